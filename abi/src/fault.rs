@@ -1,0 +1,339 @@
+//! The table of faults: code, name, sentence, remedy. Subsystem in the high half, cause in the low half.
+
+use core::fmt;
+use core::num::NonZeroU32;
+
+/// An error code of the runtime; never zero.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(transparent)]
+pub struct Fault(NonZeroU32);
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct FaultEntry {
+    /// The fault.
+    pub fault: Fault,
+    /// Its name, as the constant is called.
+    pub name: &'static str,
+    /// What happened.
+    pub sentence: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+macro_rules! faults {
+    ($(
+        $(#[$smeta:meta])*
+        $subsystem:ident = $high:literal {
+            $( $low:literal $name:ident: $sentence:literal, $remedy:literal; )+
+        }
+    )+) => {
+        impl Fault {
+            $($(
+                #[doc = $sentence]
+                pub const $name: Self = Self::new(($high << 16) | $low);
+            )+)+
+
+            const fn name_of(code: u32) -> Option<(&'static str, &'static str)> {
+                match code {
+                    $($( c if c == ($high << 16) | $low => Some((stringify!($name), stringify!($subsystem))), )+)+
+                    _ => None,
+                }
+            }
+        }
+
+        /// Every fault, in the order of its code.
+        pub const TABLE: &[FaultEntry] = &[
+            $($( FaultEntry {
+                fault: Fault::$name,
+                name: stringify!($name),
+                sentence: $sentence,
+                remedy: $remedy,
+            }, )+)+
+        ];
+    };
+}
+
+faults! {
+    /// The header of the runtime arena.
+    RUNTIME = 0x0001 {
+        0x01 RUNTIME_MAGIC: "Runtime.header.magic is not that of a runtime arena.",
+            "The address handed to the firmware is not an arena, or it was overwritten: launch through Device::run.";
+        0x02 RUNTIME_ABI_MAJOR: "Runtime.header.abi_major differs from the firmware's.",
+            "Build host and firmware from the same release.";
+        0x03 RUNTIME_ABI_MINOR: "Runtime.header.abi_minor is newer than the firmware's.",
+            "Flash the firmware that belongs to this host.";
+        0x04 RUNTIME_HEADER_BYTES: "Runtime.header.header_bytes is not the size of Runtime.",
+            "Build host and firmware from the same sources.";
+        0x05 RUNTIME_LAYOUT_HASH: "Runtime.header.layout_hash differs from the firmware's.",
+            "Build host and firmware from the same sources.";
+        0x06 RUNTIME_TOTAL_BYTES: "Runtime.header.total_bytes is not the size of the arena.",
+            "The header was overwritten: look for a kernel that writes outside its buffers.";
+        0x07 RUNTIME_ARENA_ADDRESS: "Runtime.header.arena_address is not where the arena is.",
+            "Launch through Device::run; an arena cannot be moved.";
+        0x08 RUNTIME_GM_WINDOW: "Runtime.header.gm_address and gm_bytes do not hold the arena.",
+            "Launch through Device::run.";
+        0x09 RUNTIME_RUN_EPOCH: "Runtime.header.run_epoch is zero.",
+            "Launch through Device::run.";
+        0x0A RUNTIME_BRING_UP_EPOCH: "Runtime.header.bring_up_epoch is zero.",
+            "Launch through Device::run.";
+        0x10 RUNTIME_VARIANT: "RunConfig.variant is not a runtime variant.",
+            "Use host_build_graph or aicpu_build_graph.";
+        0x11 RUNTIME_BUILD_MODE: "RunConfig.build_mode is not a build mode.",
+            "Use 1 (concurrent) or 0 (sequential).";
+        0x12 RUNTIME_FANOUT: "RunConfig.fanout is not a fanout strategy.",
+            "Use locked or lock-free.";
+        0x13 RUNTIME_FLAGS: "RunConfig.flags has bits that this firmware does not know.",
+            "Flash the firmware that belongs to this host.";
+        0x14 RUNTIME_AICPU_INSTANCES: "RunConfig.aicpu_instances is outside the range of the variant.",
+            "Use 1 to 16, and at least 2 for aicpu_build_graph.";
+        0x15 RUNTIME_WORKER_COUNT: "RunConfig.worker_count is zero or above the limit.",
+            "Use 1 to 128 workers.";
+        0x16 RUNTIME_BUDGETS: "RunConfig holds a budget of zero.",
+            "Give task, stall and bring-up budgets above zero.";
+        0x17 RUNTIME_WORKER_ENTRY: "A worker table entry has an unknown core kind or an overfull cluster.",
+            "A cluster is at most 1 AIC and 2 AIV; clusters are numbered in ascending order.";
+        0x18 RUNTIME_ORCH_ARGC: "OrchArgs.orch_argc is above the limit.",
+            "Hand at most 128 words to the builder; put tables into GM and pass their address.";
+        0x20 RUNTIME_REGION_TASKS: "The region of tasks is outside the arena, misaligned or too large.",
+            "Launch through Device::run; at most 33,554,432 tasks.";
+        0x21 RUNTIME_REGION_PAYLOADS: "The region of payloads is outside the arena or misaligned.",
+            "Launch through Device::run.";
+        0x22 RUNTIME_REGION_EDGES: "The region of edges is outside the arena or misaligned.",
+            "Launch through Device::run.";
+        0x23 RUNTIME_REGION_READY: "The region of ready queues is outside the arena or too small for the tasks.",
+            "Launch through Device::run.";
+        0x24 RUNTIME_REGION_LOGS: "The region of log rings is outside the arena or misaligned.",
+            "Launch through Device::run.";
+        0x25 RUNTIME_REGION_GRAPH: "The region of the graph image is outside the arena or misaligned.",
+            "Launch through Device::run.";
+        0x26 RUNTIME_REGION_UNKNOWN: "A reserved entry of the region directory is not zero.",
+            "Flash the firmware that belongs to this host.";
+    }
+    /// The graph image of `host_build_graph`.
+    GRAPH = 0x0002 {
+        0x01 GRAPH_MAGIC: "GraphHeader.magic is not that of a graph image.",
+            "Build the image with GraphImage; this is another file.";
+        0x02 GRAPH_ABI_MAJOR: "GraphHeader.abi_major differs from the firmware's.",
+            "Build the image again with this release.";
+        0x03 GRAPH_ABI_MINOR: "GraphHeader.abi_minor is newer than the firmware's.",
+            "Flash the firmware that belongs to this host.";
+        0x04 GRAPH_HEADER_BYTES: "GraphHeader.header_bytes is not the size of the header.",
+            "Build the image again.";
+        0x05 GRAPH_LAYOUT_HASH: "GraphHeader.layout_hash differs from the firmware's.",
+            "Build the image again with this release.";
+        0x06 GRAPH_TOTAL_BYTES: "GraphHeader.total_bytes is not the size of the image.",
+            "The image was cut or padded: build or copy it again.";
+        0x07 GRAPH_CHECKSUM: "GraphHeader.checksum does not match the image.",
+            "The image was damaged: build or copy it again.";
+        0x08 GRAPH_FLAGS: "GraphHeader.flags has bits that this firmware does not know, or claims an order that the edges do not have.",
+            "Build the image again with this release.";
+        0x09 GRAPH_TASK_COUNT: "GraphHeader.task_count is above the capacity of the arena.",
+            "Launch with larger capacities.";
+        0x0A GRAPH_EDGE_COUNT: "GraphHeader.edge_count does not match the records.",
+            "Build the image again.";
+        0x0B GRAPH_ARG_WORDS: "GraphHeader.arg_words does not match the records.",
+            "Build the image again.";
+        0x0C GRAPH_TASKS_OFFSET: "GraphHeader.tasks_offset is outside the image or misaligned.",
+            "Build the image again.";
+        0x0D GRAPH_EDGES_OFFSET: "GraphHeader.edges_offset is outside the image or misaligned.",
+            "Build the image again.";
+        0x0E GRAPH_ARGS_OFFSET: "GraphHeader.args_offset is outside the image or misaligned.",
+            "Build the image again.";
+        0x0F GRAPH_RESERVED: "A reserved word of GraphHeader is not zero.",
+            "Flash the firmware that belongs to this host.";
+        0x10 GRAPH_RECORD_ARGS: "A task record's arguments are outside the image.",
+            "Build the image again.";
+        0x11 GRAPH_RECORD_EDGES: "A task record's edges are outside the image.",
+            "Build the image again.";
+        0x12 GRAPH_EDGE_PRODUCER: "An edge names a producer that does not exist.",
+            "Build the image again.";
+        0x13 GRAPH_CYCLE: "The graph has a cycle.",
+            "Remove one of the edges that the message names.";
+    }
+    /// Adding tasks and edges.
+    BUILD = 0x0003 {
+        0x01 BUILD_NO_BUILDER: "The run needs a builder, and the firmware has none of that name.",
+            "Link the builder into the firmware, or name one that is there (pto list).";
+        0x02 BUILD_FAILED: "The builder returned an error.",
+            "See the builder's own code in the report, and its log lines.";
+        0x03 BUILD_UNKNOWN_FUNC: "A task names a func id that is not below the limit.",
+            "Use func ids 0 to 1023.";
+        0x04 BUILD_KERNEL_MISSING: "A task names a func id for which no kernel is registered.",
+            "Register the kernel before the launch: Device::register_kernel.";
+        0x05 BUILD_TOO_MANY_ARGS: "A task has more arguments than the limit.",
+            "Pass at most 128 words; put the rest into GM and pass its address.";
+        0x06 BUILD_TASKS_FULL: "The graph has more tasks than the launch provided for.",
+            "Raise RunOptions.capacities.tasks.";
+        0x07 BUILD_PAYLOADS_FULL: "The graph has more argument words than the launch provided for.",
+            "Raise RunOptions.capacities.arg_words (each task takes its arguments and one word).";
+        0x08 BUILD_EDGES_FULL: "The graph has more edges than the launch provided for.",
+            "Raise RunOptions.capacities.edges.";
+        0x09 BUILD_NO_CORE_OF_KIND: "A task needs a core kind that the device does not have.",
+            "Open the device with cores of that kind.";
+        0x0A BUILD_UNKNOWN_KIND: "A task names an unknown core kind.",
+            "Use CoreKind::AIC or CoreKind::AIV.";
+        0x0B BUILD_UNKNOWN_TASK: "An edge or a publish names a task that does not exist.",
+            "Use the ids that add_task returned.";
+        0x0C BUILD_STALE_TASK: "An edge or a publish names a task of another run, which is retired.",
+            "Use the ids that add_task returned in this run.";
+        0x0D BUILD_CONSUMER_PUBLISHED: "An edge leads to a task that is published already.",
+            "Add all edges to a task before it is published.";
+        0x0E BUILD_SELF_EDGE: "An edge leads from a task to itself.",
+            "Remove it; a task cannot wait for itself.";
+        0x0F BUILD_ALREADY_PUBLISHED: "A task is published twice.",
+            "Publish each task once.";
+        0x10 BUILD_NOT_PUBLISHED: "The builder returned, and a task that it added is not published.",
+            "Publish every task.";
+        0x11 BUILD_GM_RANGE: "The builder reads GM outside the device's memory, or misaligned.",
+            "Check the addresses among the orchestration words.";
+        0x12 BUILD_ORCH_ARGS: "The builder does not accept its orchestration words.",
+            "See the builder's log lines for the word.";
+        0x13 BUILD_FANIN_LIMIT: "A task has more producers than the limit.",
+            "Join in stages: 2,147,483,647 producers are the most.";
+    }
+    /// Scheduling.
+    SCHEDULE = 0x0004 {
+        0x01 SCHEDULE_NO_CORES: "A scheduler has no cores.",
+            "Use fewer AICPU instances, or more clusters.";
+        0x02 SCHEDULE_CORE_NOT_FREE: "A task was dispatched to a core that is not free.",
+            "This is an error of the runtime: report it with the graph and the options.";
+        0x03 SCHEDULE_LEFT_WORK: "The run ended with ready tasks or busy cores.",
+            "This is an error of the runtime: report it with the graph and the options.";
+        0x04 SCHEDULE_TASK_STATE: "A ready task is not in the state of one.",
+            "Memory of the arena was overwritten, or this is an error of the runtime.";
+    }
+    /// The compute cores.
+    CORE = 0x0005 {
+        0x01 CORE_NO_ANSWER: "A core did not answer the greeting.",
+            "The core is hung or not started: reset the device.";
+        0x02 CORE_WRONG_ID: "A core answered with another core's id.",
+            "The worker table does not describe this device.";
+        0x03 CORE_WRONG_KIND: "A core is not of the kind that the worker table says.",
+            "The worker table does not describe this device.";
+        0x04 CORE_WRONG_STATUS: "A core reported a dispatch that it was not given.",
+            "Look for a kernel that writes outside its buffers.";
+        0x05 CORE_NOT_STOPPED: "A core did not leave its loop when it was asked to.",
+            "The kernel that it runs does not return: the epitaph names it.";
+    }
+    /// No progress.
+    STALL = 0x0006 {
+        0x01 STALL_CORE: "A task runs on a core for longer than the task budget.",
+            "The epitaph names kernel and core; raise the task budget if the kernel is right.";
+        0x02 STALL_READY: "Tasks are ready and cores of their kind are idle.",
+            "This is an error of the runtime: report it with the graph and the options.";
+        0x03 STALL_DEADLOCK: "Tasks wait for producers that can never complete: a cycle, or a lost edge.",
+            "The epitaph names tasks and producers; look for a cycle among them.";
+        0x04 STALL_BUILDER: "The builder has not returned and adds nothing.",
+            "Look for an endless loop in the builder, or raise the stall budget.";
+        0x05 STALL_RUN_BUDGET: "The run took longer than its budget.",
+            "Raise the run budget, or look at what the epitaph names.";
+        0x06 STALL_INSTANCE: "An AICPU instance does not return from a step.",
+            "A kernel or builder that runs on it does not return: the epitaph names it.";
+    }
+    /// Orders from the host.
+    RUN = 0x0007 {
+        0x01 RUN_CANCELLED: "The host cancelled the run.",
+            "Nothing to do.";
+        0x02 RUN_PANIC: "Host code of the simulator panicked in the run.",
+            "See the message on standard error; a builder or kernel of yours may be the cause.";
+    }
+}
+
+impl Fault {
+    const fn new(code: u32) -> Self {
+        match NonZeroU32::new(code) {
+            Some(code) => Self(code),
+            None => panic!("a fault's code is not zero"),
+        }
+    }
+
+    /// The fault with this code; `None` for zero. Codes that the table does not hold are kept.
+    #[must_use]
+    pub const fn from_code(code: u32) -> Option<Self> {
+        match NonZeroU32::new(code) {
+            Some(code) => Some(Self(code)),
+            None => None,
+        }
+    }
+
+    /// The code, as in `FaultLine::code`.
+    #[must_use]
+    pub const fn code(self) -> u32 {
+        self.0.get()
+    }
+
+    /// Its row of the table, if the table holds it.
+    #[must_use]
+    pub fn entry(self) -> Option<&'static FaultEntry> {
+        TABLE.iter().find(|entry| entry.fault == self)
+    }
+
+    /// Its name, or "UNKNOWN".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match Self::name_of(self.code()) {
+            Some((name, _)) => name,
+            None => "UNKNOWN",
+        }
+    }
+
+    /// The subsystem that it belongs to, or "UNKNOWN".
+    #[must_use]
+    pub const fn subsystem(self) -> &'static str {
+        match Self::name_of(self.code()) {
+            Some((_, subsystem)) => subsystem,
+            None => "UNKNOWN",
+        }
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}({:#010x})", self.name(), self.code())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.entry() {
+            Some(entry) => write!(f, "{} {:#010x}: {}", entry.name, self.code(), entry.sentence),
+            None => write!(f, "fault {:#010x}, which this release does not know", self.code()),
+        }
+    }
+}
+
+impl core::error::Error for Fault {}
+
+// Codes ascend, therefore they are unique.
+const _: () = {
+    let mut i = 1;
+    while i < TABLE.len() {
+        assert!(TABLE[i - 1].fault.code() < TABLE[i].fault.code(), "fault codes ascend");
+        i += 1;
+    }
+};
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::{Fault, TABLE};
+    use std::format;
+
+    #[test]
+    fn every_row_says_what_and_what_to_do() {
+        for entry in TABLE {
+            assert!(entry.sentence.ends_with('.') && entry.remedy.len() > 10, "{}", entry.name);
+            assert!(entry.name.starts_with(entry.fault.subsystem()), "{}", entry.name);
+            assert_eq!(entry.fault.name(), entry.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_code_is_kept_and_said() {
+        let fault = Fault::from_code(0x00FF_0001).unwrap();
+        assert_eq!(fault.code(), 0x00FF_0001);
+        assert!(format!("{fault}").contains("0x00ff0001"));
+        assert!(Fault::from_code(0).is_none());
+    }
+}

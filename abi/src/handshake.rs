@@ -1,0 +1,368 @@
+//! Bring-up of a core, and the lines through which work is handed over.
+//!
+//! ```text
+//! AICPU (SchedulerLine)                    AICore (WorkerLine)
+//! greet:  aicpu_ready = epoch  ----------> kind, core_id, then aicore_done = epoch
+//! commit: task, kernel, args,
+//!         then doorbell = id   ----------> runs the kernel
+//! poll:   sees FINISHED | id   <---------- status = FINISHED | id
+//! stop:   control = QUIT       ----------> status = EXITED, the loop returns
+//! ```
+//!
+//! One writer per line. The words have the values of the a2a3 control registers, so that the register
+//! form (DATA_MAIN_BASE, COND) and this one carry the same protocol.
+
+use crate::kinds::CoreKind;
+use crate::shared_struct;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// In `status`: the dispatch in bits 30..0 is finished (COND bit 31).
+pub const FINISHED: u32 = 1 << 31;
+/// The last id that a dispatch may have; then ids start again at 0.
+pub const LAST_DISPATCH_ID: u32 = 0x7FFF_FFEF;
+/// `doorbell`: nothing was dispatched yet.
+pub const DOORBELL_IDLE: u32 = 0x7FFF_FFFD;
+/// `status`: nothing was run yet.
+pub const STATUS_IDLE: u32 = 0x7FFF_FFFF;
+/// `status`: the core has left its loop.
+pub const STATUS_EXITED: u32 = 0x7FFF_FFFE;
+/// `control`: keep running.
+pub const CONTROL_RUN: u32 = 0;
+/// `control`: leave the loop.
+pub const CONTROL_QUIT: u32 = 1;
+
+shared_struct! {
+    /// What AICPU writes for one core.
+    #[derive(Default)]
+    pub struct SchedulerLine [size = 64, align = 64] {
+        /// Bring-up epoch, written to greet the core.
+        0 => aicpu_ready: AtomicU32,
+        /// [`CONTROL_RUN`] or [`CONTROL_QUIT`].
+        4 => control: AtomicU32,
+        /// The dispatch id; written last.
+        8 => doorbell: AtomicU32,
+        /// Slot of the task.
+        12 => task: AtomicU32,
+        /// GM address of the kernel's code.
+        16 => kernel: AtomicU64,
+        /// GM address of the arguments.
+        24 => args: AtomicU64,
+        /// Not used; zero.
+        32 => reserved: [AtomicU64; 4],
+    }
+}
+
+shared_struct! {
+    /// What the core writes.
+    #[derive(Default)]
+    pub struct WorkerLine [size = 64, align = 64] {
+        /// Bring-up epoch, echoed when the core is ready.
+        0 => aicore_done: AtomicU32,
+        /// The core's own id.
+        4 => core_id: AtomicU32,
+        /// The core's own kind.
+        8 => kind: AtomicU32,
+        /// [`FINISHED`] and the dispatch id.
+        12 => status: AtomicU32,
+        /// Tasks run since bring-up.
+        16 => tasks_run: AtomicU64,
+        /// Time in kernels since bring-up, if the run asks for it.
+        24 => busy_ns: AtomicU64,
+        /// Not used; zero.
+        32 => reserved: [AtomicU64; 4],
+    }
+}
+
+shared_struct! {
+    /// The two lines of one core.
+    #[derive(Default)]
+    pub struct Handshake [size = 128, align = 64] {
+        /// Written by AICPU.
+        0 => scheduler: SchedulerLine,
+        /// Written by the core.
+        64 => worker: WorkerLine,
+    }
+}
+
+/// The dispatch id after `id`.
+#[must_use]
+#[inline]
+pub const fn next_dispatch_id(id: u32) -> u32 {
+    if id >= LAST_DISPATCH_ID { 0 } else { id + 1 }
+}
+
+/// One dispatch as the core sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dispatch {
+    /// The dispatch id, to be reported back.
+    pub id: u32,
+    /// Slot of the task.
+    pub task: u32,
+    /// GM address of the kernel's code.
+    pub kernel: u64,
+    /// GM address of the arguments.
+    pub args: u64,
+}
+
+/// What a core finds in its scheduler's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Nothing new.
+    Wait,
+    /// A bring-up epoch that the core has not answered.
+    Greet(u32),
+    /// A task to run.
+    Run(Dispatch),
+    /// Leave the loop.
+    Quit,
+}
+
+/// What a scheduler finds in a core's line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The dispatch has not finished.
+    Busy,
+    /// The dispatch has finished, and what the core wrote is visible.
+    Finished,
+    /// The core reports something that it was not given.
+    Foreign(u32),
+}
+
+/// AICPU's side of the protocol.
+impl Handshake {
+    /// Greets the core with `epoch`. A core that has answered this epoch before stays in service.
+    pub fn greet(&self, epoch: u32) {
+        self.scheduler.control.store(CONTROL_RUN, Ordering::Relaxed);
+        if self.scheduler.aicpu_ready.load(Ordering::Relaxed) != epoch {
+            self.scheduler.doorbell.store(DOORBELL_IDLE, Ordering::Relaxed);
+        }
+        // Release: pairs with the Acquire load of aicpu_ready in `command`.
+        self.scheduler.aicpu_ready.store(epoch, Ordering::Release);
+    }
+
+    /// The core's id and kind, once it has answered `epoch`.
+    #[must_use]
+    pub fn answer(&self, epoch: u32) -> Option<(u32, u32)> {
+        // Acquire: pairs with the Release store of aicore_done in `introduce`.
+        if self.worker.aicore_done.load(Ordering::Acquire) != epoch {
+            return None;
+        }
+        let id = self.worker.core_id.load(Ordering::Relaxed);
+        Some((id, self.worker.kind.load(Ordering::Relaxed)))
+    }
+
+    /// The id of the last dispatch, to go on from.
+    #[must_use]
+    pub fn last_dispatch_id(&self) -> u32 {
+        self.scheduler.doorbell.load(Ordering::Relaxed)
+    }
+
+    /// Writes a dispatch without ringing.
+    #[inline]
+    pub fn stage(&self, task: u32, kernel: u64, args: u64) {
+        self.scheduler.task.store(task, Ordering::Relaxed);
+        self.scheduler.kernel.store(kernel, Ordering::Relaxed);
+        self.scheduler.args.store(args, Ordering::Relaxed);
+    }
+
+    /// Rings: the staged dispatch becomes visible as `id`.
+    #[inline]
+    pub fn ring(&self, id: u32) {
+        // Release: pairs with the Acquire load of doorbell in `command`; the core sees the staged words
+        // and all that the task's producers wrote.
+        self.scheduler.doorbell.store(id, Ordering::Release);
+    }
+
+    /// How far dispatch `id` is.
+    #[must_use]
+    #[inline]
+    pub fn status(&self, id: u32, previous: u32) -> Status {
+        // Acquire: pairs with the Release store of status in `finish`; what the kernel wrote is visible.
+        let status = self.worker.status.load(Ordering::Acquire);
+        if status == FINISHED | id {
+            Status::Finished
+        } else if status == previous || status == id {
+            Status::Busy
+        } else {
+            Status::Foreign(status)
+        }
+    }
+
+    /// The status word as it stands.
+    #[must_use]
+    pub fn raw_status(&self) -> u32 {
+        self.worker.status.load(Ordering::Relaxed)
+    }
+
+    /// Asks the core to leave its loop.
+    pub fn quit(&self) {
+        // Release: pairs with the Acquire load of control in `command`.
+        self.scheduler.control.store(CONTROL_QUIT, Ordering::Release);
+    }
+
+    /// Whether the core has left its loop.
+    #[must_use]
+    pub fn exited(&self) -> bool {
+        // Acquire: pairs with the Release store of status in `leave`.
+        self.worker.status.load(Ordering::Acquire) == STATUS_EXITED
+    }
+}
+
+/// The core's side of the protocol. Stateless: what the core has done stands in its own line.
+impl Handshake {
+    /// What AICPU wants of the core.
+    #[must_use]
+    #[inline]
+    pub fn command(&self) -> Command {
+        // Acquire: pairs with the Release store of doorbell in `ring`.
+        let id = self.scheduler.doorbell.load(Ordering::Acquire);
+        let status = self.worker.status.load(Ordering::Relaxed);
+        if id <= LAST_DISPATCH_ID && status != FINISHED | id && status != STATUS_EXITED {
+            return Command::Run(Dispatch {
+                id,
+                task: self.scheduler.task.load(Ordering::Relaxed),
+                kernel: self.scheduler.kernel.load(Ordering::Relaxed),
+                args: self.scheduler.args.load(Ordering::Relaxed),
+            });
+        }
+        self.bring_up_command()
+    }
+
+    #[inline(never)]
+    fn bring_up_command(&self) -> Command {
+        // Acquire: pairs with the Release store of control in `quit`.
+        if self.scheduler.control.load(Ordering::Acquire) == CONTROL_QUIT {
+            return Command::Quit;
+        }
+        // Acquire: pairs with the Release store of aicpu_ready in `greet`.
+        let epoch = self.scheduler.aicpu_ready.load(Ordering::Acquire);
+        if epoch != self.worker.aicore_done.load(Ordering::Relaxed) {
+            return Command::Greet(epoch);
+        }
+        Command::Wait
+    }
+
+    /// Answers the greeting: the core is in service, with no dispatch behind it.
+    pub fn introduce(&self, epoch: u32, core_id: u32, kind: CoreKind) {
+        self.worker.core_id.store(core_id, Ordering::Relaxed);
+        self.worker.kind.store(u32::from(kind.get()), Ordering::Relaxed);
+        self.worker.status.store(STATUS_IDLE, Ordering::Relaxed);
+        // Release: pairs with the Acquire load of aicore_done in `answer`.
+        self.worker.aicore_done.store(epoch, Ordering::Release);
+    }
+
+    /// Reports dispatch `id` as finished.
+    #[inline]
+    pub fn finish(&self, id: u32) {
+        // Release: pairs with the Acquire load of status in `status`.
+        self.worker.status.store(FINISHED | id, Ordering::Release);
+    }
+
+    /// Counts a task and the time it took, in the core's own line (call it before `finish`).
+    #[inline]
+    pub fn account(&self, busy_ns: u64) {
+        let tasks = self.worker.tasks_run.load(Ordering::Relaxed);
+        self.worker.tasks_run.store(tasks + 1, Ordering::Relaxed);
+        let total = self.worker.busy_ns.load(Ordering::Relaxed);
+        self.worker.busy_ns.store(total.wrapping_add(busy_ns), Ordering::Relaxed);
+    }
+
+    /// Says that the core has left its loop.
+    pub fn leave(&self) {
+        self.worker.aicore_done.store(0, Ordering::Relaxed);
+        // Release: pairs with the Acquire load of status in `exited`.
+        self.worker.status.store(STATUS_EXITED, Ordering::Release);
+    }
+}
+
+impl Handshake {
+    /// Both lines as they stand before the first bring-up. Only while nobody else uses them.
+    pub fn reset(&self) {
+        self.scheduler.aicpu_ready.store(0, Ordering::Relaxed);
+        self.scheduler.control.store(CONTROL_RUN, Ordering::Relaxed);
+        self.scheduler.doorbell.store(DOORBELL_IDLE, Ordering::Relaxed);
+        self.worker.aicore_done.store(0, Ordering::Relaxed);
+        self.worker.status.store(STATUS_EXITED, Ordering::Relaxed);
+        self.worker.tasks_run.store(0, Ordering::Relaxed);
+        self.worker.busy_ns.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{
+        Command, Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status,
+        next_dispatch_id,
+    };
+    use crate::kinds::CoreKind;
+
+    fn in_service() -> Handshake {
+        let lines = Handshake::default();
+        lines.reset();
+        lines.greet(7);
+        assert_eq!(lines.command(), Command::Greet(7));
+        lines.introduce(7, 3, CoreKind::AIV);
+        lines
+    }
+
+    #[test]
+    fn bring_up_then_dispatch_then_stop() {
+        let lines = in_service();
+        assert_eq!(lines.answer(7), Some((3, 1)));
+        assert_eq!(lines.answer(8), None);
+        assert_eq!(lines.command(), Command::Wait);
+        lines.stage(11, 22, 33);
+        assert_eq!(lines.command(), Command::Wait, "not rung yet");
+        lines.ring(0);
+        let dispatch = Dispatch { id: 0, task: 11, kernel: 22, args: 33 };
+        assert_eq!(lines.command(), Command::Run(dispatch));
+        assert_eq!(lines.status(0, STATUS_IDLE), Status::Busy);
+        lines.finish(0);
+        assert_eq!(lines.status(0, STATUS_IDLE), Status::Finished);
+        assert_eq!(lines.command(), Command::Wait, "a dispatch runs once");
+        lines.quit();
+        assert_eq!(lines.command(), Command::Quit);
+        lines.leave();
+        assert!(lines.exited());
+    }
+
+    #[test]
+    fn a_core_in_service_is_not_greeted_twice() {
+        let lines = in_service();
+        lines.stage(1, 2, 3);
+        lines.ring(5);
+        lines.finish(5);
+        lines.greet(7);
+        assert_eq!(lines.answer(7), Some((3, 1)));
+        assert_eq!(lines.last_dispatch_id(), 5, "ids go on");
+        assert_eq!(lines.command(), Command::Wait);
+    }
+
+    #[test]
+    fn an_old_doorbell_does_not_start_a_core_that_comes_back() {
+        let lines = in_service();
+        lines.ring(5);
+        lines.finish(5);
+        lines.quit();
+        lines.leave();
+        lines.greet(8);
+        assert_eq!(lines.command(), Command::Greet(8));
+        lines.introduce(8, 3, CoreKind::AIV);
+        assert_eq!(lines.command(), Command::Wait);
+    }
+
+    #[test]
+    fn a_foreign_status_is_seen() {
+        let lines = in_service();
+        lines.ring(5);
+        lines.finish(4);
+        assert_eq!(lines.status(5, STATUS_IDLE), Status::Foreign(FINISHED | 4));
+    }
+
+    #[test]
+    fn ids_wrap_below_the_reserved_values() {
+        assert_eq!(next_dispatch_id(LAST_DISPATCH_ID), 0);
+        assert_eq!(next_dispatch_id(super::DOORBELL_IDLE), 0);
+        assert_eq!(next_dispatch_id(6), 7);
+    }
+}

@@ -1,0 +1,168 @@
+//! Layout is a compile error: every shared struct states size, alignment and offsets, and has no padding.
+//!
+//! [`shared_struct!`](crate::shared_struct) declares a struct and its checks together, and keeps the table
+//! from which the layout hash, the C header and `docs/abi.md` are made.
+
+use crate::symbol;
+
+/// One field of a shared struct.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldLayout {
+    /// The field's name.
+    pub name: &'static str,
+    /// The field's Rust type, as written.
+    pub type_name: &'static str,
+    /// Bytes from the start of the struct.
+    pub offset: usize,
+    /// Size in bytes.
+    pub size: usize,
+}
+
+/// A shared struct.
+#[derive(Clone, Copy, Debug)]
+pub struct StructLayout {
+    /// The struct's name.
+    pub name: &'static str,
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes.
+    pub align: usize,
+    /// The fields, in order of their offsets.
+    pub fields: &'static [FieldLayout],
+}
+
+/// A type with a stated layout.
+pub trait SharedLayout {
+    /// The statement.
+    const LAYOUT: StructLayout;
+}
+
+/// Declares a `repr(C)` struct of shared memory with its layout and the compile-time checks of it.
+#[macro_export]
+macro_rules! shared_struct {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident [size = $size:expr, align = $align:literal] {
+            $( $(#[$fmeta:meta])* $offset:literal => $field:ident : $ty:ty ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[repr(C, align($align))]
+        pub struct $name {
+            $( $(#[$fmeta])* pub $field: $ty ),+
+        }
+
+        impl $crate::layout::SharedLayout for $name {
+            const LAYOUT: $crate::layout::StructLayout = $crate::layout::StructLayout {
+                name: stringify!($name),
+                size: $size,
+                align: $align,
+                fields: &[$( $crate::layout::FieldLayout {
+                    name: stringify!($field),
+                    type_name: stringify!($ty),
+                    offset: $offset,
+                    size: size_of::<$ty>(),
+                } ),+],
+            };
+        }
+
+        // Under the model checkers the atomics are larger; nothing is shared with another image there.
+        #[cfg(not(any(loom, shuttle)))]
+        const _: () = {
+            assert!(size_of::<$name>() == $size, concat!("size of ", stringify!($name)));
+            assert!(align_of::<$name>() == $align, concat!("alignment of ", stringify!($name)));
+            $( assert!(
+                core::mem::offset_of!($name, $field) == $offset,
+                concat!("offset of ", stringify!($name), ".", stringify!($field))
+            ); )+
+            assert!(0 $( + size_of::<$ty>() )+ == $size, concat!("padding in ", stringify!($name)));
+        };
+    };
+}
+
+/// Every shared struct.
+pub const ALL: &[StructLayout] = &[
+    crate::runtime::Runtime::LAYOUT,
+    crate::runtime::RuntimeHeader::LAYOUT,
+    crate::runtime::RunConfig::LAYOUT,
+    crate::runtime::Region::LAYOUT,
+    crate::runtime::OrchArgs::LAYOUT,
+    crate::runtime::WorkerEntry::LAYOUT,
+    crate::runtime::Progress::LAYOUT,
+    crate::runtime::InstanceLine::LAYOUT,
+    crate::runtime::FaultLine::LAYOUT,
+    crate::runtime::Epitaph::LAYOUT,
+    crate::runtime::BlockedTask::LAYOUT,
+    crate::handshake::SchedulerLine::LAYOUT,
+    crate::handshake::WorkerLine::LAYOUT,
+    crate::handshake::Handshake::LAYOUT,
+    crate::task::Task::LAYOUT,
+    crate::task::EdgeChunk::LAYOUT,
+    crate::ready::QueueEnds::LAYOUT,
+    crate::log_ring::LogCursor::LAYOUT,
+    crate::log_ring::LogEntry::LAYOUT,
+    crate::image::GraphHeader::LAYOUT,
+    crate::image::TaskRecord::LAYOUT,
+];
+
+/// Hash over the names, offsets and sizes of everything in [`ALL`]; host and firmware compare it.
+pub const LAYOUT_HASH: u64 = hash_all(ALL);
+
+const fn hash_all(structs: &[StructLayout]) -> u64 {
+    let mut hash = symbol::symbol("pto");
+    let mut i = 0;
+    while i < structs.len() {
+        hash = hash_struct(hash, &structs[i]);
+        i += 1;
+    }
+    hash
+}
+
+const fn hash_struct(mut hash: u64, layout: &StructLayout) -> u64 {
+    hash = symbol::extend(hash, layout.name.as_bytes());
+    hash = hash_number(hash, layout.size);
+    hash = hash_number(hash, layout.align);
+    let mut i = 0;
+    while i < layout.fields.len() {
+        let field = &layout.fields[i];
+        hash = symbol::extend(hash, field.name.as_bytes());
+        hash = hash_number(hash, field.offset);
+        hash = hash_number(hash, field.size);
+        i += 1;
+    }
+    hash
+}
+
+const fn hash_number(hash: u64, number: usize) -> u64 {
+    symbol::extend(hash, &(number as u64).to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL, LAYOUT_HASH, StructLayout, hash_all, hash_struct};
+
+    #[test]
+    fn names_are_unique_and_fields_are_in_order() {
+        for (i, layout) in ALL.iter().enumerate() {
+            assert!(ALL[..i].iter().all(|other| other.name != layout.name), "{}", layout.name);
+            let mut end = 0;
+            for field in layout.fields {
+                assert_eq!(field.offset, end, "{}.{}", layout.name, field.name);
+                end += field.size;
+            }
+            assert_eq!(end, layout.size, "{}", layout.name);
+        }
+    }
+
+    #[test]
+    fn the_hash_sees_every_part() {
+        let base = ALL[0];
+        let renamed = StructLayout { name: "Other", ..base };
+        let resized = StructLayout { size: base.size + 64, ..base };
+        let shorter = StructLayout { fields: &base.fields[1..], ..base };
+        for changed in [renamed, resized, shorter] {
+            assert_ne!(hash_struct(0, &base), hash_struct(0, &changed));
+        }
+        assert_ne!(LAYOUT_HASH, hash_all(&ALL[1..]));
+    }
+}

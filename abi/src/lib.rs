@@ -1,0 +1,41 @@
+//! The only definition of the bytes that host, AICPU and AICore share.
+//!
+//! ```text
+//! Runtime (fixed size, at the start of the runtime arena in GM)
+//!   header, config, regions, orch_args, kernel_addrs, worker table   plain data, host -> firmware
+//!   progress, fault, epitaph, handshake lines                        live words, both ways
+//! regions, sized at launch
+//!   tasks, payloads, edges, ready queues, log rings, graph image
+//! ```
+//!
+//! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
+//! how work reaches a core, [`arena`] how capacities become regions, [`image`] the graph a host builds,
+//! [`graph`] the interface of every graph builder, [`fault`] the table of faults, [`layout`] the
+//! compile-time checks and the layout hash, [`sync`] the only place that names the atomics.
+//!
+//! Nothing here knows a platform; nothing here allocates; it depends on no other crate of ours.
+#![no_std]
+
+pub mod arena;
+pub mod closed_set;
+pub mod fault;
+pub mod gm;
+pub mod graph;
+pub mod handshake;
+pub mod ids;
+pub mod image;
+pub mod kinds;
+pub mod layout;
+pub mod limits;
+pub mod log_ring;
+pub mod ready;
+pub mod runtime;
+pub mod symbol;
+pub mod sync;
+pub mod task;
+
+pub use fault::Fault;
+pub use gm::GmWindow;
+pub use graph::{BuildError, EdgeOutcome, GraphBuilder, TaskSpec};
+pub use ids::{FuncId, GmAddr, TaskId};
+pub use kinds::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};

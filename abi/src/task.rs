@@ -1,0 +1,83 @@
+//! The hot line of a task, and the chunks that hold a large fanout.
+//!
+//! ```text
+//!   add_task                publish                 stage                  complete
+//! NONE ------> ADDED ---------------> PUBLISHED ------------> DISPATCHED ------------> COMPLETED
+//!               |  fanin = UNPUBLISHED    |  fanin = producers    |                       |
+//!               |                         |  not yet complete     |                fanout |= CLOSED
+//!               +-- add_edge(_, this): edges_in += 1              +-- fanin is zero
+//! ```
+//!
+//! Who writes what: the builder writes everything until `publish`; then `fanin` belongs to the
+//! completing schedulers, `fanout` and the consumer slots below its count to the builder until the task
+//! completes (one builder, one completer), `state` and `core` to the scheduler that has the task.
+
+use crate::shared_struct;
+use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, TaskLock};
+
+/// Consumers that stand in the task's own line; further ones go to [`EdgeChunk`]s.
+pub const INLINE_CONSUMERS: usize = 5;
+/// Consumers in one chunk.
+pub const CHUNK_CONSUMERS: usize = 15;
+/// In `fanin`: the builder has not published the task.
+pub const UNPUBLISHED: u32 = 1 << 31;
+/// In `fanout`: the task has completed; an edge from it is satisfied.
+pub const CLOSED: u32 = 1 << 31;
+/// No chunk.
+pub const NO_CHUNK: u32 = u32::MAX;
+
+shared_struct! {
+    /// A task: everything a scheduler touches on the way through, in one 64-byte line. Its arguments
+    /// stand in the payload region, from word `payload`, followed by one word of block context.
+    #[derive(Default)]
+    pub struct Task [size = 64, align = 64] {
+        /// Producers not yet complete; plus [`UNPUBLISHED`] until the builder publishes.
+        0 => fanin: AtomicU32,
+        /// Consumers appended; [`CLOSED`] when the task has completed.
+        4 => fanout: AtomicU32,
+        /// A `TaskState`.
+        8 => state: AtomicU8,
+        /// Guards `fanout` under the `locked` strategy.
+        9 => lock: TaskLock,
+        /// Which kernel.
+        10 => func_id: AtomicU16,
+        /// Producers counted so far; becomes `fanin` when the task is published.
+        12 => edges_in: AtomicU32,
+        /// GM address of the kernel's code.
+        16 => kernel: AtomicU64,
+        /// First word of the arguments in the payload region.
+        24 => payload: AtomicU32,
+        /// How many arguments.
+        28 => arg_count: AtomicU8,
+        /// A `CoreKind`.
+        29 => kind: AtomicU8,
+        /// The worker that the task was dispatched to.
+        30 => core: AtomicU16,
+        /// The generation of this slot.
+        32 => generation: AtomicU32,
+        /// First chunk of the fanout beyond the inline consumers, or [`NO_CHUNK`].
+        36 => first_chunk: AtomicU32,
+        /// Last chunk; the builder's own.
+        40 => last_chunk: AtomicU32,
+        /// The first consumers, as slots.
+        44 => consumers: [AtomicU32; INLINE_CONSUMERS],
+    }
+}
+
+shared_struct! {
+    /// Further consumers of a task. `next` and the consumers are valid as far as `Task::fanout` counts.
+    #[derive(Default)]
+    pub struct EdgeChunk [size = 64, align = 64] {
+        /// The next chunk.
+        0 => next: AtomicU32,
+        /// Consumers, as slots.
+        4 => consumers: [AtomicU32; CHUNK_CONSUMERS],
+    }
+}
+
+/// Chunks that suffice for `edges` edges, wherever they go: the first chunk of a task is taken by its
+/// sixth consumer, each further one by fifteen more.
+#[must_use]
+pub const fn chunks_for(edges: u64) -> u64 {
+    edges.div_ceil(INLINE_CONSUMERS as u64 + 1)
+}

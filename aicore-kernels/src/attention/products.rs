@@ -1,0 +1,118 @@
+//! The two products of attention: `attention_qk` (`q @ k^T`) and `attention_pv` (`p @ v`).
+//!
+//! The output must not overlap an input, or the result is unspecified.
+
+use core::array::from_fn;
+use core::cell::Cell;
+
+use crate::args;
+use crate::lanes;
+use crate::matmul;
+use crate::view::{Matrix, Vector};
+
+/// Partial sums of one dot product; they hide the latency of the addition and fix the order.
+const DOT_LANES: usize = 4;
+/// [`DOT_LANES`] elements in memory.
+type Group = [Cell<f32>; DOT_LANES];
+/// Rows of `q` and rows of `k` whose dot products are computed together.
+const TILE: (usize, usize) = (2, 4);
+
+/// `s[r][c] = dot(q[r], k[c])`. Arguments: q, k, s, rows, cols, `head_dim`, `q_ld`, `k_ld`, `s_ld`.
+///
+/// # Safety
+/// The [argument contract](crate::args): `q` is rows by `head_dim`, `k` cols by `head_dim`, `s`
+/// rows by cols, written.
+pub unsafe extern "C" fn attention_qk(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [q, k, s, rows, cols, head_dim, q_ld, k_ld, s_ld] = unsafe { args::words(args) };
+    let shapes = [[q, rows, head_dim, q_ld], [k, cols, head_dim, k_ld], [s, rows, cols, s_ld]];
+    // SAFETY: the same; the shapes are those of a product with the second operand transposed.
+    let [q, k, s] = unsafe { args::matrices(shapes) };
+    product_transposed(q, k, s);
+}
+
+/// `o_new = p @ v`. Arguments: p, v, `o_new`, rows, cols, `head_dim`, `p_ld`, `v_ld`, `o_ld`.
+///
+/// # Safety
+/// The [argument contract](crate::args): `p` is rows by cols, `v` cols by `head_dim`, `o_new` rows
+/// by `head_dim`, written.
+pub unsafe extern "C" fn attention_pv(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [p, v, o, rows, cols, head_dim, p_ld, v_ld, o_ld] = unsafe { args::words(args) };
+    let shapes = [[p, rows, cols, p_ld], [v, cols, head_dim, v_ld], [o, rows, head_dim, o_ld]];
+    // SAFETY: the same; the shapes are those of a product.
+    let [p, v, o] = unsafe { args::matrices(shapes) };
+    matmul::product(p, v, o);
+}
+
+/// `s = q @ k^T`, in tiles; the order of each sum depends on the length only.
+pub fn product_transposed(q: Matrix, k: Matrix, s: Matrix) {
+    let mut row = 0;
+    while s.rows() - row >= TILE.0 {
+        tile_row::<{ TILE.0 }>(q, k, s, row);
+        row += TILE.0;
+    }
+    for row in row..s.rows() {
+        tile_row::<1>(q, k, s, row);
+    }
+}
+
+/// Rows `row .. row + R` of `s`, from left to right.
+#[inline(always)]
+fn tile_row<const R: usize>(q: Matrix, k: Matrix, s: Matrix, row: usize) {
+    let q: [Vector; R] = from_fn(|r| q.row(row + r));
+    let s: [Vector; R] = from_fn(|r| s.row(row + r));
+    let mut col = 0;
+    while k.rows() - col >= TILE.1 {
+        store_columns(s, col, dots::<R, { TILE.1 }>(q, from_fn(|c| k.row(col + c))));
+        col += TILE.1;
+    }
+    for col in col..k.rows() {
+        store_columns(s, col, dots::<R, 1>(q, [k.row(col)]));
+    }
+}
+
+#[inline(always)]
+fn store_columns<const R: usize, const C: usize>(s: [Vector; R], col: usize, dots: [[f32; C]; R]) {
+    for (s, dots) in s.iter().zip(dots) {
+        for (s, dot) in s.iter().skip(col).zip(dots) {
+            s.set(dot);
+        }
+    }
+}
+
+/// All dot products of the vectors in `q` with those in `k`.
+#[inline(never)]
+fn dots<const R: usize, const C: usize>(q: [Vector; R], k: [Vector; C]) -> [[f32; C]; R] {
+    let (q, q_tails) = (q.map(|q| q.as_chunks().0), q.map(|q| q.as_chunks::<DOT_LANES>().1));
+    let (k, k_tails) = (k.map(|k| k.as_chunks().0), k.map(|k| k.as_chunks::<DOT_LANES>().1));
+    let mut sums = [[[0.0; DOT_LANES]; C]; R];
+    let groups = q.iter().chain(&k).map(|groups| groups.len()).min().unwrap_or(0);
+    for p in 0..groups {
+        let group = |from: &[Group]| from.get(p).map_or([0.0; DOT_LANES], lanes::load);
+        let (q, k) = (q.map(group), k.map(group));
+        for (sums, q) in sums.iter_mut().zip(q) {
+            for (sums, k) in sums.iter_mut().zip(k) {
+                let products = lanes::merge(q, k, |q, k| q * k);
+                *sums = lanes::merge(*sums, products, |sum, product| sum + product);
+            }
+        }
+    }
+    let mut dots = [[0.0; C]; R];
+    for ((dots, sums), q_tail) in dots.iter_mut().zip(sums).zip(q_tails) {
+        for ((dot, sums), k_tail) in dots.iter_mut().zip(sums).zip(k_tails) {
+            *dot = total(sums, q_tail, k_tail);
+        }
+    }
+    dots
+}
+
+/// Adds what is left over to the first lanes, and the lanes together.
+#[inline(always)]
+fn total(mut sums: [f32; DOT_LANES], q_tail: Vector, k_tail: Vector) -> f32 {
+    for (sum, (q, k)) in sums.iter_mut().zip(q_tail.iter().zip(k_tail)) {
+        *sum += q.get() * k.get();
+    }
+    let [a, b, c, d] = sums;
+    (a + c) + (b + d)
+}

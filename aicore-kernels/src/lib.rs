@@ -1,0 +1,27 @@
+//! What runs on an AICore: the worker loop ([`worker`]) and the kernel library that it calls.
+//!
+//! A kernel is an `unsafe extern "C" fn(*const u64)`; [`library`] lists all of them and [`args`]
+//! states the contract of their argument words. Every kernel has two layers: a safe function over
+//! [`view::Vector`] and [`view::Matrix`] that does the arithmetic, and a wrapper that decodes the
+//! words.
+//!
+//! Results are the same, bit for bit, on every target: the order of each sum is fixed by the shape
+//! alone, there is no fused multiply-add and no call into a mathematics library. (The one exception
+//! is the sign and payload of a NaN.)
+#![no_std]
+
+pub mod args;
+pub mod attention;
+pub mod elementwise;
+pub mod exp;
+pub mod lanes;
+pub mod library;
+pub mod matmul;
+pub mod probe;
+pub mod reduce;
+pub mod view;
+pub mod worker;
+
+pub use attention::update::UpdateFlags;
+pub use library::{KernelFn, LIBRARY, LibraryKernel, by_name, func};
+pub use probe::dag_value;

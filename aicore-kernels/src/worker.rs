@@ -1,0 +1,103 @@
+//! The AICore worker loop, step by step: look for a command, run it, report.
+//!
+//! ```text
+//!  EXITED --Greet/introduce--> in service --Run/run,finish--> in service --Quit/leave--> EXITED
+//! ```
+//! The loop is the same on every machine; a [`WorkerPort`] is one core's way to its lines and to the code of
+//! kernels. All state is in the core's own line, so a step may be made by any agent that has the core.
+
+use pto_abi::handshake::{Command, Dispatch};
+
+/// One core's view of the machine.
+pub trait WorkerPort {
+    /// What AICPU wants of the core; a `Run` has acquired what the task's producers wrote.
+    fn command(&mut self) -> Command;
+
+    /// Answers a greeting.
+    fn introduce(&mut self, epoch: u32);
+
+    /// Calls the kernel.
+    fn run(&mut self, dispatch: &Dispatch);
+
+    /// Reports the dispatch; what the kernel wrote becomes visible with it.
+    fn finish(&mut self, id: u32);
+
+    /// Says that the core has left its loop.
+    fn leave(&mut self);
+}
+
+/// What a step of a core did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerStep {
+    /// Nothing to do just now.
+    Idle,
+    /// The core answered, or ran a task.
+    Worked,
+    /// The core has left its loop.
+    Left,
+}
+
+/// One turn of the loop; as long as the kernel takes, if there is one to run.
+#[inline]
+pub fn step<P: WorkerPort>(port: &mut P) -> WorkerStep {
+    match port.command() {
+        Command::Run(dispatch) => {
+            port.run(&dispatch);
+            port.finish(dispatch.id);
+            WorkerStep::Worked
+        }
+        Command::Wait => WorkerStep::Idle,
+        Command::Greet(epoch) => {
+            port.introduce(epoch);
+            WorkerStep::Worked
+        }
+        Command::Quit => {
+            port.leave();
+            WorkerStep::Left
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::{WorkerPort, WorkerStep, step};
+    use pto_abi::handshake::{Command, Dispatch};
+    use std::vec::Vec;
+
+    struct Script {
+        commands: Vec<Command>,
+        calls: Vec<(&'static str, u32)>,
+    }
+
+    impl WorkerPort for Script {
+        fn command(&mut self) -> Command {
+            self.commands.pop().unwrap_or(Command::Wait)
+        }
+        fn introduce(&mut self, epoch: u32) {
+            self.calls.push(("introduce", epoch));
+        }
+        fn run(&mut self, dispatch: &Dispatch) {
+            self.calls.push(("run", dispatch.task));
+        }
+        fn finish(&mut self, id: u32) {
+            self.calls.push(("finish", id));
+        }
+        fn leave(&mut self) {
+            self.calls.push(("leave", 0));
+        }
+    }
+
+    #[test]
+    fn each_command_has_its_answer() {
+        let dispatch = Dispatch { id: 4, task: 9, kernel: 0, args: 0 };
+        let commands =
+            std::vec![Command::Quit, Command::Wait, Command::Run(dispatch), Command::Greet(2)];
+        let mut port = Script { commands, calls: Vec::new() };
+        let steps: Vec<_> = (0..4).map(|_| step(&mut port)).collect();
+        use WorkerStep::{Idle, Left, Worked};
+        assert_eq!(steps, [Worked, Worked, Idle, Left]);
+        let calls = [("introduce", 2), ("run", 9), ("finish", 4), ("leave", 0)];
+        assert_eq!(port.calls, calls, "a task is reported after it has run");
+    }
+}

@@ -1,0 +1,16 @@
+//! The library kernels, called as a worker calls them, against references in `f64`.
+//!
+//! Tolerances are derived, not chosen: `gamma(n)` bounds the relative error of `n` roundings in
+//! sequence (Higham, "Accuracy and Stability of Numerical Algorithms", chapter 3). What lies
+//! between the rows of an input is NaN, so that reading it shows; what surrounds an output must
+//! keep its bits.
+
+mod attention;
+mod elementwise;
+mod library;
+mod matmul;
+mod online;
+mod probe;
+mod reduce;
+mod support;
+mod view;

@@ -1,0 +1,363 @@
+//! The builder: adds tasks and edges, publishes tasks, while schedulers may run.
+//!
+//! One builder a run (`host_build_graph`: the loader of the image; `aicpu_build_graph`: a builder program).
+//! Invariants:
+//! - A task is invisible to schedulers until `publish`; the [`UNPUBLISHED`] bit keeps its fanin above zero.
+//! - `outstanding` is raised before a task is published (in reserves of [`RESERVE`], one
+//!   read-modify-write for each); what is left of the reserve is given back before `build_done` is set.
+
+use core::marker::PhantomData;
+
+use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_abi::kinds::TaskState;
+use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FUNC_ID};
+use pto_abi::runtime::InstanceLine;
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+
+use crate::blame::{Blame, BlameSlot};
+use crate::fanout::{FanoutPolicy, Place, place_of};
+use crate::state::SharedState;
+
+/// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
+/// no longer shows in `cargo bench -p pto-tests`.
+pub const RESERVE: u64 = 64;
+
+/// What a builder reads of the device beside the shared state.
+pub trait DeviceMemory {
+    /// Where the code of `func_id` is; null: not registered.
+    fn kernel_addr(&self, func_id: FuncId) -> GmAddr;
+
+    /// The word of GM at `address`; `None`: outside GM, or not aligned.
+    fn read_u32(&self, address: GmAddr) -> Option<u32>;
+}
+
+/// What the machine does while a builder program, a plain function, is on the stack.
+pub trait BuilderHost {
+    /// A task was published. A host with one thread steps the schedulers from here now and then.
+    fn published(&mut self);
+}
+
+impl BuilderHost for () {
+    fn published(&mut self) {}
+}
+
+/// The builder of one run. See [`GraphBuilder`] for what it does.
+pub struct Builder<'a, S, F, M, H> {
+    state: SharedState<'a>,
+    line: &'a InstanceLine,
+    memory: M,
+    host: H,
+    orch_args: &'a [u64],
+    generation: u32,
+    has_kind: [bool; CoreKind::COUNT],
+    next_task: u32,
+    next_word: u32,
+    next_chunk: u32,
+    reserve: u64,
+    blame: BlameSlot,
+    policy: PhantomData<(S, F)>,
+}
+
+/// What a builder is given at its start.
+pub struct BuilderInputs<'a> {
+    /// What the instances share.
+    pub state: SharedState<'a>,
+    /// The builder's own line.
+    pub line: &'a InstanceLine,
+    /// The words that the host marshalled.
+    pub orch_args: &'a [u64],
+    /// The generation of this run's ids.
+    pub generation: u32,
+    /// Which core kinds the device has.
+    pub has_kind: [bool; CoreKind::COUNT],
+}
+
+impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'a, S, F, M, H> {
+    /// A builder with nothing added.
+    pub fn new(inputs: BuilderInputs<'a>, memory: M, host: H) -> Self {
+        Self {
+            state: inputs.state,
+            line: inputs.line,
+            memory,
+            host,
+            orch_args: inputs.orch_args,
+            generation: inputs.generation,
+            has_kind: inputs.has_kind,
+            next_task: 0,
+            next_word: 0,
+            next_chunk: 0,
+            reserve: 0,
+            blame: BlameSlot::default(),
+            policy: PhantomData,
+        }
+    }
+
+    /// How many tasks were added.
+    #[must_use]
+    pub const fn added(&self) -> u32 {
+        self.next_task
+    }
+
+    /// The circumstances of a fault that a call returned.
+    #[must_use]
+    pub fn blame(&self, fault: Fault) -> Blame {
+        self.blame.of(fault)
+    }
+
+    /// The last publish has been made: lets the run end.
+    ///
+    /// # Errors
+    /// `BUILD_NOT_PUBLISHED`, with the first task that is not.
+    pub fn finish(&mut self) -> Result<(), Fault> {
+        if self.line.published.load(Ordering::Relaxed) != u64::from(self.next_task) {
+            return Err(self.not_published());
+        }
+        S::fetch_sub(&self.state.progress.outstanding, self.reserve, Ordering::Relaxed);
+        self.reserve = 0;
+        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees every raise.
+        self.state.progress.build_done.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    #[cold]
+    fn not_published(&mut self) -> Fault {
+        let added = self.state.tasks.iter().take(self.next_task as usize);
+        let is_added = |task: &Task| task.state.load(Ordering::Relaxed) == TaskState::ADDED.get();
+        let slot = (0_u32..).zip(added).find(|(_, task)| is_added(task)).map_or(0, |(slot, _)| slot);
+        let task = TaskId { slot, generation: self.generation };
+        self.blame.leave(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task))
+    }
+
+    /// The kernel's code, or why the task cannot run.
+    #[inline]
+    fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
+        let func = spec.func_id;
+        if func.index() >= MAX_FUNC_ID {
+            return Err(self.refuse(Fault::BUILD_UNKNOWN_FUNC, func, func.index(), MAX_FUNC_ID - 1));
+        }
+        if spec.args.len() > MAX_ARGS {
+            let found = spec.args.len();
+            return Err(self.refuse(Fault::BUILD_TOO_MANY_ARGS, func, found, MAX_ARGS));
+        }
+        if !self.has_kind[spec.kind.index()] {
+            let kind = spec.kind.index();
+            return Err(self.refuse(Fault::BUILD_NO_CORE_OF_KIND, func, kind, 0));
+        }
+        if !spec.kernel.is_null() {
+            return Ok(spec.kernel);
+        }
+        let kernel = self.memory.kernel_addr(func);
+        if kernel.is_null() {
+            return Err(self.refuse(Fault::BUILD_KERNEL_MISSING, func, func.index(), 0));
+        }
+        Ok(kernel)
+    }
+
+    #[cold]
+    fn refuse(&mut self, fault: Fault, func: FuncId, found: usize, bound: usize) -> Fault {
+        let task = TaskId { slot: self.next_task, generation: self.generation };
+        let blame = Blame::of(fault).func(func.0.into()).task(task);
+        self.blame.leave(blame.detail(found as u64, bound as u64))
+    }
+
+    #[cold]
+    fn refuse_task(&mut self, fault: Fault, task: TaskId, found: u64, expected: u64) -> Fault {
+        self.blame.leave(Blame::of(fault).task(task).detail(found, expected))
+    }
+
+    /// Writes the arguments and one word of block context (block 0 of 1); returns the first word.
+    #[inline]
+    fn write_payload(&mut self, args: &[u64]) -> Option<u32> {
+        let first = self.next_word;
+        let end = first as usize + args.len() + 1;
+        let words = self.state.payloads.get(first as usize..end)?;
+        let (context, words) = words.split_last()?;
+        for (word, arg) in words.iter().zip(args) {
+            word.store(*arg, Ordering::Relaxed);
+        }
+        context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        self.next_word = u32::try_from(end).ok()?;
+        Some(first)
+    }
+
+    /// The task of an id that this run gave out.
+    #[inline]
+    fn known(&mut self, id: TaskId) -> Result<&'a Task, Fault> {
+        if id.generation != self.generation {
+            let (found, expected) = (id.generation.into(), self.generation.into());
+            return Err(self.refuse_task(Fault::BUILD_STALE_TASK, id, found, expected));
+        }
+        match self.state.task(id.slot).filter(|_| id.slot < self.next_task) {
+            Some(task) => Ok(task),
+            None => {
+                let (found, bound) = (id.slot.into(), self.next_task.into());
+                Err(self.refuse_task(Fault::BUILD_UNKNOWN_TASK, id, found, bound))
+            }
+        }
+    }
+
+    /// Puts `consumer` into place `count` of the producer's fanout, to be committed.
+    #[inline]
+    fn put(&mut self, producer: &Task, count: u32, consumer: u32) -> Option<()> {
+        match place_of(count) {
+            Place::Inline(at) => producer.consumers.get(at)?.store(consumer, Ordering::Relaxed),
+            Place::Chunk(at) => {
+                let last = producer.last_chunk.load(Ordering::Relaxed);
+                let chunk = self.state.chunks.get(last as usize)?;
+                chunk.consumers.get(at)?.store(consumer, Ordering::Relaxed);
+            }
+            Place::NewChunk => self.link_chunk(producer, consumer)?,
+        }
+        Some(())
+    }
+
+    fn link_chunk(&mut self, producer: &Task, consumer: u32) -> Option<()> {
+        let index = self.next_chunk;
+        let chunks: &'a [EdgeChunk] = self.state.chunks;
+        let chunk = chunks.get(index as usize)?;
+        chunk.consumers.first()?.store(consumer, Ordering::Relaxed);
+        let last = producer.last_chunk.load(Ordering::Relaxed);
+        match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
+            None => producer.first_chunk.store(index, Ordering::Relaxed),
+            Some(previous) => previous.next.store(index, Ordering::Relaxed),
+        }
+        producer.last_chunk.store(index, Ordering::Relaxed);
+        self.next_chunk = index + 1;
+        Some(())
+    }
+
+    #[inline]
+    fn satisfied(&mut self) -> EdgeOutcome {
+        count_one(&self.line.edges_satisfied);
+        EdgeOutcome::AlreadySatisfied
+    }
+
+    #[inline]
+    fn raise_outstanding(&mut self) {
+        if self.reserve == 0 {
+            // Relaxed: ordered before every decrement of these tasks by the publish itself.
+            S::fetch_add(&self.state.progress.outstanding, RESERVE, Ordering::Relaxed);
+            self.reserve = RESERVE;
+        }
+        self.reserve -= 1;
+    }
+}
+
+/// The block context behind a task's arguments: block number in the low half, how many in the high one.
+const BLOCK_0_OF_1: u64 = 1 << 32;
+
+/// Adds one to a counter that only this instance writes.
+#[inline]
+fn count_one(counter: &pto_abi::sync::AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+}
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
+    for Builder<'_, S, F, M, H>
+{
+    fn orch_args(&self) -> &[u64] {
+        self.orch_args
+    }
+
+    #[inline]
+    fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        let kernel = self.accept(&spec)?;
+        let slot = self.next_task;
+        let Some(task) = self.state.task(slot) else {
+            let (found, bound) = (slot as usize, self.state.tasks.len());
+            return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
+        };
+        let Some(payload) = self.write_payload(spec.args) else {
+            let (found, bound) = (self.next_word as usize, self.state.payloads.len());
+            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, found, bound));
+        };
+        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
+        task.fanout.store(0, Ordering::Relaxed);
+        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
+        task.func_id.store(spec.func_id.0, Ordering::Relaxed);
+        task.edges_in.store(0, Ordering::Relaxed);
+        task.kernel.store(kernel.0, Ordering::Relaxed);
+        task.payload.store(payload, Ordering::Relaxed);
+        // `accept` bounded the count by MAX_ARGS, which is 128.
+        task.arg_count.store(u8::try_from(spec.args.len()).unwrap_or(u8::MAX), Ordering::Relaxed);
+        task.kind.store(spec.kind.get(), Ordering::Relaxed);
+        task.generation.store(self.generation, Ordering::Relaxed);
+        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+        self.next_task = slot + 1;
+        self.line.added.store(u64::from(slot) + 1, Ordering::Relaxed);
+        Ok(TaskId { slot, generation: self.generation })
+    }
+
+    #[inline]
+    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        let producer_task = self.known(producer)?;
+        let consumer_task = self.known(consumer)?;
+        if producer == consumer {
+            return Err(self.refuse_task(Fault::BUILD_SELF_EDGE, consumer, 0, 0));
+        }
+        if consumer_task.state.load(Ordering::Relaxed) != TaskState::ADDED.get() {
+            let found = consumer_task.state.load(Ordering::Relaxed).into();
+            return Err(self.refuse_task(Fault::BUILD_CONSUMER_PUBLISHED, consumer, found, 1));
+        }
+        let Some(count) = F::count(producer_task) else { return Ok(self.satisfied()) };
+        if self.put(producer_task, count, consumer.slot).is_none() {
+            let (found, bound) = (self.next_chunk.into(), self.state.chunks.len() as u64);
+            return Err(self.refuse_task(Fault::BUILD_EDGES_FULL, producer, found, bound));
+        }
+        let edges_in = consumer_task.edges_in.load(Ordering::Relaxed);
+        if edges_in >= MAX_FANIN {
+            let bound = MAX_FANIN.into();
+            return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, consumer, bound, bound));
+        }
+        // Until it is published the consumer cannot become ready, so counting it first is not needed.
+        if !F::commit::<S>(producer_task, count) {
+            return Ok(self.satisfied());
+        }
+        consumer_task.edges_in.store(edges_in + 1, Ordering::Relaxed);
+        count_one(&self.line.edges);
+        Ok(EdgeOutcome::Added)
+    }
+
+    #[inline]
+    fn publish(&mut self, id: TaskId) -> Result<(), Fault> {
+        let task = self.known(id)?;
+        if task.state.load(Ordering::Relaxed) != TaskState::ADDED.get() {
+            let found = task.state.load(Ordering::Relaxed).into();
+            return Err(self.refuse_task(Fault::BUILD_ALREADY_PUBLISHED, id, found, 1));
+        }
+        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        self.raise_outstanding();
+        count_one(&self.line.published);
+        // A builder must not fill the memory of a run that has failed.
+        if self.state.fault.is_raised() {
+            return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
+        }
+        if release_published::<S>(task) {
+            let kind = CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)];
+            self.state.queue(kind).push::<S>(&[id.slot]);
+        }
+        self.host.published();
+        Ok(())
+    }
+
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        self.memory.read_u32(address).ok_or(Fault::BUILD_GM_RANGE)
+    }
+}
+
+/// Turns [`UNPUBLISHED`] into the number of producers counted; whether none of them is left.
+#[inline]
+fn release_published<S: Sharing>(task: &Task) -> bool {
+    let edges_in = task.edges_in.load(Ordering::Relaxed);
+    if edges_in == 0 {
+        // No edge leads here, so nobody else touches the fanin.
+        task.fanin.store(0, Ordering::Relaxed);
+        return true;
+    }
+    let bias = UNPUBLISHED - edges_in;
+    // AcqRel: Release pairs with the Acquire half of the last decrement in `Scheduler::release`, whose
+    // scheduler then reads the task; Acquire pairs with the Release half of the decrements made so far.
+    S::fetch_sub_u32(&task.fanin, bias, Ordering::AcqRel) == bias
+}

@@ -1,0 +1,351 @@
+//! One AICPU instance, from launch to return, step by step.
+//!
+//! ```text
+//!  Start -> Greet -> AwaitCores -> Build -> Schedule -> StopCores -> Returned
+//!    |        |          |           |         |           ^
+//!    `--------+----------+-----------+---------+- fault ---'
+//! ```
+//! `Build` is for instance 0 only (a builder program, or the loader of an image); the builder of
+//! `aicpu_build_graph` manages no cores and skips `Schedule`. A fault on any instance brings every
+//! instance to `StopCores`; the first one to raise it writes the epitaph.
+
+use pto_abi::arena::Arena;
+use pto_abi::graph::{BuildError, BuilderSet};
+use pto_abi::image::CheckedImage;
+use pto_abi::kinds::RunFlags;
+use pto_abi::sync::Ordering;
+use pto_abi::{CoreKind, Fault, RuntimeVariant};
+
+use crate::blame::Blame;
+use crate::builder::{Builder, BuilderHost, BuilderInputs};
+use crate::fanout::FanoutPolicy;
+use crate::launch::{ArenaMemory, Launch};
+use crate::loader;
+use crate::platform::Platform;
+use crate::scheduler::{Scheduler, Step};
+use crate::stall;
+
+/// What a step of an instance did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progressed {
+    /// Something moved.
+    Worked,
+    /// Nothing to do just now.
+    Idle,
+    /// The instance has returned: the run is over here, with this fault if any.
+    Returned(Option<Fault>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Start,
+    AwaitCores { next: usize, since_ns: u64 },
+    Build,
+    Schedule,
+    StopCores { next: usize, since_ns: u64 },
+    Returned,
+}
+
+/// One AICPU instance.
+pub struct Instance<'a, P: Platform, F> {
+    launch: Launch<'a>,
+    index: u32,
+    platform: P,
+    scheduler: Scheduler<'a, P, F>,
+    phase: Phase,
+}
+
+impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
+    /// Instance number `index` of a checked launch.
+    pub fn new(launch: Launch<'a>, index: u32, platform: P) -> Self {
+        let state = launch.state;
+        let line = &state.instances[index as usize % state.instances.len().max(1)];
+        let scheduler =
+            Scheduler::new(state, line, launch.build_mode, launch.run_epoch, launch.budgets);
+        Self { launch, index, platform, scheduler, phase: Phase::Start }
+    }
+
+    /// The machine that it runs on.
+    pub const fn platform(&mut self) -> &mut P {
+        &mut self.platform
+    }
+
+    /// Whether this is the instance that builds or loads the graph.
+    #[must_use]
+    pub const fn builds(&self) -> bool {
+        self.index == 0
+    }
+
+    /// How many of its cores have a dispatch.
+    #[must_use]
+    pub fn busy_count(&self) -> u32 {
+        self.scheduler.busy_count()
+    }
+
+    /// One bounded turn; only a builder program takes as long as it takes.
+    pub fn step<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
+        if self.phase == Phase::Schedule {
+            // The hot path.
+            return match self.scheduler.step(&mut self.platform) {
+                Ok(Step::Worked) => Progressed::Worked,
+                Ok(Step::Idle) => Progressed::Idle,
+                Ok(Step::Done) => self.wind_down(),
+                Err(fault) => self.fail(self.scheduler.blame(fault)),
+            };
+        }
+        match self.phase {
+            Phase::Start => self.start(),
+            Phase::AwaitCores { next, since_ns } => self.await_cores(next, since_ns),
+            Phase::Build => self.build(builders, host),
+            Phase::StopCores { next, since_ns } => self.stop_cores(next, since_ns),
+            Phase::Schedule | Phase::Returned => {
+                Progressed::Returned(self.launch.state.fault.first())
+            }
+        }
+    }
+
+    fn start(&mut self) -> Progressed {
+        self.launch.state.instances[self.index as usize].phase.store(1, Ordering::Relaxed);
+        let mut refused = None;
+        for worker in self.launch.share(self.index) {
+            let kind = self.launch.workers.kind(worker).unwrap_or(CoreKind::AIV);
+            refused = refused.or(self.scheduler.add_core(worker, kind).err());
+            self.platform.attach(worker);
+        }
+        if let Some(fault) = refused {
+            return self.fail(Blame::of(fault));
+        }
+        for core in 0..self.scheduler.core_count() {
+            self.platform.greet(core, self.launch.bring_up_epoch);
+        }
+        self.phase = Phase::AwaitCores { next: 0, since_ns: self.platform.now_ns() };
+        Progressed::Worked
+    }
+
+    /// Looks at the answers in order; a core that is late only delays those behind it.
+    fn await_cores(&mut self, mut next: usize, since_ns: u64) -> Progressed {
+        let first = next;
+        while let Some((id, kind)) = self.answer(next) {
+            if let Err(blame) = self.check_answer(next, id, kind) {
+                return self.fail(blame);
+            }
+            next += 1;
+        }
+        if next == self.scheduler.core_count() {
+            log::debug!("instance {}: {next} cores in service", self.index);
+            self.phase = if self.builds() { Phase::Build } else { Phase::Schedule };
+            return Progressed::Worked;
+        }
+        self.phase = Phase::AwaitCores { next, since_ns };
+        if let Some(fault) = self.launch.state.fault.first() {
+            return self.fail(Blame::of(fault));
+        }
+        let waited = self.platform.now_ns().saturating_sub(since_ns);
+        if waited > self.launch.bring_up_budget_ns {
+            let worker = self.worker(next);
+            return self.fail(Blame::of(Fault::CORE_NO_ANSWER).worker(worker).since(waited));
+        }
+        if next > first { Progressed::Worked } else { Progressed::Idle }
+    }
+
+    fn answer(&mut self, core: usize) -> Option<(u32, u32)> {
+        if core >= self.scheduler.core_count() {
+            return None;
+        }
+        self.platform.answer(core, self.launch.bring_up_epoch)
+    }
+
+    fn check_answer(&self, core: usize, id: u32, kind: u32) -> Result<(), Blame> {
+        let worker = self.worker(core);
+        let expected = self.launch.workers.kind(worker).map_or(0, |kind| u32::from(kind.get()));
+        if id != worker {
+            let blame = Blame::of(Fault::CORE_WRONG_ID).worker(worker);
+            return Err(blame.detail(id.into(), worker.into()));
+        }
+        if kind != expected {
+            let blame = Blame::of(Fault::CORE_WRONG_KIND).worker(worker);
+            return Err(blame.detail(kind.into(), expected.into()));
+        }
+        Ok(())
+    }
+
+    fn worker(&self, core: usize) -> u32 {
+        self.launch.share(self.index).nth(core).unwrap_or(u32::MAX)
+    }
+
+    fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
+        let orch = self.launch.arena.orch_args();
+        let argc = orch.orch_argc as usize;
+        let inputs = BuilderInputs {
+            state: self.launch.state,
+            line: &self.launch.state.instances[self.index as usize],
+            orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
+            generation: self.launch.run_epoch,
+            has_kind: self.launch.has_kind(),
+        };
+        let memory = ArenaMemory(self.launch.arena);
+        let mut builder = Builder::<P::Sharing, F, _, H>::new(inputs, memory, host);
+        let built = match self.launch.variant {
+            RuntimeVariant::HOST_BUILD_GRAPH => self.load(&mut builder),
+            _ => self.run_builder(builders, &mut builder),
+        };
+        let finished = built.and_then(|()| builder.finish().map_err(|fault| builder.blame(fault)));
+        let added = builder.added();
+        match finished {
+            Ok(()) => {
+                log::debug!("instance {}: graph of {added} tasks is built", self.index);
+                self.after_build()
+            }
+            Err(blame) => self.fail(blame),
+        }
+    }
+
+    fn after_build(&mut self) -> Progressed {
+        if self.scheduler.core_count() > 0 {
+            self.phase = Phase::Schedule;
+            return Progressed::Worked;
+        }
+        self.wind_down()
+    }
+
+    fn load<H: BuilderHost>(
+        &self,
+        builder: &mut Builder<'_, P::Sharing, F, ArenaMemory<'_>, H>,
+    ) -> Result<(), Blame> {
+        let window = self.launch.image().map_err(Blame::of)?;
+        let image = CheckedImage::check(window).map_err(|refusal| {
+            Blame::of(refusal.fault).detail(refusal.found, refusal.expected)
+        })?;
+        if image.task_count() as usize > self.launch.state.tasks.len() {
+            let capacity = self.launch.state.tasks.len() as u64;
+            let blame = Blame::of(Fault::GRAPH_TASK_COUNT);
+            return Err(blame.detail(image.task_count().into(), capacity));
+        }
+        let generation = self.launch.run_epoch;
+        loader::load(&image, generation, builder).map_err(|fault| builder.blame(fault))
+    }
+
+    fn run_builder<B: BuilderSet, H: BuilderHost>(
+        &self,
+        builders: &B,
+        builder: &mut Builder<'_, P::Sharing, F, ArenaMemory<'_>, H>,
+    ) -> Result<(), Blame> {
+        let symbol = self.launch.builder;
+        match builders.build(symbol, builder) {
+            None => Err(Blame::of(Fault::BUILD_NO_BUILDER).detail(symbol, 0)),
+            Some(Ok(())) => Ok(()),
+            Some(Err(BuildError::Fault(fault))) => Err(builder.blame(fault)),
+            Some(Err(BuildError::Failed(code))) => {
+                Err(Blame::of(Fault::BUILD_FAILED).detail(u64::from(code.unsigned_abs()), 0))
+            }
+        }
+    }
+
+    /// The run is over here without a fault of this instance: stop the cores, unless they stay in service.
+    fn wind_down(&mut self) -> Progressed {
+        if self.launch.flags.contains(RunFlags::KEEP_CORES) {
+            return self.returned();
+        }
+        self.begin_stop()
+    }
+
+    fn begin_stop(&mut self) -> Progressed {
+        for core in 0..self.scheduler.core_count() {
+            self.platform.stop(core);
+        }
+        self.phase = Phase::StopCores { next: 0, since_ns: self.platform.now_ns() };
+        Progressed::Worked
+    }
+
+    /// Waits for the cores to leave their loops: a core finishes its task first, for which it has the task
+    /// budget, but no longer than the bring-up budget once a fault has ended the run.
+    fn stop_cores(&mut self, mut next: usize, since_ns: u64) -> Progressed {
+        let first = next;
+        while next < self.scheduler.core_count() && self.platform.stopped(next) {
+            next += 1;
+        }
+        if next == self.scheduler.core_count() {
+            return self.returned();
+        }
+        self.phase = Phase::StopCores { next, since_ns };
+        let waited = self.platform.now_ns().saturating_sub(since_ns);
+        if waited > self.launch.bring_up_budget_ns {
+            let worker = self.worker(next);
+            self.raise(&Blame::of(Fault::CORE_NOT_STOPPED).worker(worker).since(waited));
+            return self.returned();
+        }
+        if next > first { Progressed::Worked } else { Progressed::Idle }
+    }
+
+    fn returned(&mut self) -> Progressed {
+        self.phase = Phase::Returned;
+        // Release: pairs with the Acquire load of phase where the host looks whether all have returned.
+        self.launch.state.instances[self.index as usize].phase.store(2, Ordering::Release);
+        Progressed::Returned(self.launch.state.fault.first())
+    }
+
+    #[cold]
+    fn fail(&mut self, blame: Blame) -> Progressed {
+        self.raise(&blame);
+        self.begin_stop()
+    }
+
+    fn raise(&self, blame: &Blame) {
+        raise(&self.launch.arena, &self.launch.state, blame, self.index, self.platform.now_ns());
+    }
+}
+
+/// Makes `blame` the run's fault if it is the first, and writes its epitaph.
+fn raise(
+    arena: &Arena<'_>,
+    state: &crate::SharedState<'_>,
+    blame: &Blame,
+    instance: u32,
+    now_ns: u64,
+) {
+    if state.fault.raise(blame.fault) {
+        arena.set_epitaph(&stall::epitaph(state, blame, instance, now_ns));
+        state.fault.seal_epitaph();
+        log::error!("instance {instance}: {}", blame.fault);
+    }
+}
+
+/// Raises the fault of a launch that was refused, so that the host and the other instances see it.
+pub fn refuse(arena: &Arena<'_>, blame: &Blame, instance: u32, now_ns: u64) {
+    if arena.fault().raise(blame.fault) {
+        let mut epitaph = pto_abi::runtime::Epitaph::of(blame.fault);
+        (epitaph.instance, epitaph.time_ns) = (instance, now_ns);
+        (epitaph.core, epitaph.detail) = (blame.worker, blame.detail);
+        arena.set_epitaph(&epitaph);
+        arena.fault().seal_epitaph();
+    }
+}
+
+/// Steps an instance until it returns: the one unbounded loop.
+///
+/// # Errors
+/// The fault that ended the run.
+pub fn run<P: Platform, F: FanoutPolicy, B: BuilderSet, H: BuilderHost>(
+    mut instance: Instance<'_, P, F>,
+    builders: &B,
+    mut host: H,
+) -> Result<(), Fault> {
+    loop {
+        match instance.step(builders, HostRef(&mut host)) {
+            Progressed::Worked => {}
+            Progressed::Idle => instance.platform.relax(),
+            Progressed::Returned(None) => return Ok(()),
+            Progressed::Returned(Some(fault)) => return Err(fault),
+        }
+    }
+}
+
+/// Lends a host to one step.
+struct HostRef<'h, H>(&'h mut H);
+
+impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
+    #[inline]
+    fn published(&mut self) {
+        self.0.published();
+    }
+}

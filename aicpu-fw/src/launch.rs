@@ -1,0 +1,258 @@
+//! Nothing from the host is trusted: the arena's claims are checked once, here, before anything runs.
+
+use pto_abi::arena::Arena;
+use pto_abi::gm::GmWindow;
+use pto_abi::image::{Refusal, expect_at_most, expect_equal};
+use pto_abi::kinds::RunFlags;
+use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_ORCH_ARGS, MAX_TASKS, MIN_AICPU_BUILD_INSTANCES};
+use pto_abi::runtime::{
+    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader, region,
+};
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
+
+use crate::blame::Blame;
+use crate::builder::DeviceMemory;
+use crate::divide::WorkerTable;
+use crate::ready_queue::ReadyQueue;
+use crate::state::SharedState;
+use crate::watchdog::Budgets;
+
+/// A launch that has been checked. Holding it proves: header and configuration are those of this firmware,
+/// every region lies in the arena and is large enough for what it claims, the worker table is consistent, and
+/// every scheduler has a core. It proves nothing of the graph image, which its loader checks.
+#[derive(Clone)]
+pub struct Launch<'a> {
+    /// What the instances share.
+    pub state: SharedState<'a>,
+    /// The arena that it was read from.
+    pub arena: Arena<'a>,
+    /// The workers.
+    pub workers: WorkerTable,
+    /// Who adds tasks.
+    pub variant: RuntimeVariant,
+    /// Whether schedulers wait for the builder.
+    pub build_mode: BuildMode,
+    /// How edges are added while their producer may complete.
+    pub fanout: FanoutStrategy,
+    /// Switches.
+    pub flags: RunFlags,
+    /// AICPU instances.
+    pub aicpu_instances: u32,
+    /// Symbol of the builder.
+    pub builder: u64,
+    /// Generation of this run's ids.
+    pub run_epoch: u32,
+    /// Which bring-up the cores answer.
+    pub bring_up_epoch: u32,
+    /// How long a core may take to answer, or to stop beyond its task.
+    pub bring_up_budget_ns: u64,
+    /// How long tasks, stalls and the run may take.
+    pub budgets: Budgets,
+    image: Region,
+    log_ring: Region,
+}
+
+impl<'a> Launch<'a> {
+    /// Checks the arena.
+    ///
+    /// # Errors
+    /// The fault that names the first wrong field, with what was found and what was expected.
+    pub fn accept(arena: Arena<'a>) -> Result<Self, Blame> {
+        check_header(&arena, &arena.header()).map_err(blame)?;
+        let config = arena.config();
+        let orch: OrchArgs = arena.orch_args();
+        let argc_bound = MAX_ORCH_ARGS as u64;
+        expect_at_most(Fault::RUNTIME_ORCH_ARGC, orch.orch_argc.into(), argc_bound).map_err(blame)?;
+        let (variant, build_mode, fanout, flags) = check_choices(&config).map_err(blame)?;
+        check_counts(&config, variant).map_err(blame)?;
+        let count = config.worker_count as usize;
+        let workers = WorkerTable::check((0..count).map(|worker| arena.worker_entry(worker)))?;
+        let regions = arena.regions();
+        let launch = Self {
+            state: shared_state(&arena, &regions).map_err(Blame::of)?,
+            arena,
+            workers,
+            variant,
+            build_mode,
+            fanout,
+            flags,
+            aicpu_instances: config.aicpu_instances,
+            builder: config.builder,
+            run_epoch: arena.header().run_epoch,
+            bring_up_epoch: arena.header().bring_up_epoch,
+            bring_up_budget_ns: config.bring_up_budget_ns,
+            budgets: Budgets {
+                task_ns: config.task_budget_ns,
+                stall_ns: config.stall_budget_ns,
+                run_ns: config.run_budget_ns,
+            },
+            image: regions[region::GRAPH],
+            log_ring: regions[region::LOGS],
+        };
+        launch.check_division()?;
+        Ok(launch)
+    }
+
+    /// The first instance that schedules.
+    #[must_use]
+    pub fn first_scheduler(&self) -> u32 {
+        u32::from(self.variant == RuntimeVariant::AICPU_BUILD_GRAPH)
+    }
+
+    /// The workers that `instance` manages.
+    pub fn share(&self, instance: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = self.first_scheduler();
+        let schedulers = self.aicpu_instances - first;
+        // The builder's share is empty: scheduler number `schedulers` does not exist.
+        self.workers.share(instance.checked_sub(first).unwrap_or(schedulers), schedulers)
+    }
+
+    /// Which core kinds the device has.
+    #[must_use]
+    pub fn has_kind(&self) -> [bool; CoreKind::COUNT] {
+        core::array::from_fn(|kind| self.workers.count(CoreKind::ALL[kind]) > 0)
+    }
+
+    /// The window of the graph image.
+    ///
+    /// # Errors
+    /// `RUNTIME_REGION_GRAPH`.
+    pub fn image(&self) -> Result<GmWindow<'a>, Fault> {
+        self.arena.region_window(self.image, Fault::RUNTIME_REGION_GRAPH)
+    }
+
+    /// Where the log rings are.
+    #[must_use]
+    pub const fn log_region(&self) -> Region {
+        self.log_ring
+    }
+
+    fn check_division(&self) -> Result<(), Blame> {
+        let schedulers = self.aicpu_instances - self.first_scheduler();
+        let clusters = self.workers.cluster_count();
+        if clusters < schedulers {
+            let blame = Blame::of(Fault::SCHEDULE_NO_CORES);
+            return Err(blame.detail(clusters.into(), schedulers.into()));
+        }
+        Ok(())
+    }
+}
+
+/// A builder's view of the device.
+#[derive(Clone, Copy)]
+pub(crate) struct ArenaMemory<'a>(pub(crate) Arena<'a>);
+
+impl DeviceMemory for ArenaMemory<'_> {
+    #[inline]
+    fn kernel_addr(&self, func_id: FuncId) -> GmAddr {
+        self.0.kernel_addr(func_id)
+    }
+
+    fn read_u32(&self, address: GmAddr) -> Option<u32> {
+        let gm = self.0.gm();
+        gm.read(gm.offset_of(address, 4)?)
+    }
+}
+
+fn blame(refusal: Refusal) -> Blame {
+    Blame::of(refusal.fault).detail(refusal.found, refusal.expected)
+}
+
+fn check_header(arena: &Arena<'_>, header: &RuntimeHeader) -> Result<(), Refusal> {
+    let (gm, window) = (arena.gm(), arena.window());
+    expect_equal(Fault::RUNTIME_MAGIC, header.magic, RUNTIME_MAGIC)?;
+    expect_equal(Fault::RUNTIME_ABI_MAJOR, header.abi_major.into(), ABI_MAJOR.into())?;
+    expect_at_most(Fault::RUNTIME_ABI_MINOR, header.abi_minor.into(), ABI_MINOR.into())?;
+    let runtime_bytes = size_of::<Runtime>() as u64;
+    expect_equal(Fault::RUNTIME_HEADER_BYTES, header.header_bytes.into(), runtime_bytes)?;
+    expect_equal(Fault::RUNTIME_LAYOUT_HASH, header.layout_hash, LAYOUT_HASH)?;
+    expect_equal(Fault::RUNTIME_TOTAL_BYTES, header.total_bytes, window.bytes())?;
+    expect_equal(Fault::RUNTIME_ARENA_ADDRESS, header.arena_address.0, window.address().0)?;
+    expect_equal(Fault::RUNTIME_GM_WINDOW, header.gm_address.0, gm.address().0)?;
+    expect_equal(Fault::RUNTIME_GM_WINDOW, header.gm_bytes, gm.bytes())?;
+    expect_not_zero(Fault::RUNTIME_RUN_EPOCH, header.run_epoch.into())?;
+    expect_not_zero(Fault::RUNTIME_BRING_UP_EPOCH, header.bring_up_epoch.into())
+}
+
+const fn expect_not_zero(fault: Fault, found: u64) -> Result<(), Refusal> {
+    if found == 0 { Err(Refusal { fault, found, expected: 1 }) } else { Ok(()) }
+}
+
+type Choices = (RuntimeVariant, BuildMode, FanoutStrategy, RunFlags);
+
+fn check_choices(config: &RunConfig) -> Result<Choices, Refusal> {
+    let refuse = |fault, found: u32| Refusal { fault, found: found.into(), expected: 0 };
+    let variant = RuntimeVariant::try_from(config.variant)
+        .map_err(|_| refuse(Fault::RUNTIME_VARIANT, config.variant))?;
+    let build_mode = BuildMode::try_from(config.build_mode)
+        .map_err(|_| refuse(Fault::RUNTIME_BUILD_MODE, config.build_mode))?;
+    let fanout = FanoutStrategy::try_from(config.fanout)
+        .map_err(|_| refuse(Fault::RUNTIME_FANOUT, config.fanout))?;
+    let flags =
+        RunFlags::from_bits(config.flags).ok_or(refuse(Fault::RUNTIME_FLAGS, config.flags))?;
+    Ok((variant, build_mode, fanout, flags))
+}
+
+fn check_counts(config: &RunConfig, variant: RuntimeVariant) -> Result<(), Refusal> {
+    let fewest = match variant {
+        RuntimeVariant::AICPU_BUILD_GRAPH => MIN_AICPU_BUILD_INSTANCES,
+        _ => 1,
+    };
+    if config.aicpu_instances < fewest {
+        let found = config.aicpu_instances.into();
+        let expected = fewest.into();
+        return Err(Refusal { fault: Fault::RUNTIME_AICPU_INSTANCES, found, expected });
+    }
+    let instances = config.aicpu_instances.into();
+    expect_at_most(Fault::RUNTIME_AICPU_INSTANCES, instances, MAX_AICPU_INSTANCES as u64)?;
+    let workers = pto_abi::limits::MAX_WORKERS as u64;
+    expect_not_zero(Fault::RUNTIME_WORKER_COUNT, config.worker_count.into())?;
+    expect_at_most(Fault::RUNTIME_WORKER_COUNT, config.worker_count.into(), workers)?;
+    for budget in [config.task_budget_ns, config.stall_budget_ns, config.bring_up_budget_ns] {
+        expect_not_zero(Fault::RUNTIME_BUDGETS, budget)?;
+    }
+    Ok(())
+}
+
+fn shared_state<'a>(
+    arena: &Arena<'a>,
+    regions: &[Region; region::COUNT],
+) -> Result<SharedState<'a>, Fault> {
+    for (index, fault) in REGION_FAULTS.into_iter().enumerate() {
+        arena.region_window(regions[index], fault)?;
+    }
+    if regions[REGION_FAULTS.len()..].iter().any(|region| region.offset != 0 || region.bytes != 0) {
+        return Err(Fault::RUNTIME_REGION_UNKNOWN);
+    }
+    let tasks = arena.tasks(regions[region::TASKS])?;
+    if tasks.len() > MAX_TASKS as usize {
+        return Err(Fault::RUNTIME_REGION_TASKS);
+    }
+    let payloads = regions[region::PAYLOADS];
+    let queue = |kind| {
+        let (ends, slots) = arena.ready_queue(regions[region::READY], kind)?;
+        ReadyQueue::new(ends, slots).filter(|queue| queue.capacity() >= tasks.len() as u64)
+    };
+    let unusable = Fault::RUNTIME_REGION_READY;
+    arena.log_ring(regions[region::LOGS], 0).ok_or(Fault::RUNTIME_REGION_LOGS)?;
+    Ok(SharedState {
+        tasks,
+        payloads: arena.payloads(payloads)?,
+        payloads_address: arena.window().address().offset(payloads.offset),
+        chunks: arena.chunks(regions[region::EDGES])?,
+        ready: [queue(CoreKind::AIC).ok_or(unusable)?, queue(CoreKind::AIV).ok_or(unusable)?],
+        progress: arena.progress(),
+        fault: arena.fault(),
+        instances: arena.instances(),
+    })
+}
+
+const REGION_FAULTS: [Fault; 6] = [
+    Fault::RUNTIME_REGION_TASKS,
+    Fault::RUNTIME_REGION_PAYLOADS,
+    Fault::RUNTIME_REGION_EDGES,
+    Fault::RUNTIME_REGION_READY,
+    Fault::RUNTIME_REGION_LOGS,
+    Fault::RUNTIME_REGION_GRAPH,
+];

@@ -1,0 +1,45 @@
+//! The AICPU firmware: ready queues, fanout append, termination, faults. Policy only.
+//!
+//! ```text
+//!            Arena (alleged)                     Platform (cores, clock, doorbells)
+//!                 | Launch::accept                    |
+//!                 v                                   v
+//! Instance::step: Greet -> AwaitCores -> [Build|Load] -> Schedule -> StopCores -> Returned
+//!                                           |               |
+//!                              Builder (add, edge, publish)  Scheduler::step (collect, release, dispatch)
+//!                                           \_____ SharedState: tasks, queues, progress ______/
+//! ```
+//!
+//! Everything is a bounded step; the one unbounded loop is [`run`]. Nothing here knows a platform, nothing
+//! is `unsafe`, nothing allocates. [`Platform`] holds barriers and cache maintenance; policy sees neither.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod blame;
+pub mod builder;
+pub mod divide;
+pub mod fanout;
+pub mod platform;
+pub mod ready_queue;
+pub mod scheduler;
+pub mod stall;
+pub mod state;
+mod watchdog;
+
+// These read the arena, whose words are not those of a model checker.
+#[cfg(not(any(loom, shuttle)))]
+pub mod instance;
+#[cfg(not(any(loom, shuttle)))]
+pub mod launch;
+#[cfg(not(any(loom, shuttle)))]
+mod loader;
+
+pub use builder::{Builder, BuilderHost, DeviceMemory};
+pub use fanout::{FanoutPolicy, LockFree, Locked};
+#[cfg(not(any(loom, shuttle)))]
+pub use instance::{Instance, Progressed, run};
+#[cfg(not(any(loom, shuttle)))]
+pub use launch::Launch;
+pub use platform::{CoreStatus, Platform};
+pub use scheduler::{Scheduler, Step};
+pub use state::SharedState;

@@ -1,0 +1,74 @@
+//! What the firmware needs of the machine it runs on. Generic and static, never `dyn`.
+//!
+//! Barriers and cache maintenance are inside these operations: a `Finished` answer has acquired what the
+//! core wrote; `commit` makes everything written before it visible to the cores that it rings.
+
+use pto_abi::sync::Sharing;
+use pto_abi::{Fault, GmAddr};
+
+/// How far a core is with what it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoreStatus {
+    /// It was given nothing, or its last task has been collected.
+    Idle,
+    /// It has not finished.
+    Busy,
+    /// It has finished; what it wrote is visible. Answered once for each dispatch.
+    Finished,
+    /// It reports this, which it was not given.
+    Foreign(u32),
+}
+
+/// One dispatch, as policy decides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// Slot of the task.
+    pub task: u32,
+    /// The kernel's code.
+    pub kernel: GmAddr,
+    /// The task's arguments.
+    pub args: GmAddr,
+}
+
+/// One AICPU instance's view of the machine. `core` is an index into the cores that the instance manages,
+/// `worker` the number of a worker on the device.
+pub trait Platform {
+    /// How the words of a run are shared on this machine.
+    type Sharing: Sharing;
+
+    /// Takes `worker` under management; it becomes core number `attached so far`.
+    fn attach(&mut self, worker: u32);
+
+    /// Greets a core, for the bring-up `epoch`.
+    fn greet(&mut self, core: usize, epoch: u32);
+
+    /// The core's id and kind, once it has answered.
+    fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)>;
+
+    /// How far a core is.
+    fn poll(&mut self, core: usize) -> CoreStatus;
+
+    /// Writes a dispatch for a free core; nothing starts before [`commit`](Self::commit).
+    ///
+    /// # Errors
+    /// `SCHEDULE_CORE_NOT_FREE`.
+    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault>;
+
+    /// One barrier, then the doorbells of everything staged.
+    fn commit(&mut self);
+
+    /// Asks a core to leave its loop.
+    fn stop(&mut self, core: usize);
+
+    /// Whether the core has left its loop.
+    fn stopped(&mut self, core: usize) -> bool;
+
+    /// This instance's clock; monotonic, the same origin on every instance of a run.
+    fn now_ns(&self) -> u64;
+
+    /// Nothing to do just now.
+    fn relax(&mut self);
+
+    /// Siblings that sleep should look: ready tasks are in a shared queue, or the run is over.
+    fn wake_siblings(&mut self) {}
+}

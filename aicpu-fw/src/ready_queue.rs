@@ -1,0 +1,178 @@
+//! The queue of ready tasks of one core kind: many pushers, many poppers, ids only.
+//!
+//! ```text
+//! push: tail += n (the places are ours), then each slot = stamp(position) | id
+//! pop:  read slots from head while their stamps are of this lap, then head: h -> h + k (they are ours)
+//! ```
+//! It cannot overflow: it has a slot for every task of the run, and a task is in it at most once. Therefore a
+//! push needs no check and never retries. A popper that loses the exchange retries, because another one won.
+
+use pto_abi::ready::QueueEnds;
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+
+/// A view of one queue.
+#[derive(Clone, Copy)]
+pub struct ReadyQueue<'a> {
+    ends: &'a QueueEnds,
+    slots: &'a [AtomicU64],
+    mask: u64,
+    lap_shift: u32,
+}
+
+impl<'a> ReadyQueue<'a> {
+    /// The queue over these words; uses the largest power of two of the slots. `None`: fewer than 2.
+    #[must_use]
+    pub fn new(ends: &'a QueueEnds, slots: &'a [AtomicU64]) -> Option<Self> {
+        let lap_shift = slots.len().checked_ilog2().filter(|shift| *shift > 0)?;
+        Some(Self { ends, slots, mask: (1 << lap_shift) - 1, lap_shift })
+    }
+
+    /// How many ids it can hold.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// How many ids are in it; a moment's guess while others use it.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        let head = self.ends.head.load(Ordering::Relaxed);
+        self.ends.tail.load(Ordering::Relaxed).saturating_sub(head)
+    }
+
+    /// Whether it is empty; a moment's guess while others use it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts ids at the end.
+    #[inline]
+    pub fn push<S: Sharing>(&self, ids: &[u32]) {
+        let first = S::fetch_add(&self.ends.tail, ids.len() as u64, Ordering::Relaxed);
+        for (position, &id) in (first..).zip(ids) {
+            if let Some(slot) = self.slot(position) {
+                // Release: pairs with the Acquire load in `pop`; who gets the id sees the task.
+                slot.store(self.stamp(position) | u64::from(id), Ordering::Release);
+            }
+        }
+    }
+
+    /// Takes up to `ids.len()` ids from the front; returns how many.
+    #[inline]
+    pub fn pop<S: Sharing>(&self, ids: &mut [u32]) -> usize {
+        loop {
+            let head = self.ends.head.load(Ordering::Relaxed);
+            let count = self.peek(head, ids);
+            if count == 0 {
+                return 0;
+            }
+            let next = head + count as u64;
+            if S::compare_exchange(&self.ends.head, head, next, Ordering::Relaxed).is_ok() {
+                return count;
+            }
+        }
+    }
+
+    #[inline]
+    fn peek(&self, head: u64, ids: &mut [u32]) -> usize {
+        let mut count = 0;
+        for (position, id) in (head..).zip(ids) {
+            let Some(slot) = self.slot(position) else { break };
+            // Acquire: pairs with the Release store in `push`.
+            let word = slot.load(Ordering::Acquire);
+            if word & STAMP != self.stamp(position) {
+                break;
+            }
+            *id = low_half(word);
+            count += 1;
+        }
+        count
+    }
+
+    #[inline]
+    fn slot(&self, position: u64) -> Option<&'a AtomicU64> {
+        self.slots.get(usize::try_from(position & self.mask).ok()?)
+    }
+
+    /// The lap that `position` is in, in the high half; never that of fresh memory.
+    #[inline]
+    fn stamp(&self, position: u64) -> u64 {
+        ((position >> self.lap_shift) + 1) << 32
+    }
+}
+
+const STAMP: u64 = !0 << 32;
+
+#[expect(clippy::cast_possible_truncation, reason = "the id is the low half by definition")]
+const fn low_half(word: u64) -> u32 {
+    word as u32
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+    use super::ReadyQueue;
+    use pto_abi::ready::QueueEnds;
+    use pto_abi::sync::{AtomicU64, Exclusive, Ordering, Shared, Sharing};
+    use std::vec::Vec;
+
+    fn with_queue(slots: usize, test: impl FnOnce(ReadyQueue<'_>, &QueueEnds)) {
+        let slots: Vec<_> = (0..slots).map(|_| AtomicU64::new(0)).collect();
+        let ends = QueueEnds::default();
+        test(ReadyQueue::new(&ends, &slots).unwrap(), &ends);
+    }
+
+    fn fifo_over_many_laps<S: Sharing>() {
+        with_queue(4, |queue, _| {
+            let mut next = 0;
+            for round in 0..1000_u32 {
+                let n = round % 5;
+                let ids: Vec<u32> = (next..next + n).collect();
+                queue.push::<S>(&ids);
+                let mut out = [u32::MAX; 8];
+                assert_eq!(queue.pop::<S>(&mut out), n as usize);
+                assert_eq!(&out[..n as usize], &ids[..]);
+                assert_eq!(queue.pop::<S>(&mut out), 0);
+                next += n;
+            }
+        });
+    }
+
+    #[test]
+    fn ids_come_out_in_the_order_they_went_in() {
+        fifo_over_many_laps::<Shared>();
+        fifo_over_many_laps::<Exclusive>();
+    }
+
+    #[test]
+    fn a_pop_takes_no_more_than_it_may() {
+        with_queue(8, |queue, _| {
+            queue.push::<Shared>(&[1, 2, 3]);
+            let mut two = [0; 2];
+            assert_eq!((queue.pop::<Shared>(&mut two), two), (2, [1, 2]));
+            assert_eq!((queue.pop::<Shared>(&mut two), two[0]), (1, 3));
+        });
+    }
+
+    #[test]
+    fn positions_may_start_anywhere() {
+        with_queue(4, |queue, ends| {
+            let start = (u64::from(u32::MAX) << 2) - 2;
+            ends.head.store(start, Ordering::Relaxed);
+            ends.tail.store(start, Ordering::Relaxed);
+            for id in 0..20 {
+                queue.push::<Shared>(&[id]);
+                let mut out = [0];
+                assert_eq!((queue.pop::<Shared>(&mut out), out[0]), (1, id));
+            }
+        });
+    }
+
+    #[test]
+    fn memory_too_small_is_refused() {
+        let ends = QueueEnds::default();
+        assert!(ReadyQueue::new(&ends, &[]).is_none());
+        assert!(ReadyQueue::new(&ends, &[AtomicU64::new(0)]).is_none());
+    }
+}

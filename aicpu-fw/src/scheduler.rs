@@ -1,0 +1,420 @@
+//! The scheduler of one AICPU instance.
+//!
+//! ```text
+//! step: collect --> release --> dispatch --> share --> commit        (Worked)
+//!         |            |            |           `- what no own core can take goes to the shared queue
+//!         |            |            `- own newly ready tasks first, then the shared queue
+//!         |            `- fanout closed; fanin of each consumer - 1; at zero it is ready
+//!         `- poll the busy cores
+//!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
+//! ```
+//! Invariants:
+//! - A step is bounded: it polls each core once, releases at most [`RELEASES_A_STEP`] consumers (a larger
+//!   fanout goes on in the next step), and fills each core at most once.
+//! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
+//!   in the shared queue, where siblings find it.
+//! - `outstanding` falls only after the consumers of the completed tasks have been released.
+
+use core::marker::PhantomData;
+
+use heapless::Vec;
+use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::limits::MAX_WORKERS;
+use pto_abi::runtime::InstanceLine;
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::Task;
+use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
+
+use crate::blame::{Blame, BlameSlot};
+use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::platform::{CoreStatus, Platform, Staged};
+use crate::state::SharedState;
+use crate::watchdog::{Budgets, Watchdog};
+
+/// Consumers that one step releases at most. 1,024 decrements take about 10 us: the length of the pause that
+/// a large fanout may cause to the other cores of the instance.
+pub const RELEASES_A_STEP: u32 = 1024;
+/// Ready tasks that a step holds before it shares some.
+const LOCAL_READY: usize = MAX_WORKERS;
+/// Completions after which the counts are flushed even if the instance is never idle.
+const FLUSH_EVERY: u64 = 4096;
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something moved.
+    Worked,
+    /// Nothing to do just now.
+    Idle,
+    /// The run is over.
+    Done,
+}
+
+/// One bit per core of the instance.
+type CoreMask = u128;
+
+/// The cores of one instance: which they are, which are busy, and with what.
+struct Cores {
+    workers: Vec<u32, MAX_WORKERS>,
+    of_kind: [CoreMask; CoreKind::COUNT],
+    busy: CoreMask,
+    running: [u32; MAX_WORKERS],
+}
+
+/// A release that is not finished.
+struct Release {
+    slot: u32,
+    walk: ConsumerWalk,
+}
+
+/// The scheduler of one AICPU instance. See the module.
+pub struct Scheduler<'a, P: Platform, F> {
+    state: SharedState<'a>,
+    line: &'a InstanceLine,
+    cores: Cores,
+    local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
+    release: Option<Release>,
+    shared: bool,
+    completed: u64,
+    unflushed: u64,
+    waits_for_build: bool,
+    generation: u32,
+    watchdog: Watchdog,
+    blame: BlameSlot,
+    policy: PhantomData<(fn() -> P, F)>,
+}
+
+impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
+    /// A scheduler without cores. In sequential mode it waits for the builder.
+    #[must_use]
+    pub fn new(
+        state: SharedState<'a>,
+        line: &'a InstanceLine,
+        mode: BuildMode,
+        generation: u32,
+        budgets: Budgets,
+    ) -> Self {
+        Self {
+            state,
+            line,
+            cores: Cores {
+                workers: Vec::new(),
+                of_kind: [0; CoreKind::COUNT],
+                busy: 0,
+                running: [0; MAX_WORKERS],
+            },
+            local: [Vec::new(), Vec::new()],
+            release: None,
+            shared: false,
+            completed: 0,
+            unflushed: 0,
+            waits_for_build: mode == BuildMode::SEQUENTIAL,
+            generation,
+            watchdog: Watchdog::new(budgets),
+            blame: BlameSlot::default(),
+            policy: PhantomData,
+        }
+    }
+
+    /// Takes a core of `kind` into service; cores are numbered as the platform numbers them.
+    ///
+    /// # Errors
+    /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
+    pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
+        let bit = 1 << self.cores.workers.len();
+        self.cores.workers.push(worker).map_err(|_| Fault::RUNTIME_WORKER_COUNT)?;
+        self.cores.of_kind[kind.index()] |= bit;
+        Ok(())
+    }
+
+    /// How many cores it manages.
+    #[must_use]
+    pub fn core_count(&self) -> usize {
+        self.cores.workers.len()
+    }
+
+    /// How many of them have a dispatch.
+    #[must_use]
+    pub fn busy_count(&self) -> u32 {
+        self.cores.busy.count_ones()
+    }
+
+    /// The circumstances of a fault that a step returned.
+    #[must_use]
+    pub fn blame(&self, fault: Fault) -> Blame {
+        self.blame.of(fault)
+    }
+
+    /// One bounded turn.
+    ///
+    /// # Errors
+    /// The fault that ends the run; [`blame`](Self::blame) tells its circumstances.
+    pub fn step(&mut self, platform: &mut P) -> Result<Step, Fault> {
+        if let Some(fault) = self.raised() {
+            return Err(fault);
+        }
+        if self.waits_for_build {
+            if !self.state.build_is_done() {
+                return self.idle(platform);
+            }
+            self.waits_for_build = false;
+        }
+        let collected = self.collect(platform)?;
+        let dispatched = self.dispatch(platform)?;
+        self.share_rest();
+        let shared = core::mem::take(&mut self.shared);
+        if dispatched {
+            platform.commit();
+        }
+        if shared {
+            platform.wake_siblings();
+        }
+        if !(collected | dispatched | shared) {
+            return self.idle(platform);
+        }
+        self.watchdog.worked();
+        if self.unflushed >= FLUSH_EVERY {
+            self.flush();
+        }
+        Ok(Step::Worked)
+    }
+
+    /// Polls the busy cores and completes what has finished, until the step's releases are used up.
+    #[inline]
+    fn collect(&mut self, platform: &mut P) -> Result<bool, Fault> {
+        let mut budget = RELEASES_A_STEP;
+        let mut worked = false;
+        if let Some(release) = self.release.take() {
+            self.go_on(release, &mut budget);
+            worked = true;
+        }
+        let mut unpolled = self.cores.busy;
+        while unpolled != 0 && self.release.is_none() {
+            let core = unpolled.trailing_zeros() as usize;
+            unpolled &= unpolled - 1;
+            match platform.poll(core) {
+                CoreStatus::Busy => {}
+                CoreStatus::Finished => {
+                    self.cores.busy &= !(1 << core);
+                    self.complete(self.cores.running[core % MAX_WORKERS], &mut budget);
+                    worked = true;
+                }
+                status => return Err(self.wrong_status(core, status)),
+            }
+        }
+        Ok(worked)
+    }
+
+    #[cold]
+    fn wrong_status(&mut self, core: usize, status: CoreStatus) -> Fault {
+        let found = if let CoreStatus::Foreign(found) = status { found } else { 0 };
+        let blame = self.blame_core(Fault::CORE_WRONG_STATUS, core);
+        self.blame.leave(blame.detail(found.into(), 0))
+    }
+
+    /// Closes the fanout of a finished task and releases its consumers.
+    #[inline]
+    fn complete(&mut self, slot: u32, budget: &mut u32) {
+        let Some(task) = self.state.task(slot) else { return };
+        let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
+        self.go_on(Release { slot, walk }, budget);
+    }
+
+    #[inline]
+    fn go_on(&mut self, mut release: Release, budget: &mut u32) {
+        let Some(task) = self.state.task(release.slot) else { return };
+        while let Some(consumer) = release.walk.next(task, self.state.chunks) {
+            self.release(consumer);
+            *budget = budget.saturating_sub(1);
+            if *budget == 0 {
+                self.release = Some(release);
+                return;
+            }
+        }
+        task.state.store(TaskState::COMPLETED.get(), Ordering::Relaxed);
+        self.completed += 1;
+        self.unflushed += 1;
+    }
+
+    /// One producer of `consumer` has completed.
+    #[inline]
+    fn release(&mut self, consumer: u32) {
+        let Some(task) = self.state.task(consumer) else { return };
+        // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
+        // Release half of the others and with the publish in `release_published`.
+        if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
+            self.make_ready(consumer, task);
+        }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, slot: u32, task: &Task) {
+        let kind = kind_of(task);
+        let local = &mut self.local[kind.index()];
+        if let Err(slot) = local.push(slot) {
+            self.state.queue(kind).push::<P::Sharing>(local);
+            local.clear();
+            self.shared = true;
+            // There is room now.
+            local.push(slot).unwrap_or_default();
+        }
+    }
+
+    /// Fills the free cores: from the own newly ready tasks, then from the shared queues.
+    #[inline]
+    fn dispatch(&mut self, platform: &mut P) -> Result<bool, Fault> {
+        let mut staged = false;
+        for &kind in CoreKind::ALL {
+            let mut free = self.cores.of_kind[kind.index()] & !self.cores.busy;
+            while free != 0 {
+                let Some(slot) = self.local[kind.index()].pop() else { break };
+                self.stage(platform, free.trailing_zeros() as usize, slot)?;
+                free &= free - 1;
+                staged = true;
+            }
+            if free != 0 {
+                staged |= self.dispatch_shared(platform, kind, free)?;
+            }
+        }
+        Ok(staged)
+    }
+
+    /// Takes no more from the shared queue than the free cores run.
+    #[inline]
+    fn dispatch_shared(
+        &mut self,
+        platform: &mut P,
+        kind: CoreKind,
+        mut free: CoreMask,
+    ) -> Result<bool, Fault> {
+        let mut slots = [0; MAX_WORKERS];
+        let room = free.count_ones() as usize;
+        let taken = slots.get_mut(..room).map_or(0, |slots| {
+            self.state.queue(kind).pop::<P::Sharing>(slots)
+        });
+        for &slot in slots.iter().take(taken) {
+            self.stage(platform, free.trailing_zeros() as usize, slot)?;
+            free &= free - 1;
+        }
+        Ok(taken > 0)
+    }
+
+    #[inline]
+    fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
+        let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
+        let state = task.state.load(Ordering::Relaxed);
+        if state != TaskState::PUBLISHED.get() {
+            return Err(self.wrong_task(slot, state));
+        }
+        task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
+        let payload = u64::from(task.payload.load(Ordering::Relaxed));
+        let staged = Staged {
+            task: slot,
+            kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
+            args: self.state.payloads_address.offset(8 * payload),
+        };
+        if let Err(fault) = platform.stage(core, staged) {
+            let blame = self.blame_core(fault, core);
+            return Err(self.blame.leave(blame));
+        }
+        self.cores.busy |= 1 << core;
+        self.cores.running[core % MAX_WORKERS] = slot;
+        Ok(())
+    }
+
+    #[cold]
+    fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
+        let task = TaskId { slot, generation: self.generation };
+        let expected = TaskState::PUBLISHED.get().into();
+        let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);
+        self.blame.leave(blame.detail(state.into(), expected))
+    }
+
+    /// Gives away what no own core took.
+    #[inline]
+    fn share_rest(&mut self) {
+        for &kind in CoreKind::ALL {
+            let local = &mut self.local[kind.index()];
+            if !local.is_empty() {
+                self.state.queue(kind).push::<P::Sharing>(local);
+                local.clear();
+                self.shared = true;
+            }
+        }
+    }
+
+    /// Tells the others how many tasks this instance has completed.
+    fn flush(&mut self) {
+        self.line.completed.store(self.completed, Ordering::Relaxed);
+        self.line.busy_cores.store(self.busy_count(), Ordering::Relaxed);
+        if self.unflushed > 0 {
+            // Release: pairs with the Acquire load in `SharedState::outstanding`.
+            P::Sharing::fetch_sub(
+                &self.state.progress.outstanding,
+                self.unflushed,
+                Ordering::Release,
+            );
+            self.unflushed = 0;
+        }
+    }
+
+    /// The fault of a sibling: nothing new is dispatched after it.
+    #[inline]
+    fn raised(&self) -> Option<Fault> {
+        if self.state.fault.is_raised() { self.state.fault.first() } else { None }
+    }
+
+    #[inline(never)]
+    fn idle(&mut self, platform: &mut P) -> Result<Step, Fault> {
+        self.flush();
+        if self.state.build_is_done() && self.state.outstanding() == 0 {
+            platform.wake_siblings();
+            return self.verify_end();
+        }
+        self.watch(platform)?;
+        Ok(Step::Idle)
+    }
+
+    /// `build_done && outstanding == 0` implies the rest; it is checked once, on the way out.
+    fn verify_end(&mut self) -> Result<Step, Fault> {
+        let queued: u64 = self.state.ready.iter().map(|queue| queue.len()).sum();
+        if queued > 0 || self.cores.busy != 0 {
+            let blame = Blame::of(Fault::SCHEDULE_LEFT_WORK);
+            return Err(self.blame.leave(blame.detail(queued, self.busy_count().into())));
+        }
+        Ok(Step::Done)
+    }
+
+    fn watch(&mut self, platform: &mut P) -> Result<(), Fault> {
+        if !self.watchdog.is_due() {
+            return Ok(());
+        }
+        let now = platform.now_ns();
+        let running = |core: usize| self.cores.running[core % MAX_WORKERS];
+        if let Some((core, since)) = self.watchdog.overdue(now, self.cores.busy, running) {
+            let blame = self.blame_core(Fault::STALL_CORE, core).since(since);
+            return Err(self.blame.leave(blame));
+        }
+        match self.watchdog.stalled(now, &self.state) {
+            Some(blame) => Err(self.blame.leave(blame)),
+            None => Ok(()),
+        }
+    }
+
+    /// Blames a core and the task that it was given.
+    fn blame_core(&self, fault: Fault, core: usize) -> Blame {
+        let worker = self.cores.workers.get(core).copied().unwrap_or(u32::MAX);
+        let blame = Blame::of(fault).worker(worker);
+        if self.cores.busy >> core & 1 == 0 {
+            return blame;
+        }
+        let slot = self.cores.running[core % MAX_WORKERS];
+        let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
+        blame.task(TaskId { slot, generation: self.generation }).func(func.into())
+    }
+}
+
+#[inline]
+fn kind_of(task: &Task) -> CoreKind {
+    CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)]
+}

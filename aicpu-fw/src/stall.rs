@@ -1,0 +1,112 @@
+//! Why a run does not get on: the stall classes, and the tasks and edges behind them.
+
+use pto_abi::kinds::TaskState;
+use pto_abi::runtime::{BlockedTask, EPITAPH_BLOCKED, Epitaph, NOBODY};
+use pto_abi::sync::Ordering;
+use pto_abi::task::{CLOSED, Task};
+use pto_abi::{Fault, TaskId};
+
+use crate::blame::Blame;
+use crate::fanout::ConsumerWalk;
+use crate::state::SharedState;
+
+/// The class of a stall, when no core is busy and nothing has moved for `since_ns`.
+#[must_use]
+pub fn classify(state: &SharedState<'_>, since_ns: u64) -> Blame {
+    let ready: u64 = state.ready.iter().map(|queue| queue.len()).sum();
+    let fault = if ready > 0 {
+        Fault::STALL_READY
+    } else if !state.build_is_done() {
+        Fault::STALL_BUILDER
+    } else {
+        Fault::STALL_DEADLOCK
+    };
+    let blame = Blame::of(fault).since(since_ns).detail(ready, state.outstanding());
+    match blocked_tasks(state).next() {
+        Some((slot, task)) if fault == Fault::STALL_DEADLOCK => {
+            let generation = task.generation.load(Ordering::Relaxed);
+            let func = task.func_id.load(Ordering::Relaxed);
+            blame.task(TaskId { slot, generation }).func(func.into())
+        }
+        _ => blame,
+    }
+}
+
+/// The run has taken longer than its budget.
+#[must_use]
+pub const fn over_budget(since_ns: u64) -> Blame {
+    Blame::of(Fault::STALL_RUN_BUDGET).since(since_ns)
+}
+
+/// Writes the post-mortem: the blame, the counts, the blocked tasks and one missing producer of each.
+/// Reads every task and edge; a run makes it once, after its end.
+#[must_use]
+pub fn epitaph(state: &SharedState<'_>, blame: &Blame, instance: u32, now_ns: u64) -> Epitaph {
+    let mut epitaph = Epitaph::of(blame.fault);
+    epitaph.instance = instance;
+    epitaph.core = blame.worker;
+    epitaph.func_id = blame.func_id;
+    epitaph.task = blame.task;
+    epitaph.time_ns = now_ns;
+    epitaph.since_ns = blame.since_ns;
+    epitaph.detail = blame.detail;
+    epitaph.added = state.sum(|line| line.added.load(Ordering::Relaxed));
+    epitaph.published = state.sum(|line| line.published.load(Ordering::Relaxed));
+    epitaph.completed = state.sum(|line| line.completed.load(Ordering::Relaxed));
+    let busy = state.sum(|line| line.busy_cores.load(Ordering::Relaxed).into());
+    epitaph.busy_cores = u32::try_from(busy).unwrap_or(u32::MAX);
+    for (ready, queue) in epitaph.ready.iter_mut().zip(&state.ready) {
+        *ready = u32::try_from(queue.len()).unwrap_or(u32::MAX);
+    }
+    if let Some(task) = state.task(blame.task.slot) {
+        epitaph.kernel = task.kernel.load(Ordering::Relaxed);
+    }
+    name_blocked(state, &mut epitaph);
+    epitaph
+}
+
+fn name_blocked(state: &SharedState<'_>, epitaph: &mut Epitaph) {
+    let mut named = 0;
+    for (slot, task) in blocked_tasks(state) {
+        epitaph.blocked_count = epitaph.blocked_count.saturating_add(1);
+        if let Some(entry) = epitaph.blocked.get_mut(named) {
+            let fanin = task.fanin.load(Ordering::Relaxed);
+            *entry = BlockedTask { task: slot, fanin, producer: NOBODY, producer_state: 0 };
+            named += 1;
+        }
+    }
+    if let Some(entries) = epitaph.blocked.get_mut(..named.min(EPITAPH_BLOCKED)) {
+        name_producers(state, entries);
+    }
+}
+
+/// Finds, for each entry, a task that has an edge to it and has not completed.
+fn name_producers(state: &SharedState<'_>, entries: &mut [BlockedTask]) {
+    for (slot, producer) in added_tasks(state) {
+        let fanout = producer.fanout.load(Ordering::Relaxed);
+        if fanout & CLOSED != 0 {
+            continue;
+        }
+        let mut walk = ConsumerWalk::new(fanout);
+        while let Some(consumer) = walk.next(producer, state.chunks) {
+            for entry in entries.iter_mut().filter(|entry| entry.task == consumer) {
+                if entry.producer == NOBODY {
+                    entry.producer = slot;
+                    entry.producer_state = producer.state.load(Ordering::Relaxed).into();
+                }
+            }
+        }
+    }
+}
+
+fn added_tasks<'a>(state: &SharedState<'a>) -> impl Iterator<Item = (u32, &'a Task)> + use<'a> {
+    let added = state.sum(|line| line.added.load(Ordering::Relaxed));
+    (0_u32..).zip(state.tasks).take(usize::try_from(added).unwrap_or(usize::MAX))
+}
+
+fn blocked_tasks<'a>(state: &SharedState<'a>) -> impl Iterator<Item = (u32, &'a Task)> + use<'a> {
+    added_tasks(state).filter(|(_, task)| {
+        let published = task.state.load(Ordering::Relaxed) == TaskState::PUBLISHED.get();
+        published && task.fanin.load(Ordering::Relaxed) > 0
+    })
+}

@@ -1,0 +1,67 @@
+//! The words that builder and schedulers share, as typed views. Made from an arena, or by tests from
+//! ordinary memory.
+
+use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
+use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::task::{EdgeChunk, Task};
+use pto_abi::{CoreKind, GmAddr};
+
+use crate::ready_queue::ReadyQueue;
+
+/// Everything that the instances of one run share.
+#[derive(Clone, Copy)]
+pub struct SharedState<'a> {
+    /// The tasks.
+    pub tasks: &'a [Task],
+    /// The argument words.
+    pub payloads: &'a [AtomicU64],
+    /// Where the argument words are in GM.
+    pub payloads_address: GmAddr,
+    /// The chunks of consumers.
+    pub chunks: &'a [EdgeChunk],
+    /// Ready tasks, by core kind.
+    pub ready: [ReadyQueue<'a>; CoreKind::COUNT],
+    /// Termination.
+    pub progress: &'a Progress,
+    /// The first fault.
+    pub fault: &'a FaultLine,
+    /// What each instance says of itself.
+    pub instances: &'a [InstanceLine],
+}
+
+impl<'a> SharedState<'a> {
+    /// The task in `slot`.
+    #[inline]
+    #[must_use]
+    pub fn task(&self, slot: u32) -> Option<&'a Task> {
+        self.tasks.get(slot as usize)
+    }
+
+    /// The ready queue of `kind`.
+    #[inline]
+    #[must_use]
+    pub fn queue(&self, kind: CoreKind) -> &ReadyQueue<'a> {
+        // COUNT is 2 and `index` is 0 or 1: no bounds check remains.
+        &self.ready[kind.index()]
+    }
+
+    /// Whether the last publish has been made.
+    #[must_use]
+    pub fn build_is_done(&self) -> bool {
+        // Acquire: pairs with the Release store in `Builder::finish`; `outstanding` is then final or falling.
+        self.progress.build_done.load(Ordering::Acquire) != 0
+    }
+
+    /// Tasks whose consumers have not all been released, the builder's reserve included.
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        // Acquire: pairs with the Release subtraction in `Scheduler::flush`.
+        self.progress.outstanding.load(Ordering::Acquire)
+    }
+
+    /// Sums a counter over all instances.
+    #[must_use]
+    pub fn sum(&self, counter: impl Fn(&InstanceLine) -> u64) -> u64 {
+        self.instances.iter().map(counter).sum()
+    }
+}

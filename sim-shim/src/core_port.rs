@@ -1,0 +1,84 @@
+//! One simulated core: the worker loop's port over a handshake line, and the call of kernels.
+
+use pto_abi::handshake::{Command, Dispatch, Handshake};
+use pto_abi::runtime::WorkerEntry;
+use pto_abi::CoreKind;
+use pto_aicore_kernels::KernelFn;
+use pto_aicore_kernels::worker::WorkerPort;
+
+use crate::clock;
+
+/// Whether a core measures its kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KernelTimes {
+    Measure,
+    Skip,
+}
+
+/// One core.
+#[derive(Clone, Copy)]
+pub(crate) struct CorePort<'a> {
+    lines: &'a Handshake,
+    worker: u32,
+    kind: CoreKind,
+    times: KernelTimes,
+}
+
+impl<'a> CorePort<'a> {
+    pub(crate) fn new(
+        lines: &'a Handshake,
+        worker: u32,
+        entry: WorkerEntry,
+        times: KernelTimes,
+    ) -> Self {
+        // An unknown kind stands in no worker table that the firmware accepts.
+        let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+        Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times }
+    }
+
+    #[inline]
+    fn call(dispatch: &Dispatch) {
+        let Ok(address) = usize::try_from(dispatch.kernel) else { return };
+        let code = std::ptr::with_exposed_provenance::<()>(address);
+        // SAFETY: the firmware dispatches only kernels from `kernel_addrs`, where the host wrote addresses of
+        // functions of this type, or addresses that a builder vouches for; none is null.
+        let kernel = unsafe { std::mem::transmute::<*const (), KernelFn>(code) };
+        let Ok(args) = usize::try_from(dispatch.args) else { return };
+        let args = std::ptr::with_exposed_provenance::<u64>(args);
+        // SAFETY: `args` is where the builder put the task's arguments and the block context, in GM of this
+        // process; what they mean is between the graph and the kernel, as on the device.
+        unsafe { kernel(args) };
+    }
+}
+
+impl WorkerPort for CorePort<'_> {
+    #[inline]
+    fn command(&mut self) -> Command {
+        self.lines.command()
+    }
+
+    fn introduce(&mut self, epoch: u32) {
+        self.lines.introduce(epoch, self.worker, self.kind);
+    }
+
+    #[inline]
+    fn run(&mut self, dispatch: &Dispatch) {
+        if self.times == KernelTimes::Skip {
+            Self::call(dispatch);
+            self.lines.account(0);
+            return;
+        }
+        let start = clock::now_ns();
+        Self::call(dispatch);
+        self.lines.account(clock::now_ns() - start);
+    }
+
+    #[inline]
+    fn finish(&mut self, id: u32) {
+        self.lines.finish(id);
+    }
+
+    fn leave(&mut self) {
+        self.lines.leave();
+    }
+}

@@ -1,0 +1,79 @@
+//! The hosting modes, and the choice of the default.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+/// How the device is hosted on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosting {
+    /// One OS thread per AICPU instance and per core: faithful concurrency.
+    Threads,
+    /// A few OS threads step everything: the fastest way to run a graph here.
+    Pool {
+        /// How many.
+        os_threads: NonZeroUsize,
+    },
+}
+
+/// OS threads of a pool if nobody says otherwise: one per CPU, at most 8 (more than the instances and
+/// clusters of a die do not help).
+#[must_use]
+pub fn default_pool_threads() -> NonZeroUsize {
+    let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    cpus.min(NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN))
+}
+
+impl Default for Hosting {
+    /// A pool with one OS thread per CPU (docs/decisions/0004: measured against `threads`).
+    fn default() -> Self {
+        Self::Pool { os_threads: default_pool_threads() }
+    }
+}
+
+impl Hosting {
+    /// The names of the modes.
+    pub const NAMES: &'static [&'static str] = &["pool", "threads"];
+
+    /// The mode's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Pool { .. } => "pool",
+        }
+    }
+}
+
+impl fmt::Display for Hosting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads => f.write_str("threads"),
+            Self::Pool { os_threads } => write!(f, "pool of {os_threads}"),
+        }
+    }
+}
+
+/// A name that is not that of a hosting mode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownHosting(pub String);
+
+impl fmt::Display for UnknownHosting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown hosting mode '{}'; known: {}", self.0, Hosting::NAMES.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownHosting {}
+
+impl std::str::FromStr for Hosting {
+    type Err = UnknownHosting;
+
+    /// `pool` takes the default number of OS threads.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "threads" => Ok(Self::Threads),
+            "pool" => Ok(Self::default()),
+            _ => Err(UnknownHosting(name.to_owned())),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Hosts the firmware and the kernels on this machine: the device `a2a3sim`.
+//!
+//! ```text
+//! Machine::run(arena)
+//!   Threads: one OS thread per AICPU instance and per core; waits adaptively     threads.rs
+//!   Pool:    a few OS threads step all instances and cores                       pool.rs
+//!      both: LinesPlatform (policy -> handshake lines)                           lines.rs
+//!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
+//!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
+//! ```
+//! The same `pto_aicpu_fw::Instance` and `pto_aicore_kernels::worker` run in both; on the simulator a GM
+//! address is an address of this process, and a kernel's address is that of its function.
+
+mod clock;
+mod core_port;
+mod hosting;
+mod lines;
+pub mod logging;
+mod machine;
+mod parker;
+mod pool;
+mod supervisor;
+mod threads;
+
+pub use hosting::{Hosting, UnknownHosting, default_pool_threads};
+pub use machine::{Machine, Outcome};

@@ -1,0 +1,249 @@
+//! The firmware's platform over handshake lines in memory: what `threads` and `pool` have in common.
+//!
+//! They differ in the [`Bell`]: what has to happen beside the write so that somebody steps the core.
+
+use std::marker::PhantomData;
+
+use pto_abi::handshake::{
+    FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id,
+};
+use pto_abi::limits::MAX_WORKERS;
+use pto_abi::sync::Sharing;
+use pto_abi::Fault;
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+
+use crate::clock;
+
+/// How a host learns that a core, or an instance, has something to do.
+pub(crate) trait Bell {
+    /// `worker` finds something new in its line.
+    fn ring(&mut self, worker: u32);
+    /// Siblings that sleep should look.
+    fn wake_siblings(&mut self);
+    /// The instance has nothing to do just now.
+    fn relax(&mut self);
+}
+
+/// One core, as its scheduler knows it.
+#[derive(Clone, Copy)]
+struct CoreRef<'a> {
+    worker: u32,
+    lines: &'a Handshake,
+    // The dispatch that was rung last, and the status that the core showed before it.
+    id: u32,
+    settled: u32,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Free,
+    Staged,
+    Rung,
+}
+
+/// The platform of one AICPU instance.
+pub(crate) struct LinesPlatform<'a, S, B> {
+    workers: &'a [Handshake],
+    cores: Vec<CoreRef<'a>>,
+    staged: Vec<usize>,
+    pub(crate) bell: B,
+    sharing: PhantomData<S>,
+}
+
+impl<'a, S, B> LinesPlatform<'a, S, B> {
+    pub(crate) fn new(workers: &'a [Handshake], bell: B) -> Self {
+        Self {
+            workers,
+            cores: Vec::with_capacity(MAX_WORKERS),
+            staged: Vec::with_capacity(MAX_WORKERS),
+            bell,
+            sharing: PhantomData,
+        }
+    }
+}
+
+impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
+    type Sharing = S;
+
+    fn attach(&mut self, worker: u32) {
+        let lines = &self.workers[worker as usize % MAX_WORKERS];
+        // A core in service goes on with its ids; what it shows is settled.
+        let id = lines.last_dispatch_id();
+        let core = CoreRef { worker, lines, id, settled: STATUS_IDLE, stage: Stage::Free };
+        self.cores.push(core);
+    }
+
+    fn greet(&mut self, core: usize, epoch: u32) {
+        let core = &self.cores[core];
+        core.lines.greet(epoch);
+        // A core in service has answered this epoch in an earlier run; it need not be woken.
+        if core.lines.answer(epoch).is_none() {
+            self.bell.ring(core.worker);
+        }
+    }
+
+    fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)> {
+        let core = &mut self.cores[core];
+        let answer = core.lines.answer(epoch)?;
+        core.id = core.lines.last_dispatch_id();
+        let in_service = core.id <= LAST_DISPATCH_ID;
+        core.settled = if in_service { FINISHED | core.id } else { STATUS_IDLE };
+        Some(answer)
+    }
+
+    #[inline]
+    fn poll(&mut self, core: usize) -> CoreStatus {
+        let core = &mut self.cores[core];
+        if core.stage != Stage::Rung {
+            return CoreStatus::Idle;
+        }
+        match core.lines.status(core.id, core.settled) {
+            Status::Busy => CoreStatus::Busy,
+            Status::Finished => {
+                core.settled = FINISHED | core.id;
+                core.stage = Stage::Free;
+                CoreStatus::Finished
+            }
+            Status::Foreign(status) => CoreStatus::Foreign(status),
+        }
+    }
+
+    #[inline]
+    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
+        let entry = &mut self.cores[core];
+        if entry.stage != Stage::Free {
+            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
+        }
+        entry.lines.stage(dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        entry.id = next_dispatch_id(entry.id);
+        entry.stage = Stage::Staged;
+        self.staged.push(core);
+        Ok(())
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        for core in self.staged.drain(..) {
+            let core = &mut self.cores[core];
+            core.lines.ring(core.id);
+            core.stage = Stage::Rung;
+            self.bell.ring(core.worker);
+        }
+    }
+
+    fn stop(&mut self, core: usize) {
+        self.cores[core].lines.quit();
+        self.bell.ring(self.cores[core].worker);
+    }
+
+    fn stopped(&mut self, core: usize) -> bool {
+        self.cores[core].lines.exited()
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn relax(&mut self) {
+        self.bell.relax();
+    }
+
+    fn wake_siblings(&mut self) {
+        self.bell.wake_siblings();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bell, LinesPlatform};
+    use pto_abi::handshake::{Command, Handshake, LAST_DISPATCH_ID};
+    use pto_abi::sync::{Exclusive, Ordering};
+    use pto_abi::{CoreKind, Fault, GmAddr};
+    use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+
+    #[derive(Default)]
+    struct Rings(Vec<u32>);
+
+    impl Bell for Rings {
+        fn ring(&mut self, worker: u32) {
+            self.0.push(worker);
+        }
+        fn wake_siblings(&mut self) {}
+        fn relax(&mut self) {}
+    }
+
+    const TASK: Staged = Staged { task: 1, kernel: GmAddr(2), args: GmAddr(3) };
+
+    fn with_core(test: impl FnOnce(&mut LinesPlatform<'_, Exclusive, Rings>, &Handshake)) {
+        let workers: Vec<Handshake> = (0..128).map(|_| Handshake::default()).collect();
+        workers.iter().for_each(Handshake::reset);
+        let mut platform = LinesPlatform::new(&workers, Rings::default());
+        platform.attach(5);
+        platform.greet(0, 1);
+        workers[5].introduce(1, 5, CoreKind::AIV);
+        assert_eq!(platform.answer(0, 1), Some((5, 1)));
+        test(&mut platform, &workers[5]);
+    }
+
+    #[test]
+    fn a_dispatch_starts_with_commit_and_finishes_once() {
+        with_core(|platform, core| {
+            assert_eq!(platform.poll(0), CoreStatus::Idle);
+            platform.stage(0, TASK).unwrap();
+            assert_eq!(core.command(), Command::Wait);
+            platform.commit();
+            assert_eq!(platform.bell.0, [5, 5], "greeted, then rung");
+            let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+            assert_eq!(platform.poll(0), CoreStatus::Busy);
+            core.finish(dispatch.id);
+            assert_eq!(platform.poll(0), CoreStatus::Finished);
+            assert_eq!(platform.poll(0), CoreStatus::Idle);
+        });
+    }
+
+    #[test]
+    fn a_core_that_is_not_free_is_refused() {
+        with_core(|platform, _| {
+            platform.stage(0, TASK).unwrap();
+            assert_eq!(platform.stage(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
+            platform.commit();
+            assert_eq!(platform.stage(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
+        });
+    }
+
+    #[test]
+    fn an_old_status_is_busy_and_a_foreign_one_is_seen() {
+        with_core(|platform, core| {
+            for _ in 0..3 {
+                platform.stage(0, TASK).unwrap();
+                platform.commit();
+                assert_eq!(platform.poll(0), CoreStatus::Busy);
+                let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+                core.finish(dispatch.id);
+                assert_eq!(platform.poll(0), CoreStatus::Finished);
+            }
+            platform.stage(0, TASK).unwrap();
+            platform.commit();
+            core.finish(77);
+            assert!(matches!(platform.poll(0), CoreStatus::Foreign(_)));
+        });
+    }
+
+    #[test]
+    fn dispatch_ids_wrap() {
+        with_core(|platform, core| {
+            core.scheduler.doorbell.store(LAST_DISPATCH_ID, Ordering::Relaxed);
+            core.finish(LAST_DISPATCH_ID);
+            assert!(platform.answer(0, 1).is_some());
+            for expected in [0, 1] {
+                platform.stage(0, TASK).unwrap();
+                platform.commit();
+                let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+                assert_eq!(dispatch.id, expected);
+                core.finish(dispatch.id);
+                assert_eq!(platform.poll(0), CoreStatus::Finished);
+            }
+        });
+    }
+}

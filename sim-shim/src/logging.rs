@@ -1,0 +1,80 @@
+//! The `log` facade on the simulated device: what is logged on a device thread goes to the log ring of the
+//! AICPU instance that is being stepped; everything else goes to the logger of the program.
+
+use std::cell::Cell;
+
+use log::{Level, Log, Metadata, Record};
+use pto_abi::log_ring::LogRing;
+
+use crate::clock;
+
+thread_local! {
+    static RING: Cell<Option<LogRing<'static>>> = const { Cell::new(None) };
+}
+
+/// What this thread logs from now on goes to `ring`; `None`: to the program's logger.
+pub(crate) fn set_ring(ring: Option<LogRing<'static>>) {
+    RING.with(|cell| cell.set(ring));
+}
+
+/// Sends what device threads log to the device's rings, and the rest to `program`.
+pub struct DeviceLogger<L> {
+    program: L,
+}
+
+impl<L: Log> DeviceLogger<L> {
+    /// A logger that passes on to `program` what no device thread logs.
+    pub const fn new(program: L) -> Self {
+        Self { program }
+    }
+}
+
+/// Installs a [`DeviceLogger`] around the program's own logger. Until this is called, what the firmware logs
+/// goes to whatever logger the program has, without instance and device time.
+///
+/// # Errors
+/// When the program has installed a logger before.
+pub fn install(program: impl Log + 'static) -> Result<(), log::SetLoggerError> {
+    log::set_boxed_logger(Box::new(DeviceLogger::new(program)))
+}
+
+/// A program's logger that drops everything.
+#[derive(Clone, Copy, Debug)]
+pub struct NoLogger;
+
+impl Log for NoLogger {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        false
+    }
+    fn log(&self, _: &Record<'_>) {}
+    fn flush(&self) {}
+}
+
+impl<L: Log> Log for DeviceLogger<L> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        RING.with(Cell::get).is_some() || self.program.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        match RING.with(Cell::get) {
+            Some(ring) => {
+                ring.write(wire_level(record.level()), clock::now_ns(), &record.args().to_string());
+            }
+            None => self.program.log(record),
+        }
+    }
+
+    fn flush(&self) {
+        self.program.flush();
+    }
+}
+
+fn wire_level(level: Level) -> u8 {
+    match level {
+        Level::Error => 1,
+        Level::Warn => 2,
+        Level::Info => 3,
+        Level::Debug => 4,
+        Level::Trace => 5,
+    }
+}

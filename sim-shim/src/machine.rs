@@ -1,0 +1,92 @@
+//! The machine: owns the OS threads that host a device, parked between runs and reused.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pto_abi::Fault;
+use pto_abi::arena::Arena;
+use pto_abi::graph::BuilderSet;
+use pto_aicpu_fw::{Launch, instance};
+
+use crate::clock;
+use crate::hosting::Hosting;
+use crate::pool::Pool;
+use crate::threads::Threads;
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The fault, if there was one; its epitaph is in the arena.
+    pub fault: Option<Fault>,
+    /// From launch to the last return.
+    pub makespan: Duration,
+    /// Somebody did not come back: the arena may still be written to; it must not be freed or used again,
+    /// and the machine must be replaced.
+    pub arena_lost: bool,
+}
+
+/// What keeps GM mapped; every OS thread that may touch it holds one.
+pub(crate) type Memory = Arc<dyn Any + Send + Sync>;
+
+/// A way of hosting.
+pub(crate) trait Host: Send {
+    /// Runs a launch to its end; `false`: somebody did not come back.
+    fn run(&mut self, launch: &Launch<'static>) -> bool;
+
+    /// Lets go of the arena of the last run; `false`: somebody did not.
+    fn release(&mut self) -> bool;
+
+    /// The names of the builders.
+    fn builders(&self) -> Vec<String>;
+}
+
+/// Hosts firmware and kernels on this machine.
+pub struct Machine {
+    host: Box<dyn Host>,
+}
+
+impl Machine {
+    /// A machine in one of the hosting modes, whose firmware has these builders. `memory` owns the mapping
+    /// of every arena that will be run; it stays alive as long as a thread of the machine does.
+    pub fn new<B: BuilderSet>(
+        hosting: Hosting,
+        memory: Arc<dyn Any + Send + Sync>,
+        builders: B,
+    ) -> Self {
+        let builders = Arc::new(builders);
+        let host: Box<dyn Host> = match hosting {
+            Hosting::Threads => Box::new(Threads::new(memory, builders)),
+            Hosting::Pool { os_threads } => Box::new(Pool::new(os_threads, memory, builders)),
+        };
+        Self { host }
+    }
+
+    /// The names of the builders that are linked in.
+    #[must_use]
+    pub fn builders(&self) -> Vec<String> {
+        self.host.builders()
+    }
+
+    /// Lets go of the arena of the last run: after a run without a fault its cores stay in service for the next
+    /// run of the same arena. To be called before that arena is freed or replaced by another one. `false`:
+    /// a core did not come back; the arena must not be freed, and the machine must be replaced.
+    #[must_use]
+    pub fn release(&mut self) -> bool {
+        self.host.release()
+    }
+
+    /// Launches an arena that the host has prepared, and blocks until every AICPU instance has returned, or
+    /// until it is certain that one does not.
+    pub fn run(&mut self, arena: Arena<'static>) -> Outcome {
+        let start = Instant::now();
+        let arena_lost = match Launch::accept(arena) {
+            Ok(launch) => !self.host.run(&launch),
+            Err(blame) => {
+                instance::refuse(&arena, &blame, 0, clock::now_ns());
+                false
+            }
+        };
+        Outcome { fault: arena.fault().first(), makespan: start.elapsed(), arena_lost }
+    }
+}

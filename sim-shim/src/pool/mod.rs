@@ -1,0 +1,174 @@
+//! Hosting mode `pool`: a few OS threads step all instances and cores; one suffices.
+//!
+//! AICPU instance `i` is stepped by OS thread `i % os_threads`, and so are the cores that it rings: doorbells
+//! are bits in the thread's own memory. With one OS thread nothing is atomic ([`Exclusive`], by type), and
+//! while the builder program runs, the schedulers are stepped from its publishes, so that a task runs while
+//! its line is in the cache. With several, an idle thread is given rung cores by a busy one (`offers`).
+
+mod offers;
+mod turn;
+
+use std::num::NonZeroUsize;
+use std::panic::AssertUnwindSafe;
+use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+
+use pto_abi::FanoutStrategy;
+use pto_abi::graph::BuilderSet;
+use pto_abi::kinds::RunFlags;
+use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared};
+use pto_aicpu_fw::{Launch, LockFree, Locked};
+
+use crate::core_port::{CorePort, KernelTimes};
+use crate::logging;
+use crate::machine::{Host, Memory};
+use crate::supervisor::{self, Beat, Finish};
+use offers::Offers;
+
+/// The pool's OS threads; started with the first run.
+pub(crate) struct Pool<B> {
+    os_threads: NonZeroUsize,
+    memory: Memory,
+    builders: Arc<B>,
+    threads: Vec<PoolThread<B>>,
+    is_lost: bool,
+}
+
+struct PoolThread<B> {
+    runs: Sender<Arc<PoolRun<B>>>,
+    handle: JoinHandle<()>,
+}
+
+/// One run, as the threads of the pool share it.
+struct PoolRun<B> {
+    launch: Launch<'static>,
+    builders: Arc<B>,
+    cores: Vec<CorePort<'static>>,
+    os_threads: usize,
+    /// Instances that have returned.
+    returned: AtomicU32,
+    offers: Offers,
+    beats: Arc<Vec<Beat>>,
+    finish: Arc<Finish>,
+}
+
+impl<B: BuilderSet> Pool<B> {
+    pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
+        Self { os_threads, memory, builders, threads: Vec::new(), is_lost: false }
+    }
+
+    /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
+    fn start_threads(&mut self) {
+        while self.threads.len() < self.os_threads.get() {
+            let (runs, receiver) = channel();
+            let me = self.threads.len();
+            let memory = Arc::clone(&self.memory);
+            let serve = move || serve(me, &receiver, &memory);
+            match std::thread::Builder::new().name(format!("pto-pool-{me}")).spawn(serve) {
+                Ok(handle) => self.threads.push(PoolThread { runs, handle }),
+                Err(_) => break,
+            }
+        }
+    }
+}
+
+impl<B> Drop for Pool<B> {
+    fn drop(&mut self) {
+        for PoolThread { runs, handle } in self.threads.drain(..) {
+            drop(runs);
+            // A thread that did not come back keeps the memory alive by itself.
+            if !self.is_lost {
+                handle.join().unwrap_or_default();
+            }
+        }
+    }
+}
+
+impl<B: BuilderSet> Host for Pool<B> {
+    fn run(&mut self, launch: &Launch<'static>) -> bool {
+        self.start_threads();
+        let os_threads = self.threads.len().min(launch.aicpu_instances as usize).max(1);
+        let finish = Finish::of(os_threads);
+        let beats: Arc<Vec<Beat>> = Arc::new((0..os_threads).map(|_| Beat::default()).collect());
+        let run = Arc::new(PoolRun {
+            launch: launch.clone(),
+            builders: Arc::clone(&self.builders),
+            cores: core_ports(launch),
+            os_threads,
+            returned: AtomicU32::new(0),
+            offers: Offers::new(os_threads),
+            beats: Arc::clone(&beats),
+            finish: Arc::clone(&finish),
+        });
+        if self.threads.is_empty() {
+            supervisor::raise_panic(launch);
+            return true;
+        }
+        for thread in &self.threads[..os_threads] {
+            // A thread of the pool ends only when its sender is dropped.
+            thread.runs.send(Arc::clone(&run)).unwrap_or_default();
+        }
+        drop(run);
+        self.is_lost |= !supervisor::supervise(launch, &finish, &beats);
+        !self.is_lost
+    }
+
+    fn release(&mut self) -> bool {
+        // The cores of a pool touch their lines only while a run steps them.
+        !self.is_lost
+    }
+
+    fn builders(&self) -> Vec<String> {
+        self.builders.names().iter().map(ToString::to_string).collect()
+    }
+}
+
+/// Every core of the launch.
+pub(crate) fn core_ports(launch: &Launch<'static>) -> Vec<CorePort<'static>> {
+    let times = if launch.flags.contains(RunFlags::KERNEL_TIMES) {
+        KernelTimes::Measure
+    } else {
+        KernelTimes::Skip
+    };
+    let workers = launch.arena.workers().iter().enumerate().take(launch.workers.len());
+    let port = |(worker, lines)| {
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        CorePort::new(lines, number, launch.arena.worker_entry(worker), times)
+    };
+    workers.map(port).collect()
+}
+
+/// One OS thread of the pool, for as long as the pool lives.
+fn serve<B: BuilderSet>(me: usize, runs: &Receiver<Arc<PoolRun<B>>>, _memory: &Memory) {
+    while let Ok(run) = runs.recv() {
+        let turn = AssertUnwindSafe(|| take_part(&run, me));
+        if std::panic::catch_unwind(turn).is_err() {
+            supervisor::raise_panic(&run.launch);
+        }
+        logging::set_ring(None);
+        run.finish.returned();
+    }
+}
+
+fn take_part<B: BuilderSet>(run: &PoolRun<B>, me: usize) {
+    match (run.os_threads, run.launch.fanout) {
+        (1, FanoutStrategy::LOCKED) => turn::take_part::<Exclusive, Locked, B>(run, me),
+        (1, _) => turn::take_part::<Exclusive, LockFree, B>(run, me),
+        (_, FanoutStrategy::LOCKED) => turn::take_part::<Shared, Locked, B>(run, me),
+        (_, _) => turn::take_part::<Shared, LockFree, B>(run, me),
+    }
+}
+
+impl<B> PoolRun<B> {
+    /// Whether every instance of the run has returned.
+    fn is_over(&self) -> bool {
+        // Acquire: pairs with the Release addition in `one_returned`.
+        self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
+    }
+
+    fn one_returned(&self) {
+        // Release: pairs with the Acquire load in `is_over`.
+        self.returned.fetch_add(1, Ordering::Release);
+    }
+}

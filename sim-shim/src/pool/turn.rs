@@ -1,0 +1,256 @@
+//! The loop of one OS thread of a pool: step its instances, run the cores that they rang, help others.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use pto_abi::BuildMode;
+use pto_abi::graph::BuilderSet;
+use pto_abi::log_ring::LogRing;
+use pto_abi::sync::Sharing;
+use pto_aicore_kernels::worker;
+use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Progressed};
+
+use super::PoolRun;
+use super::offers::LONG_KERNEL_NS;
+use crate::clock;
+use crate::core_port::CorePort;
+use crate::lines::{Bell, LinesPlatform};
+use crate::logging;
+use crate::parker::{Backoff, Patience};
+
+/// Turns after which an instance without busy cores is stepped although nobody shared work. 8: of 1, 4, 8
+/// and 16 the smallest at which a chain of empty tasks no longer pays for its idle siblings (bench `graphs`).
+const LOOK_AGAIN_AFTER: u32 = 8;
+/// Publishes between two turns of the schedulers while a builder program runs on the only thread. 32: the
+/// tasks of that many publishes stay in the first-level cache.
+const PUBLISHES_A_TURN: u32 = 32;
+/// Batches of rung cores between two measurements of how long kernels are.
+const BATCHES_A_SAMPLE: u32 = 16;
+/// How long an idle thread sleeps between two looks.
+const NAP: Duration = Duration::from_micros(50);
+
+/// What the platforms of one thread's instances tell the thread.
+#[derive(Default)]
+struct Rung {
+    cores: Cell<u128>,
+    work_shared: Cell<bool>,
+}
+
+#[derive(Clone)]
+struct PoolBell(Rc<Rung>);
+
+impl Bell for PoolBell {
+    #[inline]
+    fn ring(&mut self, worker: u32) {
+        self.0.cores.set(self.0.cores.get() | 1 << (worker % 128));
+    }
+
+    #[inline]
+    fn wake_siblings(&mut self) {
+        self.0.work_shared.set(true);
+    }
+
+    fn relax(&mut self) {}
+}
+
+type PoolInstance<S, F> = Instance<'static, LinesPlatform<'static, S, PoolBell>, F>;
+
+/// An instance, and how its last step went.
+struct Seat<S: Sharing, F: FanoutPolicy> {
+    instance: PoolInstance<S, F>,
+    log_ring: Option<LogRing<'static>>,
+    idle_turns: u32,
+    has_returned: bool,
+}
+
+/// The cores, as one thread of the pool runs them.
+struct CoreRunner<'r, B> {
+    run: &'r PoolRun<B>,
+    me: usize,
+    batches: u32,
+    kernels_are_long: bool,
+}
+
+pub(super) fn take_part<S: Sharing, F: FanoutPolicy, B: BuilderSet>(run: &PoolRun<B>, me: usize) {
+    let rung = Rc::new(Rung::default());
+    let mut seats: Vec<Seat<S, F>> = (me..run.launch.aicpu_instances as usize)
+        .step_by(run.os_threads)
+        .map(|index| seat(run, index, &rung))
+        .collect();
+    let mut runner = CoreRunner { run, me, batches: 0, kernels_are_long: false };
+    let mut backoff = Backoff::new(Patience::for_threads(run.os_threads));
+    while !run.is_over() {
+        run.beats[me].turn();
+        let mut worked = turn(&mut seats, &rung, &mut runner);
+        if run.os_threads > 1 {
+            worked |= runner.help(worked);
+        }
+        if worked {
+            backoff.reset();
+        } else if backoff.is_exhausted() {
+            std::thread::park_timeout(NAP);
+        }
+    }
+}
+
+fn seat<S: Sharing, F: FanoutPolicy, B>(
+    run: &PoolRun<B>,
+    index: usize,
+    rung: &Rc<Rung>,
+) -> Seat<S, F> {
+    let launch = &run.launch;
+    let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Rc::clone(rung)));
+    let number = u32::try_from(index).unwrap_or(u32::MAX);
+    Seat {
+        instance: Instance::new(launch.clone(), number, platform),
+        log_ring: launch.arena.log_ring(launch.log_region(), index),
+        idle_turns: 0,
+        has_returned: false,
+    }
+}
+
+/// Steps every instance that may have something to do, and runs the cores that were rung.
+fn turn<S: Sharing, F: FanoutPolicy, B: BuilderSet>(
+    seats: &mut [Seat<S, F>],
+    rung: &Rung,
+    runner: &mut CoreRunner<'_, B>,
+) -> bool {
+    let work_shared = rung.work_shared.take();
+    let mut worked = false;
+    if let Some((first, rest)) = seats.split_first_mut() {
+        // Only instance 0 calls its host, from a builder program.
+        let host = StepOthers { seats: rest, rung, runner, publishes: 0 };
+        worked |= host_step(first, work_shared, host);
+        for seat in rest {
+            worked |= seat.step(runner.run, work_shared, ());
+        }
+    }
+    worked | runner.run_rung(rung)
+}
+
+fn host_step<S: Sharing, F: FanoutPolicy, B: BuilderSet>(
+    seat: &mut Seat<S, F>,
+    work_shared: bool,
+    host: StepOthers<'_, '_, S, F, B>,
+) -> bool {
+    let run = host.runner.run;
+    let alone = run.os_threads == 1 && run.launch.build_mode == BuildMode::CONCURRENT;
+    if alone { seat.step(run, work_shared, host) } else { seat.step(run, work_shared, ()) }
+}
+
+impl<S: Sharing, F: FanoutPolicy> Seat<S, F> {
+    #[inline]
+    fn step<B: BuilderSet, H: BuilderHost>(
+        &mut self,
+        run: &PoolRun<B>,
+        work_shared: bool,
+        host: H,
+    ) -> bool {
+        if self.has_returned {
+            return false;
+        }
+        let may_wait = !self.idle_turns.is_multiple_of(LOOK_AGAIN_AFTER) && !work_shared;
+        if may_wait && self.instance.busy_count() == 0 {
+            self.idle_turns += 1;
+            return false;
+        }
+        logging::set_ring(self.log_ring);
+        match self.instance.step(&*run.builders, host) {
+            Progressed::Worked => {
+                self.idle_turns = 0;
+                true
+            }
+            Progressed::Idle => {
+                self.idle_turns = self.idle_turns.wrapping_add(1);
+                false
+            }
+            Progressed::Returned(_) => {
+                self.has_returned = true;
+                run.one_returned();
+                true
+            }
+        }
+    }
+}
+
+/// The machine under a builder program that runs on the only thread: now and then the others get a turn.
+struct StepOthers<'s, 'r, S: Sharing, F: FanoutPolicy, B> {
+    seats: &'s mut [Seat<S, F>],
+    rung: &'s Rung,
+    runner: &'s mut CoreRunner<'r, B>,
+    publishes: u32,
+}
+
+impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> BuilderHost for StepOthers<'_, '_, S, F, B> {
+    #[inline]
+    fn published(&mut self) {
+        self.publishes += 1;
+        if self.publishes >= PUBLISHES_A_TURN {
+            self.publishes = 0;
+            self.step_others();
+        }
+    }
+}
+
+impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> StepOthers<'_, '_, S, F, B> {
+    #[inline(never)]
+    fn step_others(&mut self) {
+        self.runner.run.beats[self.runner.me].turn();
+        for seat in &mut *self.seats {
+            seat.step(self.runner.run, true, ());
+        }
+        self.runner.run_rung(self.rung);
+    }
+}
+
+impl<B> CoreRunner<'_, B> {
+    /// Runs the cores that were rung.
+    #[inline]
+    fn run_rung(&mut self, rung: &Rung) -> bool {
+        let cores = rung.cores.take();
+        cores != 0 && self.run_cores(cores)
+    }
+
+    /// Runs what a busier thread has given away; asks for it when there was nothing else to do.
+    fn help(&mut self, has_worked: bool) -> bool {
+        let cores = self.run.offers.take(self.me);
+        if cores != 0 {
+            return self.run_cores(cores);
+        }
+        if has_worked { self.run.offers.decline(self.me) } else { self.run.offers.ask(self.me) }
+        false
+    }
+
+    #[inline]
+    fn run_cores(&mut self, mut cores: u128) -> bool {
+        self.batches = self.batches.wrapping_add(1);
+        let shares = self.run.os_threads > 1;
+        let samples = shares && self.batches % BATCHES_A_SAMPLE == 1;
+        let start = if samples { clock::now_ns() } else { 0 };
+        let count = u64::from(cores.count_ones());
+        while cores != 0 {
+            if shares && self.kernels_are_long && cores.count_ones() > 1 {
+                cores = self.run.offers.give(self.me, cores);
+            }
+            let worker = cores.trailing_zeros();
+            cores &= cores - 1;
+            self.step_core(worker);
+        }
+        if samples {
+            self.kernels_are_long = (clock::now_ns() - start) / count > LONG_KERNEL_NS;
+        }
+        true
+    }
+
+    #[inline]
+    fn step_core(&mut self, worker: u32) {
+        let beat = &self.run.beats[self.me];
+        beat.core(worker);
+        if let Some(port) = self.run.cores.get(worker as usize) {
+            let mut port: CorePort<'_> = *port;
+            worker::step(&mut port);
+        }
+        beat.no_core();
+    }
+}

@@ -1,0 +1,158 @@
+//! The caller of a run: waits for the instances, and notices what does not come back.
+//!
+//! The firmware's own watchdog ends every run whose schedulers still step. The supervisor is for what it cannot
+//! see: an OS thread that is inside a kernel or a builder program that never returns.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pto_abi::runtime::{Epitaph, NOBODY};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
+use pto_abi::{Fault, TaskId};
+use pto_aicpu_fw::Launch;
+
+use crate::clock;
+
+/// What one OS thread is doing, in a line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+pub(crate) struct Beat {
+    turns: AtomicU64,
+    worker: AtomicU32,
+}
+
+impl Beat {
+    /// One more turn of the thread's loop.
+    #[inline]
+    pub(crate) fn turn(&self) {
+        self.turns.store(self.turns.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// The thread is about to step this core.
+    #[inline]
+    pub(crate) fn core(&self, worker: u32) {
+        self.turn();
+        self.worker.store(worker, Ordering::Relaxed);
+    }
+
+    /// The thread steps no core.
+    #[inline]
+    pub(crate) fn no_core(&self) {
+        self.worker.store(NOBODY, Ordering::Relaxed);
+    }
+}
+
+/// Where the participants of a run report that they have returned.
+#[derive(Default)]
+pub(crate) struct Finish {
+    remaining: Mutex<usize>,
+    all_returned: Condvar,
+}
+
+impl Finish {
+    pub(crate) fn of(participants: usize) -> Arc<Self> {
+        Arc::new(Self { remaining: Mutex::new(participants), all_returned: Condvar::new() })
+    }
+
+    /// One participant has returned.
+    pub(crate) fn returned(&self) {
+        let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        *remaining = remaining.saturating_sub(1);
+        if *remaining == 0 {
+            self.all_returned.notify_all();
+        }
+    }
+
+    /// Whether all have returned, waiting for `limit`.
+    pub(crate) fn wait(&self, limit: Duration) -> bool {
+        let remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.all_returned.wait_timeout_while(remaining, limit, |left| *left > 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
+}
+
+/// How often the supervisor looks whether somebody is stuck.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What the return may take beyond the budgets of the firmware, on a busy machine.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// Waits for a run; `false`: somebody did not come back.
+pub(crate) fn supervise(launch: &Launch<'static>, finish: &Finish, beats: &[Beat]) -> bool {
+    let mut watch = BeatWatch::new(beats);
+    let stop_budget = Duration::from_nanos(launch.bring_up_budget_ns) + GRACE;
+    let mut faulted: Option<Instant> = None;
+    loop {
+        if finish.wait(LOOK_EVERY) {
+            return true;
+        }
+        if launch.state.fault.is_raised() {
+            let since = *faulted.get_or_insert_with(Instant::now);
+            if since.elapsed() > stop_budget {
+                return false;
+            }
+        } else if let Some((worker, since)) = watch.stuck(beats, launch.budgets.task_ns) {
+            raise_stuck(launch, worker, since);
+        }
+    }
+}
+
+/// Notices a thread whose turns do not go on.
+struct BeatWatch {
+    seen: Vec<(u64, u64)>,
+}
+
+impl BeatWatch {
+    fn new(beats: &[Beat]) -> Self {
+        Self { seen: vec![(u64::MAX, 0); beats.len()] }
+    }
+
+    /// The core that a stuck thread steps (or `NOBODY`), and for how long it has been stuck.
+    fn stuck(&mut self, beats: &[Beat], budget_ns: u64) -> Option<(u32, u64)> {
+        let now = clock::now_ns();
+        for (beat, (turns, since)) in beats.iter().zip(&mut self.seen) {
+            let current = beat.turns.load(Ordering::Relaxed);
+            if current != *turns {
+                (*turns, *since) = (current, now);
+            } else if now.saturating_sub(*since) > budget_ns {
+                return Some((beat.worker.load(Ordering::Relaxed), now - *since));
+            }
+        }
+        None
+    }
+}
+
+/// Raises the fault of a stuck thread, with the core and the task that it is in.
+fn raise_stuck(launch: &Launch<'static>, worker: u32, since_ns: u64) {
+    let fault = if worker == NOBODY { Fault::STALL_INSTANCE } else { Fault::STALL_CORE };
+    if !launch.state.fault.raise(fault) {
+        return;
+    }
+    let mut epitaph = Epitaph::of(fault);
+    (epitaph.core, epitaph.since_ns, epitaph.time_ns) = (worker, since_ns, clock::now_ns());
+    if let Some(lines) = launch.arena.workers().get(worker as usize) {
+        let slot = lines.scheduler.task.load(Ordering::Relaxed);
+        epitaph.task = TaskId { slot, generation: launch.run_epoch };
+        epitaph.kernel = lines.scheduler.kernel.load(Ordering::Relaxed);
+        if let Some(task) = launch.state.task(slot) {
+            epitaph.func_id = task.func_id.load(Ordering::Relaxed).into();
+        }
+    }
+    let sum = |counter: fn(&pto_abi::runtime::InstanceLine) -> &AtomicU64| {
+        launch.state.sum(|line| counter(line).load(Ordering::Relaxed))
+    };
+    epitaph.added = sum(|line| &line.added);
+    epitaph.published = sum(|line| &line.published);
+    epitaph.completed = sum(|line| &line.completed);
+    launch.arena.set_epitaph(&epitaph);
+    launch.state.fault.seal_epitaph();
+}
+
+/// Raises the fault of host code that panicked.
+pub(crate) fn raise_panic(launch: &Launch<'static>) {
+    if launch.state.fault.raise(Fault::RUN_PANIC) {
+        let mut epitaph = Epitaph::of(Fault::RUN_PANIC);
+        epitaph.time_ns = clock::now_ns();
+        launch.arena.set_epitaph(&epitaph);
+        launch.state.fault.seal_epitaph();
+    }
+}

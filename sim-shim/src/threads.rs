@@ -1,0 +1,347 @@
+//! Hosting mode `threads`: one OS thread per AICPU instance and per core, parked while there is nothing to do.
+//!
+//! ```text
+//! scheduler rings a core            -> the core's parker
+//! core reports a task               -> the parker of the scheduler that rang it
+//! builder publishes, scheduler shares -> the parkers of sleeping schedulers
+//! ```
+//! After a run the cores stay in service: a further run of the same arena wakes only those that get work.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use pto_abi::FanoutStrategy;
+use pto_abi::graph::BuilderSet;
+use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
+use pto_abi::sync::{AtomicU32, Ordering, Shared};
+use pto_aicore_kernels::worker::{self, WorkerStep};
+use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, LockFree, Locked, run};
+
+use crate::core_port::CorePort;
+use crate::lines::{Bell, LinesPlatform};
+use crate::logging;
+use crate::machine::{Host, Memory};
+use crate::parker::{Backoff, Parker, Patience};
+use crate::pool::core_ports;
+use crate::supervisor::{self, Finish, GRACE};
+
+/// How long a scheduler sleeps at most: the cadence of its watchdog, and the bound on a wake-up that a hint
+/// (`Bells::sleeping`) missed.
+const SCHEDULER_NAP: Duration = Duration::from_millis(1);
+/// How long a core sleeps at most before it looks at its line again.
+const CORE_NAP: Duration = Duration::from_secs(3600);
+
+/// Every parker of the machine, and who is to be woken.
+struct Bells {
+    schedulers: [Parker; MAX_AICPU_INSTANCES],
+    cores: Vec<Parker>,
+    /// The instance that rang a core last.
+    owners: Vec<AtomicU32>,
+    /// Bit per sleeping scheduler; a hint.
+    sleeping: AtomicU32,
+    patience: Patience,
+}
+
+/// One thread of the machine, and what it is sent.
+struct Seat<J> {
+    jobs: Sender<J>,
+    handle: JoinHandle<()>,
+}
+
+/// The cores' binding to one arena.
+struct Assignment {
+    /// 1: let go of the lines.
+    order: AtomicU32,
+    /// Counts the cores that have.
+    gone: Arc<Finish>,
+    /// Which arena and which bring-up.
+    arena: u64,
+    epoch: u32,
+    cores: usize,
+}
+
+struct CoreJob {
+    port: CorePort<'static>,
+    assignment: Arc<Assignment>,
+}
+
+struct InstanceJob<B> {
+    launch: Launch<'static>,
+    builders: Arc<B>,
+    finish: Arc<Finish>,
+}
+
+/// The machine.
+pub(crate) struct Threads<B> {
+    memory: Memory,
+    builders: Arc<B>,
+    bells: Arc<Bells>,
+    instances: Vec<Seat<InstanceJob<B>>>,
+    cores: Vec<Seat<CoreJob>>,
+    assignment: Option<Arc<Assignment>>,
+    is_lost: bool,
+}
+
+impl<B: BuilderSet> Threads<B> {
+    pub(crate) fn new(memory: Memory, builders: Arc<B>) -> Self {
+        let bells = Bells {
+            schedulers: Default::default(),
+            cores: (0..MAX_WORKERS).map(|_| Parker::default()).collect(),
+            owners: (0..MAX_WORKERS).map(|_| AtomicU32::new(0)).collect(),
+            sleeping: AtomicU32::new(0),
+            // A device of any use has more cores than this machine.
+            patience: Patience::for_threads(MAX_AICPU_INSTANCES + MAX_WORKERS),
+        };
+        Self {
+            memory,
+            builders,
+            bells: Arc::new(bells),
+            instances: Vec::new(),
+            cores: Vec::new(),
+            assignment: None,
+            is_lost: false,
+        }
+    }
+
+    /// Starts the threads that the launch needs; `false`: the process gets no more.
+    fn start_threads(&mut self, launch: &Launch<'static>) -> bool {
+        while self.instances.len() < launch.aicpu_instances as usize {
+            let (me, bells) = (self.instances.len(), Arc::clone(&self.bells));
+            let Some(seat) = start("aicpu", me, &self.memory, move |jobs| {
+                serve_instance(me, &jobs, &bells);
+            }) else {
+                return false;
+            };
+            self.instances.push(seat);
+        }
+        while self.cores.len() < launch.workers.len() {
+            let (me, bells) = (self.cores.len(), Arc::clone(&self.bells));
+            let Some(seat) = start("core", me, &self.memory, move |jobs| {
+                serve_core(me, &jobs, &bells);
+            }) else {
+                return false;
+            };
+            self.cores.push(seat);
+        }
+        true
+    }
+
+    /// Binds the cores to the launch's arena, unless they are.
+    fn assign(&mut self, launch: &Launch<'static>) -> bool {
+        let arena = launch.arena.window().address().0;
+        let (epoch, cores) = (launch.bring_up_epoch, launch.workers.len());
+        let is_same = |a: &Arc<Assignment>| a.arena == arena && a.epoch == epoch && a.cores == cores;
+        if self.assignment.as_ref().is_some_and(is_same) {
+            return true;
+        }
+        if !self.release() {
+            return false;
+        }
+        let (order, gone) = (AtomicU32::new(0), Finish::of(cores));
+        let assignment = Arc::new(Assignment { order, gone, arena, epoch, cores });
+        for (seat, port) in self.cores.iter().zip(core_ports(launch)) {
+            let job = CoreJob { port, assignment: Arc::clone(&assignment) };
+            // A thread ends only when its sender is dropped.
+            seat.jobs.send(job).unwrap_or_default();
+        }
+        self.assignment = Some(assignment);
+        true
+    }
+}
+
+impl<B: BuilderSet> Host for Threads<B> {
+    fn run(&mut self, launch: &Launch<'static>) -> bool {
+        if !self.start_threads(launch) || !self.assign(launch) {
+            supervisor::raise_panic(launch);
+            return !self.is_lost;
+        }
+        let finish = Finish::of(launch.aicpu_instances as usize);
+        for seat in &self.instances[..launch.aicpu_instances as usize] {
+            let job = InstanceJob {
+                launch: launch.clone(),
+                builders: Arc::clone(&self.builders),
+                finish: Arc::clone(&finish),
+            };
+            seat.jobs.send(job).unwrap_or_default();
+        }
+        self.is_lost |= !supervisor::supervise(launch, &finish, &[]);
+        if launch.state.fault.is_raised() && !self.is_lost {
+            // The firmware has stopped the cores; they have the lines until they leave their loops.
+            self.is_lost = !self.release();
+        }
+        !self.is_lost
+    }
+
+    fn release(&mut self) -> bool {
+        let Some(assignment) = self.assignment.take() else { return !self.is_lost };
+        // Release: pairs with the Acquire load in `serve_lines`.
+        assignment.order.store(1, Ordering::Release);
+        self.bells.cores.iter().take(assignment.cores).for_each(Parker::ring);
+        self.is_lost |= !assignment.gone.wait(GRACE);
+        !self.is_lost
+    }
+
+    fn builders(&self) -> Vec<String> {
+        self.builders.names().iter().map(ToString::to_string).collect()
+    }
+}
+
+impl<B> Drop for Threads<B> {
+    fn drop(&mut self) {
+        if let Some(assignment) = self.assignment.take() {
+            // Release: as in `release`.
+            assignment.order.store(1, Ordering::Release);
+            self.bells.cores.iter().for_each(Parker::ring);
+        }
+        let is_lost = self.is_lost;
+        self.instances.drain(..).for_each(|seat| seat.end(is_lost));
+        self.cores.drain(..).for_each(|seat| seat.end(is_lost));
+    }
+}
+
+impl<J> Seat<J> {
+    /// Lets the thread end; one that may be stuck is not waited for, it keeps the memory alive by itself.
+    fn end(self, is_lost: bool) {
+        drop(self.jobs);
+        if !is_lost {
+            self.handle.join().unwrap_or_default();
+        }
+    }
+}
+
+/// Starts a thread that serves jobs and keeps GM mapped; `None`: the process gets no more threads.
+fn start<J: Send + 'static>(
+    role: &str,
+    number: usize,
+    memory: &Memory,
+    serve: impl FnOnce(Receiver<J>) + Send + 'static,
+) -> Option<Seat<J>> {
+    let (jobs, receiver) = channel();
+    let memory = Arc::clone(memory);
+    let body = move || {
+        serve(receiver);
+        drop(memory);
+    };
+    let named = std::thread::Builder::new().name(format!("pto-{role}-{number}"));
+    let handle = named.stack_size(1 << 20).spawn(body).ok()?;
+    Some(Seat { jobs, handle })
+}
+
+/// The thread of one core.
+fn serve_core(me: usize, jobs: &Receiver<CoreJob>, bells: &Bells) {
+    bells.cores[me].occupy();
+    while let Ok(job) = jobs.recv() {
+        serve_lines(me, job.port, &job.assignment, bells);
+        job.assignment.gone.returned();
+    }
+}
+
+/// The worker loop on one pair of lines, until the core leaves or has to let go.
+fn serve_lines(me: usize, mut port: CorePort<'static>, assignment: &Assignment, bells: &Bells) {
+    let mut backoff = Backoff::new(bells.patience);
+    loop {
+        // Acquire: pairs with the Release store in `Threads::release`.
+        if assignment.order.load(Ordering::Acquire) != 0 {
+            // A core that was asked to quit still says that it has.
+            while worker::step(&mut port) == WorkerStep::Worked {}
+            return;
+        }
+        match worker::step(&mut port) {
+            WorkerStep::Worked => {
+                backoff.reset();
+                bells.wake_owner(me);
+            }
+            WorkerStep::Left => {
+                bells.wake_owner(me);
+                return;
+            }
+            WorkerStep::Idle if backoff.is_exhausted() => bells.cores[me].park(CORE_NAP),
+            WorkerStep::Idle => {}
+        }
+    }
+}
+
+/// The thread of one AICPU instance.
+fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bells: &Arc<Bells>) {
+    bells.schedulers[me].occupy();
+    while let Ok(job) = jobs.recv() {
+        let part = std::panic::AssertUnwindSafe(|| match job.launch.fanout {
+            FanoutStrategy::LOCKED => take_part::<Locked, B>(&job, me, bells),
+            _ => take_part::<LockFree, B>(&job, me, bells),
+        });
+        if std::panic::catch_unwind(part).is_err() {
+            supervisor::raise_panic(&job.launch);
+        }
+        logging::set_ring(None);
+        job.finish.returned();
+    }
+}
+
+fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, bells: &Arc<Bells>) {
+    let launch = &job.launch;
+    logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
+    let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff: Backoff::new(bells.patience) };
+    let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell);
+    let number = u32::try_from(me).unwrap_or(u32::MAX);
+    let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
+    // The fault stands in the arena, where the caller of the run finds it.
+    let _: Result<(), pto_abi::Fault> = run(instance, &*job.builders, BuilderWakes(bells));
+}
+
+impl Bells {
+    fn wake_owner(&self, core: usize) {
+        let owner = self.owners[core].load(Ordering::Relaxed) as usize;
+        self.schedulers[owner % MAX_AICPU_INSTANCES].ring();
+    }
+
+    fn wake_sleeping(&self) {
+        let mut sleeping = self.sleeping.load(Ordering::Relaxed);
+        while sleeping != 0 {
+            self.schedulers[sleeping.trailing_zeros() as usize % MAX_AICPU_INSTANCES].ring();
+            sleeping &= sleeping - 1;
+        }
+    }
+}
+
+/// The bell of one scheduler.
+struct ThreadsBell {
+    bells: Arc<Bells>,
+    me: usize,
+    backoff: Backoff,
+}
+
+impl Bell for ThreadsBell {
+    fn ring(&mut self, worker: u32) {
+        let worker = worker as usize % MAX_WORKERS;
+        let me = u32::try_from(self.me).unwrap_or(0);
+        self.bells.owners[worker].store(me, Ordering::Relaxed);
+        self.bells.cores[worker].ring();
+        self.backoff.reset();
+    }
+
+    fn wake_siblings(&mut self) {
+        self.bells.wake_sleeping();
+    }
+
+    fn relax(&mut self) {
+        if !self.backoff.is_exhausted() {
+            return;
+        }
+        let bit = 1 << self.me;
+        self.bells.sleeping.fetch_or(bit, Ordering::Relaxed);
+        self.bells.schedulers[self.me].park(SCHEDULER_NAP);
+        self.bells.sleeping.fetch_and(!bit, Ordering::Relaxed);
+    }
+}
+
+/// A builder wakes schedulers that sleep.
+struct BuilderWakes<'b>(&'b Bells);
+
+impl BuilderHost for BuilderWakes<'_> {
+    #[inline]
+    fn published(&mut self) {
+        self.0.wake_sleeping();
+    }
+}
