@@ -78,7 +78,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
 
     /// How many of its cores have a dispatch.
     #[must_use]
-    pub fn busy_count(&self) -> u32 {
+    #[inline]
+    pub fn busy_count(&self) -> usize {
         self.scheduler.busy_count()
     }
 
@@ -142,7 +143,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         }
         let waited = self.platform.now_ns().saturating_sub(since_ns);
         if waited > self.launch.bring_up_budget_ns {
-            let worker = self.worker(next);
+            let worker = self.scheduler.worker(next);
             return self.fail(Blame::of(Fault::CORE_NO_ANSWER).worker(worker).since(waited));
         }
         if next > first { Progressed::Worked } else { Progressed::Idle }
@@ -156,7 +157,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     fn check_answer(&self, core: usize, id: u32, kind: u32) -> Result<(), Blame> {
-        let worker = self.worker(core);
+        let worker = self.scheduler.worker(core);
         let expected = self.launch.workers.kind(worker).map_or(0, |kind| u32::from(kind.get()));
         if id != worker {
             let blame = Blame::of(Fault::CORE_WRONG_ID).worker(worker);
@@ -167,10 +168,6 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             return Err(blame.detail(kind.into(), expected.into()));
         }
         Ok(())
-    }
-
-    fn worker(&self, core: usize) -> u32 {
-        self.launch.share(self.index).nth(core).unwrap_or(u32::MAX)
     }
 
     fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
@@ -270,7 +267,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         self.phase = Phase::StopCores { next, since_ns };
         let waited = self.platform.now_ns().saturating_sub(since_ns);
         if waited > self.launch.bring_up_budget_ns {
-            let worker = self.worker(next);
+            let worker = self.scheduler.worker(next);
             self.raise(&Blame::of(Fault::CORE_NOT_STOPPED).worker(worker).since(waited));
             return self.returned();
         }

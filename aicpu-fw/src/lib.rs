@@ -17,6 +17,7 @@
 
 pub mod blame;
 pub mod builder;
+mod cores;
 pub mod divide;
 pub mod fanout;
 pub mod platform;

@@ -26,6 +26,7 @@ use pto_abi::task::Task;
 use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
+use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::platform::{CoreStatus, Platform, Staged};
 use crate::state::SharedState;
@@ -36,6 +37,8 @@ use crate::watchdog::{Budgets, Watchdog};
 pub const RELEASES_A_STEP: u32 = 1024;
 /// Ready tasks that a step holds before it shares some.
 const LOCAL_READY: usize = MAX_WORKERS;
+/// Ids taken from a shared queue at once: a line of the queue's slots holds 8.
+const SHARED_BATCH: usize = 16;
 /// Completions after which the counts are flushed even if the instance is never idle.
 const FLUSH_EVERY: u64 = 4096;
 
@@ -48,17 +51,6 @@ pub enum Step {
     Idle,
     /// The run is over.
     Done,
-}
-
-/// One bit per core of the instance.
-type CoreMask = u128;
-
-/// The cores of one instance: which they are, which are busy, and with what.
-struct Cores {
-    workers: Vec<u32, MAX_WORKERS>,
-    of_kind: [CoreMask; CoreKind::COUNT],
-    busy: CoreMask,
-    running: [u32; MAX_WORKERS],
 }
 
 /// A release that is not finished.
@@ -97,12 +89,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         Self {
             state,
             line,
-            cores: Cores {
-                workers: Vec::new(),
-                of_kind: [0; CoreKind::COUNT],
-                busy: 0,
-                running: [0; MAX_WORKERS],
-            },
+            cores: Cores::new(),
             local: [Vec::new(), Vec::new()],
             release: None,
             shared: false,
@@ -121,22 +108,26 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// # Errors
     /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
     pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
-        let bit = 1 << self.cores.workers.len();
-        self.cores.workers.push(worker).map_err(|_| Fault::RUNTIME_WORKER_COUNT)?;
-        self.cores.of_kind[kind.index()] |= bit;
-        Ok(())
+        self.cores.add(worker, kind)
     }
 
     /// How many cores it manages.
     #[must_use]
     pub fn core_count(&self) -> usize {
-        self.cores.workers.len()
+        self.cores.len()
     }
 
-    /// How many of them have a dispatch.
+    /// The number on the device of a core, or `NOBODY`.
     #[must_use]
-    pub fn busy_count(&self) -> u32 {
-        self.cores.busy.count_ones()
+    pub fn worker(&self, core: usize) -> u32 {
+        self.cores.worker(core)
+    }
+
+    /// How many of its cores have a dispatch.
+    #[must_use]
+    #[inline]
+    pub fn busy_count(&self) -> usize {
+        self.cores.busy().len()
     }
 
     /// The circumstances of a fault that a step returned.
@@ -188,15 +179,14 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.go_on(release, &mut budget);
             worked = true;
         }
-        let mut unpolled = self.cores.busy;
-        while unpolled != 0 && self.release.is_none() {
-            let core = unpolled.trailing_zeros() as usize;
-            unpolled &= unpolled - 1;
+        let mut index = 0;
+        while self.release.is_none() {
+            let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
             match platform.poll(core) {
-                CoreStatus::Busy => {}
+                CoreStatus::Busy => index += 1,
                 CoreStatus::Finished => {
-                    self.cores.busy &= !(1 << core);
-                    self.complete(self.cores.running[core % MAX_WORKERS], &mut budget);
+                    self.cores.release(index);
+                    self.complete(self.cores.running(core), &mut budget);
                     worked = true;
                 }
                 status => return Err(self.wrong_status(core, status)),
@@ -265,15 +255,13 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn dispatch(&mut self, platform: &mut P) -> Result<bool, Fault> {
         let mut staged = false;
         for &kind in CoreKind::ALL {
-            let mut free = self.cores.of_kind[kind.index()] & !self.cores.busy;
-            while free != 0 {
+            while self.cores.free_count(kind) > 0 {
                 let Some(slot) = self.local[kind.index()].pop() else { break };
-                self.stage(platform, free.trailing_zeros() as usize, slot)?;
-                free &= free - 1;
+                self.stage(platform, kind, slot)?;
                 staged = true;
             }
-            if free != 0 {
-                staged |= self.dispatch_shared(platform, kind, free)?;
+            if self.cores.free_count(kind) > 0 {
+                staged |= self.dispatch_shared(platform, kind)?;
             }
         }
         Ok(staged)
@@ -281,26 +269,25 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// Takes no more from the shared queue than the free cores run.
     #[inline]
-    fn dispatch_shared(
-        &mut self,
-        platform: &mut P,
-        kind: CoreKind,
-        mut free: CoreMask,
-    ) -> Result<bool, Fault> {
-        let mut slots = [0; MAX_WORKERS];
-        let room = free.count_ones() as usize;
-        let taken = slots.get_mut(..room).map_or(0, |slots| {
-            self.state.queue(kind).pop::<P::Sharing>(slots)
-        });
-        for &slot in slots.iter().take(taken) {
-            self.stage(platform, free.trailing_zeros() as usize, slot)?;
-            free &= free - 1;
+    fn dispatch_shared(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
+        let mut staged = false;
+        loop {
+            let mut slots = [0; SHARED_BATCH];
+            let room = self.cores.free_count(kind).min(SHARED_BATCH);
+            let slots = slots.get_mut(..room).unwrap_or_default();
+            let taken = self.state.queue(kind).pop::<P::Sharing>(slots);
+            for &slot in slots.iter().take(taken) {
+                self.stage(platform, kind, slot)?;
+                staged = true;
+            }
+            if taken < SHARED_BATCH {
+                return Ok(staged);
+            }
         }
-        Ok(taken > 0)
     }
 
     #[inline]
-    fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
+    fn stage(&mut self, platform: &mut P, kind: CoreKind, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         let state = task.state.load(Ordering::Relaxed);
         if state != TaskState::PUBLISHED.get() {
@@ -313,13 +300,16 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
             args: self.state.payloads_address.offset(8 * payload),
         };
-        if let Err(fault) = platform.stage(core, staged) {
-            let blame = self.blame_core(fault, core);
-            return Err(self.blame.leave(blame));
-        }
-        self.cores.busy |= 1 << core;
-        self.cores.running[core % MAX_WORKERS] = slot;
-        Ok(())
+        let Some(core) = self.cores.take(kind, slot) else {
+            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
+        };
+        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))
+    }
+
+    #[cold]
+    fn refused(&mut self, fault: Fault, core: usize) -> Fault {
+        let blame = self.blame_core(fault, core);
+        self.blame.leave(blame)
     }
 
     #[cold]
@@ -346,7 +336,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Tells the others how many tasks this instance has completed.
     fn flush(&mut self) {
         self.line.completed.store(self.completed, Ordering::Relaxed);
-        self.line.busy_cores.store(self.busy_count(), Ordering::Relaxed);
+        let busy = u32::try_from(self.busy_count()).unwrap_or(u32::MAX);
+        self.line.busy_cores.store(busy, Ordering::Relaxed);
         if self.unflushed > 0 {
             // Release: pairs with the Acquire load in `SharedState::outstanding`.
             P::Sharing::fetch_sub(
@@ -378,9 +369,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// `build_done && outstanding == 0` implies the rest; it is checked once, on the way out.
     fn verify_end(&mut self) -> Result<Step, Fault> {
         let queued: u64 = self.state.ready.iter().map(|queue| queue.len()).sum();
-        if queued > 0 || self.cores.busy != 0 {
+        if queued > 0 || self.busy_count() > 0 {
             let blame = Blame::of(Fault::SCHEDULE_LEFT_WORK);
-            return Err(self.blame.leave(blame.detail(queued, self.busy_count().into())));
+            return Err(self.blame.leave(blame.detail(queued, self.busy_count() as u64)));
         }
         Ok(Step::Done)
     }
@@ -390,8 +381,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return Ok(());
         }
         let now = platform.now_ns();
-        let running = |core: usize| self.cores.running[core % MAX_WORKERS];
-        if let Some((core, since)) = self.watchdog.overdue(now, self.cores.busy, running) {
+        if let Some((core, since)) = self.watchdog.overdue(now, &self.cores) {
             let blame = self.blame_core(Fault::STALL_CORE, core).since(since);
             return Err(self.blame.leave(blame));
         }
@@ -403,12 +393,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// Blames a core and the task that it was given.
     fn blame_core(&self, fault: Fault, core: usize) -> Blame {
-        let worker = self.cores.workers.get(core).copied().unwrap_or(u32::MAX);
-        let blame = Blame::of(fault).worker(worker);
-        if self.cores.busy >> core & 1 == 0 {
+        let blame = Blame::of(fault).worker(self.cores.worker(core));
+        if !self.cores.is_busy(core) {
             return blame;
         }
-        let slot = self.cores.running[core % MAX_WORKERS];
+        let slot = self.cores.running(core);
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
         blame.task(TaskId { slot, generation: self.generation }).func(func.into())
     }

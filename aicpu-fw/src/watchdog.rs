@@ -8,6 +8,7 @@ use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 
 use crate::blame::Blame;
+use crate::cores::Cores;
 use crate::stall;
 use crate::state::SharedState;
 
@@ -33,7 +34,6 @@ pub(crate) struct Watchdog {
     progress_ns: u64,
     // What each core was seen running, and since when it has been seen so.
     seen: [(u32, u64); MAX_WORKERS],
-    watched: u128,
 }
 
 impl Watchdog {
@@ -44,8 +44,7 @@ impl Watchdog {
             started_ns: None,
             progress: 0,
             progress_ns: 0,
-            seen: [(0, 0); MAX_WORKERS],
-            watched: 0,
+            seen: [(u32::MAX, 0); MAX_WORKERS],
         }
     }
 
@@ -63,23 +62,13 @@ impl Watchdog {
 
     /// A busy core that has had one task for too long, and for how long. A core that was given the same slot
     /// anew between two looks is taken for one that still has it; slots are not reused within a run.
-    pub(crate) fn overdue(
-        &mut self,
-        now: u64,
-        busy: u128,
-        running: impl Fn(usize) -> u32,
-    ) -> Option<(usize, u64)> {
-        self.watched &= busy;
-        let mut left = busy;
-        while left != 0 {
-            let core = left.trailing_zeros() as usize;
-            left &= left - 1;
-            let (slot, since) = self.seen.get_mut(core).map(|seen| (&mut seen.0, &mut seen.1))?;
-            if self.watched >> core & 1 == 0 || *slot != running(core) {
-                (*slot, *since) = (running(core), now);
-                self.watched |= 1 << core;
-            } else if now.saturating_sub(*since) > self.budgets.task_ns {
-                return Some((core, now - *since));
+    pub(crate) fn overdue(&mut self, now: u64, cores: &Cores) -> Option<(usize, u64)> {
+        for core in cores.busy().iter().copied().map(usize::from) {
+            let seen = self.seen.get_mut(core)?;
+            if seen.0 != cores.running(core) {
+                *seen = (cores.running(core), now);
+            } else if now.saturating_sub(seen.1) > self.budgets.task_ns {
+                return Some((core, now - seen.1));
             }
         }
         None

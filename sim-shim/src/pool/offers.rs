@@ -45,20 +45,23 @@ impl Offers {
     }
 
     /// Takes what thread `me` was given.
-    pub(crate) fn take(&self, me: usize) -> u128 {
-        let [low, high] = &self.baskets[me].cores;
+    pub(crate) fn take(&self, me: usize) -> [u64; 2] {
         let take = |word: &AtomicU64| {
             if word.load(Ordering::Relaxed) == 0 {
                 return 0;
             }
             // Acquire: pairs with the Release in `give`; the cores' lines are then as the giver saw them.
-            u128::from(word.swap(0, Ordering::Acquire))
+            word.swap(0, Ordering::Acquire)
         };
-        take(low) | take(high) << 64
+        [take(&self.baskets[me].cores[0]), take(&self.baskets[me].cores[1])]
     }
 
-    /// Gives about half of `cores` to a hungry thread, if there is one; returns what is left.
-    pub(crate) fn give(&self, me: usize, cores: u128) -> u128 {
+    /// Gives about half of `cores` to a hungry thread, if there is one; returns what is left. One core is not
+    /// given: its own thread is about to step it.
+    pub(crate) fn give(&self, me: usize, cores: [u64; 2]) -> [u64; 2] {
+        if cores[0].count_ones() + cores[1].count_ones() < 2 {
+            return cores;
+        }
         let others = self.baskets.iter().enumerate().filter(|(index, _)| *index != me);
         for (_, basket) in others {
             if basket.hungry.load(Ordering::Relaxed) == 0 {
@@ -69,7 +72,7 @@ impl Offers {
             if fed.is_ok() {
                 let share = upper_half(cores);
                 basket.put(share);
-                return cores & !share;
+                return [cores[0] & !share[0], cores[1] & !share[1]];
             }
         }
         cores
@@ -77,10 +80,9 @@ impl Offers {
 }
 
 impl Basket {
-    fn put(&self, cores: u128) {
-        let [low, high] = &self.cores;
-        for (word, bits) in [(low, cores & u128::from(u64::MAX)), (high, cores >> 64)] {
-            if let Ok(bits @ 1..) = u64::try_from(bits) {
+    fn put(&self, cores: [u64; 2]) {
+        for (word, bits) in self.cores.iter().zip(cores) {
+            if bits != 0 {
                 // Release: pairs with the Acquire swap in `take`.
                 word.fetch_or(bits, Ordering::Release);
             }
@@ -88,15 +90,14 @@ impl Basket {
     }
 }
 
-/// The upper half of the set bits; one of a single bit is none.
-fn upper_half(cores: u128) -> u128 {
-    let mut lower = 0;
+/// The upper half of the set bits; of one bit, none. The lowest bit always stays.
+fn upper_half(cores: [u64; 2]) -> [u64; 2] {
     let mut rest = cores;
-    for _ in 0..cores.count_ones().div_ceil(2) {
-        lower |= rest & rest.wrapping_neg();
-        rest &= rest - 1;
+    for _ in 0..(cores[0].count_ones() + cores[1].count_ones()).div_ceil(2) {
+        let word = usize::from(rest[0] == 0);
+        rest[word] &= rest[word].wrapping_sub(1);
     }
-    cores & !lower
+    rest
 }
 
 #[cfg(test)]
@@ -106,23 +107,25 @@ mod tests {
     #[test]
     fn a_hungry_thread_gets_half_once() {
         let offers = Offers::new(2);
-        let cores = 0b1111 << 62;
+        let cores = [0b11 << 62, 0b11];
         assert_eq!(offers.give(0, cores), cores, "nobody is hungry");
         offers.ask(1);
-        assert_eq!(offers.give(0, cores), 0b11 << 62);
-        assert_eq!(offers.give(0, 0b11), 0b11, "it has been fed");
-        assert_eq!(offers.take(1), 0b11 << 64);
-        assert_eq!(offers.take(1), 0);
+        assert_eq!(offers.give(0, cores), [0b11 << 62, 0]);
+        assert_eq!(offers.give(0, cores), cores, "it has been fed");
+        assert_eq!(offers.take(1), [0, 0b11]);
+        assert_eq!(offers.take(1), [0, 0]);
         offers.ask(1);
+        assert_eq!(offers.give(0, [1, 0]), [1, 0], "one core stays");
         offers.decline(1);
         assert_eq!(offers.give(0, cores), cores);
     }
 
     #[test]
     fn halves() {
-        assert_eq!(upper_half(0), 0);
-        assert_eq!(upper_half(1 << 127), 0);
-        assert_eq!(upper_half(0b10110), 0b10000);
-        assert_eq!(upper_half(u128::MAX), u128::MAX << 64);
+        assert_eq!(upper_half([0, 0]), [0, 0]);
+        assert_eq!(upper_half([0, 1 << 63]), [0, 0]);
+        assert_eq!(upper_half([0b10110, 0]), [0b10000, 0]);
+        assert_eq!(upper_half([1, 1]), [0, 1]);
+        assert_eq!(upper_half([u64::MAX; 2]), [0, u64::MAX]);
     }
 }

@@ -33,7 +33,7 @@ const NAP: Duration = Duration::from_micros(50);
 /// What the platforms of one thread's instances tell the thread.
 #[derive(Default)]
 struct Rung {
-    cores: Cell<u128>,
+    cores: [Cell<u64>; 2],
     work_shared: Cell<bool>,
 }
 
@@ -43,7 +43,8 @@ struct PoolBell(Rc<Rung>);
 impl Bell for PoolBell {
     #[inline]
     fn ring(&mut self, worker: u32) {
-        self.0.cores.set(self.0.cores.get() | 1 << (worker % 128));
+        let word = &self.0.cores[worker as usize / 64 % 2];
+        word.set(word.get() | 1 << (worker % 64));
     }
 
     #[inline]
@@ -208,14 +209,14 @@ impl<B> CoreRunner<'_, B> {
     /// Runs the cores that were rung.
     #[inline]
     fn run_rung(&mut self, rung: &Rung) -> bool {
-        let cores = rung.cores.take();
-        cores != 0 && self.run_cores(cores)
+        let cores = [rung.cores[0].take(), rung.cores[1].take()];
+        cores != [0; 2] && self.run_cores(cores)
     }
 
     /// Runs what a busier thread has given away; asks for it when there was nothing else to do.
     fn help(&mut self, has_worked: bool) -> bool {
         let cores = self.run.offers.take(self.me);
-        if cores != 0 {
+        if cores != [0; 2] {
             return self.run_cores(cores);
         }
         if has_worked { self.run.offers.decline(self.me) } else { self.run.offers.ask(self.me) }
@@ -223,24 +224,39 @@ impl<B> CoreRunner<'_, B> {
     }
 
     #[inline]
-    fn run_cores(&mut self, mut cores: u128) -> bool {
-        self.batches = self.batches.wrapping_add(1);
-        let shares = self.run.os_threads > 1;
-        let samples = shares && self.batches % BATCHES_A_SAMPLE == 1;
-        let start = if samples { clock::now_ns() } else { 0 };
-        let count = u64::from(cores.count_ones());
-        while cores != 0 {
-            if shares && self.kernels_are_long && cores.count_ones() > 1 {
-                cores = self.run.offers.give(self.me, cores);
-            }
-            let worker = cores.trailing_zeros();
-            cores &= cores - 1;
-            self.step_core(worker);
+    fn run_cores(&mut self, cores: [u64; 2]) -> bool {
+        if self.run.os_threads > 1 {
+            self.run_and_share(cores);
+            return true;
         }
-        if samples {
-            self.kernels_are_long = (clock::now_ns() - start) / count > LONG_KERNEL_NS;
+        for (first, mut bits) in [(0, cores[0]), (64, cores[1])] {
+            while bits != 0 {
+                self.step_core(first + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
         }
         true
+    }
+
+    /// As long as kernels are long, hungry threads get some of the cores.
+    fn run_and_share(&mut self, mut cores: [u64; 2]) {
+        self.batches = self.batches.wrapping_add(1);
+        let samples = self.batches % BATCHES_A_SAMPLE == 1;
+        let start = if samples { clock::now_ns() } else { 0 };
+        let count = u64::from(cores[0].count_ones() + cores[1].count_ones());
+        for word in 0..2 {
+            while cores[word] != 0 {
+                if self.kernels_are_long {
+                    cores = self.run.offers.give(self.me, cores);
+                }
+                let bit = cores[word].trailing_zeros();
+                cores[word] &= cores[word].wrapping_sub(1);
+                self.step_core(if word == 0 { bit } else { 64 + bit });
+            }
+        }
+        if samples {
+            self.kernels_are_long = (clock::now_ns() - start) / count.max(1) > LONG_KERNEL_NS;
+        }
     }
 
     #[inline]
