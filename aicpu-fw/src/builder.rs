@@ -125,7 +125,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn not_published(&mut self) -> Fault {
         let added = self.state.tasks.iter().take(self.next_task as usize);
         let is_added = |task: &Task| task.state.load(Ordering::Relaxed) == TaskState::ADDED.get();
-        let slot = (0_u32..).zip(added).find(|(_, task)| is_added(task)).map_or(0, |(slot, _)| slot);
+        let slot =
+            (0_u32..).zip(added).find(|(_, task)| is_added(task)).map_or(0, |(slot, _)| slot);
         let task = TaskId { slot, generation: self.generation };
         self.blame.leave(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task))
     }
@@ -135,7 +136,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
         let func = spec.func_id;
         if func.index() >= MAX_FUNC_ID {
-            return Err(self.refuse(Fault::BUILD_UNKNOWN_FUNC, func, func.index(), MAX_FUNC_ID - 1));
+            return Err(self.refuse(
+                Fault::BUILD_UNKNOWN_FUNC,
+                func,
+                func.index(),
+                MAX_FUNC_ID - 1,
+            ));
         }
         if spec.args.len() > MAX_ARGS {
             let found = spec.args.len();

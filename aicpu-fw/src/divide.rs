@@ -37,7 +37,8 @@ impl WorkerTable {
             if *member > cluster_limit(kind) {
                 return Err(wrong(entry.cluster));
             }
-            let full = |_| Blame::of(Fault::RUNTIME_WORKER_COUNT).detail(u64::from(worker) + 1, 128);
+            let full =
+                |_| Blame::of(Fault::RUNTIME_WORKER_COUNT).detail(u64::from(worker) + 1, 128);
             table.kinds.push(kind).map_err(full)?;
             table.clusters.push(entry.cluster).map_err(|_| full(kind))?;
             table.cluster_count = table.cluster_count.max(entry.cluster + 1);
@@ -139,7 +140,8 @@ mod tests {
                 };
                 assert!((0..table.cluster_count()).all(|cluster| owner(cluster) == 1));
                 let clusters_of = |share: &Vec<u32>| {
-                    let mut of: Vec<_> = share.iter().map(|w| entries[*w as usize].cluster).collect();
+                    let mut of: Vec<_> =
+                        share.iter().map(|w| entries[*w as usize].cluster).collect();
                     of.sort_unstable();
                     of.dedup();
                     of.len()

@@ -210,9 +210,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         builder: &mut Builder<'_, P::Sharing, F, ArenaMemory<'_>, H>,
     ) -> Result<(), Blame> {
         let window = self.launch.image().map_err(Blame::of)?;
-        let image = CheckedImage::check(window).map_err(|refusal| {
-            Blame::of(refusal.fault).detail(refusal.found, refusal.expected)
-        })?;
+        let image = CheckedImage::check(window)
+            .map_err(|refusal| Blame::of(refusal.fault).detail(refusal.found, refusal.expected))?;
         if image.task_count() as usize > self.launch.state.tasks.len() {
             let capacity = self.launch.state.tasks.len() as u64;
             let blame = Blame::of(Fault::GRAPH_TASK_COUNT);

@@ -7,7 +7,8 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_ORCH_ARGS, MAX_TASKS, MIN_AICPU_BUILD_INSTANCES};
 use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader, region,
+    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
+    region,
 };
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
 
@@ -63,7 +64,8 @@ impl<'a> Launch<'a> {
         let config = arena.config();
         let orch: OrchArgs = arena.orch_args();
         let argc_bound = MAX_ORCH_ARGS as u64;
-        expect_at_most(Fault::RUNTIME_ORCH_ARGC, orch.orch_argc.into(), argc_bound).map_err(blame)?;
+        expect_at_most(Fault::RUNTIME_ORCH_ARGC, orch.orch_argc.into(), argc_bound)
+            .map_err(blame)?;
         let (variant, build_mode, fanout, flags) = check_choices(&config).map_err(blame)?;
         check_counts(&config, variant).map_err(blame)?;
         let count = config.worker_count as usize;

@@ -20,6 +20,7 @@ pub mod builder;
 mod cores;
 pub mod divide;
 pub mod fanout;
+pub mod lines;
 pub mod platform;
 pub mod ready_queue;
 pub mod scheduler;
@@ -41,6 +42,7 @@ pub use fanout::{FanoutPolicy, LockFree, Locked};
 pub use instance::{Instance, Progressed, run};
 #[cfg(not(any(loom, shuttle)))]
 pub use launch::Launch;
+pub use lines::{Bell, LinesPlatform};
 pub use platform::{CoreStatus, Platform};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;

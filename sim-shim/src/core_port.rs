@@ -1,8 +1,8 @@
 //! One simulated core: the worker loop's port over a handshake line, and the call of kernels.
 
+use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::CoreKind;
 use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::worker::WorkerPort;
 

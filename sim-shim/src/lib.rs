@@ -4,7 +4,7 @@
 //! Machine::run(arena)
 //!   Threads: one OS thread per AICPU instance and per core; waits adaptively     threads.rs
 //!   Pool:    a few OS threads step all instances and cores                       pool.rs
-//!      both: LinesPlatform (policy -> handshake lines)                           lines.rs
+//!      both: pto_aicpu_fw::LinesPlatform (policy -> handshake lines), with a Bell of the mode
 //!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
 //!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
 //! ```
@@ -14,7 +14,6 @@
 mod clock;
 mod core_port;
 mod hosting;
-mod lines;
 pub mod logging;
 mod machine;
 mod parker;

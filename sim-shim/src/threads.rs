@@ -7,8 +7,8 @@
 //! ```
 //! After a run the cores stay in service: a further run of the same arena wakes only those that get work.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,10 +17,12 @@ use pto_abi::graph::BuilderSet;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_aicore_kernels::worker::{self, WorkerStep};
-use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, LockFree, Locked, run};
+use pto_aicpu_fw::{
+    Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, run,
+};
 
+use crate::clock;
 use crate::core_port::CorePort;
-use crate::lines::{Bell, LinesPlatform};
 use crate::logging;
 use crate::machine::{Host, Memory};
 use crate::parker::{Backoff, Parker, Patience};
@@ -132,7 +134,8 @@ impl<B: BuilderSet> Threads<B> {
     fn assign(&mut self, launch: &Launch<'static>) -> bool {
         let arena = launch.arena.window().address().0;
         let (epoch, cores) = (launch.bring_up_epoch, launch.workers.len());
-        let is_same = |a: &Arc<Assignment>| a.arena == arena && a.epoch == epoch && a.cores == cores;
+        let is_same =
+            |a: &Arc<Assignment>| a.arena == arena && a.epoch == epoch && a.cores == cores;
         if self.assignment.as_ref().is_some_and(is_same) {
             return true;
         }
@@ -333,6 +336,10 @@ impl Bell for ThreadsBell {
         self.bells.sleeping.fetch_or(bit, Ordering::Relaxed);
         self.bells.schedulers[self.me].park(SCHEDULER_NAP);
         self.bells.sleeping.fetch_and(!bit, Ordering::Relaxed);
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
     }
 }
 

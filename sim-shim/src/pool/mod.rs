@@ -10,9 +10,9 @@ mod turn;
 
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
-use std::thread::JoinHandle;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 
 use pto_abi::FanoutStrategy;
 use pto_abi::graph::BuilderSet;

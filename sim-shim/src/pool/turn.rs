@@ -9,13 +9,12 @@ use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Sharing;
 use pto_aicore_kernels::worker;
-use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Progressed};
+use pto_aicpu_fw::{Bell, BuilderHost, FanoutPolicy, Instance, LinesPlatform, Progressed};
 
 use super::PoolRun;
 use super::offers::LONG_KERNEL_NS;
 use crate::clock;
 use crate::core_port::CorePort;
-use crate::lines::{Bell, LinesPlatform};
 use crate::logging;
 use crate::parker::{Backoff, Patience};
 
@@ -53,6 +52,11 @@ impl Bell for PoolBell {
     }
 
     fn relax(&mut self) {}
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
 }
 
 type PoolInstance<S, F> = Instance<'static, LinesPlatform<'static, S, PoolBell>, F>;
@@ -219,7 +223,11 @@ impl<B> CoreRunner<'_, B> {
         if cores != [0; 2] {
             return self.run_cores(cores);
         }
-        if has_worked { self.run.offers.decline(self.me) } else { self.run.offers.ask(self.me) }
+        if has_worked {
+            self.run.offers.decline(self.me)
+        } else {
+            self.run.offers.ask(self.me)
+        }
         false
     }
 

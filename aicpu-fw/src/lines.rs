@@ -1,27 +1,30 @@
-//! The firmware's platform over handshake lines in memory: what `threads` and `pool` have in common.
-//!
-//! They differ in the [`Bell`]: what has to happen beside the write so that somebody steps the core.
+//! A platform over handshake lines in coherent memory, for every machine whose cores look at lines in GM: the
+//! simulator's hosting modes and the emulated machine. They differ in the [`Bell`]: what has to happen
+//! beside the write so that somebody steps the core, and the clock.
 
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
+use heapless::Vec;
+
+use pto_abi::Fault;
 use pto_abi::handshake::{
     FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id,
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
-use pto_abi::Fault;
-use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 
-use crate::clock;
+use crate::platform::{CoreStatus, Platform, Staged};
 
-/// How a host learns that a core, or an instance, has something to do.
-pub(crate) trait Bell {
+/// The machine around the lines.
+pub trait Bell {
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
     /// Siblings that sleep should look.
     fn wake_siblings(&mut self);
     /// The instance has nothing to do just now.
     fn relax(&mut self);
+    /// The clock; monotonic, the same origin on every instance.
+    fn now_ns(&self) -> u64;
 }
 
 /// One core, as its scheduler knows it.
@@ -42,24 +45,19 @@ enum Stage {
     Rung,
 }
 
-/// The platform of one AICPU instance.
-pub(crate) struct LinesPlatform<'a, S, B> {
+/// The platform of one AICPU instance. `S` is how the words of a run are shared on this machine.
+pub struct LinesPlatform<'a, S, B> {
     workers: &'a [Handshake],
-    cores: Vec<CoreRef<'a>>,
-    staged: Vec<usize>,
-    pub(crate) bell: B,
+    cores: Vec<CoreRef<'a>, MAX_WORKERS>,
+    staged: Vec<u8, MAX_WORKERS>,
+    bell: B,
     sharing: PhantomData<S>,
 }
 
 impl<'a, S, B> LinesPlatform<'a, S, B> {
-    pub(crate) fn new(workers: &'a [Handshake], bell: B) -> Self {
-        Self {
-            workers,
-            cores: Vec::with_capacity(MAX_WORKERS),
-            staged: Vec::with_capacity(MAX_WORKERS),
-            bell,
-            sharing: PhantomData,
-        }
+    /// A platform over the lines of all workers, by their numbers; none is attached yet.
+    pub const fn new(workers: &'a [Handshake], bell: B) -> Self {
+        Self { workers, cores: Vec::new(), staged: Vec::new(), bell, sharing: PhantomData }
     }
 }
 
@@ -67,15 +65,15 @@ impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
     type Sharing = S;
 
     fn attach(&mut self, worker: u32) {
-        let lines = &self.workers[worker as usize % MAX_WORKERS];
-        // A core in service goes on with its ids; what it shows is settled.
+        // The worker table was checked against the limit, which is the number of lines.
+        let Some(lines) = self.workers.get(worker as usize) else { return };
         let id = lines.last_dispatch_id();
         let core = CoreRef { worker, lines, id, settled: STATUS_IDLE, stage: Stage::Free };
-        self.cores.push(core);
+        self.cores.push(core).unwrap_or_default();
     }
 
     fn greet(&mut self, core: usize, epoch: u32) {
-        let core = &self.cores[core];
+        let Some(core) = self.cores.get(core) else { return };
         core.lines.greet(epoch);
         // A core in service has answered this epoch in an earlier run; it need not be woken.
         if core.lines.answer(epoch).is_none() {
@@ -84,8 +82,9 @@ impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
     }
 
     fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)> {
-        let core = &mut self.cores[core];
+        let core = self.cores.get_mut(core)?;
         let answer = core.lines.answer(epoch)?;
+        // A core in service goes on with its ids; what it shows is settled.
         core.id = core.lines.last_dispatch_id();
         let in_service = core.id <= LAST_DISPATCH_ID;
         core.settled = if in_service { FINISHED | core.id } else { STATUS_IDLE };
@@ -94,7 +93,7 @@ impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
 
     #[inline]
     fn poll(&mut self, core: usize) -> CoreStatus {
-        let core = &mut self.cores[core];
+        let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
         if core.stage != Stage::Rung {
             return CoreStatus::Idle;
         }
@@ -111,38 +110,40 @@ impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
 
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
-        let entry = &mut self.cores[core];
-        if entry.stage != Stage::Free {
-            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
-        }
+        let refused = Fault::SCHEDULE_CORE_NOT_FREE;
+        let entry = self.cores.get_mut(core).filter(|entry| entry.stage == Stage::Free);
+        let entry = entry.ok_or(refused)?;
+        let number = u8::try_from(core).map_err(|_| refused)?;
         entry.lines.stage(dispatch.task, dispatch.kernel.0, dispatch.args.0);
         entry.id = next_dispatch_id(entry.id);
         entry.stage = Stage::Staged;
-        self.staged.push(core);
-        Ok(())
+        self.staged.push(number).map_err(|_| refused)
     }
 
     #[inline]
     fn commit(&mut self) {
-        for core in self.staged.drain(..) {
-            let core = &mut self.cores[core];
+        for number in &self.staged {
+            let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
             core.lines.ring(core.id);
             core.stage = Stage::Rung;
             self.bell.ring(core.worker);
         }
+        self.staged.clear();
     }
 
     fn stop(&mut self, core: usize) {
-        self.cores[core].lines.quit();
-        self.bell.ring(self.cores[core].worker);
+        if let Some(core) = self.cores.get(core) {
+            core.lines.quit();
+            self.bell.ring(core.worker);
+        }
     }
 
     fn stopped(&mut self, core: usize) -> bool {
-        self.cores[core].lines.exited()
+        self.cores.get(core).is_none_or(|core| core.lines.exited())
     }
 
     fn now_ns(&self) -> u64 {
-        clock::now_ns()
+        self.bell.now_ns()
     }
 
     fn relax(&mut self) {
@@ -154,13 +155,15 @@ impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    extern crate std;
     use super::{Bell, LinesPlatform};
+    use crate::platform::{CoreStatus, Platform, Staged};
     use pto_abi::handshake::{Command, Handshake, LAST_DISPATCH_ID};
     use pto_abi::sync::{Exclusive, Ordering};
     use pto_abi::{CoreKind, Fault, GmAddr};
-    use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+    use std::vec::Vec;
 
     #[derive(Default)]
     struct Rings(Vec<u32>);
@@ -171,6 +174,9 @@ mod tests {
         }
         fn wake_siblings(&mut self) {}
         fn relax(&mut self) {}
+        fn now_ns(&self) -> u64 {
+            0
+        }
     }
 
     const TASK: Staged = Staged { task: 1, kernel: GmAddr(2), args: GmAddr(3) };
