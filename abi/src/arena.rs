@@ -27,7 +27,13 @@ pub struct Capacities {
 
 impl Default for Capacities {
     fn default() -> Self {
-        Self { tasks: 16_384, arg_words: 8 * 16_384, edges: 65_536, image_bytes: 0, log_entries: 64 }
+        Self {
+            tasks: 16_384,
+            arg_words: 8 * 16_384,
+            edges: 65_536,
+            image_bytes: 0,
+            log_entries: 64,
+        }
     }
 }
 
@@ -389,13 +395,8 @@ mod tests {
 
     #[test]
     fn an_arena_costs_what_its_capacities_need() {
-        let capacities = Capacities {
-            tasks: 100,
-            arg_words: 400,
-            edges: 300,
-            image_bytes: 0,
-            log_entries: 4,
-        };
+        let capacities =
+            Capacities { tasks: 100, arg_words: 400, edges: 300, image_bytes: 0, log_entries: 4 };
         let layout = ArenaLayout::plan(&capacities).unwrap();
         let of = |index: usize| layout.regions[index].bytes;
         assert_eq!(of(region::TASKS), 6_400);
@@ -413,7 +414,12 @@ mod tests {
     fn the_smallest_arena_has_queues() {
         let none = Capacities { tasks: 0, arg_words: 0, edges: 0, image_bytes: 0, log_entries: 0 };
         let layout = ArenaLayout::plan(&none).unwrap();
-        assert_eq!(layout.regions[region::READY].bytes, 2 * (128 + 16));
+        assert_eq!(layout.regions[region::READY].bytes, 2 * (128 + 64));
+        for tasks in 0..=40 {
+            let layout = ArenaLayout::plan(&Capacities { tasks, ..none }).unwrap();
+            let queue = layout.regions[region::READY].bytes / 2;
+            assert!(queue.is_multiple_of(64), "the second queue of {tasks} tasks is not aligned");
+        }
     }
 
     #[test]

@@ -103,6 +103,19 @@ pub const ALL: &[StructLayout] = &[
     crate::log_ring::LogEntry::LAYOUT,
     crate::image::GraphHeader::LAYOUT,
     crate::image::TaskRecord::LAYOUT,
+    crate::fw_image::FwIdentity::LAYOUT,
+    crate::fw_image::KernelBlobHeader::LAYOUT,
+    crate::fw_image::KernelBlobEntry::LAYOUT,
+    crate::fw_image::BootHeader::LAYOUT,
+    crate::fw_image::FirmwareLine::LAYOUT,
+    crate::fw_image::LaunchLine::LAYOUT,
+    crate::fw_image::VcpuLine::LAYOUT,
+    crate::fw_image::ExceptionRecord::LAYOUT,
+    crate::fw_image::BootBlock::LAYOUT,
+    crate::launch_record::CorePosition::LAYOUT,
+    crate::launch_record::LaunchPlan::LAYOUT,
+    crate::launch_record::LaunchTickets::LAYOUT,
+    crate::launch_record::LaunchRecord::LAYOUT,
 ];
 
 /// Hash over the names, offsets and sizes of everything in [`ALL`]; host and firmware compare it.

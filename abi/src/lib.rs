@@ -19,12 +19,14 @@
 pub mod arena;
 pub mod closed_set;
 pub mod fault;
+pub mod fw_image;
 pub mod gm;
 pub mod graph;
 pub mod handshake;
 pub mod ids;
 pub mod image;
 pub mod kinds;
+pub mod launch_record;
 pub mod layout;
 pub mod limits;
 pub mod log_ring;

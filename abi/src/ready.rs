@@ -27,8 +27,10 @@ impl QueueEnds {
     }
 }
 
-/// Slots of a queue that can hold `tasks` ids: a power of two.
+/// Slots of a queue that can hold `tasks` ids: a power of two, and whole lines (the next queue stands behind).
 #[must_use]
 pub const fn slots_for(tasks: u32) -> u32 {
-    if tasks < 2 { 2 } else { tasks.next_power_of_two() }
+    if tasks < SLOTS_A_LINE { SLOTS_A_LINE } else { tasks.next_power_of_two() }
 }
+
+const SLOTS_A_LINE: u32 = 8;

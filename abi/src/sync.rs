@@ -113,12 +113,7 @@ impl Sharing for Exclusive {
         old
     }
     #[inline]
-    fn compare_exchange(
-        word: &AtomicU64,
-        current: u64,
-        new: u64,
-        _: Ordering,
-    ) -> Result<u64, u64> {
+    fn compare_exchange(word: &AtomicU64, current: u64, new: u64, _: Ordering) -> Result<u64, u64> {
         let old = word.load(Ordering::Relaxed);
         if old != current {
             return Err(old);

@@ -13,7 +13,8 @@ use pto_abi::arena::Arena;
 use pto_abi::graph::{BuildError, BuilderSet};
 use pto_abi::image::CheckedImage;
 use pto_abi::kinds::RunFlags;
-use pto_abi::sync::Ordering;
+use pto_abi::runtime::InstanceLine;
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_abi::{CoreKind, Fault, RuntimeVariant};
 
 use crate::blame::Blame;
@@ -46,10 +47,23 @@ enum Phase {
     Returned,
 }
 
+/// The line of an instance that the arena has none for; nobody reads it. A checked launch has no such one.
+static NOWHERE: InstanceLine = InstanceLine {
+    phase: AtomicU32::new(0),
+    busy_cores: AtomicU32::new(0),
+    added: AtomicU64::new(0),
+    published: AtomicU64::new(0),
+    completed: AtomicU64::new(0),
+    edges: AtomicU64::new(0),
+    edges_satisfied: AtomicU64::new(0),
+    reserved: [const { AtomicU64::new(0) }; 2],
+};
+
 /// One AICPU instance.
 pub struct Instance<'a, P: Platform, F> {
     launch: Launch<'a>,
     index: u32,
+    line: &'a InstanceLine,
     platform: P,
     scheduler: Scheduler<'a, P, F>,
     phase: Phase,
@@ -59,10 +73,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     /// Instance number `index` of a checked launch.
     pub fn new(launch: Launch<'a>, index: u32, platform: P) -> Self {
         let state = launch.state;
-        let line = &state.instances[index as usize % state.instances.len().max(1)];
+        let line = state.instances.get(index as usize).unwrap_or(&NOWHERE);
         let scheduler =
             Scheduler::new(state, line, launch.build_mode, launch.run_epoch, launch.budgets);
-        Self { launch, index, platform, scheduler, phase: Phase::Start }
+        Self { launch, index, line, platform, scheduler, phase: Phase::Start }
     }
 
     /// The machine that it runs on.
@@ -106,7 +120,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     fn start(&mut self) -> Progressed {
-        self.launch.state.instances[self.index as usize].phase.store(1, Ordering::Relaxed);
+        self.line.phase.store(1, Ordering::Relaxed);
         let mut refused = None;
         for worker in self.launch.share(self.index) {
             let kind = self.launch.workers.kind(worker).unwrap_or(CoreKind::AIV);
@@ -175,7 +189,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         let argc = orch.orch_argc as usize;
         let inputs = BuilderInputs {
             state: self.launch.state,
-            line: &self.launch.state.instances[self.index as usize],
+            line: self.line,
             orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
             generation: self.launch.run_epoch,
             has_kind: self.launch.has_kind(),
@@ -276,7 +290,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     fn returned(&mut self) -> Progressed {
         self.phase = Phase::Returned;
         // Release: pairs with the Acquire load of phase where the host looks whether all have returned.
-        self.launch.state.instances[self.index as usize].phase.store(2, Ordering::Release);
+        self.line.phase.store(2, Ordering::Release);
         Progressed::Returned(self.launch.state.fault.first())
     }
 

@@ -237,7 +237,10 @@ fn shared_state<'a>(
         ReadyQueue::new(ends, slots).filter(|queue| queue.capacity() >= tasks.len() as u64)
     };
     let unusable = Fault::RUNTIME_REGION_READY;
-    arena.log_ring(regions[region::LOGS], 0).ok_or(Fault::RUNTIME_REGION_LOGS)?;
+    let has_ring = |instance| arena.log_ring(regions[region::LOGS], instance).is_some();
+    if !(0..MAX_AICPU_INSTANCES).all(has_ring) {
+        return Err(Fault::RUNTIME_REGION_LOGS);
+    }
     Ok(SharedState {
         tasks,
         payloads: arena.payloads(payloads)?,

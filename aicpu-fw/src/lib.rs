@@ -46,3 +46,4 @@ pub use lines::{Bell, LinesPlatform};
 pub use platform::{CoreStatus, Platform};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
+pub use watchdog::Budgets;

@@ -49,7 +49,9 @@ impl<'a> ReadyQueue<'a> {
     /// Puts ids at the end.
     #[inline]
     pub fn push<S: Sharing>(&self, ids: &[u32]) {
-        let first = S::fetch_add(&self.ends.tail, ids.len() as u64, Ordering::Relaxed);
+        // AcqRel: with itself. Who laps a slot is behind the push that filled it before, also where nothing but
+        // pops and pushes says so; otherwise the older store could come to stand over the newer one.
+        let first = S::fetch_add(&self.ends.tail, ids.len() as u64, Ordering::AcqRel);
         for (position, &id) in (first..).zip(ids) {
             if let Some(slot) = self.slot(position) {
                 // Release: pairs with the Acquire load in `pop`; who gets the id sees the task.

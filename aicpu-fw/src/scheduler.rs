@@ -163,9 +163,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if !(collected | dispatched | shared) {
             return self.idle(platform);
         }
-        self.watchdog.worked();
+        self.say();
         if self.unflushed >= FLUSH_EVERY {
             self.flush();
+        }
+        if self.watchdog.is_due_at_work() {
+            self.watch_time(platform.now_ns())?;
         }
         Ok(Step::Worked)
     }
@@ -333,11 +336,17 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
     }
 
-    /// Tells the others how many tasks this instance has completed.
-    fn flush(&mut self) {
+    /// Says in the own line what siblings need in order not to take a long kernel for a stall.
+    #[inline]
+    fn say(&self) {
         self.line.completed.store(self.completed, Ordering::Relaxed);
         let busy = u32::try_from(self.busy_count()).unwrap_or(u32::MAX);
         self.line.busy_cores.store(busy, Ordering::Relaxed);
+    }
+
+    /// Tells the others how many tasks this instance has completed.
+    fn flush(&mut self) {
+        self.say();
         if self.unflushed > 0 {
             // Release: pairs with the Acquire load in `SharedState::outstanding`.
             P::Sharing::fetch_sub(
@@ -381,11 +390,20 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return Ok(());
         }
         let now = platform.now_ns();
+        self.watch_time(now)?;
+        match self.watchdog.stalled(now, &self.state) {
+            Some(blame) => Err(self.blame.leave(blame)),
+            None => Ok(()),
+        }
+    }
+
+    /// The two budgets that a run can exceed while it gets on.
+    fn watch_time(&mut self, now: u64) -> Result<(), Fault> {
         if let Some((core, since)) = self.watchdog.overdue(now, &self.cores) {
             let blame = self.blame_core(Fault::STALL_CORE, core).since(since);
             return Err(self.blame.leave(blame));
         }
-        match self.watchdog.stalled(now, &self.state) {
+        match self.watchdog.over_budget(now) {
             Some(blame) => Err(self.blame.leave(blame)),
             None => Ok(()),
         }

@@ -2,7 +2,7 @@
 //!
 //! Two watches. A *core* that has had the same task for the task budget runs too long. The *run* stalls when no
 //! counter has moved for the stall budget and no core of any instance is busy; a slow kernel on a busy core
-//! is not a stall. Both cost nothing while the instance works.
+//! is not a stall. While the instance works, only its cores and the run budget are looked at.
 
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
@@ -12,7 +12,7 @@ use crate::cores::Cores;
 use crate::stall;
 use crate::state::SharedState;
 
-/// Idle steps between two looks at the clock.
+/// Steps between two looks at the clock, idle ones and others counted apart.
 const STEPS_A_LOOK: u32 = 64;
 
 /// How long things may take.
@@ -29,6 +29,7 @@ pub struct Budgets {
 pub(crate) struct Watchdog {
     budgets: Budgets,
     idle_steps: u32,
+    worked_steps: u32,
     started_ns: Option<u64>,
     progress: u64,
     progress_ns: u64,
@@ -41,6 +42,7 @@ impl Watchdog {
         Self {
             budgets,
             idle_steps: 0,
+            worked_steps: 0,
             started_ns: None,
             progress: 0,
             progress_ns: 0,
@@ -48,12 +50,14 @@ impl Watchdog {
         }
     }
 
+    /// Whether it is time to look at the clock, after a step that has moved something.
     #[inline]
-    pub(crate) const fn worked(&mut self) {
-        self.idle_steps = 0;
+    pub(crate) fn is_due_at_work(&mut self) -> bool {
+        self.worked_steps = self.worked_steps.wrapping_add(1);
+        self.worked_steps.is_multiple_of(STEPS_A_LOOK)
     }
 
-    /// Whether it is time to look at the clock.
+    /// Whether it is time to look at the clock, after an idle step.
     #[inline]
     pub(crate) fn is_due(&mut self) -> bool {
         self.idle_steps = self.idle_steps.wrapping_add(1);
@@ -74,12 +78,15 @@ impl Watchdog {
         None
     }
 
+    /// Whether the run has taken too long, however much it gets on.
+    pub(crate) fn over_budget(&mut self, now: u64) -> Option<Blame> {
+        let taken = now.saturating_sub(*self.started_ns.get_or_insert(now));
+        let is_over = self.budgets.run_ns > 0 && taken > self.budgets.run_ns;
+        is_over.then(|| stall::over_budget(taken))
+    }
+
     /// Why the run does not get on, if it does not.
     pub(crate) fn stalled(&mut self, now: u64, state: &SharedState<'_>) -> Option<Blame> {
-        let started = *self.started_ns.get_or_insert(now);
-        if self.budgets.run_ns > 0 && now.saturating_sub(started) > self.budgets.run_ns {
-            return Some(stall::over_budget(now - started));
-        }
         let progress = fingerprint(state);
         let busy = state.sum(|line| line.busy_cores.load(Ordering::Relaxed).into());
         if progress != self.progress || busy > 0 || self.progress_ns == 0 {
@@ -93,12 +100,12 @@ impl Watchdog {
 
 /// A number that changes whenever a task is added, published or completed.
 fn fingerprint(state: &SharedState<'_>) -> u64 {
-    let sum = state.sum(|line| {
+    state.sum(|line| {
         let added = line.added.load(Ordering::Relaxed);
         let published = line.published.load(Ordering::Relaxed);
+        let completed = line.completed.load(Ordering::Relaxed);
         let satisfied = line.edges_satisfied.load(Ordering::Relaxed);
         let edges = line.edges.load(Ordering::Relaxed).wrapping_add(satisfied);
-        added.wrapping_add(published).wrapping_add(edges)
-    });
-    sum.wrapping_sub(state.outstanding())
+        added.wrapping_add(published).wrapping_add(edges).wrapping_add(completed)
+    })
 }

@@ -1,0 +1,81 @@
+//! An arena in ordinary memory, as a host prepares it.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+use pto_abi::arena::{Arena, ArenaLayout, Capacities};
+use pto_abi::gm::GmWindow;
+use pto_abi::handshake::Handshake;
+use pto_abi::kinds::RunFlags;
+use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
+use pto_abi::runtime::{
+    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
+};
+use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
+
+/// First address of the tests' GM.
+const GM: GmAddr = GmAddr(0x8000_0000);
+/// GM before and behind the arena.
+const MARGIN: u64 = 4096;
+/// What an arena of the tests provides for.
+pub(crate) const CAPACITIES: Capacities =
+    Capacities { tasks: 8, arg_words: 32, edges: 12, image_bytes: 512, log_entries: 2 };
+
+/// Hands `test` a launch that is right: 3 AIC, 6 AIV, 3 AICPU instances, `aicpu_build_graph`.
+pub(crate) fn with_arena<R>(test: impl FnOnce(Arena<'_>) -> R) -> R {
+    let layout = ArenaLayout::plan(&CAPACITIES).unwrap();
+    let bytes = layout.total_bytes + 2 * MARGIN;
+    let memory = Layout::from_size_align(usize::try_from(bytes).unwrap(), 4096).unwrap();
+    // SAFETY: the layout has a size above zero.
+    let start = unsafe { alloc_zeroed(memory) };
+    assert!(!start.is_null());
+    // SAFETY: the memory stands until the end of this function, is aligned to a page, and is reached
+    // through windows only.
+    let gm = unsafe { GmWindow::from_raw(start, bytes, GM) };
+    let result = {
+        let arena = Arena::new(gm, GM.offset(MARGIN), layout.total_bytes).unwrap();
+        prepare(&arena, &layout);
+        test(arena)
+    };
+    // SAFETY: allocated above with this layout; `test` cannot keep the arena.
+    unsafe { dealloc(start, memory) };
+    result
+}
+
+fn prepare(arena: &Arena<'_>, layout: &ArenaLayout) {
+    arena.set_regions(&layout.regions);
+    arena.workers().iter().for_each(Handshake::reset);
+    arena.set_kernel_addrs(&[0x40; MAX_FUNC_ID]);
+    for worker in 0..9 {
+        let (kind, cluster) = if worker < 3 { (0, worker) } else { (1, (worker - 3) / 2) };
+        arena.set_worker_entry(worker as usize, &WorkerEntry { kind, cluster });
+    }
+    arena.set_header(&RuntimeHeader {
+        magic: RUNTIME_MAGIC,
+        abi_major: ABI_MAJOR,
+        abi_minor: ABI_MINOR,
+        header_bytes: u32::try_from(size_of::<Runtime>()).unwrap(),
+        layout_hash: LAYOUT_HASH,
+        total_bytes: arena.window().bytes(),
+        arena_address: arena.window().address(),
+        gm_address: arena.gm().address(),
+        gm_bytes: arena.gm().bytes(),
+        run_epoch: 5,
+        bring_up_epoch: 2,
+    });
+    arena.set_config(&RunConfig {
+        variant: RuntimeVariant::AICPU_BUILD_GRAPH.get(),
+        build_mode: BuildMode::CONCURRENT.get(),
+        fanout: FanoutStrategy::LOCK_FREE.get(),
+        flags: RunFlags::KEEP_CORES.bits(),
+        aicpu_instances: 3,
+        worker_count: 9,
+        builder: 99,
+        task_budget_ns: 1,
+        stall_budget_ns: 2,
+        bring_up_budget_ns: 3,
+        run_budget_ns: 4,
+    });
+    let orch_args = [0; MAX_ORCH_ARGS];
+    arena.set_orch_args(&OrchArgs { orch_argc: 0, reserved: [0; 15], orch_args });
+}

@@ -1,0 +1,285 @@
+//! The builder alone: what it writes, and every fault with its blame.
+
+use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_abi::kinds::TaskState;
+use pto_abi::limits::MAX_FANIN;
+use pto_abi::runtime::NOBODY;
+use pto_abi::sync::{Ordering, Shared};
+use pto_abi::task::UNPUBLISHED;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_aicpu_fw::builder::RESERVE;
+use pto_aicpu_fw::fanout::ConsumerWalk;
+use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
+
+use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
+use crate::{TestBuilder, both_strategies, builder};
+
+const SMALL: Size = Size { tasks: 4, arg_words: 8, edges: 0, instances: 1 };
+const LARGE: Size = Size { tasks: 256, arg_words: 512, edges: 1024, instances: 1 };
+const FUNC: FuncId = FuncId(3);
+
+fn spec(args: &[u64]) -> TaskSpec<'_> {
+    TaskSpec::new(FUNC, CoreKind::AIV, args)
+}
+
+fn add<F: FanoutPolicy>(builder: &mut TestBuilder<'_, F>) -> TaskId {
+    builder.add_task(spec(&[])).unwrap()
+}
+
+fn id(slot: u32) -> TaskId {
+    TaskId { slot, generation: GENERATION }
+}
+
+/// A call that must fail: with which fault, blaming which task and func id, and the detail.
+struct Refused<T> {
+    result: Result<T, Fault>,
+    fault: Fault,
+    task: TaskId,
+    func_id: u32,
+    detail: [u64; 2],
+}
+
+impl<T: std::fmt::Debug> Refused<T> {
+    #[track_caller]
+    fn check<F: FanoutPolicy>(self, builder: &TestBuilder<'_, F>) {
+        assert_eq!(self.result.unwrap_err(), self.fault);
+        let blame = builder.blame(self.fault);
+        let found = (blame.fault, blame.task, blame.func_id, blame.detail, blame.worker);
+        assert_eq!(found, (self.fault, self.task, self.func_id, self.detail, NOBODY));
+    }
+}
+
+fn tasks_that_are_refused<F: FanoutPolicy>() {
+    let words = Words::new(SMALL);
+    let mut inputs = words.inputs();
+    inputs.has_kind = [false, true];
+    let mut builder = TestBuilder::<F>::new(inputs, Kernels, ());
+    add(&mut builder);
+    let no_args = TaskSpec::new(FUNC, CoreKind::AIV, &[]);
+    let many = [0; 129];
+    let cases = [
+        (TaskSpec { func_id: FuncId(1024), ..no_args }, Fault::BUILD_UNKNOWN_FUNC, [1024, 1023]),
+        (TaskSpec { func_id: FuncId(u16::MAX), ..no_args }, Fault::BUILD_UNKNOWN_FUNC, [65535, 1023]),
+        (TaskSpec { args: &many, ..no_args }, Fault::BUILD_TOO_MANY_ARGS, [129, 128]),
+        (TaskSpec { kind: CoreKind::AIC, ..no_args }, Fault::BUILD_NO_CORE_OF_KIND, [0, 0]),
+        (TaskSpec { func_id: FuncId(REGISTERED), ..no_args }, Fault::BUILD_KERNEL_MISSING, [16, 0]),
+    ];
+    for (spec, fault, detail) in cases {
+        let func_id = spec.func_id.0.into();
+        let result = builder.add_task(spec);
+        Refused { result, fault, task: id(1), func_id, detail }.check(&builder);
+    }
+    // Nothing of it stays: the next task is the next slot, with the next words.
+    assert_eq!(builder.add_task(spec(&[5])), Ok(id(1)));
+    assert_eq!(words.tasks[1].payload.load(Ordering::Relaxed), 1);
+    assert_eq!(words.instances[0].added.load(Ordering::Relaxed), 2);
+}
+
+fn capacities_that_are_used_up<F: FanoutPolicy>() {
+    // 8 argument words and 4 of block context.
+    let words = Words::new(SMALL);
+    let mut builder = builder::<F>(&words);
+    assert!(builder.add_task(spec(&[1; 8])).is_ok());
+    let result = builder.add_task(spec(&[1; 3]));
+    let payloads = Fault::BUILD_PAYLOADS_FULL;
+    Refused { result, fault: payloads, task: id(1), func_id: 3, detail: [9, 12] }.check(&builder);
+    (1..4).for_each(|slot| assert_eq!(add(&mut builder), id(slot)));
+    let result = builder.add_task(spec(&[]));
+    let full = Fault::BUILD_TASKS_FULL;
+    Refused { result, fault: full, task: id(4), func_id: 3, detail: [4, 4] }.check(&builder);
+
+    let words = Words::new(Size { tasks: 16, ..SMALL });
+    let mut builder = crate::builder::<F>(&words);
+    let producer = add(&mut builder);
+    for _ in 0..5 {
+        let consumer = add(&mut builder);
+        assert_eq!(builder.add_edge(producer, consumer), Ok(EdgeOutcome::Added));
+    }
+    let sixth = add(&mut builder);
+    let result = builder.add_edge(producer, sixth);
+    let edges = Fault::BUILD_EDGES_FULL;
+    Refused { result, fault: edges, task: producer, func_id: NOBODY, detail: [0, 0] }.check(&builder);
+    assert_eq!(words.tasks[sixth.slot as usize].edges_in.load(Ordering::Relaxed), 0);
+}
+
+fn edges_that_are_refused<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let (a, b) = (add(&mut builder), add(&mut builder));
+    let published = builder.submit(spec(&[]), &[]).unwrap();
+    let stale = TaskId { slot: 0, generation: GENERATION - 1 };
+    let added = u64::from(TaskState::ADDED.get());
+    let is_published = u64::from(TaskState::PUBLISHED.get());
+    let cases = [
+        (id(3), b, Fault::BUILD_UNKNOWN_TASK, id(3), [3, 3]),
+        (a, id(255), Fault::BUILD_UNKNOWN_TASK, id(255), [255, 3]),
+        (a, id(u32::MAX), Fault::BUILD_UNKNOWN_TASK, id(u32::MAX), [u32::MAX.into(), 3]),
+        (stale, b, Fault::BUILD_STALE_TASK, stale, [6, 7]),
+        (a, stale, Fault::BUILD_STALE_TASK, stale, [6, 7]),
+        (TaskId::NONE, b, Fault::BUILD_STALE_TASK, TaskId::NONE, [0, 7]),
+        (a, a, Fault::BUILD_SELF_EDGE, a, [0, 0]),
+        (a, published, Fault::BUILD_CONSUMER_PUBLISHED, published, [is_published, added]),
+    ];
+    for (producer, consumer, fault, task, detail) in cases {
+        let result = builder.add_edge(producer, consumer);
+        Refused { result, fault, task, func_id: NOBODY, detail }.check(&builder);
+    }
+    words.tasks[b.slot as usize].edges_in.store(MAX_FANIN, Ordering::Relaxed);
+    let result = builder.add_edge(a, b);
+    let detail = [MAX_FANIN.into(), MAX_FANIN.into()];
+    let fault = Fault::BUILD_FANIN_LIMIT;
+    Refused { result, fault, task: b, func_id: NOBODY, detail }.check(&builder);
+    assert_eq!(words.tasks[0].fanout.load(Ordering::Relaxed), 0, "no edge was counted");
+    assert_eq!(words.instances[0].edges.load(Ordering::Relaxed), 0);
+}
+
+fn publishes_that_are_refused<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let (a, b) = (add(&mut builder), add(&mut builder));
+    builder.publish(a).unwrap();
+    let is_published = u64::from(TaskState::PUBLISHED.get());
+    let added = u64::from(TaskState::ADDED.get());
+    let stale = TaskId { slot: 0, generation: GENERATION + 1 };
+    let cases = [
+        (a, Fault::BUILD_ALREADY_PUBLISHED, [is_published, added]),
+        (id(2), Fault::BUILD_UNKNOWN_TASK, [2, 2]),
+        (stale, Fault::BUILD_STALE_TASK, [8, 7]),
+    ];
+    for (task, fault, detail) in cases {
+        let result = builder.publish(task);
+        Refused { result, fault, task, func_id: NOBODY, detail }.check(&builder);
+    }
+    assert_eq!(words.state().queue(CoreKind::AIV).len(), 1, "it is ready once");
+    let result = builder.finish();
+    let fault = Fault::BUILD_NOT_PUBLISHED;
+    Refused { result, fault, task: b, func_id: NOBODY, detail: [0, 0] }.check(&builder);
+    assert!(!words.state().build_is_done(), "the run must not end");
+    builder.publish(b).unwrap();
+    assert_eq!(builder.finish(), Ok(()));
+}
+
+fn a_fault_of_the_run_stops_the_builder<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let task = add(&mut builder);
+    assert!(words.fault.raise(Fault::STALL_CORE));
+    assert_eq!(builder.publish(task), Err(Fault::STALL_CORE));
+    assert!(words.state().queue(CoreKind::AIV).is_empty());
+}
+
+fn a_task_is_written_as_it_was_given<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    add(&mut builder);
+    let kernel = GmAddr(0xABC0);
+    let given = TaskSpec { func_id: FuncId(900), kind: CoreKind::AIC, args: &[7, 8, 9], kernel };
+    let task = &words.tasks[builder.add_task(given).unwrap().slot as usize];
+    assert_eq!(task.kernel.load(Ordering::Relaxed), 0xABC0, "its own code, not the table's");
+    assert_eq!(task.func_id.load(Ordering::Relaxed), 900);
+    assert_eq!(task.kind.load(Ordering::Relaxed), CoreKind::AIC.get());
+    assert_eq!(task.arg_count.load(Ordering::Relaxed), 3);
+    assert_eq!(task.fanin.load(Ordering::Relaxed), UNPUBLISHED);
+    assert_eq!(task.generation.load(Ordering::Relaxed), GENERATION);
+    let first = task.payload.load(Ordering::Relaxed) as usize;
+    assert_eq!(first, 1, "behind the block context of task 0");
+    let payload: Vec<u64> =
+        words.state().payloads[first..first + 4].iter().map(|w| w.load(Ordering::Relaxed)).collect();
+    assert_eq!(payload, [7, 8, 9, 1 << 32], "arguments, then block 0 of 1");
+    assert_eq!(words.tasks[0].kernel.load(Ordering::Relaxed), KERNELS + 3);
+    assert!(builder.add_task(spec(&[1; 128])).is_ok(), "128 arguments are the most");
+}
+
+fn consumers_stand_in_order_however_many<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let (first, second) = (add(&mut builder), add(&mut builder));
+    let mut expected = [Vec::new(), Vec::new()];
+    for number in 0..200_u32 {
+        let consumer = add(&mut builder);
+        // Two fanouts that grow at once share the chunks.
+        builder.add_edge(first, consumer).unwrap();
+        expected[0].push(consumer.slot);
+        if number % 3 == 0 {
+            builder.add_edge(second, consumer).unwrap();
+            expected[1].push(consumer.slot);
+        }
+        builder.publish(consumer).unwrap();
+        let edges_in = 1 + u32::from(number % 3 == 0);
+        assert_eq!(words.tasks[consumer.slot as usize].fanin.load(Ordering::Relaxed), edges_in);
+    }
+    for (producer, expected) in [first, second].iter().zip(expected) {
+        let task = &words.tasks[producer.slot as usize];
+        let mut walk = ConsumerWalk::new(F::close::<Shared>(task));
+        let found: Vec<u32> =
+            std::iter::from_fn(|| walk.next(task, words.state().chunks)).collect();
+        assert_eq!(found, expected);
+    }
+    assert_eq!(words.instances[0].edges.load(Ordering::Relaxed), 200 + 67);
+}
+
+fn an_edge_from_a_completed_task_is_satisfied<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let (producer, consumer) = (add(&mut builder), add(&mut builder));
+    builder.publish(producer).unwrap();
+    assert_eq!(F::close::<Shared>(&words.tasks[0]), 0);
+    assert_eq!(builder.add_edge(producer, consumer), Ok(EdgeOutcome::AlreadySatisfied));
+    builder.publish(consumer).unwrap();
+    assert_eq!(words.state().queue(CoreKind::AIV).len(), 2, "it waits for nobody");
+    let line = &words.instances[0];
+    let counts = [&line.edges, &line.edges_satisfied].map(|word| word.load(Ordering::Relaxed));
+    assert_eq!(counts, [0, 1]);
+}
+
+/// What is raised is at least what is published, at every moment; exactly that in the end.
+fn outstanding_is_raised_before_and_settled_at_the_end<F: FanoutPolicy>() {
+    for tasks in [0, 1, RESERVE - 1, RESERVE, RESERVE + 1, 3 * RESERVE] {
+        let words = Words::new(LARGE);
+        let mut builder = builder::<F>(&words);
+        for published in 0..tasks {
+            assert!(words.state().outstanding() >= published);
+            builder.submit(spec(&[]), &[]).unwrap();
+        }
+        assert!(!words.state().build_is_done());
+        builder.finish().unwrap();
+        assert!(words.state().build_is_done());
+        assert_eq!(words.state().outstanding(), tasks);
+    }
+}
+
+both_strategies! {
+    a_wrong_task_is_refused_and_blamed => tasks_that_are_refused;
+    a_capacity_that_is_used_up_is_named => capacities_that_are_used_up;
+    a_wrong_edge_is_refused_and_blamed => edges_that_are_refused;
+    a_wrong_publish_is_refused_and_blamed => publishes_that_are_refused;
+    a_fault_stops_the_builder => a_fault_of_the_run_stops_the_builder;
+    tasks_are_written_as_given => a_task_is_written_as_it_was_given;
+    consumers_stand_in_order => consumers_stand_in_order_however_many;
+    a_completed_producer_satisfies => an_edge_from_a_completed_task_is_satisfied;
+    outstanding_covers_what_is_published => outstanding_is_raised_before_and_settled_at_the_end;
+}
+
+#[test]
+fn device_memory_is_read_in_range_and_aligned() {
+    let words = Words::new(SMALL);
+    let builder: Builder<'_, Shared, LockFree, Kernels, ()> = builder(&words);
+    assert_eq!(builder.read_u32(GmAddr(0x1004)), Ok(0x1004));
+    for address in [0x0FFC, 0x2000, 0x1002, u64::MAX] {
+        assert_eq!(builder.read_u32(GmAddr(address)), Err(Fault::BUILD_GM_RANGE));
+    }
+}
+
+#[test]
+fn submit_is_add_edges_publish() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<LockFree>(&words);
+    let a = builder.submit(spec(&[]), &[]).unwrap();
+    let b = builder.submit(spec(&[]), &[]).unwrap();
+    let c = builder.submit(spec(&[]), &[a, b]).unwrap();
+    assert_eq!(words.tasks[c.slot as usize].fanin.load(Ordering::Relaxed), 2);
+    assert_eq!(words.tasks[c.slot as usize].state.load(Ordering::Relaxed), 2);
+    let fault = builder.submit(spec(&[]), &[a, id(77)]).unwrap_err();
+    assert_eq!(fault, Fault::BUILD_UNKNOWN_TASK);
+    assert_eq!(builder.finish(), Err(Fault::BUILD_NOT_PUBLISHED), "the half-made task is there");
+}

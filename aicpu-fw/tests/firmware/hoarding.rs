@@ -1,0 +1,188 @@
+//! Random graphs, random interleavings of whole steps: after every step of every scheduler the invariants
+//! are checked from outside.
+
+use std::collections::HashSet;
+
+use pto_abi::graph::{GraphBuilder, TaskSpec};
+use pto_abi::kinds::TaskState;
+use pto_abi::sync::Ordering;
+use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
+use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
+
+use crate::mock::{BUDGETS, Core, Mock, with_options};
+use crate::words::{Size, Words};
+use crate::{TestBuilder, both_strategies, builder};
+
+const SEEDS: u64 = 150;
+
+/// splitmix64.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
+    }
+}
+
+/// A builder that is a step at a time, and the edges that it added.
+struct RandomGraph<'a, F> {
+    builder: TestBuilder<'a, F>,
+    tasks: usize,
+    ids: Vec<TaskId>,
+    unpublished: Vec<TaskId>,
+    producers: Vec<Vec<u32>>,
+    done: bool,
+}
+
+impl<F: FanoutPolicy> RandomGraph<'_, F> {
+    /// Adds a task with its edges, or publishes one of those that stand open, or finishes.
+    fn step(&mut self, random: &mut Random) {
+        let open = !self.unpublished.is_empty();
+        if self.ids.len() < self.tasks && (!open || random.below(2) == 0) {
+            let kind = CoreKind::ALL[random.below(2)];
+            let id = self.builder.add_task(TaskSpec::new(FuncId(1), kind, &[])).unwrap();
+            let mut producers = HashSet::new();
+            for _ in 0..random.below(4).min(self.ids.len()) {
+                // Mostly recent ones, so that some complete at this very moment.
+                let back = if random.below(4) == 0 { self.ids.len() } else { 6 };
+                let producer = self.ids[self.ids.len() - 1 - random.below(back.min(self.ids.len()))];
+                if producers.insert(producer.slot) {
+                    self.builder.add_edge(producer, id).unwrap();
+                }
+            }
+            self.producers.push(producers.into_iter().collect());
+            self.ids.push(id);
+            self.unpublished.push(id);
+        } else if open {
+            let at = random.below(self.unpublished.len());
+            self.builder.publish(self.unpublished.swap_remove(at)).unwrap();
+        } else if !self.done {
+            self.builder.finish().unwrap();
+            self.done = true;
+        }
+    }
+}
+
+/// What every step must leave behind.
+struct Checker<'a> {
+    words: &'a Words,
+    dispatched: HashSet<u32>,
+}
+
+impl Checker<'_> {
+    fn tasks_in(&self, wanted: impl Fn(&pto_abi::task::Task) -> bool) -> Vec<u32> {
+        let tasks = (0_u32..).zip(&self.words.tasks);
+        tasks.filter(|(_, task)| wanted(task)).map(|(slot, _)| slot).collect()
+    }
+
+    /// No ready task is held privately; with cores of the stepped scheduler free, none waits at all.
+    fn no_hoarding(&self, kinds: &[CoreKind], stepped: Option<&Mock>) {
+        for &kind in CoreKind::ALL {
+            let ready = self.tasks_in(|task| {
+                task.state.load(Ordering::Relaxed) == TaskState::PUBLISHED.get()
+                    && task.fanin.load(Ordering::Relaxed) == 0
+                    && task.kind.load(Ordering::Relaxed) == kind.get()
+            });
+            let queued = self.words.state().queue(kind).len();
+            assert_eq!(queued, ready.len() as u64, "ready {kind} tasks that only one instance sees");
+            let Some(mock) = stepped else { continue };
+            let free = |(core, own): (&Core, &CoreKind)| *own == kind && *core == Core::Free;
+            if mock.cores.iter().zip(kinds).any(free) {
+                assert_eq!(queued, 0, "an {kind} core is free and {queued} tasks wait");
+            }
+        }
+    }
+
+    /// Exactly once, after all producers, and counted as outstanding until completed.
+    fn order(&mut self, mock: &mut Mock, producers: &[Vec<u32>]) {
+        for (_, staged) in mock.dispatches.drain(..) {
+            assert!(self.dispatched.insert(staged.task), "task {} ran twice", staged.task);
+            for &producer in &producers[staged.task as usize] {
+                let state = self.words.tasks[producer as usize].state.load(Ordering::Relaxed);
+                // A large fanout may be released in several steps; these are small ones.
+                assert_eq!(state, TaskState::COMPLETED.get(), "{producer} -> {}", staged.task);
+            }
+        }
+        let open = self.tasks_in(|task| {
+            let state = task.state.load(Ordering::Relaxed);
+            [TaskState::PUBLISHED.get(), TaskState::DISPATCHED.get()].contains(&state)
+        });
+        assert!(self.words.state().outstanding() >= open.len() as u64);
+    }
+}
+
+fn one_run<F: FanoutPolicy>(seed: u64) {
+    let random = &mut Random(seed);
+    let tasks = 1 + random.below(60);
+    let size = Size { tasks: 64, arg_words: 0, edges: 256, instances: 4 };
+    let words = Words::new(size);
+    let mode = BuildMode::ALL[random.below(2)];
+    let instances = 1 + random.below(3);
+    let kinds: Vec<Vec<CoreKind>> = (0..instances)
+        .map(|_| {
+            let mut kinds: Vec<_> = (0..random.below(5)).map(|_| CoreKind::ALL[random.below(2)]).collect();
+            // Every kind is somewhere.
+            kinds.extend(CoreKind::ALL);
+            kinds
+        })
+        .collect();
+    let mut schedulers: Vec<(Scheduler<'_, Mock, F>, Mock, bool)> = (0..instances)
+        .map(|i| with_options::<F>(&words, i + 1, &kinds[i], mode, BUDGETS))
+        .map(|(scheduler, mock)| (scheduler, mock, false))
+        .collect();
+    let (ids, unpublished, producers) = (Vec::new(), Vec::new(), Vec::new());
+    let builder = builder::<F>(&words);
+    let mut graph = RandomGraph { builder, tasks, ids, unpublished, producers, done: false };
+    let mut checker = Checker { words: &words, dispatched: HashSet::new() };
+    let mut steps = 0;
+    while schedulers.iter().any(|(_, _, done)| !done) {
+        steps += 1;
+        assert!(steps < 20_000, "the run does not end");
+        if random.below(3) == 0 {
+            graph.step(random);
+            checker.no_hoarding(&[], None);
+            continue;
+        }
+        let at = random.below(instances);
+        let (scheduler, mock, done) = &mut schedulers[at];
+        for core in 0..mock.cores.len() {
+            if mock.running(core).is_some() && random.below(3) == 0 {
+                mock.finish(core);
+            }
+        }
+        if *done {
+            continue;
+        }
+        *done = scheduler.step(mock).unwrap() == Step::Done;
+        let waits = mode == BuildMode::SEQUENTIAL && !graph.done;
+        assert!(!waits || mock.dispatches.is_empty());
+        checker.no_hoarding(&kinds[at], (!waits).then_some(&*mock));
+        checker.order(mock, &graph.producers);
+        assert!(!*done || checker.dispatched.len() == tasks, "an end before the last task");
+    }
+    assert_eq!(checker.dispatched.len(), tasks);
+    let line = &words.instances[0];
+    let edges = line.edges.load(Ordering::Relaxed) + line.edges_satisfied.load(Ordering::Relaxed);
+    assert_eq!(edges, graph.producers.iter().map(Vec::len).sum::<usize>() as u64);
+}
+
+fn random_runs<F: FanoutPolicy>() {
+    for seed in 0..SEEDS {
+        let run = std::panic::AssertUnwindSafe(|| one_run::<F>(seed));
+        if let Err(panic) = std::panic::catch_unwind(run) {
+            eprintln!("{} fanout, seed {seed}", F::NAME);
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+both_strategies! {
+    random_runs_keep_the_invariants => random_runs;
+}

@@ -1,0 +1,148 @@
+//! A platform with scripted cores: the test decides when each one finishes, and what time it is.
+
+use pto_abi::kinds::CoreKind;
+use pto_abi::sync::Shared;
+use pto_abi::{BuildMode, Fault};
+use pto_aicpu_fw::platform::Staged;
+use pto_aicpu_fw::{Budgets, CoreStatus, FanoutPolicy, Platform, Scheduler};
+
+use crate::words::{GENERATION, Words};
+
+/// What a scripted core answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Core {
+    Free,
+    Staged(u32),
+    Running(u32),
+    Finished(u32),
+    Foreign(u32),
+}
+
+/// See the module.
+pub(crate) struct Mock {
+    pub(crate) cores: Vec<Core>,
+    pub(crate) now_ns: u64,
+    /// Every dispatch: core and what was staged.
+    pub(crate) dispatches: Vec<(usize, Staged)>,
+    pub(crate) polls: usize,
+    pub(crate) commits: usize,
+    pub(crate) wakes: usize,
+}
+
+impl Mock {
+    pub(crate) fn new(cores: usize) -> Self {
+        let cores = vec![Core::Free; cores];
+        Self { cores, now_ns: 1_000_000, dispatches: Vec::new(), polls: 0, commits: 0, wakes: 0 }
+    }
+
+    /// The core finishes what it runs.
+    pub(crate) fn finish(&mut self, core: usize) -> u32 {
+        let Core::Running(task) = self.cores[core] else { panic!("{:?}", self.cores[core]) };
+        self.cores[core] = Core::Finished(task);
+        task
+    }
+
+    /// Every running core finishes; whether there was one.
+    pub(crate) fn finish_all(&mut self) -> bool {
+        let running: Vec<usize> =
+            (0..self.cores.len()).filter(|core| self.running(*core).is_some()).collect();
+        running.iter().for_each(|core| {
+            self.finish(*core);
+        });
+        !running.is_empty()
+    }
+
+    pub(crate) fn running(&self, core: usize) -> Option<u32> {
+        if let Core::Running(task) = self.cores[core] { Some(task) } else { None }
+    }
+
+    /// The tasks that were dispatched, in order.
+    pub(crate) fn tasks(&self) -> Vec<u32> {
+        self.dispatches.iter().map(|(_, staged)| staged.task).collect()
+    }
+}
+
+impl Platform for Mock {
+    type Sharing = Shared;
+
+    fn attach(&mut self, _: u32) {}
+    fn greet(&mut self, _: usize, _: u32) {}
+    fn answer(&mut self, _: usize, _: u32) -> Option<(u32, u32)> {
+        None
+    }
+
+    fn poll(&mut self, core: usize) -> CoreStatus {
+        self.polls += 1;
+        match self.cores[core] {
+            Core::Free | Core::Staged(_) => CoreStatus::Idle,
+            Core::Running(_) => CoreStatus::Busy,
+            Core::Finished(_) => {
+                self.cores[core] = Core::Free;
+                CoreStatus::Finished
+            }
+            Core::Foreign(status) => CoreStatus::Foreign(status),
+        }
+    }
+
+    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
+        if self.cores[core] != Core::Free {
+            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
+        }
+        self.cores[core] = Core::Staged(dispatch.task);
+        self.dispatches.push((core, dispatch));
+        Ok(())
+    }
+
+    fn commit(&mut self) {
+        self.commits += 1;
+        for core in &mut self.cores {
+            if let Core::Staged(task) = *core {
+                *core = Core::Running(task);
+            }
+        }
+    }
+
+    fn stop(&mut self, _: usize) {}
+    fn stopped(&mut self, _: usize) -> bool {
+        true
+    }
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+    fn relax(&mut self) {}
+    fn wake_siblings(&mut self) {
+        self.wakes += 1;
+    }
+}
+
+pub(crate) const BUDGETS: Budgets = Budgets { task_ns: 10_000, stall_ns: 1_000, run_ns: 0 };
+
+/// The number that worker `core` of instance `instance` has on the device.
+pub(crate) fn worker_of(instance: usize, core: usize) -> u32 {
+    u32::try_from(40 * instance + core).unwrap()
+}
+
+/// The scheduler on `instance`, with a mock core for each entry of `kinds`.
+pub(crate) fn scheduler<'a, F: FanoutPolicy>(
+    words: &'a Words,
+    instance: usize,
+    kinds: &[CoreKind],
+) -> (Scheduler<'a, Mock, F>, Mock) {
+    with_options(words, instance, kinds, BuildMode::CONCURRENT, BUDGETS)
+}
+
+/// As [`scheduler`].
+pub(crate) fn with_options<'a, F: FanoutPolicy>(
+    words: &'a Words,
+    instance: usize,
+    kinds: &[CoreKind],
+    mode: BuildMode,
+    budgets: Budgets,
+) -> (Scheduler<'a, Mock, F>, Mock) {
+    let line = &words.instances[instance];
+    let mut scheduler = Scheduler::new(words.state(), line, mode, GENERATION, budgets);
+    for (core, kind) in kinds.iter().enumerate() {
+        scheduler.add_core(worker_of(instance, core), *kind).unwrap();
+    }
+    (scheduler, Mock::new(kinds.len()))
+}

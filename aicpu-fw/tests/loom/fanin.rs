@@ -1,0 +1,139 @@
+//! Two producers complete on two schedulers while the builder publishes their consumer: exactly one of the
+//! three makes it ready, and whoever dispatches it sees what both producers and the builder wrote.
+
+use std::marker::PhantomData;
+
+use pto_abi::graph::{GraphBuilder, TaskSpec};
+use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
+use pto_aicpu_fw::platform::Staged;
+use pto_aicpu_fw::{Budgets, Builder, CoreStatus, LockFree, Platform, Scheduler};
+
+use crate::words::{GENERATION, Kernels, PAYLOADS, Size, Words};
+use crate::{WEAK_TASKS, Weak, explore, spawn};
+
+/// Slot of the consumer; 0 and 1 are its producers.
+const CONSUMER: u32 = 2;
+const ARGUMENT: u64 = 77;
+
+struct Run {
+    words: Words,
+    /// What the producers' kernels write.
+    outputs: [AtomicU32; 2],
+}
+
+/// One core; a producer finishes when it is polled.
+pub(crate) struct OneCore<S> {
+    run: &'static Run,
+    task: Option<u32>,
+    finishes: bool,
+    consumer: u32,
+    sharing: PhantomData<S>,
+}
+
+impl<S: Sharing> Platform for OneCore<S> {
+    type Sharing = S;
+
+    fn attach(&mut self, _: u32) {}
+    fn greet(&mut self, _: usize, _: u32) {}
+    fn answer(&mut self, _: usize, _: u32) -> Option<(u32, u32)> {
+        None
+    }
+
+    fn poll(&mut self, _: usize) -> CoreStatus {
+        if !self.finishes {
+            return CoreStatus::Busy;
+        }
+        let task = self.task.take().unwrap() as usize;
+        self.run.outputs[task].store(1, Ordering::Relaxed);
+        CoreStatus::Finished
+    }
+
+    fn stage(&mut self, _: usize, dispatch: Staged) -> Result<(), Fault> {
+        self.task = Some(dispatch.task);
+        self.finishes = false;
+        if dispatch.task == CONSUMER {
+            self.consumer += 1;
+            for output in &self.run.outputs {
+                let seen = output.load(Ordering::Relaxed);
+                assert_eq!(seen, 1, "what a producer wrote is not visible");
+            }
+            let first = usize::try_from((dispatch.args.0 - PAYLOADS.0) / 8).unwrap();
+            let argument = self.run.words.state().payloads[first].load(Ordering::Relaxed);
+            assert_eq!(argument, ARGUMENT, "what the builder wrote is not visible");
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) {}
+    fn stop(&mut self, _: usize) {}
+    fn stopped(&mut self, _: usize) -> bool {
+        true
+    }
+    fn now_ns(&self) -> u64 {
+        0
+    }
+    fn relax(&mut self) {}
+}
+
+type OneScheduler<S> = (Scheduler<'static, OneCore<S>, LockFree>, OneCore<S>);
+
+fn scheduler<S: Sharing>(run: &'static Run, instance: usize) -> OneScheduler<S> {
+    let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
+    let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
+    let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
+    scheduler.add_core(0, CoreKind::AIV).unwrap();
+    let sharing = PhantomData;
+    (scheduler, OneCore { run, task: None, finishes: false, consumer: 0, sharing })
+}
+
+fn two_completions_and_a_publish<S: Sharing>() {
+    let size = Size { tasks: 3, arg_words: 1, edges: 2, instances: 4 };
+    let setup = move || Run { words: Words::new(size), outputs: Default::default() };
+    explore(4, setup, |run| {
+        let mut builder = Builder::<S, LockFree, _, _>::new(run.words.inputs(), Kernels, ());
+        let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
+        let producers = [0; 2].map(|_| builder.submit(spec, &[]).unwrap());
+        let completers = [1, 2].map(|instance| {
+            let (mut scheduler, mut core) = scheduler::<S>(run, instance);
+            scheduler.step(&mut core).unwrap();
+            core.finishes = true;
+            (scheduler, core)
+        });
+        let consumer = builder.add_task(TaskSpec { args: &[ARGUMENT], ..spec }).unwrap();
+        for producer in producers {
+            builder.add_edge(producer, consumer).unwrap();
+        }
+        let threads = completers.map(|(mut scheduler, mut core)| {
+            spawn(move || {
+                scheduler.step(&mut core).unwrap();
+                core.consumer
+            })
+        });
+        builder.publish(consumer).unwrap();
+        let (mut third, mut core) = scheduler::<S>(run, 3);
+        third.step(&mut core).unwrap();
+        let by_completers: u32 = threads.map(|thread| thread.join().unwrap()).into_iter().sum();
+        let queued = run.words.state().queue(CoreKind::AIV).len();
+        let made_ready = u64::from(by_completers + core.consumer) + queued;
+        assert_eq!(made_ready, 1, "made ready by exactly one");
+    });
+}
+
+#[test]
+fn exactly_one_makes_it_ready_and_sees_everything() {
+    two_completions_and_a_publish::<Shared>();
+}
+
+#[test]
+// What is not visible first is the state of the task.
+#[should_panic(expected = "SCHEDULE_TASK_STATE")]
+fn wrong_when_the_fanin_orders_nothing() {
+    two_completions_and_a_publish::<Weak<WEAK_TASKS>>();
+}
+
+#[test]
+#[should_panic(expected = "made ready by exactly one")]
+fn wrong_when_the_fanin_is_not_one_operation() {
+    two_completions_and_a_publish::<Exclusive>();
+}

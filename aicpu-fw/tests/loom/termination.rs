@@ -1,0 +1,143 @@
+//! The end: nobody sees it before every task has been completed, and who sees it sees what the tasks wrote.
+
+use std::marker::PhantomData;
+
+use loom::thread;
+use pto_abi::graph::{GraphBuilder, TaskSpec};
+use pto_abi::sync::{AtomicU32, Ordering, Shared, Sharing};
+use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
+use pto_aicpu_fw::platform::Staged;
+use pto_aicpu_fw::{
+    Budgets, Builder, CoreStatus, FanoutPolicy, LockFree, Platform, Scheduler, Step,
+};
+
+use crate::words::{GENERATION, Kernels, Size, Words};
+use crate::{WEAK_END, Weak, explore, spawn};
+
+const TASKS: u32 = 2;
+
+struct Run {
+    words: Words,
+    outputs: [AtomicU32; TASKS as usize],
+}
+
+/// A core that finishes what it has when it is polled; or no core.
+struct Instant<S> {
+    run: &'static Run,
+    task: Option<u32>,
+    sharing: PhantomData<S>,
+}
+
+impl<S: Sharing> Platform for Instant<S> {
+    type Sharing = S;
+
+    fn attach(&mut self, _: u32) {}
+    fn greet(&mut self, _: usize, _: u32) {}
+    fn answer(&mut self, _: usize, _: u32) -> Option<(u32, u32)> {
+        None
+    }
+    fn poll(&mut self, _: usize) -> CoreStatus {
+        let Some(task) = self.task.take() else { return CoreStatus::Idle };
+        self.run.outputs[task as usize].fetch_add(1, Ordering::Relaxed);
+        CoreStatus::Finished
+    }
+    fn stage(&mut self, _: usize, dispatch: Staged) -> Result<(), Fault> {
+        self.task = Some(dispatch.task);
+        Ok(())
+    }
+    fn commit(&mut self) {}
+    fn stop(&mut self, _: usize) {}
+    fn stopped(&mut self, _: usize) -> bool {
+        true
+    }
+    fn now_ns(&self) -> u64 {
+        0
+    }
+    fn relax(&mut self) {}
+}
+
+type OneScheduler<S, F> = (Scheduler<'static, Instant<S>, F>, Instant<S>);
+
+fn scheduler<S: Sharing, F: FanoutPolicy>(
+    run: &'static Run,
+    instance: usize,
+    cores: u32,
+) -> OneScheduler<S, F> {
+    let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
+    let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
+    let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
+    (0..cores).for_each(|worker| scheduler.add_core(worker, CoreKind::AIV).unwrap());
+    (scheduler, Instant { run, task: None, sharing: PhantomData })
+}
+
+fn outputs(run: &Run) -> Vec<u32> {
+    run.outputs.iter().map(|output| output.load(Ordering::Relaxed)).collect()
+}
+
+/// How the builder's thread ends the build.
+type Build<S> = fn(&'static Run) -> PhantomData<S>;
+
+fn build<S: Sharing>(run: &'static Run) -> PhantomData<S> {
+    let mut builder = Builder::<S, LockFree, _, _>::new(run.words.inputs(), Kernels, ());
+    let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
+    let first = builder.submit(spec, &[]).unwrap();
+    builder.submit(spec, &[first]).unwrap();
+    builder.finish().unwrap();
+    PhantomData
+}
+
+/// One scheduler works, one only looks for the end, the builder builds a chain of two.
+fn the_end<S: Sharing>(build: Build<S>) {
+    let size = Size { tasks: TASKS, arg_words: 0, edges: 2, instances: 3 };
+    let setup = move || Run { words: Words::new(size), outputs: Default::default() };
+    explore(3, setup, move |run| {
+        let looker = spawn(move || {
+            let (mut scheduler, mut none) = scheduler::<S, LockFree>(run, 2, 0);
+            for _ in 0..2 {
+                if scheduler.step(&mut none).unwrap() == Step::Done {
+                    assert_eq!(outputs(run), [1; TASKS as usize], "an end before the last task");
+                    return;
+                }
+                thread::yield_now();
+            }
+        });
+        let builder = spawn(move || {
+            build(run);
+        });
+        let (mut scheduler, mut core) = scheduler::<S, LockFree>(run, 1, 1);
+        while scheduler.step(&mut core).unwrap() != Step::Done {
+            thread::yield_now();
+        }
+        assert_eq!(outputs(run), [1; TASKS as usize], "an end before the last task");
+        builder.join().unwrap();
+        looker.join().unwrap();
+    });
+}
+
+#[test]
+fn nobody_sees_the_end_before_the_last_completion() {
+    the_end::<Shared>(build);
+}
+
+#[test]
+// The end is seen, and the pops before it are not.
+#[should_panic(expected = "SCHEDULE_LEFT_WORK")]
+fn wrong_when_completions_are_not_released() {
+    the_end::<Weak<WEAK_END>>(build);
+}
+
+/// Says that the build is done, and publishes the last task after that.
+#[test]
+#[should_panic]
+fn wrong_when_build_done_is_set_before_the_last_publish() {
+    the_end::<Shared>(|run| {
+        let mut builder = Builder::<Shared, LockFree, _, _>::new(run.words.inputs(), Kernels, ());
+        let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
+        let first = builder.add_task(spec).unwrap();
+        builder.submit(spec, &[]).unwrap();
+        run.words.progress.outstanding.fetch_sub(63, Ordering::Relaxed);
+        run.words.progress.build_done.store(1, Ordering::Release);
+        builder.publish(first).unwrap();
+        PhantomData
+    });
+}

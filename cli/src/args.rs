@@ -1,0 +1,244 @@
+//! What a user can write.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use log::LevelFilter;
+use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_examples::host::names;
+
+use crate::errors::EXIT_CODES;
+
+/// Runs graphs of kernels on a PTO device, and checks what comes out.
+#[derive(Debug, Parser)]
+#[command(name = "pto", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs an example and checks its result
+    #[command(after_help = EXIT_CODES)]
+    Run(Box<RunArgs>),
+    /// Lists what there is to run, and to run it on
+    List(ListArgs),
+    /// Shows layouts, limits and faults of the runtime
+    Info(InfoArgs),
+}
+
+/// How a graph is run.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The example; `pto list examples` shows all, with their parameters and tensors
+    pub(crate) example: String,
+
+    /// A parameter of the example; an input's shape gives those that are not set
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
+    pub(crate) params: Vec<(String, String)>,
+    /// A NumPy file for an input; inputs that are not given are random
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) inputs: Vec<(String, PathBuf)>,
+    /// A NumPy file to write an output to
+    #[arg(long = "output", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) outputs: Vec<(String, PathBuf)>,
+    /// How often to run the graph; each run is checked
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+
+    /// Who builds the graph: host_build_graph or aicpu_build_graph
+    #[arg(long, help_heading = "Runtime", value_name = "VARIANT", value_parser = runtime)]
+    #[arg(default_value_t = RuntimeVariant::AICPU_BUILD_GRAPH)]
+    pub(crate) runtime: RuntimeVariant,
+    /// Whether schedulers run while the graph is built: 1 (concurrent) or 0 (sequential)
+    /// [default: PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1]
+    #[arg(long, help_heading = "Runtime", value_name = "MODE", value_parser = build_mode)]
+    pub(crate) build_mode: Option<BuildMode>,
+    /// How edges are added to running tasks: locked or lock-free
+    #[arg(long, help_heading = "Runtime", value_name = "STRATEGY", value_parser = fanout)]
+    #[arg(default_value_t = FanoutStrategy::LOCK_FREE)]
+    pub(crate) fanout: FanoutStrategy,
+    /// AICPU instances; of aicpu_build_graph one builds and the others schedule
+    #[arg(long, help_heading = "Runtime", value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_AICPU)))]
+    pub(crate) aicpu: u32,
+
+    /// Cube cores
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
+    pub(crate) aic: u32,
+    /// Vector cores
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48)]
+    pub(crate) aiv: u32,
+    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB
+    #[arg(long, help_heading = "Device", value_name = "BYTES", default_value = "4G")]
+    #[arg(value_parser = byte_count)]
+    pub(crate) gm_bytes: u64,
+    /// How the device is hosted on this machine [default: pool]
+    #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
+    pub(crate) hosting: Option<HostingMode>,
+    /// OS threads of `--hosting pool` [default: one for each processor]
+    #[arg(long, help_heading = "Device", value_name = "N")]
+    pub(crate) pool_threads: Option<NonZeroUsize>,
+
+    /// How long one task may run on a core, in milliseconds
+    #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
+    #[arg(default_value = "60000")]
+    pub(crate) task_budget_ms: Duration,
+    /// How long a run may go without progress while no core is busy, in milliseconds
+    #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
+    #[arg(default_value = "5000")]
+    pub(crate) stall_budget_ms: Duration,
+    /// How long a core may take to answer, in milliseconds
+    #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
+    #[arg(default_value = "10000")]
+    pub(crate) bring_up_budget_ms: Duration,
+    /// How long a whole run may take, in milliseconds [default: no limit]
+    #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
+    pub(crate) run_budget_ms: Option<Duration>,
+
+    /// Which messages of host and firmware are shown: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    pub(crate) log: LevelFilter,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How the simulated device is hosted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostingMode {
+    /// A few OS threads step all AICPU instances and cores
+    Pool,
+    /// One OS thread for each AICPU instance and each core
+    Threads,
+}
+
+/// Which list.
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// What to list; everything, in short, unless given
+    #[arg(value_enum)]
+    pub(crate) what: Option<Listed>,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listed {
+    /// Examples, with their parameters and tensors
+    Examples,
+    /// Runtime variants
+    Runtimes,
+    /// Devices
+    Devices,
+    /// Kernels of the library, with their arguments
+    Kernels,
+}
+
+/// Which facts.
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    /// What to show; an overview unless given
+    #[arg(value_enum)]
+    pub(crate) what: Option<Shown>,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shown {
+    /// The structs that host, AICPU and AICore share, field by field
+    Layouts,
+    /// What no launch can exceed
+    Limits,
+    /// Every fault, with its remedy
+    Faults,
+}
+
+const MAX_AICPU: u32 = {
+    assert!(pto_abi::limits::MAX_AICPU_INSTANCES == 16, "--aicpu states the limit");
+    16
+};
+
+/// `NAME=VALUE`.
+fn pair<T: From<String>>(text: &str) -> Result<(String, T), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned().into()))
+        }
+        _ => Err("it must be a name and a value with '=' between them".into()),
+    }
+}
+
+fn runtime(text: &str) -> Result<RuntimeVariant, String> {
+    let known = || names::known(text, RuntimeVariant::ALL.iter().map(|variant| variant.name()));
+    RuntimeVariant::from_name(text).ok_or_else(known)
+}
+
+fn fanout(text: &str) -> Result<FanoutStrategy, String> {
+    let known = || names::known(text, FanoutStrategy::ALL.iter().map(|strategy| strategy.name()));
+    FanoutStrategy::from_name(text).ok_or_else(known)
+}
+
+fn build_mode(text: &str) -> Result<BuildMode, String> {
+    let number = text.parse().ok().and_then(|number: u32| BuildMode::try_from(number).ok());
+    let mode = number.or_else(|| BuildMode::from_name(text));
+    mode.ok_or_else(|| "it must be 1 or concurrent, 0 or sequential".into())
+}
+
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err("it must be a whole number of milliseconds above 0".into()),
+    }
+}
+
+fn byte_count(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+    let bits = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return Err("the unit must be K, M or G".into()),
+    };
+    let number: Option<u64> = digits.parse().ok().filter(|number| *number > 0);
+    let bytes = number.and_then(|number| number.checked_mul(1 << bits));
+    bytes.ok_or_else(|| "it must be a whole number of bytes above 0, such as 512M or 4G".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, byte_count, milliseconds, pair, runtime};
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declarations_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn byte_counts_have_units() {
+        assert_eq!(byte_count("4096"), Ok(4096));
+        assert_eq!(byte_count("64k"), Ok(65_536));
+        assert_eq!(byte_count("4G"), Ok(4 << 30));
+        assert_eq!(byte_count("512MiB"), Ok(512 << 20));
+        for bad in ["", "0", "-1", "4T", "G", "1.5G", "18446744073709551615G"] {
+            assert!(byte_count(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_answered_with_the_nearest() {
+        assert!(runtime("host_build").unwrap_err().contains("did you mean 'host_build_graph'?"));
+        assert!(milliseconds("0").is_err() && milliseconds("1").is_ok());
+        assert!(pair::<String>("a").is_err() && pair::<String>("=1").is_err());
+        assert_eq!(pair::<String>("a=b=c"), Ok(("a".into(), "b=c".into())));
+    }
+}

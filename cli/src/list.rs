@@ -1,0 +1,189 @@
+//! `pto list`: examples, runtimes, devices, kernels.
+
+use pto_abi::{FanoutStrategy, RuntimeVariant};
+use pto_aicore_kernels::LIBRARY;
+use pto_examples::host::{EXAMPLES, Example, ParamSpec, TensorSpec};
+use serde_json::{Value, json};
+
+use crate::args::{ListArgs, Listed};
+use crate::errors::{Exit, Failure};
+use crate::output::{Form, answer};
+use crate::text::{filled, grouped, table};
+
+/// Devices that this build can open: name, what it is.
+const DEVICES: &[(&str, &str)] =
+    &[("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV unless told otherwise")];
+
+/// Lists.
+pub(crate) fn list(args: &ListArgs) -> Result<Exit, Failure> {
+    answer(Form::from(args.json), || text(args.what), || json(args.what))?;
+    Ok(Exit::Pass)
+}
+
+fn text(what: Option<Listed>) -> String {
+    match what {
+        None => overview(),
+        Some(Listed::Examples) => {
+            let examples: Vec<_> = EXAMPLES.iter().map(|example| example_text(*example)).collect();
+            examples.join("\n")
+        }
+        Some(Listed::Runtimes) => table(&runtimes(), &[]),
+        Some(Listed::Devices) => table(&devices(), &[]),
+        Some(Listed::Kernels) => table(&kernels(), &[0]),
+    }
+}
+
+fn json(what: Option<Listed>) -> Value {
+    let all = [
+        (Listed::Examples, "examples", examples_json as fn() -> Value),
+        (Listed::Runtimes, "runtimes", runtimes_json),
+        (Listed::Devices, "devices", devices_json),
+        (Listed::Kernels, "kernels", kernels_json),
+    ];
+    let listed = all.into_iter().filter(|(list, ..)| what.is_none_or(|what| what == *list));
+    listed
+        .map(|(_, name, values)| (name.to_owned(), values()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+fn overview() -> String {
+    let examples: Vec<_> = EXAMPLES
+        .iter()
+        .map(|example| vec![example.name().to_owned(), example.summary().to_owned()])
+        .collect();
+    let names: Vec<_> = LIBRARY.iter().map(|kernel| kernel.name).collect();
+    let kernels: Vec<_> = filled(&names).into_iter().map(|line| vec![line]).collect();
+    let kernels = table(&kernels, &[]);
+    format!(
+        "examples\n{}\nruntimes\n{}\ndevices\n{}\nkernels\n{}\n\
+         More: pto list examples, pto list kernels. Run one: pto run {}\n",
+        table(&examples, &[]),
+        table(&runtimes(), &[]),
+        table(&devices(), &[]),
+        kernels,
+        EXAMPLES.first().map_or("", |example| example.name()),
+    )
+}
+
+fn example_text(example: &dyn Example) -> String {
+    let mut text = format!("{}\n  {}\n", example.name(), example.summary());
+    let indented = |rows: Vec<Vec<String>>, right: &[usize]| {
+        table(&rows, right).lines().map(|line| format!("  {line}\n")).collect::<String>()
+    };
+    text += "  parameters (--param name=value)\n";
+    text += &indented(example.params().iter().map(param_row).collect(), &[1]);
+    for (specs, title) in [
+        (example.inputs(), "  inputs (--input name=file.npy)\n"),
+        (example.outputs(), "  outputs (--output name=file.npy)\n"),
+    ] {
+        if !specs.is_empty() {
+            text += title;
+            text += &indented(specs.iter().map(tensor_row).collect(), &[]);
+        }
+    }
+    text
+}
+
+fn param_row(spec: &ParamSpec) -> Vec<String> {
+    let max = if spec.max == u64::MAX { "2^64 - 1".to_owned() } else { grouped(spec.max) };
+    let range = format!("{} to {max}", grouped(spec.min));
+    vec![spec.name.into(), grouped(spec.default), range, spec.help.into()]
+}
+
+fn tensor_row(spec: &TensorSpec) -> Vec<String> {
+    let shape = format!("{} [{}]", spec.dtype, spec.dims.join(", "));
+    vec![spec.name.into(), shape, spec.help.into()]
+}
+
+fn runtimes() -> Vec<Vec<String>> {
+    let row = |variant: &RuntimeVariant| vec![variant.to_string(), summary_of(*variant).to_owned()];
+    RuntimeVariant::ALL.iter().map(row).collect()
+}
+
+fn summary_of(variant: RuntimeVariant) -> &'static str {
+    match variant {
+        RuntimeVariant::HOST_BUILD_GRAPH => "the host builds the graph and sends it as an image",
+        RuntimeVariant::AICPU_BUILD_GRAPH => {
+            "AICPU instance 0 builds the graph while the others schedule (the default)"
+        }
+        _ => "",
+    }
+}
+
+fn devices() -> Vec<Vec<String>> {
+    DEVICES.iter().map(|(name, what)| vec![(*name).into(), (*what).into()]).collect()
+}
+
+fn kernels() -> Vec<Vec<String>> {
+    let row = |kernel: &pto_aicore_kernels::LibraryKernel| {
+        let kind = kernel.kind.name().to_uppercase();
+        let call = format!("{}({})", kernel.name, kernel.args);
+        vec![kernel.func_id.to_string(), kind, call, kernel.summary.into()]
+    };
+    LIBRARY.iter().map(row).collect()
+}
+
+fn examples_json() -> Value {
+    let param = |spec: &ParamSpec| json!({ "name": spec.name, "default": spec.default, "min": spec.min, "max": spec.max, "help": spec.help });
+    let tensors = |specs: &[TensorSpec]| -> Vec<Value> {
+        let tensor = |spec: &TensorSpec| {
+            let dtype = spec.dtype.to_string();
+            json!({ "name": spec.name, "dtype": dtype, "shape": spec.dims, "help": spec.help })
+        };
+        specs.iter().map(tensor).collect()
+    };
+    let example = |example: &&dyn Example| {
+        json!({
+            "name": example.name(),
+            "summary": example.summary(),
+            "params": example.params().iter().map(param).collect::<Vec<_>>(),
+            "inputs": tensors(example.inputs()),
+            "outputs": tensors(example.outputs()),
+        })
+    };
+    EXAMPLES.iter().map(example).collect()
+}
+
+fn runtimes_json() -> Value {
+    let fanout: Vec<_> = FanoutStrategy::ALL.iter().map(|strategy| strategy.name()).collect();
+    let runtime = |variant: &RuntimeVariant| json!({ "name": variant.name(), "summary": summary_of(*variant), "fanout": fanout });
+    RuntimeVariant::ALL.iter().map(runtime).collect()
+}
+
+fn devices_json() -> Value {
+    DEVICES.iter().map(|(name, what)| json!({ "name": name, "summary": what })).collect()
+}
+
+fn kernels_json() -> Value {
+    let kernel = |kernel: &pto_aicore_kernels::LibraryKernel| {
+        json!({
+            "func_id": kernel.func_id,
+            "name": kernel.name,
+            "kind": kernel.kind.name(),
+            "args": kernel.args.split(", ").filter(|arg| !arg.is_empty()).collect::<Vec<_>>(),
+            "summary": kernel.summary,
+        })
+    };
+    LIBRARY.iter().map(kernel).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Listed, json, text};
+    use pto_abi::RuntimeVariant;
+
+    #[test]
+    fn every_list_has_text_and_json() {
+        for what in [Listed::Examples, Listed::Runtimes, Listed::Devices, Listed::Kernels] {
+            assert!(text(Some(what)).lines().count() >= 1, "{what:?}");
+            assert_eq!(json(Some(what)).as_object().unwrap().len(), 1, "{what:?}");
+        }
+        assert_eq!(json(None).as_object().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn every_runtime_has_a_sentence() {
+        assert!(RuntimeVariant::ALL.iter().all(|variant| !super::summary_of(*variant).is_empty()));
+    }
+}

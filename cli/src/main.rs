@@ -1,0 +1,34 @@
+//! `pto`: runs examples on a device, and says what there is.
+//!
+//! One module for each command ([`run`], [`list`], [`info`]); [`args`] is what a user can write, [`errors`]
+//! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
+
+mod args;
+mod errors;
+mod info;
+mod list;
+mod logging;
+mod npy;
+mod output;
+mod progress;
+mod run;
+mod summary;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::List(args) => list::list(&args),
+        Command::Info(args) => info::info(&args),
+    };
+    match result {
+        Ok(code) => code.into(),
+        Err(failure) => failure.report(),
+    }
+}

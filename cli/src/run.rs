@@ -1,0 +1,251 @@
+//! `pto run`: checks the request, runs the graph, checks the result, says how it went.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use pto_abi::RuntimeVariant;
+use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
+use pto_examples::Builders;
+use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
+use pto_host::{Device, DeviceOptions, GraphImage, Hosting, RunOptions, RunReport, Work};
+
+use crate::args::{HostingMode, RunArgs};
+use crate::errors::{Exit, Failure};
+use crate::output::{Form, answer};
+use crate::progress::Phase;
+use crate::summary::Summary;
+use crate::{logging, npy};
+
+/// Runs an example.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    logging::install(args.log)?;
+    run_checked(args).map_err(|failure| match args.json {
+        true => failure.also_as_json(),
+        false => failure,
+    })
+}
+
+fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
+    let example = host::find(&args.example)?;
+    let outputs = check_outputs(example, &args.outputs)?;
+    let options = run_options(args)?;
+    let device_options = device_options(args)?;
+    let (params, inputs) = request(example, args)?;
+
+    let mut device = Device::open_sim(device_options, Builders)?;
+    device.register_library()?;
+    let phase = Phase::begin("preparing inputs", 1);
+    let prepared = example.prepare(&params, &inputs, &device)?;
+    drop(phase);
+    // The tensors are on the device now, and the reference has its own.
+    drop(inputs);
+
+    let mut job = Job { device, prepared, options, variant: args.runtime, image: None };
+    let build_time = job.build_on_host()?;
+    let rounds = job.rounds(args.rounds)?;
+    write_outputs(&job.prepared, &outputs)?;
+
+    let summary = Summary {
+        example: example.name(),
+        device: job.device.name(),
+        device_options,
+        options: &job.options,
+        variant: args.runtime,
+        params: &params,
+        build_time,
+        rounds: &rounds,
+        outputs: &args.outputs,
+    };
+    answer(Form::from(args.json), || summary.text(), || summary.json())?;
+    Ok(summary.exit())
+}
+
+/// Parameters and inputs, read and checked against each other.
+fn request(example: &dyn Example, args: &RunArgs) -> Result<(Params, Inputs), Failure> {
+    let mut params = Params::defaults(example.params());
+    check_unique("--param", args.params.iter().map(|(name, _)| name))?;
+    for (name, value) in &args.params {
+        params.set(name, value)?;
+    }
+    check_unique("--input", args.inputs.iter().map(|(name, _)| name))?;
+    for (name, _) in &args.inputs {
+        if !example.inputs().iter().any(|spec| spec.name == name) {
+            let known = example.inputs().iter().map(|spec| spec.name);
+            return Err(host::Error::unknown("input", name, known).into());
+        }
+    }
+    let mut inputs = Inputs::default();
+    for (name, path) in &args.inputs {
+        inputs.insert(name, npy::read(path)?);
+    }
+    host::resolve(example, &mut params, &inputs)
+        .map_err(|error| Failure::usage(with_files(&error.to_string(), &args.inputs)))?;
+    Ok((params, inputs))
+}
+
+/// A message about inputs, with the files that they come from.
+fn with_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
+    let named = inputs.iter().filter(|(name, _)| message.contains(&format!("input '{name}'")));
+    let files: Vec<_> =
+        named.map(|(name, path)| format!("{name} is '{}'", path.display())).collect();
+    if files.is_empty() { message.to_owned() } else { format!("{message} ({})", files.join(", ")) }
+}
+
+/// The outputs and their files; nothing runs for a file that cannot be written in the end.
+fn check_outputs<'a>(
+    example: &dyn Example,
+    outputs: &'a [(String, PathBuf)],
+) -> Result<Vec<(&'a str, &'a Path)>, Failure> {
+    check_unique("--output", outputs.iter().map(|(name, _)| name))?;
+    for (name, path) in outputs {
+        if !example.outputs().iter().any(|spec| spec.name == name) {
+            let known = example.outputs().iter().map(|spec| spec.name);
+            return Err(host::Error::unknown("output", name, known).into());
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            let folder = folder.display();
+            let message =
+                format!("cannot create '{}': there is no folder '{folder}'", path.display());
+            return Err(Failure::internal(message));
+        }
+    }
+    Ok(outputs.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect())
+}
+
+fn check_unique<'a>(option: &str, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(Failure::usage(format!("{option} {name}=.. is given twice; give it once")));
+        }
+    }
+    Ok(())
+}
+
+fn device_options(args: &RunArgs) -> Result<DeviceOptions, Failure> {
+    let pool = |threads| match threads {
+        Some(os_threads) => Hosting::Pool { os_threads },
+        None => Hosting::Pool { os_threads: pto_host::default_pool_threads() },
+    };
+    let hosting = match (args.hosting, args.pool_threads) {
+        (Some(HostingMode::Threads), Some(_)) => {
+            return Err(Failure::usage(
+                "--pool-threads belongs to --hosting pool; leave one of them out",
+            ));
+        }
+        (Some(HostingMode::Threads), None) => Hosting::Threads,
+        (Some(HostingMode::Pool), threads) => pool(threads),
+        (None, None) => Hosting::default(),
+        (None, threads) => pool(threads),
+    };
+    Ok(DeviceOptions { aic: args.aic, aiv: args.aiv, gm_bytes: args.gm_bytes, hosting })
+}
+
+/// Everything but the capacities, which the example computes.
+fn run_options(args: &RunArgs) -> Result<RunOptions, Failure> {
+    let builds = args.runtime == RuntimeVariant::AICPU_BUILD_GRAPH;
+    if builds && args.aicpu < MIN_AICPU_BUILD_INSTANCES {
+        return Err(Failure::usage(format!(
+            "--aicpu {} is too few for {}: one instance builds the graph, at least one more schedules; \
+             use {MIN_AICPU_BUILD_INSTANCES} to 16",
+            args.aicpu, args.runtime
+        )));
+    }
+    let base = match args.build_mode {
+        Some(build_mode) => RunOptions { build_mode, ..RunOptions::default() },
+        None => RunOptions::from_environment()?,
+    };
+    Ok(RunOptions {
+        fanout: args.fanout,
+        aicpu_instances: args.aicpu,
+        task_budget: args.task_budget_ms,
+        stall_budget: args.stall_budget_ms,
+        bring_up_budget: args.bring_up_budget_ms,
+        run_budget: args.run_budget_ms,
+        ..base
+    })
+}
+
+/// An example on a device.
+struct Job {
+    device: Device,
+    prepared: Prepared,
+    options: RunOptions,
+    variant: RuntimeVariant,
+    /// The graph, if the host builds it.
+    image: Option<GraphImage>,
+}
+
+/// One run and its check.
+pub(crate) struct Round {
+    pub(crate) report: RunReport,
+    pub(crate) verdict: Verdict,
+}
+
+impl Job {
+    /// Builds the graph here, if it is for the host to do; how long it took.
+    fn build_on_host(&mut self) -> Result<Option<Duration>, Failure> {
+        self.options.capacities = self.prepared.capacities();
+        if self.variant != RuntimeVariant::HOST_BUILD_GRAPH {
+            return Ok(None);
+        }
+        let _phase = Phase::begin("building the graph", 1);
+        let start = Instant::now();
+        self.image = Some(self.prepared.build_on_host(&self.device)?);
+        Ok(Some(start.elapsed()))
+    }
+
+    fn rounds(&mut self, count: u32) -> Result<Vec<Round>, Failure> {
+        let phase = Phase::begin("running and checking", count.into());
+        let mut rounds = Vec::new();
+        for _ in 0..count {
+            rounds.push(self.round()?);
+            phase.step();
+        }
+        Ok(rounds)
+    }
+
+    fn round(&mut self) -> Result<Round, Failure> {
+        self.prepared.reset()?;
+        let work = match &self.image {
+            Some(image) => Work::HostGraph(image),
+            None => Work::AicpuBuilder {
+                builder: self.prepared.builder(),
+                orch_args: self.prepared.orch_args(),
+            },
+        };
+        let report = self.device.run(work, &self.options)?;
+        logging::show(&report.logs, report.logs_dropped);
+        let verdict = self.prepared.verify()?;
+        Ok(Round { report, verdict })
+    }
+}
+
+/// Writes what was asked for, also of a run whose result is wrong.
+fn write_outputs(prepared: &Prepared, files: &[(&str, &Path)]) -> Result<(), Failure> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let _phase = Phase::begin("writing outputs", 1);
+    for (name, tensor) in prepared.outputs()? {
+        if let Some((_, path)) = files.iter().find(|(file, _)| *file == name) {
+            npy::write(path, &tensor)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_files;
+
+    #[test]
+    fn a_message_about_an_input_names_its_file() {
+        let inputs = [("q".into(), "a/q.npy".into()), ("k".into(), "k.npy".into())];
+        let message = with_files("input 'q' has the shape [1]", &inputs);
+        assert_eq!(message, "input 'q' has the shape [1] (q is 'a/q.npy')");
+        assert_eq!(with_files("something else", &inputs), "something else");
+    }
+}

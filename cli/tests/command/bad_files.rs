@@ -1,0 +1,129 @@
+//! NumPy files that an example cannot take: the message names the file, what was found, what was expected.
+
+use npyz::Order;
+
+use crate::files::Files;
+use crate::pto::refused;
+
+/// A small attention, so that every input has a size that a test can write by hand.
+const SMALL: &[&str] = &[
+    "run",
+    "paged_attention",
+    "--param=batch=2",
+    "--param=heads=2",
+    "--param=kv_heads=1",
+    "--param=head_dim=4",
+    "--param=block_size=2",
+    "--param=max_context=6",
+];
+
+fn refuses(files: &Files, inputs: &[&str], words: &[&str]) {
+    let options: Vec<_> =
+        inputs.iter().map(|name| format!("--input={}", files.option(name))).collect();
+    let args: Vec<_> = SMALL.iter().copied().chain(options.iter().map(String::as_str)).collect();
+    refused(&args, 2, words);
+}
+
+#[test]
+fn another_type() {
+    let files = Files::new();
+    files.put("q", &[2, 2, 4], &[0.0_f64; 16]);
+    refuses(&files, &["q"], &["q.npy'", "'<f8'", "float32"]);
+    files.put("q", &[2, 2, 4], &[0_i32; 16]);
+    refuses(&files, &["q"], &["input 'q'", "i32", "must have f32", "q.npy'"]);
+    files.put("context_lens", &[2], &[1_i64; 2]);
+    refuses(&files, &["context_lens"], &["context_lens.npy'", "'<i8'", "int32"]);
+}
+
+#[test]
+fn another_order() {
+    let files = Files::new();
+    files.put_in(Order::Fortran, "q", &[2, 2, 4], &[0.0_f32; 16]);
+    refuses(&files, &["q"], &["q.npy'", "Fortran order", "C order"]);
+}
+
+#[test]
+fn another_shape() {
+    let files = Files::new();
+    files.put("q", &[4, 4], &[0.0_f32; 16]);
+    refuses(&files, &["q"], &["[4, 4]", "3 extents: [batch, heads, head_dim]", "q.npy'"]);
+    files.put("q", &[2, 1, 8], &[0.0_f32; 16]);
+    refuses(&files, &["q"], &["[2, 1, 8]", "[batch = 2, heads = 2, head_dim = 4]", "q.npy'"]);
+    files.put("k", &[3, 2, 1, 4], &[0.0_f32; 24]);
+    files.put("v", &[4, 2, 1, 4], &[0.0_f32; 32]);
+    refuses(&files, &["k", "v"], &["'num_blocks'", "'k'", "3", "'v'", "4"]);
+    files.put::<f32>("q", &[0, 2, 4], &[]);
+    refuses(&files, &["q"], &["[0, 2, 4]", "batch = 2"]);
+}
+
+#[test]
+fn extents_that_no_parameter_has() {
+    let files = Files::new();
+    files.put::<f32>("a", &[0, 4], &[]);
+    refused(
+        &["run", "matmul", "--input", &files.option("a")],
+        2,
+        &["input 'a'", "'m' 0", "a.npy'"],
+    );
+}
+
+#[test]
+fn less_than_the_header_says_or_more() {
+    let files = Files::new();
+    files.put("q", &[2, 2, 4], &[0.0_f32; 16]);
+    let whole = files.bytes("q");
+    files.put_bytes("q", &whole[..whole.len() - 10]);
+    refuses(&files, &["q"], &["q.npy'", "cut off", "64 bytes", "there are 54"]);
+    files.put_bytes("q", &[&whole[..], &[0; 4]].concat());
+    refuses(&files, &["q"], &["q.npy'", "goes on", "there are 68"]);
+    files.put_bytes("q", &whole[..20]);
+    refuses(&files, &["q"], &["q.npy'", "middle of its header"]);
+    files.put_bytes("q", &[]);
+    refuses(&files, &["q"], &["q.npy'", "too short"]);
+}
+
+#[test]
+fn no_numpy_file_at_all() {
+    let files = Files::new();
+    files.put_bytes("q", b"batch,heads\n1,2\n3,4\n");
+    refuses(&files, &["q"], &["q.npy'", "not a NumPy file"]);
+    let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n";
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    files.put_bytes("q", &[b"\x93NUMPY\x01\x00", &length[..], header.as_bytes()].concat());
+    refuses(&files, &["q"], &["q.npy'", "larger than memory"]);
+}
+
+#[test]
+fn context_lengths_that_are_none() {
+    let files = Files::new();
+    for (len, text) in [(0, "is 0"), (-3, "is -3"), (7, "is 7")] {
+        files.put("context_lens", &[2], &[6, len]);
+        refuses(&files, &["context_lens"], &["context_lens[1]", text, "1 to max_context = 6"]);
+    }
+}
+
+#[test]
+fn blocks_that_the_cache_does_not_have() {
+    let files = Files::new();
+    files.put("context_lens", &[2], &[3, 6]);
+    files.put("k", &[5, 2, 1, 4], &[0.0_f32; 40]);
+    for (block, text) in [(5, "is 5"), (-1, "is -1"), (i32::MAX, "is 2147483647")] {
+        files.put("block_table", &[2, 3], &[0, 1, 99, 2, 3, block]);
+        refuses(
+            &files,
+            &["context_lens", "k", "block_table"],
+            &["block_table[1, 2]", text, "blocks 0 to 4"],
+        );
+    }
+}
+
+#[test]
+fn files_that_cannot_be_opened_are_another_kind_of_failure() {
+    let files = Files::new();
+    let input = files.option("q");
+    refused(&["run", "paged_attention", "--input", &input], 4, &["cannot open", "q.npy'"]);
+    let output = format!("out={}", files.path("no/such/folder").display());
+    refused(&["run", "paged_attention", "--output", &output], 4, &["no folder", "no/such'"]);
+    let twice = ["run", "paged_attention", "--input", &input, "--input", &input];
+    refused(&twice, 2, &["--input q=..", "twice"]);
+}

@@ -1,0 +1,10 @@
+//! The command `pto` as a user meets it: the real binary, its exit codes, its answers, its errors.
+
+mod bad_files;
+mod bad_requests;
+mod budgets;
+mod files;
+mod pto;
+mod round_trip;
+mod runs;
+mod tables;

@@ -1,0 +1,134 @@
+//! Runs that go through: every example, the summary, JSON, rounds; and the exit codes of those that do not.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::files::Files;
+use crate::pto::{command, pto, refused};
+
+/// Every example, small.
+const SMALL: &[&[&str]] = &[
+    &["vector_example", "--param=rows=10", "--param=cols=7"],
+    &["matmul", "--param=m=33", "--param=n=17", "--param=k=50", "--param=tile_k=16"],
+    &["paged_attention", "--param=batch=3", "--param=max_context=150", "--param=head_dim=20"],
+    &["random_dag", "--param=tasks=500"],
+];
+
+fn json(args: &[&str], code: i32) -> Value {
+    let answer = pto(&[args, &["--json"]].concat(), code);
+    serde_json::from_str(&answer.stdout).expect("one JSON value and nothing else")
+}
+
+#[test]
+fn every_example_passes_in_every_way_to_run_it() {
+    for example in SMALL {
+        for way in [
+            &["--runtime=host_build_graph", "--hosting=pool", "--pool-threads=1"][..],
+            &["--runtime=aicpu_build_graph", "--build-mode=0", "--fanout=locked"],
+            &["--runtime=aicpu_build_graph", "--aicpu=2", "--aic=1", "--aiv=2"],
+            &["--runtime=host_build_graph", "--hosting=threads", "--aicpu=1", "--aic=2"],
+        ] {
+            let answer = pto(&[&["run"], *example, way].concat(), 0);
+            assert!(answer.stdout.contains("PASS"), "{}", answer.stdout);
+            assert_eq!(answer.stderr, "", "{example:?} {way:?}");
+        }
+    }
+}
+
+#[test]
+fn both_runtimes_give_the_same_numbers() {
+    let files = Files::new();
+    for example in SMALL.iter().take(3) {
+        let output = ["f", "c", "out"].map(|name| files.option(name));
+        let name = ["f", "c", "out"];
+        let index = SMALL.iter().position(|small| small == example).unwrap();
+        let values = ["host_build_graph", "aicpu_build_graph"].map(|runtime| {
+            let given = ["--runtime", runtime, "--param=seed=7", "--output", &output[index]];
+            pto(&[&["run"], *example, &given].concat(), 0);
+            files.bytes(name[index])
+        });
+        assert_eq!(values[0], values[1], "{example:?}");
+    }
+}
+
+#[test]
+fn the_summary_says_what_happened() {
+    let answer = pto(&["run", "vector_example"], 0);
+    for text in ["128 (0 AIC, 128 AIV)", "makespan", "tasks/s", "utilisation", "PASS", "a2a3sim"] {
+        assert!(answer.stdout.contains(text), "no {text:?} in\n{}", answer.stdout);
+    }
+    assert!(answer.stdout.lines().all(|line| line == line.trim_end() && line.len() <= 100));
+    let answer = pto(&["run", "vector_example", "--rounds", "5"], 0);
+    assert!(answer.stdout.contains("median of 5 rounds"), "{}", answer.stdout);
+}
+
+#[test]
+fn forty_two_everywhere() {
+    let files = Files::new();
+    pto(&["run", "vector_example", "--output", &files.option("f")], 0);
+    let (shape, values) = files.get("f");
+    assert_eq!(shape, [128, 128]);
+    assert!(values.iter().all(|value| *value == 42.0));
+}
+
+#[test]
+fn json_has_the_same_facts() {
+    let value = json(&["run", "matmul", "--param=m=100", "--rounds=3"], 0);
+    // 2 strips of 8 tiles of 8 products, and a sum for each strip.
+    assert_eq!(value["median"]["tasks"], 130);
+    assert_eq!(value["median"]["aic"]["tasks"], 128);
+    assert_eq!(value["median"]["edges"], 128);
+    assert_eq!(value["rounds"].as_array().unwrap().len(), 3);
+    assert_eq!(value["params"]["m"], 100);
+    assert_eq!((&value["check"]["passed"], &value["exit_code"]), (&true.into(), &0.into()));
+    assert!(value["check"]["largest_error"].as_f64() < value["check"]["tolerance"].as_f64());
+    let spread = ["min", "median", "max"].map(|name| value["makespan_ns"][name].as_u64().unwrap());
+    assert!(spread.is_sorted() && spread[0] > 0);
+}
+
+#[test]
+fn a_wrong_result_is_exit_code_1() {
+    // The square of 1e30 is no f32, but it is an f64: the reference has it, the kernels do not.
+    let files = Files::new();
+    files.put("a", &[2, 2], &[0.0, 0.0, 1e30, 0.0_f32]);
+    let args = ["run", "vector_example", "--input", &files.option("a")];
+    let answer = pto(&args, 1);
+    let found = "FAIL, 1 of 4 values are wrong";
+    assert!(answer.stdout.contains(found), "{}", answer.stdout);
+    assert!(answer.stdout.contains("f[1, 0] is inf"), "{}", answer.stdout);
+    let value = json(&args, 1);
+    assert_eq!((&value["check"]["wrong"], &value["exit_code"]), (&1.into(), &1.into()));
+}
+
+#[test]
+fn a_fault_is_exit_code_3_and_tells_its_name_and_remedy() {
+    let no_core = ["BUILD_NO_CORE_OF_KIND", "cores of that kind"];
+    refused(&["run", "vector_example", "--aiv=0"], 3, &no_core);
+    let host = ["run", "vector_example", "--aiv=0", "--runtime=host_build_graph"];
+    refused(&host, 3, &["BUILD_NO_CORE_OF_KIND"]);
+    refused(&["run", "matmul", "--aicpu=16", "--aic=1", "--aiv=2"], 3, &["SCHEDULE_NO_CORES"]);
+    let value = json(&["run", "vector_example", "--aiv=0"], 3);
+    assert_eq!(value["exit_code"], 3);
+    assert!(value["error"].as_str().unwrap().contains("BUILD_NO_CORE_OF_KIND"));
+}
+
+#[test]
+fn a_failure_before_the_run_is_json_too() {
+    let value = json(&["run", "nothing"], 2);
+    assert!(value["error"].as_str().unwrap().contains("no example 'nothing'"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    for args in [&["run", "vector_example"][..], &["list"], &["info", "layouts"]] {
+        let mut child =
+            command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}: {stderr}");
+        assert_eq!(stderr, "", "{args:?}");
+    }
+}

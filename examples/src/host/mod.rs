@@ -1,0 +1,172 @@
+//! What the host sides of the examples share: the [`Example`] trait, parameters, tensors, random inputs, the
+//! comparison with a reference, and the table [`EXAMPLES`].
+//!
+//! ```text
+//! Params + Inputs --Example::prepare--> Prepared --reset--> (a run) --verify--> Verdict
+//!   (params.rs)   (tensor.rs)           (job.rs)                                (check.rs)
+//! ```
+
+pub mod check;
+pub mod error;
+pub mod job;
+pub mod names;
+pub mod parallel;
+pub mod params;
+pub mod random;
+pub mod tensor;
+
+use pto_host::Device;
+
+pub use check::{Place, Verdict};
+pub use error::Error;
+pub use job::{GraphSize, Prepared};
+pub use params::{ParamSpec, Params};
+pub use tensor::{DType, Elements, Inputs, Tensor, TensorSpec};
+
+/// An example as a user sees it.
+pub trait Example: Sync {
+    /// Its name; that of its graph program as well.
+    fn name(&self) -> &'static str;
+
+    /// What it computes, in one line.
+    fn summary(&self) -> &'static str;
+
+    /// Its parameters.
+    fn params(&self) -> &'static [ParamSpec];
+
+    /// The tensors that a user may give; the others are made from the parameter `seed`.
+    fn inputs(&self) -> &'static [TensorSpec];
+
+    /// The tensors that a user may have.
+    fn outputs(&self) -> &'static [TensorSpec];
+
+    /// The extent that is called `dim` in a [`TensorSpec`]; `None`: as large as the tensor is.
+    fn extent(&self, dim: &str, params: &Params) -> Option<u64> {
+        Some(params.get(dim))
+    }
+
+    /// The parameter, and its value, that an input with `extent` in `dim` implies.
+    fn implied(
+        &self,
+        dim: &'static str,
+        extent: u64,
+        params: &Params,
+    ) -> Option<(&'static str, u64)> {
+        params.spec(dim).map(|spec| (spec.name, extent))
+    }
+
+    /// Checks everything, then puts inputs and scratch into the memory of `device`.
+    ///
+    /// `params` are as [`resolve`] left them.
+    ///
+    /// # Errors
+    /// What does not fit together, with names and numbers; what the device refuses.
+    fn prepare(&self, params: &Params, inputs: &Inputs, device: &Device)
+    -> Result<Prepared, Error>;
+}
+
+/// All examples.
+pub static EXAMPLES: &[&dyn Example] = &[
+    &crate::vector_example::job::VectorExample,
+    &crate::matmul::job::Matmul,
+    &crate::paged_attention::job::PagedAttention,
+    &crate::random_dag::job::RandomDag,
+];
+
+/// The example of this name.
+///
+/// # Errors
+/// [`Error::Unknown`], with the names that there are.
+pub fn find(name: &str) -> Result<&'static dyn Example, Error> {
+    let found = EXAMPLES.iter().copied().find(|example| example.name() == name);
+    found.ok_or_else(|| Error::unknown("example", name, EXAMPLES.iter().map(|e| e.name())))
+}
+
+/// Makes parameters and inputs agree: a parameter that the user did not give takes its value from the shapes
+/// of the inputs; then every input is checked against its [`TensorSpec`].
+///
+/// # Errors
+/// An input that the example does not have; a wrong type, rank or extent; an extent out of range.
+pub fn resolve(example: &dyn Example, params: &mut Params, inputs: &Inputs) -> Result<(), Error> {
+    for name in inputs.names() {
+        if !example.inputs().iter().any(|spec| spec.name == name) {
+            let what = "input";
+            return Err(Error::unknown(what, name, example.inputs().iter().map(|s| s.name)));
+        }
+    }
+    let given = || example.inputs().iter().filter_map(|spec| Some((spec, inputs.get(spec.name)?)));
+    for (spec, tensor) in given() {
+        spec.check_type(tensor)?;
+        for (dim, extent) in spec.dims.iter().zip(tensor.shape()) {
+            if let Some((name, value)) = example.implied(dim, *extent, params) {
+                params.imply(name, value, spec.name)?;
+            }
+        }
+    }
+    for (spec, tensor) in given() {
+        spec.check_shape(tensor, |dim| example.extent(dim, params))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EXAMPLES, Inputs, Params, Tensor, find, resolve};
+    use pto_abi::graph::BuilderSet;
+    use std::string::ToString;
+    use std::vec;
+
+    #[test]
+    fn every_example_has_a_graph_program_of_its_name() {
+        for example in EXAMPLES {
+            assert!(crate::Builders.names().contains(&example.name()), "{}", example.name());
+        }
+        assert_eq!(crate::Builders.names().len(), EXAMPLES.len());
+    }
+
+    #[test]
+    fn an_unknown_example_is_answered_with_the_nearest() {
+        let error = find("paged_atention").err().unwrap().to_string();
+        assert!(error.contains("did you mean 'paged_attention'?"), "{error}");
+        assert!(error.contains("random_dag"), "{error}");
+    }
+
+    #[test]
+    fn every_dimension_of_every_tensor_has_an_extent() {
+        for example in EXAMPLES {
+            let params = Params::defaults(example.params());
+            for spec in example.inputs().iter().chain(example.outputs()) {
+                for dim in spec.dims {
+                    let _ = example.extent(dim, &params);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shapes_give_the_parameters_that_the_user_did_not() {
+        let example = find("matmul").unwrap();
+        let mut params = Params::defaults(example.params());
+        let mut inputs = Inputs::default();
+        inputs.insert("a", Tensor::f32(vec![3, 5], vec![0.0; 15]));
+        inputs.insert("b", Tensor::f32(vec![5, 7], vec![0.0; 35]));
+        resolve(example, &mut params, &inputs).unwrap();
+        assert_eq!(["m", "n", "k"].map(|name| params.get(name)), [3, 7, 5]);
+
+        inputs.insert("b", Tensor::f32(vec![6, 7], vec![0.0; 42]));
+        let mut params = Params::defaults(example.params());
+        let error = resolve(example, &mut params, &inputs).unwrap_err().to_string();
+        assert!(error.contains("'k'") && error.contains("'a'") && error.contains("'b'"), "{error}");
+    }
+
+    #[test]
+    fn a_given_parameter_is_kept_and_a_shape_that_contradicts_it_refused() {
+        let example = find("matmul").unwrap();
+        let mut params = Params::defaults(example.params());
+        params.set("k", "4").unwrap();
+        let mut inputs = Inputs::default();
+        inputs.insert("a", Tensor::f32(vec![3, 5], vec![0.0; 15]));
+        let error = resolve(example, &mut params, &inputs).unwrap_err().to_string();
+        assert!(error.contains("[3, 5]") && error.contains("[m = 3, k = 4]"), "{error}");
+    }
+}

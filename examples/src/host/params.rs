@@ -1,0 +1,201 @@
+//! Parameters of an example: whole numbers with a name, a default and a range.
+
+use std::vec::Vec;
+
+use core::num::NonZeroU64;
+
+use crate::args::Size;
+use crate::host::error::{Error, invalid};
+
+/// A parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct ParamSpec {
+    /// Its name, as in `--param name=value`.
+    pub name: &'static str,
+    /// Its value unless the user gives one or an input implies one.
+    pub default: u64,
+    /// Least value.
+    pub min: u64,
+    /// Greatest value.
+    pub max: u64,
+    /// What it means, in one line.
+    pub help: &'static str,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Default,
+    /// The shape of this input.
+    Input(&'static str),
+    User,
+}
+
+/// The values of all parameters of one example.
+#[derive(Clone, Debug)]
+pub struct Params {
+    specs: &'static [ParamSpec],
+    values: Vec<(u64, Source)>,
+}
+
+impl Params {
+    /// The defaults.
+    #[must_use]
+    pub fn defaults(specs: &'static [ParamSpec]) -> Self {
+        Self { specs, values: specs.iter().map(|spec| (spec.default, Source::Default)).collect() }
+    }
+
+    /// The parameter of this name.
+    #[must_use]
+    pub fn spec(&self, name: &str) -> Option<&'static ParamSpec> {
+        self.specs.iter().find(|spec| spec.name == name)
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    /// The example has no such parameter: the names stand in its source, next to each other.
+    #[must_use]
+    pub fn get(&self, name: &str) -> u64 {
+        match self.index(name) {
+            Some(index) => self.values[index].0,
+            None => panic!("the example has no parameter '{name}'"),
+        }
+    }
+
+    /// The value of a parameter as an extent.
+    ///
+    /// # Errors
+    /// It is outside 1 to [`Size::MAX`].
+    ///
+    /// # Panics
+    /// As [`Params::get`].
+    pub fn extent(&self, name: &str) -> Result<Size, Error> {
+        Size::new(self.get(name)).ok_or_else(|| self.refuse(name, Size::MAX))
+    }
+
+    /// The value of a parameter that is not zero, such as the extent of a tile.
+    ///
+    /// # Errors
+    /// It is zero.
+    ///
+    /// # Panics
+    /// As [`Params::get`].
+    pub fn non_zero(&self, name: &str) -> Result<NonZeroU64, Error> {
+        NonZeroU64::new(self.get(name)).ok_or_else(|| self.refuse(name, u64::MAX))
+    }
+
+    fn refuse(&self, name: &str, max: u64) -> Error {
+        let value = self.get(name);
+        invalid!("parameter '{name}' is {value}; it must be a whole number from 1 to {max}")
+    }
+
+    /// Names and values, in the order of the specification.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.specs.iter().zip(&self.values).map(|(spec, (value, _))| (spec.name, *value))
+    }
+
+    /// Takes a value from the user.
+    ///
+    /// # Errors
+    /// There is no such parameter; the text is not a number in its range.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let Some(index) = self.index(name) else {
+            return Err(Error::unknown("parameter", name, self.specs.iter().map(|s| s.name)));
+        };
+        let spec = &self.specs[index];
+        let value = text.replace('_', "").parse().ok().filter(|value| spec.admits(*value));
+        let value = value.ok_or_else(|| spec.refuse(text))?;
+        self.values[index] = (value, Source::User);
+        Ok(())
+    }
+
+    /// Takes a value from the shape of `input`, unless the user gave one.
+    ///
+    /// # Errors
+    /// The value is out of range, or another input implied another one.
+    pub fn imply(
+        &mut self,
+        name: &'static str,
+        value: u64,
+        input: &'static str,
+    ) -> Result<(), Error> {
+        let Some(index) = self.index(name) else { return Ok(()) };
+        let spec = &self.specs[index];
+        match self.values[index] {
+            (_, Source::Default) if !spec.admits(value) => {
+                let ParamSpec { name, min, max, .. } = *spec;
+                return Err(Error::ParamFromInput { input, name, value, min, max });
+            }
+            (_, Source::Default) => self.values[index] = (value, Source::Input(input)),
+            (first_value, Source::Input(first)) if first_value != value => {
+                let (second, second_value) = (input, value);
+                let name = spec.name;
+                return Err(Error::ParamConflict {
+                    name,
+                    first,
+                    first_value,
+                    second,
+                    second_value,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.specs.iter().position(|spec| spec.name == name)
+    }
+}
+
+impl ParamSpec {
+    const fn admits(&self, value: u64) -> bool {
+        self.min <= value && value <= self.max
+    }
+
+    fn refuse(&self, found: &str) -> Error {
+        Error::ParamValue { name: self.name, found: found.into(), min: self.min, max: self.max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ParamSpec, Params};
+    use std::string::ToString;
+
+    static SPECS: &[ParamSpec] =
+        &[ParamSpec { name: "rows", default: 4, min: 1, max: 1000, help: "" }];
+
+    #[test]
+    fn the_user_wins_over_an_input_and_an_input_over_the_default() {
+        let mut params = Params::defaults(SPECS);
+        assert_eq!(params.get("rows"), 4);
+        params.imply("rows", 5, "a").unwrap();
+        assert_eq!(params.get("rows"), 5);
+        params.set("rows", "1_000").unwrap();
+        params.imply("rows", 6, "b").unwrap();
+        assert_eq!(params.get("rows"), 1000);
+    }
+
+    #[test]
+    fn a_bad_value_is_refused_with_the_range() {
+        let mut params = Params::defaults(SPECS);
+        for text in ["0", "1001", "-1", "", "four", "1.5", "99999999999999999999"] {
+            let error = params.set("rows", text).unwrap_err().to_string();
+            assert!(error.contains("'rows'") && error.contains("1 to 1000"), "{error}");
+        }
+        let error = params.imply("rows", 0, "a").unwrap_err().to_string();
+        assert!(error.contains("input 'a'") && error.contains("1 to 1000"), "{error}");
+        assert_eq!(params.get("rows"), 4);
+    }
+
+    #[test]
+    fn two_inputs_that_disagree_are_both_named() {
+        let mut params = Params::defaults(SPECS);
+        params.imply("rows", 5, "a").unwrap();
+        params.imply("rows", 5, "b").unwrap();
+        let error = params.imply("rows", 6, "c").unwrap_err().to_string();
+        assert!(error.contains("'a'") && error.contains("'c'"), "{error}");
+    }
+}

@@ -1,0 +1,35 @@
+//! The examples: what a user copies from, what the whole-system tests run, and what `pto run` offers.
+//!
+//! Each example has two sides, in a folder of its own:
+//! - `graph`: the graph program, `fn build<G: GraphBuilder>`. One program serves both runtime variants: the
+//!   host runs it on a `HostGraph`, AICPU instance 0 runs it out of [`Builders`]. It knows its orchestration
+//!   words and GM, nothing else; it is `no_std`, does not allocate and does not panic.
+//! - `job` (feature `host`): parameters, inputs, the words, an independent reference in `f64`, the check.
+//!
+//! [`args`] is the way from the words of a launch to the fields of a struct and back; [`host`] is what the
+//! `job` sides share, and the table [`host::EXAMPLES`].
+#![no_std]
+
+#[cfg(any(test, feature = "host"))]
+extern crate std;
+
+pub mod args;
+#[cfg(feature = "host")]
+pub mod host;
+pub mod matmul;
+pub mod paged_attention;
+pub mod random_dag;
+pub mod vector_example;
+
+#[cfg(all(test, feature = "host"))]
+mod recorder;
+
+pto_abi::builder_set! {
+    /// The graph programs of all examples, to be linked into a firmware.
+    pub struct Builders {
+        "vector_example" => vector_example::graph::build,
+        "matmul" => matmul::graph::build,
+        "paged_attention" => paged_attention::graph::build,
+        "random_dag" => random_dag::graph::build,
+    }
+}

@@ -1,0 +1,213 @@
+//! The host side of `paged_attention`.
+
+use std::boxed::Box;
+use std::vec::Vec;
+
+use pto_host::{Device, DeviceBuffer, Error as DeviceError};
+
+use crate::args::Size;
+use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
+use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, TensorSpec};
+use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
+use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
+use crate::paged_attention::reference::reference;
+
+/// See [`crate::paged_attention`].
+pub struct PagedAttention;
+
+const fn size(name: &'static str, default: u64, help: &'static str) -> ParamSpec {
+    ParamSpec { name, default, min: 1, max: Size::MAX, help }
+}
+
+pub(crate) static PARAMS: &[ParamSpec] = &[
+    size("batch", 32, "requests"),
+    size("heads", 16, "query heads; a multiple of kv_heads"),
+    size("kv_heads", 4, "heads of the cache"),
+    size("head_dim", 64, "elements of a query, a key and a value"),
+    size("block_size", 64, "tokens of a block of the cache"),
+    ParamSpec {
+        name: "max_context",
+        default: 1024,
+        min: 1,
+        max: i32::MAX as u64,
+        help: "longest context, in tokens",
+    },
+    ParamSpec {
+        name: "num_blocks",
+        default: 0,
+        min: 0,
+        max: i32::MAX as u64,
+        help: "blocks of the cache; 0: as many as the contexts need",
+    },
+    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+];
+
+const CACHE: &[&str] = &["num_blocks", "block_size", "kv_heads", "head_dim"];
+const QUERY: &[&str] = &["batch", "heads", "head_dim"];
+
+pub(crate) static INPUTS: &[TensorSpec] = &[
+    TensorSpec { name: "q", dtype: DType::F32, dims: QUERY, help: "queries" },
+    TensorSpec { name: "k", dtype: DType::F32, dims: CACHE, help: "cache of the keys" },
+    TensorSpec { name: "v", dtype: DType::F32, dims: CACHE, help: "cache of the values" },
+    TensorSpec {
+        name: "block_table",
+        dtype: DType::I32,
+        dims: &["batch", "max_blocks"],
+        help: "where in the cache the blocks of each request are",
+    },
+    TensorSpec {
+        name: "context_lens",
+        dtype: DType::I32,
+        dims: &["batch"],
+        help: "tokens of each request; random from 1 to max_context unless given",
+    },
+];
+
+static OUTPUTS: &[TensorSpec] =
+    &[TensorSpec { name: "out", dtype: DType::F32, dims: QUERY, help: "softmax(q @ k^T) @ v" }];
+
+impl Example for PagedAttention {
+    fn name(&self) -> &'static str {
+        "paged_attention"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a decoding step of attention over a paged cache; both kinds of cores"
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn inputs(&self) -> &'static [TensorSpec] {
+        INPUTS
+    }
+
+    fn outputs(&self) -> &'static [TensorSpec] {
+        OUTPUTS
+    }
+
+    fn extent(&self, dim: &str, params: &Params) -> Option<u64> {
+        match dim {
+            "max_blocks" => Some(params.get("max_context").div_ceil(params.get("block_size"))),
+            "num_blocks" => Some(params.get("num_blocks")).filter(|blocks| *blocks > 0),
+            _ => Some(params.get(dim)),
+        }
+    }
+
+    fn implied(
+        &self,
+        dim: &'static str,
+        extent: u64,
+        params: &Params,
+    ) -> Option<(&'static str, u64)> {
+        match dim {
+            "max_blocks" => Some(("max_context", extent.saturating_mul(params.get("block_size")))),
+            _ => Some((dim, extent)),
+        }
+    }
+
+    fn prepare(
+        &self,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        let shape = Shape::new(params)?;
+        let contexts = Contexts::new(&shape, params, inputs)?;
+        let size = graph_size(&shape, &contexts);
+        check_room(device, &contexts.elements(&shape), &size)?;
+
+        let units = contexts.units(&shape);
+        let tensors = Tensors::new(&shape, contexts, params, inputs)?;
+        let buffers = Buffers::new(&shape, &tensors, units, device)?;
+        let words = buffers.args(&shape, tensors.num_blocks).words().to_vec();
+        let check = FloatCheck {
+            name: "out",
+            shape: shape.q(),
+            out: buffers.out,
+            reference: Box::new(move || reference(&shape, &tensors)),
+            expected: Vec::new(),
+            _floats: buffers.floats.into(),
+            _tables: buffers.tables.into(),
+        };
+        Prepared::new(self.name(), words, size, Box::new(check))
+    }
+}
+
+/// The size of the graph.
+pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts) -> GraphSize {
+    let units = contexts.units(shape);
+    let chains = shape.batch.get() * shape.kv_heads.get();
+    GraphSize {
+        tasks: units.saturating_mul(TASKS_PER_UNIT),
+        arg_words: units.saturating_mul(WORDS_PER_UNIT),
+        // Three inside each unit, and one from each update but the first of its chain.
+        edges: units.saturating_mul(4) - chains,
+    }
+}
+
+/// Everything in the memory of the device.
+struct Buffers {
+    /// q, k, v, scores, block stats, block out, running stats.
+    floats: [DeviceBuffer<f32>; 7],
+    /// Block table, context lengths.
+    tables: [DeviceBuffer<i32>; 2],
+    out: DeviceBuffer<f32>,
+}
+
+impl Buffers {
+    fn new(
+        shape: &Shape,
+        tensors: &Tensors,
+        units: u64,
+        device: &Device,
+    ) -> Result<Self, DeviceError> {
+        let [rows, size, dim] = [shape.rows, shape.block_size, shape.head_dim].map(Size::get);
+        let zeroed = |elements: u64| device.zeroed(index(elements));
+        Ok(Self {
+            floats: [
+                device.upload(&tensors.q)?,
+                device.upload(&tensors.k)?,
+                device.upload(&tensors.v)?,
+                zeroed(units * rows * size)?,
+                zeroed(units * 2 * rows)?,
+                zeroed(units * rows * dim)?,
+                zeroed(shape.batch.get() * shape.heads() * 2)?,
+            ],
+            tables: [device.upload(&tensors.block_table)?, device.upload(&tensors.context_lens)?],
+            out: zeroed(shape.q().iter().product())?,
+        })
+    }
+
+    fn args(&self, shape: &Shape, num_blocks: u64) -> Args {
+        let [q, k, v, scores, block_stats, block_out, stats] =
+            [0, 1, 2, 3, 4, 5, 6].map(|buffer: usize| self.floats[buffer].address());
+        Args {
+            q,
+            k,
+            v,
+            out: self.out.address(),
+            block_table: self.tables[0].address(),
+            context_lens: self.tables[1].address(),
+            scores,
+            block_stats,
+            block_out,
+            stats,
+            batch: shape.batch,
+            kv_heads: shape.kv_heads,
+            rows: shape.rows,
+            head_dim: shape.head_dim,
+            block_size: shape.block_size,
+            max_blocks: shape.max_blocks,
+            num_blocks,
+            scale: scale(shape.head_dim),
+        }
+    }
+}
+
+/// `1 / sqrt(head_dim)`, rounded once.
+#[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
+pub(crate) fn scale(head_dim: Size) -> f32 {
+    (1.0 / (head_dim.get() as f64).sqrt()) as f32
+}

@@ -1,0 +1,1128 @@
+/* The bytes that host, AICPU and AICore of the PTO Runtime share.
+ *
+ * Generated from pto_abi by `cargo xtask generate`; do not edit. Little-endian, 64-bit addresses.
+ * Fields marked `atomic` may be written by others at any time: read and write them by atomic
+ * operations of their width. */
+#ifndef PTO_ABI_H
+#define PTO_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define PTO_ALIGN(bytes) alignas(bytes)
+#define PTO_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define PTO_ALIGN(bytes) _Alignas(bytes)
+#define PTO_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+
+/* A device address in global memory. */
+typedef uint64_t pto_gm_addr;
+
+/* A task: its slot, and the generation of that slot. */
+typedef struct pto_task_id {
+    uint32_t slot;
+    uint32_t generation;
+} pto_task_id;
+
+/* Identity */
+#define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
+#define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
+#define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
+#define PTO_ABI_MINOR UINT32_C(0)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0x05890606029cb595)         /* hash over names, offsets and sizes of all shared structs */
+
+/* Limits */
+#define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
+#define PTO_MAX_FUNC_ID UINT32_C(1024)                       /* func ids */
+#define PTO_MAX_ORCH_ARGS UINT32_C(128)                      /* orchestration words of a run */
+#define PTO_MAX_ARGS UINT32_C(128)                           /* arguments of a task */
+#define PTO_MAX_WORKERS UINT32_C(128)                        /* workers of a device */
+#define PTO_MAX_AICPU_INSTANCES UINT32_C(16)                 /* AICPU instances of a run */
+#define PTO_MAX_FANIN UINT32_C(2147483647)                   /* producers of a task */
+#define PTO_MAX_FANOUT UINT32_C(2147483647)                  /* consumers of a task */
+#define PTO_MAX_IMAGE_EDGES UINT32_C(4294967295)             /* edges of a graph image */
+
+/* Closed sets */
+#define PTO_CORE_KIND_AIC UINT32_C(0)                        /* core_kind: aic */
+#define PTO_CORE_KIND_AIV UINT32_C(1)                        /* core_kind: aiv */
+#define PTO_RUNTIME_VARIANT_HOST_BUILD_GRAPH UINT32_C(1)     /* runtime_variant: host_build_graph */
+#define PTO_RUNTIME_VARIANT_AICPU_BUILD_GRAPH UINT32_C(2)    /* runtime_variant: aicpu_build_graph */
+#define PTO_BUILD_MODE_SEQUENTIAL UINT32_C(0)                /* build_mode: sequential */
+#define PTO_BUILD_MODE_CONCURRENT UINT32_C(1)                /* build_mode: concurrent */
+#define PTO_FANOUT_STRATEGY_LOCKED UINT32_C(0)               /* fanout_strategy: locked */
+#define PTO_FANOUT_STRATEGY_LOCK_FREE UINT32_C(1)            /* fanout_strategy: lock-free */
+#define PTO_TASK_STATE_NONE UINT32_C(0)                      /* task_state: none */
+#define PTO_TASK_STATE_ADDED UINT32_C(1)                     /* task_state: added */
+#define PTO_TASK_STATE_PUBLISHED UINT32_C(2)                 /* task_state: published */
+#define PTO_TASK_STATE_DISPATCHED UINT32_C(3)                /* task_state: dispatched */
+#define PTO_TASK_STATE_COMPLETED UINT32_C(4)                 /* task_state: completed */
+
+/* Flags */
+#define PTO_RUN_FLAG_KERNEL_TIMES UINT32_C(0x00000001)       /* RunConfig.flags */
+#define PTO_RUN_FLAG_KEEP_CORES UINT32_C(0x00000002)         /* RunConfig.flags */
+#define PTO_GRAPH_FLAG_TOPOLOGICAL UINT32_C(0x00000001)      /* GraphHeader.flags */
+
+/* Regions */
+#define PTO_REGION_TASKS UINT32_C(0)                         /* index into Runtime.regions */
+#define PTO_REGION_PAYLOADS UINT32_C(1)                      /* index into Runtime.regions */
+#define PTO_REGION_EDGES UINT32_C(2)                         /* index into Runtime.regions */
+#define PTO_REGION_READY UINT32_C(3)                         /* index into Runtime.regions */
+#define PTO_REGION_LOGS UINT32_C(4)                          /* index into Runtime.regions */
+#define PTO_REGION_GRAPH UINT32_C(5)                         /* index into Runtime.regions */
+#define PTO_REGION_COUNT UINT32_C(8)                         /* entries of Runtime.regions */
+
+/* Handshake */
+#define PTO_FINISHED UINT32_C(0x80000000)                    /* in WorkerLine.status: the dispatch is finished */
+#define PTO_LAST_DISPATCH_ID UINT32_C(0x7fffffef)            /* then ids start again at 0 */
+#define PTO_DOORBELL_IDLE UINT32_C(0x7ffffffd)               /* doorbell: nothing was dispatched yet */
+#define PTO_STATUS_IDLE UINT32_C(0x7fffffff)                 /* status: nothing was run yet */
+#define PTO_STATUS_EXITED UINT32_C(0x7ffffffe)               /* status: the core has left its loop */
+#define PTO_CONTROL_RUN UINT32_C(0x00000000)                 /* control: keep running */
+#define PTO_CONTROL_QUIT UINT32_C(0x00000001)                /* control: leave the loop */
+
+/* Tasks */
+#define PTO_TASK_UNPUBLISHED UINT32_C(0x80000000)            /* in Task.fanin: not published */
+#define PTO_TASK_CLOSED UINT32_C(0x80000000)                 /* in Task.fanout: completed */
+#define PTO_TASK_NO_CHUNK UINT32_C(0xffffffff)               /* in Task.first_chunk: none */
+#define PTO_NOBODY UINT32_C(0xffffffff)                      /* in Epitaph: no core, instance, func id or slot */
+#define PTO_INLINE_CONSUMERS UINT32_C(5)                     /* consumers in a task's own line */
+#define PTO_CHUNK_CONSUMERS UINT32_C(15)                     /* consumers in one chunk */
+#define PTO_EPITAPH_BLOCKED UINT32_C(16)                     /* blocked tasks that an epitaph names */
+#define PTO_LOG_ENTRY_TEXT_BYTES UINT32_C(112)               /* bytes of text in a log entry */
+
+/* Faults: what happened, and what to do */
+/* Runtime.header.magic is not that of a runtime arena. The address handed to the firmware is not an arena, or it was overwritten: launch through Device::run. */
+#define PTO_FAULT_RUNTIME_MAGIC UINT32_C(0x00010001)
+/* Runtime.header.abi_major differs from the firmware's. Build host and firmware from the same release. */
+#define PTO_FAULT_RUNTIME_ABI_MAJOR UINT32_C(0x00010002)
+/* Runtime.header.abi_minor is newer than the firmware's. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_RUNTIME_ABI_MINOR UINT32_C(0x00010003)
+/* Runtime.header.header_bytes is not the size of Runtime. Build host and firmware from the same sources. */
+#define PTO_FAULT_RUNTIME_HEADER_BYTES UINT32_C(0x00010004)
+/* Runtime.header.layout_hash differs from the firmware's. Build host and firmware from the same sources. */
+#define PTO_FAULT_RUNTIME_LAYOUT_HASH UINT32_C(0x00010005)
+/* Runtime.header.total_bytes is not the size of the arena. The header was overwritten: look for a kernel that writes outside its buffers. */
+#define PTO_FAULT_RUNTIME_TOTAL_BYTES UINT32_C(0x00010006)
+/* Runtime.header.arena_address is not where the arena is. Launch through Device::run; an arena cannot be moved. */
+#define PTO_FAULT_RUNTIME_ARENA_ADDRESS UINT32_C(0x00010007)
+/* Runtime.header.gm_address and gm_bytes do not hold the arena. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_GM_WINDOW UINT32_C(0x00010008)
+/* Runtime.header.run_epoch is zero. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_RUN_EPOCH UINT32_C(0x00010009)
+/* Runtime.header.bring_up_epoch is zero. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_BRING_UP_EPOCH UINT32_C(0x0001000a)
+/* RunConfig.variant is not a runtime variant. Use host_build_graph or aicpu_build_graph. */
+#define PTO_FAULT_RUNTIME_VARIANT UINT32_C(0x00010010)
+/* RunConfig.build_mode is not a build mode. Use 1 (concurrent) or 0 (sequential). */
+#define PTO_FAULT_RUNTIME_BUILD_MODE UINT32_C(0x00010011)
+/* RunConfig.fanout is not a fanout strategy. Use locked or lock-free. */
+#define PTO_FAULT_RUNTIME_FANOUT UINT32_C(0x00010012)
+/* RunConfig.flags has bits that this firmware does not know. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_RUNTIME_FLAGS UINT32_C(0x00010013)
+/* RunConfig.aicpu_instances is outside the range of the variant. Use 1 to 16, and at least 2 for aicpu_build_graph. */
+#define PTO_FAULT_RUNTIME_AICPU_INSTANCES UINT32_C(0x00010014)
+/* RunConfig.worker_count is zero or above the limit. Use 1 to 128 workers. */
+#define PTO_FAULT_RUNTIME_WORKER_COUNT UINT32_C(0x00010015)
+/* RunConfig holds a budget of zero. Give task, stall and bring-up budgets above zero. */
+#define PTO_FAULT_RUNTIME_BUDGETS UINT32_C(0x00010016)
+/* A worker table entry has an unknown core kind or an overfull cluster. A cluster is at most 1 AIC and 2 AIV; clusters are numbered in ascending order. */
+#define PTO_FAULT_RUNTIME_WORKER_ENTRY UINT32_C(0x00010017)
+/* OrchArgs.orch_argc is above the limit. Hand at most 128 words to the builder; put tables into GM and pass their address. */
+#define PTO_FAULT_RUNTIME_ORCH_ARGC UINT32_C(0x00010018)
+/* The region of tasks is outside the arena, misaligned or too large. Launch through Device::run; at most 33,554,432 tasks. */
+#define PTO_FAULT_RUNTIME_REGION_TASKS UINT32_C(0x00010020)
+/* The region of payloads is outside the arena or misaligned. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_PAYLOADS UINT32_C(0x00010021)
+/* The region of edges is outside the arena or misaligned. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_EDGES UINT32_C(0x00010022)
+/* The region of ready queues is outside the arena or too small for the tasks. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_READY UINT32_C(0x00010023)
+/* The region of log rings is outside the arena or misaligned. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_LOGS UINT32_C(0x00010024)
+/* The region of the graph image is outside the arena or misaligned. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_GRAPH UINT32_C(0x00010025)
+/* A reserved entry of the region directory is not zero. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_RUNTIME_REGION_UNKNOWN UINT32_C(0x00010026)
+/* GraphHeader.magic is not that of a graph image. Build the image with GraphImage; this is another file. */
+#define PTO_FAULT_GRAPH_MAGIC UINT32_C(0x00020001)
+/* GraphHeader.abi_major differs from the firmware's. Build the image again with this release. */
+#define PTO_FAULT_GRAPH_ABI_MAJOR UINT32_C(0x00020002)
+/* GraphHeader.abi_minor is newer than the firmware's. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_GRAPH_ABI_MINOR UINT32_C(0x00020003)
+/* GraphHeader.header_bytes is not the size of the header. Build the image again. */
+#define PTO_FAULT_GRAPH_HEADER_BYTES UINT32_C(0x00020004)
+/* GraphHeader.layout_hash differs from the firmware's. Build the image again with this release. */
+#define PTO_FAULT_GRAPH_LAYOUT_HASH UINT32_C(0x00020005)
+/* GraphHeader.total_bytes is not the size of the image. The image was cut or padded: build or copy it again. */
+#define PTO_FAULT_GRAPH_TOTAL_BYTES UINT32_C(0x00020006)
+/* GraphHeader.checksum does not match the image. The image was damaged: build or copy it again. */
+#define PTO_FAULT_GRAPH_CHECKSUM UINT32_C(0x00020007)
+/* GraphHeader.flags has bits that this firmware does not know, or claims an order that the edges do not have. Build the image again with this release. */
+#define PTO_FAULT_GRAPH_FLAGS UINT32_C(0x00020008)
+/* GraphHeader.task_count is above the capacity of the arena. Launch with larger capacities. */
+#define PTO_FAULT_GRAPH_TASK_COUNT UINT32_C(0x00020009)
+/* GraphHeader.edge_count does not match the records. Build the image again. */
+#define PTO_FAULT_GRAPH_EDGE_COUNT UINT32_C(0x0002000a)
+/* GraphHeader.arg_words does not match the records. Build the image again. */
+#define PTO_FAULT_GRAPH_ARG_WORDS UINT32_C(0x0002000b)
+/* GraphHeader.tasks_offset is outside the image or misaligned. Build the image again. */
+#define PTO_FAULT_GRAPH_TASKS_OFFSET UINT32_C(0x0002000c)
+/* GraphHeader.edges_offset is outside the image or misaligned. Build the image again. */
+#define PTO_FAULT_GRAPH_EDGES_OFFSET UINT32_C(0x0002000d)
+/* GraphHeader.args_offset is outside the image or misaligned. Build the image again. */
+#define PTO_FAULT_GRAPH_ARGS_OFFSET UINT32_C(0x0002000e)
+/* A reserved word of GraphHeader is not zero. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_GRAPH_RESERVED UINT32_C(0x0002000f)
+/* A task record's arguments are outside the image. Build the image again. */
+#define PTO_FAULT_GRAPH_RECORD_ARGS UINT32_C(0x00020010)
+/* A task record's edges are outside the image. Build the image again. */
+#define PTO_FAULT_GRAPH_RECORD_EDGES UINT32_C(0x00020011)
+/* An edge names a producer that does not exist. Build the image again. */
+#define PTO_FAULT_GRAPH_EDGE_PRODUCER UINT32_C(0x00020012)
+/* The graph has a cycle. Remove one of the edges that the message names. */
+#define PTO_FAULT_GRAPH_CYCLE UINT32_C(0x00020013)
+/* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto list). */
+#define PTO_FAULT_BUILD_NO_BUILDER UINT32_C(0x00030001)
+/* The builder returned an error. See the builder's own code in the report, and its log lines. */
+#define PTO_FAULT_BUILD_FAILED UINT32_C(0x00030002)
+/* A task names a func id that is not below the limit. Use func ids 0 to 1023. */
+#define PTO_FAULT_BUILD_UNKNOWN_FUNC UINT32_C(0x00030003)
+/* A task names a func id for which no kernel is registered. Register the kernel before the launch: Device::register_kernel. */
+#define PTO_FAULT_BUILD_KERNEL_MISSING UINT32_C(0x00030004)
+/* A task has more arguments than the limit. Pass at most 128 words; put the rest into GM and pass its address. */
+#define PTO_FAULT_BUILD_TOO_MANY_ARGS UINT32_C(0x00030005)
+/* The graph has more tasks than the launch provided for. Raise RunOptions.capacities.tasks. */
+#define PTO_FAULT_BUILD_TASKS_FULL UINT32_C(0x00030006)
+/* The graph has more argument words than the launch provided for. Raise RunOptions.capacities.arg_words (each task takes its arguments and one word). */
+#define PTO_FAULT_BUILD_PAYLOADS_FULL UINT32_C(0x00030007)
+/* The graph has more edges than the launch provided for. Raise RunOptions.capacities.edges. */
+#define PTO_FAULT_BUILD_EDGES_FULL UINT32_C(0x00030008)
+/* A task needs a core kind that the device does not have. Open the device with cores of that kind. */
+#define PTO_FAULT_BUILD_NO_CORE_OF_KIND UINT32_C(0x00030009)
+/* A task names an unknown core kind. Use CoreKind::AIC or CoreKind::AIV. */
+#define PTO_FAULT_BUILD_UNKNOWN_KIND UINT32_C(0x0003000a)
+/* An edge or a publish names a task that does not exist. Use the ids that add_task returned. */
+#define PTO_FAULT_BUILD_UNKNOWN_TASK UINT32_C(0x0003000b)
+/* An edge or a publish names a task of another run, which is retired. Use the ids that add_task returned in this run. */
+#define PTO_FAULT_BUILD_STALE_TASK UINT32_C(0x0003000c)
+/* An edge leads to a task that is published already. Add all edges to a task before it is published. */
+#define PTO_FAULT_BUILD_CONSUMER_PUBLISHED UINT32_C(0x0003000d)
+/* An edge leads from a task to itself. Remove it; a task cannot wait for itself. */
+#define PTO_FAULT_BUILD_SELF_EDGE UINT32_C(0x0003000e)
+/* A task is published twice. Publish each task once. */
+#define PTO_FAULT_BUILD_ALREADY_PUBLISHED UINT32_C(0x0003000f)
+/* The builder returned, and a task that it added is not published. Publish every task. */
+#define PTO_FAULT_BUILD_NOT_PUBLISHED UINT32_C(0x00030010)
+/* The builder reads GM outside the device's memory, or misaligned. Check the addresses among the orchestration words. */
+#define PTO_FAULT_BUILD_GM_RANGE UINT32_C(0x00030011)
+/* The builder does not accept its orchestration words. See the builder's log lines for the word. */
+#define PTO_FAULT_BUILD_ORCH_ARGS UINT32_C(0x00030012)
+/* A task has more producers than the limit. Join in stages: 2,147,483,647 producers are the most. */
+#define PTO_FAULT_BUILD_FANIN_LIMIT UINT32_C(0x00030013)
+/* A scheduler has no cores. Use fewer AICPU instances, or more clusters. */
+#define PTO_FAULT_SCHEDULE_NO_CORES UINT32_C(0x00040001)
+/* A task was dispatched to a core that is not free. This is an error of the runtime: report it with the graph and the options. */
+#define PTO_FAULT_SCHEDULE_CORE_NOT_FREE UINT32_C(0x00040002)
+/* The run ended with ready tasks or busy cores. This is an error of the runtime: report it with the graph and the options. */
+#define PTO_FAULT_SCHEDULE_LEFT_WORK UINT32_C(0x00040003)
+/* A ready task is not in the state of one. Memory of the arena was overwritten, or this is an error of the runtime. */
+#define PTO_FAULT_SCHEDULE_TASK_STATE UINT32_C(0x00040004)
+/* A core did not answer the greeting. The core is hung or not started: reset the device. */
+#define PTO_FAULT_CORE_NO_ANSWER UINT32_C(0x00050001)
+/* A core answered with another core's id. The worker table does not describe this device. */
+#define PTO_FAULT_CORE_WRONG_ID UINT32_C(0x00050002)
+/* A core is not of the kind that the worker table says. The worker table does not describe this device. */
+#define PTO_FAULT_CORE_WRONG_KIND UINT32_C(0x00050003)
+/* A core reported a dispatch that it was not given. Look for a kernel that writes outside its buffers. */
+#define PTO_FAULT_CORE_WRONG_STATUS UINT32_C(0x00050004)
+/* A core did not leave its loop when it was asked to. The kernel that it runs does not return: the epitaph names it. */
+#define PTO_FAULT_CORE_NOT_STOPPED UINT32_C(0x00050005)
+/* A task runs on a core for longer than the task budget. The epitaph names kernel and core; raise the task budget if the kernel is right. */
+#define PTO_FAULT_STALL_CORE UINT32_C(0x00060001)
+/* Tasks are ready and cores of their kind are idle. This is an error of the runtime: report it with the graph and the options. */
+#define PTO_FAULT_STALL_READY UINT32_C(0x00060002)
+/* Tasks wait for producers that can never complete: a cycle, or a lost edge. The epitaph names tasks and producers; look for a cycle among them. */
+#define PTO_FAULT_STALL_DEADLOCK UINT32_C(0x00060003)
+/* The builder has not returned and adds nothing. Look for an endless loop in the builder, or raise the stall budget. */
+#define PTO_FAULT_STALL_BUILDER UINT32_C(0x00060004)
+/* The run took longer than its budget. Raise the run budget, or look at what the epitaph names. */
+#define PTO_FAULT_STALL_RUN_BUDGET UINT32_C(0x00060005)
+/* An AICPU instance does not return from a step. A kernel or builder that runs on it does not return: the epitaph names it. */
+#define PTO_FAULT_STALL_INSTANCE UINT32_C(0x00060006)
+/* The host cancelled the run. Nothing to do. */
+#define PTO_FAULT_RUN_CANCELLED UINT32_C(0x00070001)
+/* Host code of the simulator panicked in the run. See the message on standard error; a builder or kernel of yours may be the cause. */
+#define PTO_FAULT_RUN_PANIC UINT32_C(0x00070002)
+
+/* Identity of the arena. */
+typedef struct pto_runtime_header {
+    /* `RUNTIME_MAGIC`. */
+    PTO_ALIGN(8) uint64_t magic;
+    /* `ABI_MAJOR`. */
+    uint16_t abi_major;
+    /* `ABI_MINOR`. */
+    uint16_t abi_minor;
+    /* Size of `Runtime`. */
+    uint32_t header_bytes;
+    /* `layout::LAYOUT_HASH`. */
+    uint64_t layout_hash;
+    /* Size of the arena, regions included. */
+    uint64_t total_bytes;
+    /* Address of the arena in GM. */
+    pto_gm_addr arena_address;
+    /* First address of GM. */
+    pto_gm_addr gm_address;
+    /* Size of GM. */
+    uint64_t gm_bytes;
+    /* Generation of this run's task ids; never zero. */
+    uint32_t run_epoch;
+    /* Which bring-up the cores are to answer; never zero. */
+    uint32_t bring_up_epoch;
+} pto_runtime_header;
+PTO_STATIC_ASSERT(sizeof(pto_runtime_header) == 64, "size of pto_runtime_header");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, magic) == 0, "offset of pto_runtime_header.magic");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, abi_major) == 8, "offset of pto_runtime_header.abi_major");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, abi_minor) == 10, "offset of pto_runtime_header.abi_minor");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, header_bytes) == 12, "offset of pto_runtime_header.header_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, layout_hash) == 16, "offset of pto_runtime_header.layout_hash");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, total_bytes) == 24, "offset of pto_runtime_header.total_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, arena_address) == 32, "offset of pto_runtime_header.arena_address");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, gm_address) == 40, "offset of pto_runtime_header.gm_address");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, gm_bytes) == 48, "offset of pto_runtime_header.gm_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, run_epoch) == 56, "offset of pto_runtime_header.run_epoch");
+PTO_STATIC_ASSERT(offsetof(pto_runtime_header, bring_up_epoch) == 60, "offset of pto_runtime_header.bring_up_epoch");
+
+/* Configuration of one run. */
+typedef struct pto_run_config {
+    /* A `RuntimeVariant`. */
+    PTO_ALIGN(8) uint32_t variant;
+    /* A `BuildMode`. */
+    uint32_t build_mode;
+    /* A `FanoutStrategy`. */
+    uint32_t fanout;
+    /* `RunFlags`. */
+    uint32_t flags;
+    /* AICPU instances. */
+    uint32_t aicpu_instances;
+    /* Valid entries of the worker table. */
+    uint32_t worker_count;
+    /* Symbol of the builder's name; zero: none. */
+    uint64_t builder;
+    /* How long one task may run on a core. */
+    uint64_t task_budget_ns;
+    /* How long a run may go without progress while no core is busy. */
+    uint64_t stall_budget_ns;
+    /* How long a core may take to answer the greeting. */
+    uint64_t bring_up_budget_ns;
+    /* How long the whole run may take; zero: no limit. */
+    uint64_t run_budget_ns;
+} pto_run_config;
+PTO_STATIC_ASSERT(sizeof(pto_run_config) == 64, "size of pto_run_config");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, variant) == 0, "offset of pto_run_config.variant");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, build_mode) == 4, "offset of pto_run_config.build_mode");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, fanout) == 8, "offset of pto_run_config.fanout");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, flags) == 12, "offset of pto_run_config.flags");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, aicpu_instances) == 16, "offset of pto_run_config.aicpu_instances");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, worker_count) == 20, "offset of pto_run_config.worker_count");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, builder) == 24, "offset of pto_run_config.builder");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, task_budget_ns) == 32, "offset of pto_run_config.task_budget_ns");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, stall_budget_ns) == 40, "offset of pto_run_config.stall_budget_ns");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, bring_up_budget_ns) == 48, "offset of pto_run_config.bring_up_budget_ns");
+PTO_STATIC_ASSERT(offsetof(pto_run_config, run_budget_ns) == 56, "offset of pto_run_config.run_budget_ns");
+
+/* A part of the arena. */
+typedef struct pto_region {
+    /* Bytes from the start of the arena. */
+    PTO_ALIGN(8) uint64_t offset;
+    /* Size in bytes. */
+    uint64_t bytes;
+} pto_region;
+PTO_STATIC_ASSERT(sizeof(pto_region) == 16, "size of pto_region");
+PTO_STATIC_ASSERT(offsetof(pto_region, offset) == 0, "offset of pto_region.offset");
+PTO_STATIC_ASSERT(offsetof(pto_region, bytes) == 8, "offset of pto_region.bytes");
+
+/* What the host hands to a builder. */
+typedef struct pto_orch_args {
+    /* How many words are valid. */
+    PTO_ALIGN(8) uint32_t orch_argc;
+    /* Not used; zero. */
+    uint32_t reserved[15];
+    /* The words. */
+    uint64_t orch_args[128];
+} pto_orch_args;
+PTO_STATIC_ASSERT(sizeof(pto_orch_args) == 1088, "size of pto_orch_args");
+PTO_STATIC_ASSERT(offsetof(pto_orch_args, orch_argc) == 0, "offset of pto_orch_args.orch_argc");
+PTO_STATIC_ASSERT(offsetof(pto_orch_args, reserved) == 4, "offset of pto_orch_args.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_orch_args, orch_args) == 64, "offset of pto_orch_args.orch_args");
+
+/* One worker of the device. */
+typedef struct pto_worker_entry {
+    /* A `CoreKind`. */
+    PTO_ALIGN(4) uint32_t kind;
+    /* Workers with the same cluster stand together (at most 1 AIC and 2 AIV). */
+    uint32_t cluster;
+} pto_worker_entry;
+PTO_STATIC_ASSERT(sizeof(pto_worker_entry) == 8, "size of pto_worker_entry");
+PTO_STATIC_ASSERT(offsetof(pto_worker_entry, kind) == 0, "offset of pto_worker_entry.kind");
+PTO_STATIC_ASSERT(offsetof(pto_worker_entry, cluster) == 4, "offset of pto_worker_entry.cluster");
+
+/* What termination is decided from; each word in a line of its own. */
+typedef struct pto_progress {
+    /* atomic: 1 after the last publish. */
+    PTO_ALIGN(64) uint32_t build_done;
+    /* atomic: Not used; zero. */
+    uint32_t build_reserved[15];
+    /* atomic: Tasks published (or about to be) whose consumers have not all been released. */
+    uint64_t outstanding;
+    /* atomic: Not used; zero. */
+    uint64_t outstanding_reserved[7];
+} pto_progress;
+PTO_STATIC_ASSERT(sizeof(pto_progress) == 128, "size of pto_progress");
+PTO_STATIC_ASSERT(offsetof(pto_progress, build_done) == 0, "offset of pto_progress.build_done");
+PTO_STATIC_ASSERT(offsetof(pto_progress, build_reserved) == 4, "offset of pto_progress.build_reserved");
+PTO_STATIC_ASSERT(offsetof(pto_progress, outstanding) == 64, "offset of pto_progress.outstanding");
+PTO_STATIC_ASSERT(offsetof(pto_progress, outstanding_reserved) == 72, "offset of pto_progress.outstanding_reserved");
+
+/* What one AICPU instance says of itself; written by it alone. */
+typedef struct pto_instance_line {
+    /* atomic: 0 not started, 1 running, 2 returned. */
+    PTO_ALIGN(64) uint32_t phase;
+    /* atomic: Cores with a dispatch that has not been collected. */
+    uint32_t busy_cores;
+    /* atomic: Tasks added. */
+    uint64_t added;
+    /* atomic: Tasks published. */
+    uint64_t published;
+    /* atomic: Tasks completed. */
+    uint64_t completed;
+    /* atomic: Edges added. */
+    uint64_t edges;
+    /* atomic: Edges whose producer had completed. */
+    uint64_t edges_satisfied;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[2];
+} pto_instance_line;
+PTO_STATIC_ASSERT(sizeof(pto_instance_line) == 64, "size of pto_instance_line");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, phase) == 0, "offset of pto_instance_line.phase");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, busy_cores) == 4, "offset of pto_instance_line.busy_cores");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, added) == 8, "offset of pto_instance_line.added");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, published) == 16, "offset of pto_instance_line.published");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, completed) == 24, "offset of pto_instance_line.completed");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges) == 32, "offset of pto_instance_line.edges");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges_satisfied) == 40, "offset of pto_instance_line.edges_satisfied");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, reserved) == 48, "offset of pto_instance_line.reserved");
+
+/* The first fault of a run, and whether its epitaph is written. */
+typedef struct pto_fault_line {
+    /* atomic: The fault's code; zero: none. */
+    PTO_ALIGN(64) uint32_t code;
+    /* atomic: 1 when the epitaph is complete. */
+    uint32_t epitaph_ready;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[7];
+} pto_fault_line;
+PTO_STATIC_ASSERT(sizeof(pto_fault_line) == 64, "size of pto_fault_line");
+PTO_STATIC_ASSERT(offsetof(pto_fault_line, code) == 0, "offset of pto_fault_line.code");
+PTO_STATIC_ASSERT(offsetof(pto_fault_line, epitaph_ready) == 4, "offset of pto_fault_line.epitaph_ready");
+PTO_STATIC_ASSERT(offsetof(pto_fault_line, reserved) == 8, "offset of pto_fault_line.reserved");
+
+/* A task that waits, and one producer that it waits for. */
+typedef struct pto_blocked_task {
+    /* Slot of the task that waits. */
+    PTO_ALIGN(4) uint32_t task;
+    /* Producers that have not completed. */
+    uint32_t fanin;
+    /* Slot of one of them, or `NOBODY` when no edge leads here (a lost edge). */
+    uint32_t producer;
+    /* `TaskState` of that producer. */
+    uint32_t producer_state;
+} pto_blocked_task;
+PTO_STATIC_ASSERT(sizeof(pto_blocked_task) == 16, "size of pto_blocked_task");
+PTO_STATIC_ASSERT(offsetof(pto_blocked_task, task) == 0, "offset of pto_blocked_task.task");
+PTO_STATIC_ASSERT(offsetof(pto_blocked_task, fanin) == 4, "offset of pto_blocked_task.fanin");
+PTO_STATIC_ASSERT(offsetof(pto_blocked_task, producer) == 8, "offset of pto_blocked_task.producer");
+PTO_STATIC_ASSERT(offsetof(pto_blocked_task, producer_state) == 12, "offset of pto_blocked_task.producer_state");
+
+/* The post-mortem of the first fault: who, which task, which kernel, which core, since when. */
+typedef struct pto_epitaph {
+    /* The fault's code. */
+    PTO_ALIGN(8) uint32_t fault;
+    /* The AICPU instance that raised it, or `NOBODY`. */
+    uint32_t instance;
+    /* The worker concerned, or `NOBODY`. */
+    uint32_t core;
+    /* The func id concerned, or `NOBODY`. */
+    uint32_t func_id;
+    /* The task concerned, or `TaskId::NONE`. */
+    pto_task_id task;
+    /* GM address of the kernel concerned. */
+    uint64_t kernel;
+    /* The instance's clock when the fault was raised. */
+    uint64_t time_ns;
+    /* For how long the cause had lasted. */
+    uint64_t since_ns;
+    /* What was found, what was expected, as the fault's sentence says. */
+    uint64_t detail[2];
+    /* Tasks added. */
+    uint64_t added;
+    /* Tasks published. */
+    uint64_t published;
+    /* Tasks completed. */
+    uint64_t completed;
+    /* Ids in the ready queue, per core kind. */
+    uint32_t ready[2];
+    /* Cores with a dispatch, over all instances. */
+    uint32_t busy_cores;
+    /* How many tasks are blocked. */
+    uint32_t blocked_count;
+    /* The first of them. */
+    pto_blocked_task blocked[16];
+    /* Not used; zero. */
+    uint64_t reserved[19];
+} pto_epitaph;
+PTO_STATIC_ASSERT(sizeof(pto_epitaph) == 512, "size of pto_epitaph");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, fault) == 0, "offset of pto_epitaph.fault");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, instance) == 4, "offset of pto_epitaph.instance");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, core) == 8, "offset of pto_epitaph.core");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, func_id) == 12, "offset of pto_epitaph.func_id");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, task) == 16, "offset of pto_epitaph.task");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, kernel) == 24, "offset of pto_epitaph.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, time_ns) == 32, "offset of pto_epitaph.time_ns");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, since_ns) == 40, "offset of pto_epitaph.since_ns");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, detail) == 48, "offset of pto_epitaph.detail");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, added) == 64, "offset of pto_epitaph.added");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, published) == 72, "offset of pto_epitaph.published");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, completed) == 80, "offset of pto_epitaph.completed");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, ready) == 88, "offset of pto_epitaph.ready");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, busy_cores) == 96, "offset of pto_epitaph.busy_cores");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked_count) == 100, "offset of pto_epitaph.blocked_count");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked) == 104, "offset of pto_epitaph.blocked");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 360, "offset of pto_epitaph.reserved");
+
+/* What AICPU writes for one core. */
+typedef struct pto_scheduler_line {
+    /* atomic: Bring-up epoch, written to greet the core. */
+    PTO_ALIGN(64) uint32_t aicpu_ready;
+    /* atomic: `CONTROL_RUN` or `CONTROL_QUIT`. */
+    uint32_t control;
+    /* atomic: The dispatch id; written last. */
+    uint32_t doorbell;
+    /* atomic: Slot of the task. */
+    uint32_t task;
+    /* atomic: GM address of the kernel's code. */
+    uint64_t kernel;
+    /* atomic: GM address of the arguments. */
+    uint64_t args;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[4];
+} pto_scheduler_line;
+PTO_STATIC_ASSERT(sizeof(pto_scheduler_line) == 64, "size of pto_scheduler_line");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, aicpu_ready) == 0, "offset of pto_scheduler_line.aicpu_ready");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, control) == 4, "offset of pto_scheduler_line.control");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, doorbell) == 8, "offset of pto_scheduler_line.doorbell");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, task) == 12, "offset of pto_scheduler_line.task");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, kernel) == 16, "offset of pto_scheduler_line.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, args) == 24, "offset of pto_scheduler_line.args");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, reserved) == 32, "offset of pto_scheduler_line.reserved");
+
+/* What the core writes. */
+typedef struct pto_worker_line {
+    /* atomic: Bring-up epoch, echoed when the core is ready. */
+    PTO_ALIGN(64) uint32_t aicore_done;
+    /* atomic: The core's own id. */
+    uint32_t core_id;
+    /* atomic: The core's own kind. */
+    uint32_t kind;
+    /* atomic: `FINISHED` and the dispatch id. */
+    uint32_t status;
+    /* atomic: Tasks run since bring-up. */
+    uint64_t tasks_run;
+    /* atomic: Time in kernels since bring-up, if the run asks for it. */
+    uint64_t busy_ns;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[4];
+} pto_worker_line;
+PTO_STATIC_ASSERT(sizeof(pto_worker_line) == 64, "size of pto_worker_line");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, aicore_done) == 0, "offset of pto_worker_line.aicore_done");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, core_id) == 4, "offset of pto_worker_line.core_id");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, kind) == 8, "offset of pto_worker_line.kind");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, status) == 12, "offset of pto_worker_line.status");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, tasks_run) == 16, "offset of pto_worker_line.tasks_run");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, busy_ns) == 24, "offset of pto_worker_line.busy_ns");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, reserved) == 32, "offset of pto_worker_line.reserved");
+
+/* The two lines of one core. */
+typedef struct pto_handshake {
+    /* Written by AICPU. */
+    PTO_ALIGN(64) pto_scheduler_line scheduler;
+    /* Written by the core. */
+    pto_worker_line worker;
+} pto_handshake;
+PTO_STATIC_ASSERT(sizeof(pto_handshake) == 128, "size of pto_handshake");
+PTO_STATIC_ASSERT(offsetof(pto_handshake, scheduler) == 0, "offset of pto_handshake.scheduler");
+PTO_STATIC_ASSERT(offsetof(pto_handshake, worker) == 64, "offset of pto_handshake.worker");
+
+/* The fixed-size block at the start of the runtime arena. */
+typedef struct pto_runtime {
+    /* Identity. */
+    PTO_ALIGN(64) pto_runtime_header header;
+    /* Configuration. */
+    pto_run_config config;
+    /* Where the regions are. */
+    pto_region regions[8];
+    /* The builder's arguments. */
+    pto_orch_args orch;
+    /* GM address of the code of each func id; zero: not registered. */
+    uint64_t kernel_addrs[1024];
+    /* The workers. */
+    pto_worker_entry worker_table[128];
+    /* Termination. */
+    pto_progress progress;
+    /* Per AICPU instance. */
+    pto_instance_line instances[16];
+    /* The first fault. */
+    pto_fault_line fault;
+    /* Its post-mortem. */
+    pto_epitaph epitaph;
+    /* Handshake lines, by worker. */
+    pto_handshake workers[128];
+} pto_runtime;
+PTO_STATIC_ASSERT(sizeof(pto_runtime) == 28672, "size of pto_runtime");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, header) == 0, "offset of pto_runtime.header");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, config) == 64, "offset of pto_runtime.config");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, regions) == 128, "offset of pto_runtime.regions");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, orch) == 256, "offset of pto_runtime.orch");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, kernel_addrs) == 1344, "offset of pto_runtime.kernel_addrs");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, worker_table) == 9536, "offset of pto_runtime.worker_table");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, progress) == 10560, "offset of pto_runtime.progress");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, instances) == 10688, "offset of pto_runtime.instances");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, fault) == 11712, "offset of pto_runtime.fault");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, epitaph) == 11776, "offset of pto_runtime.epitaph");
+PTO_STATIC_ASSERT(offsetof(pto_runtime, workers) == 12288, "offset of pto_runtime.workers");
+
+/* A task: everything a scheduler touches on the way through, in one 64-byte line. Its arguments stand in the payload region, from word `payload`, followed by one word of block context. */
+typedef struct pto_task {
+    /* atomic: Producers not yet complete; plus `UNPUBLISHED` until the builder publishes. */
+    PTO_ALIGN(64) uint32_t fanin;
+    /* atomic: Consumers appended; `CLOSED` when the task has completed. */
+    uint32_t fanout;
+    /* atomic: A `TaskState`. */
+    uint8_t state;
+    /* atomic: Guards `fanout` under the `locked` strategy. */
+    uint8_t lock;
+    /* atomic: Which kernel. */
+    uint16_t func_id;
+    /* atomic: Producers counted so far; becomes `fanin` when the task is published. */
+    uint32_t edges_in;
+    /* atomic: GM address of the kernel's code. */
+    uint64_t kernel;
+    /* atomic: First word of the arguments in the payload region. */
+    uint32_t payload;
+    /* atomic: How many arguments. */
+    uint8_t arg_count;
+    /* atomic: A `CoreKind`. */
+    uint8_t kind;
+    /* atomic: The worker that the task was dispatched to. */
+    uint16_t core;
+    /* atomic: The generation of this slot. */
+    uint32_t generation;
+    /* atomic: First chunk of the fanout beyond the inline consumers, or `NO_CHUNK`. */
+    uint32_t first_chunk;
+    /* atomic: Last chunk; the builder's own. */
+    uint32_t last_chunk;
+    /* atomic: The first consumers, as slots. */
+    uint32_t consumers[5];
+} pto_task;
+PTO_STATIC_ASSERT(sizeof(pto_task) == 64, "size of pto_task");
+PTO_STATIC_ASSERT(offsetof(pto_task, fanin) == 0, "offset of pto_task.fanin");
+PTO_STATIC_ASSERT(offsetof(pto_task, fanout) == 4, "offset of pto_task.fanout");
+PTO_STATIC_ASSERT(offsetof(pto_task, state) == 8, "offset of pto_task.state");
+PTO_STATIC_ASSERT(offsetof(pto_task, lock) == 9, "offset of pto_task.lock");
+PTO_STATIC_ASSERT(offsetof(pto_task, func_id) == 10, "offset of pto_task.func_id");
+PTO_STATIC_ASSERT(offsetof(pto_task, edges_in) == 12, "offset of pto_task.edges_in");
+PTO_STATIC_ASSERT(offsetof(pto_task, kernel) == 16, "offset of pto_task.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_task, payload) == 24, "offset of pto_task.payload");
+PTO_STATIC_ASSERT(offsetof(pto_task, arg_count) == 28, "offset of pto_task.arg_count");
+PTO_STATIC_ASSERT(offsetof(pto_task, kind) == 29, "offset of pto_task.kind");
+PTO_STATIC_ASSERT(offsetof(pto_task, core) == 30, "offset of pto_task.core");
+PTO_STATIC_ASSERT(offsetof(pto_task, generation) == 32, "offset of pto_task.generation");
+PTO_STATIC_ASSERT(offsetof(pto_task, first_chunk) == 36, "offset of pto_task.first_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_task, last_chunk) == 40, "offset of pto_task.last_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_task, consumers) == 44, "offset of pto_task.consumers");
+
+/* Further consumers of a task. `next` and the consumers are valid as far as `Task::fanout` counts. */
+typedef struct pto_edge_chunk {
+    /* atomic: The next chunk. */
+    PTO_ALIGN(64) uint32_t next;
+    /* atomic: Consumers, as slots. */
+    uint32_t consumers[15];
+} pto_edge_chunk;
+PTO_STATIC_ASSERT(sizeof(pto_edge_chunk) == 64, "size of pto_edge_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_edge_chunk, next) == 0, "offset of pto_edge_chunk.next");
+PTO_STATIC_ASSERT(offsetof(pto_edge_chunk, consumers) == 4, "offset of pto_edge_chunk.consumers");
+
+/* Head and tail of one queue. Positions only grow; they go on from run to run. */
+typedef struct pto_queue_ends {
+    /* atomic: Next position to pop. */
+    PTO_ALIGN(64) uint64_t head;
+    /* atomic: Keeps the ends in lines of their own. */
+    uint64_t head_line[7];
+    /* atomic: Next position to push. */
+    uint64_t tail;
+    /* atomic: Keeps the ends in lines of their own. */
+    uint64_t tail_line[7];
+} pto_queue_ends;
+PTO_STATIC_ASSERT(sizeof(pto_queue_ends) == 128, "size of pto_queue_ends");
+PTO_STATIC_ASSERT(offsetof(pto_queue_ends, head) == 0, "offset of pto_queue_ends.head");
+PTO_STATIC_ASSERT(offsetof(pto_queue_ends, head_line) == 8, "offset of pto_queue_ends.head_line");
+PTO_STATIC_ASSERT(offsetof(pto_queue_ends, tail) == 64, "offset of pto_queue_ends.tail");
+PTO_STATIC_ASSERT(offsetof(pto_queue_ends, tail_line) == 72, "offset of pto_queue_ends.tail_line");
+
+/* The writer's end of one ring. */
+typedef struct pto_log_cursor {
+    /* atomic: Entries written since the arena was made. */
+    PTO_ALIGN(64) uint64_t written;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[7];
+} pto_log_cursor;
+PTO_STATIC_ASSERT(sizeof(pto_log_cursor) == 64, "size of pto_log_cursor");
+PTO_STATIC_ASSERT(offsetof(pto_log_cursor, written) == 0, "offset of pto_log_cursor.written");
+PTO_STATIC_ASSERT(offsetof(pto_log_cursor, reserved) == 8, "offset of pto_log_cursor.reserved");
+
+/* One entry. */
+typedef struct pto_log_entry {
+    /* atomic: The entry's number plus one, low 32 bits; zero while it is written. */
+    PTO_ALIGN(64) uint32_t stamp;
+    /* atomic: 1 error .. 5 trace, as in the `log` crate. */
+    uint8_t level;
+    /* atomic: 1 if the message goes on in the next entry. */
+    uint8_t continues;
+    /* atomic: Bytes of text here. */
+    uint16_t text_bytes;
+    /* atomic: The instance's clock. */
+    uint64_t time_ns;
+    /* atomic: UTF-8, little-endian words. */
+    uint64_t text[14];
+} pto_log_entry;
+PTO_STATIC_ASSERT(sizeof(pto_log_entry) == 128, "size of pto_log_entry");
+PTO_STATIC_ASSERT(offsetof(pto_log_entry, stamp) == 0, "offset of pto_log_entry.stamp");
+PTO_STATIC_ASSERT(offsetof(pto_log_entry, level) == 4, "offset of pto_log_entry.level");
+PTO_STATIC_ASSERT(offsetof(pto_log_entry, continues) == 5, "offset of pto_log_entry.continues");
+PTO_STATIC_ASSERT(offsetof(pto_log_entry, text_bytes) == 6, "offset of pto_log_entry.text_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_log_entry, time_ns) == 8, "offset of pto_log_entry.time_ns");
+PTO_STATIC_ASSERT(offsetof(pto_log_entry, text) == 16, "offset of pto_log_entry.text");
+
+/* The header of a graph image. */
+typedef struct pto_graph_header {
+    /* `GRAPH_MAGIC`. */
+    PTO_ALIGN(8) uint64_t magic;
+    /* `ABI_MAJOR`. */
+    uint16_t abi_major;
+    /* `ABI_MINOR`. */
+    uint16_t abi_minor;
+    /* Size of this header. */
+    uint32_t header_bytes;
+    /* `layout::LAYOUT_HASH`. */
+    uint64_t layout_hash;
+    /* Size of the image. */
+    uint64_t total_bytes;
+    /* `Checksum` of everything behind the header. */
+    uint64_t checksum;
+    /* `GraphFlags`. */
+    uint32_t flags;
+    /* How many records. */
+    uint32_t task_count;
+    /* How many edges. */
+    uint64_t edge_count;
+    /* How many argument words. */
+    uint64_t arg_words;
+    /* Where the records are, from the start of the image. */
+    uint64_t tasks_offset;
+    /* Where the producers are. */
+    uint64_t edges_offset;
+    /* Where the argument words are. */
+    uint64_t args_offset;
+    /* Not used; zero. */
+    uint64_t reserved[5];
+} pto_graph_header;
+PTO_STATIC_ASSERT(sizeof(pto_graph_header) == 128, "size of pto_graph_header");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, magic) == 0, "offset of pto_graph_header.magic");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, abi_major) == 8, "offset of pto_graph_header.abi_major");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, abi_minor) == 10, "offset of pto_graph_header.abi_minor");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, header_bytes) == 12, "offset of pto_graph_header.header_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, layout_hash) == 16, "offset of pto_graph_header.layout_hash");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, total_bytes) == 24, "offset of pto_graph_header.total_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, checksum) == 32, "offset of pto_graph_header.checksum");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, flags) == 40, "offset of pto_graph_header.flags");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, task_count) == 44, "offset of pto_graph_header.task_count");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, edge_count) == 48, "offset of pto_graph_header.edge_count");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, arg_words) == 56, "offset of pto_graph_header.arg_words");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, tasks_offset) == 64, "offset of pto_graph_header.tasks_offset");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, edges_offset) == 72, "offset of pto_graph_header.edges_offset");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, args_offset) == 80, "offset of pto_graph_header.args_offset");
+PTO_STATIC_ASSERT(offsetof(pto_graph_header, reserved) == 88, "offset of pto_graph_header.reserved");
+
+/* One task of a graph image. */
+typedef struct pto_task_record {
+    /* GM address of the code; zero: `kernel_addrs[func_id]`. */
+    PTO_ALIGN(8) uint64_t kernel;
+    /* First argument word. */
+    uint32_t first_arg;
+    /* First edge. */
+    uint32_t first_edge;
+    /* Producers. */
+    uint32_t edge_count;
+    /* Which kernel. */
+    uint16_t func_id;
+    /* How many arguments. */
+    uint8_t arg_count;
+    /* A `CoreKind`. */
+    uint8_t kind;
+} pto_task_record;
+PTO_STATIC_ASSERT(sizeof(pto_task_record) == 24, "size of pto_task_record");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, kernel) == 0, "offset of pto_task_record.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, first_arg) == 8, "offset of pto_task_record.first_arg");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, first_edge) == 12, "offset of pto_task_record.first_edge");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, edge_count) == 16, "offset of pto_task_record.edge_count");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, func_id) == 20, "offset of pto_task_record.func_id");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, arg_count) == 22, "offset of pto_task_record.arg_count");
+PTO_STATIC_ASSERT(offsetof(pto_task_record, kind) == 23, "offset of pto_task_record.kind");
+
+/* What a firmware image says of itself. The names of its builders follow, each ended by a zero byte. */
+typedef struct pto_fw_identity {
+    /* `FW_MAGIC`. */
+    PTO_ALIGN(8) uint64_t magic;
+    /* `ABI_MAJOR`. */
+    uint16_t abi_major;
+    /* `ABI_MINOR`. */
+    uint16_t abi_minor;
+    /* Size of this struct. */
+    uint32_t identity_bytes;
+    /* `layout::LAYOUT_HASH`. */
+    uint64_t layout_hash;
+    /* The device that the image is for, padded with zeros. */
+    uint8_t kind[16];
+    /* How many builders are linked in. */
+    uint32_t builder_count;
+    /* Bytes of their names. */
+    uint32_t names_bytes;
+    /* Not used; zero. */
+    uint64_t reserved[2];
+} pto_fw_identity;
+PTO_STATIC_ASSERT(sizeof(pto_fw_identity) == 64, "size of pto_fw_identity");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, magic) == 0, "offset of pto_fw_identity.magic");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, abi_major) == 8, "offset of pto_fw_identity.abi_major");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, abi_minor) == 10, "offset of pto_fw_identity.abi_minor");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, identity_bytes) == 12, "offset of pto_fw_identity.identity_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, layout_hash) == 16, "offset of pto_fw_identity.layout_hash");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, kind) == 24, "offset of pto_fw_identity.kind");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, builder_count) == 40, "offset of pto_fw_identity.builder_count");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, names_bytes) == 44, "offset of pto_fw_identity.names_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, reserved) == 48, "offset of pto_fw_identity.reserved");
+
+/* The start of a blob of kernels: position-independent code for GM, to be copied to any page. Its table of `KernelBlobEntry` follows. */
+typedef struct pto_kernel_blob_header {
+    /* `KERNEL_BLOB_MAGIC`. */
+    PTO_ALIGN(8) uint64_t magic;
+    /* `ABI_MAJOR`. */
+    uint16_t abi_major;
+    /* `ABI_MINOR`. */
+    uint16_t abi_minor;
+    /* How many kernels. */
+    uint32_t kernel_count;
+    /* Size of the blob. */
+    uint64_t total_bytes;
+    /* Not used; zero. */
+    uint64_t reserved[5];
+} pto_kernel_blob_header;
+PTO_STATIC_ASSERT(sizeof(pto_kernel_blob_header) == 64, "size of pto_kernel_blob_header");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, magic) == 0, "offset of pto_kernel_blob_header.magic");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, abi_major) == 8, "offset of pto_kernel_blob_header.abi_major");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, abi_minor) == 10, "offset of pto_kernel_blob_header.abi_minor");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, kernel_count) == 12, "offset of pto_kernel_blob_header.kernel_count");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, total_bytes) == 16, "offset of pto_kernel_blob_header.total_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, reserved) == 24, "offset of pto_kernel_blob_header.reserved");
+
+/* One kernel of a blob. */
+typedef struct pto_kernel_blob_entry {
+    /* Its code, from the start of this entry (a distance, so that the blob needs no relocation). */
+    PTO_ALIGN(8) uint64_t distance;
+    /* Its func id. */
+    uint32_t func_id;
+    /* The `CoreKind` that it is for. */
+    uint32_t kind;
+    /* Its name, padded with zeros. */
+    uint8_t name[48];
+} pto_kernel_blob_entry;
+PTO_STATIC_ASSERT(sizeof(pto_kernel_blob_entry) == 64, "size of pto_kernel_blob_entry");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_entry, distance) == 0, "offset of pto_kernel_blob_entry.distance");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_entry, func_id) == 8, "offset of pto_kernel_blob_entry.func_id");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_entry, kind) == 12, "offset of pto_kernel_blob_entry.kind");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_entry, name) == 16, "offset of pto_kernel_blob_entry.name");
+
+/* What the host says before it starts the machine; never written again. */
+typedef struct pto_boot_header {
+    /* atomic: `BOOT_MAGIC`. */
+    PTO_ALIGN(64) uint64_t magic;
+    /* atomic: `ABI_MAJOR << 16 | ABI_MINOR`. */
+    uint32_t abi;
+    /* atomic: How many vCPUs the machine has. */
+    uint32_t vcpus;
+    /* atomic: `layout::LAYOUT_HASH`. */
+    uint64_t layout_hash;
+    /* atomic: Size of RAM. */
+    uint64_t ram_bytes;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[4];
+} pto_boot_header;
+PTO_STATIC_ASSERT(sizeof(pto_boot_header) == 64, "size of pto_boot_header");
+PTO_STATIC_ASSERT(offsetof(pto_boot_header, magic) == 0, "offset of pto_boot_header.magic");
+PTO_STATIC_ASSERT(offsetof(pto_boot_header, abi) == 8, "offset of pto_boot_header.abi");
+PTO_STATIC_ASSERT(offsetof(pto_boot_header, vcpus) == 12, "offset of pto_boot_header.vcpus");
+PTO_STATIC_ASSERT(offsetof(pto_boot_header, layout_hash) == 16, "offset of pto_boot_header.layout_hash");
+PTO_STATIC_ASSERT(offsetof(pto_boot_header, ram_bytes) == 24, "offset of pto_boot_header.ram_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_boot_header, reserved) == 32, "offset of pto_boot_header.reserved");
+
+/* What the image as a whole says; written by vCPU 0. */
+typedef struct pto_firmware_line {
+    /* atomic: `FW_OFF` .. `FW_REFUSED`. */
+    PTO_ALIGN(64) uint32_t state;
+    /* atomic: Ticks of the clock in a second. */
+    uint32_t clock_hz;
+    /* atomic: The clock at the first instruction. */
+    uint64_t entry_ticks;
+    /* atomic: The clock when all vCPUs had been started. */
+    uint64_t started_ticks;
+    /* atomic: In `FW_REFUSED`: offset of the field of `BootHeader`, and what stands there. */
+    uint64_t refused[2];
+    /* atomic: Not used; zero. */
+    uint64_t reserved[3];
+} pto_firmware_line;
+PTO_STATIC_ASSERT(sizeof(pto_firmware_line) == 64, "size of pto_firmware_line");
+PTO_STATIC_ASSERT(offsetof(pto_firmware_line, state) == 0, "offset of pto_firmware_line.state");
+PTO_STATIC_ASSERT(offsetof(pto_firmware_line, clock_hz) == 4, "offset of pto_firmware_line.clock_hz");
+PTO_STATIC_ASSERT(offsetof(pto_firmware_line, entry_ticks) == 8, "offset of pto_firmware_line.entry_ticks");
+PTO_STATIC_ASSERT(offsetof(pto_firmware_line, started_ticks) == 16, "offset of pto_firmware_line.started_ticks");
+PTO_STATIC_ASSERT(offsetof(pto_firmware_line, refused) == 24, "offset of pto_firmware_line.refused");
+PTO_STATIC_ASSERT(offsetof(pto_firmware_line, reserved) == 40, "offset of pto_firmware_line.reserved");
+
+/* The host's order to run an arena. */
+typedef struct pto_launch_line {
+    /* atomic: Counts the orders; zero: none, or one is being written. */
+    PTO_ALIGN(64) uint32_t sequence;
+    /* atomic: Not used; zero. */
+    uint32_t reserved_word;
+    /* atomic: Address of the arena; zero: let go of the one before. */
+    uint64_t arena_address;
+    /* atomic: Size of the arena. */
+    uint64_t arena_bytes;
+    /* atomic: First address of GM. */
+    uint64_t gm_address;
+    /* atomic: Size of GM. */
+    uint64_t gm_bytes;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[3];
+} pto_launch_line;
+PTO_STATIC_ASSERT(sizeof(pto_launch_line) == 64, "size of pto_launch_line");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, sequence) == 0, "offset of pto_launch_line.sequence");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, reserved_word) == 4, "offset of pto_launch_line.reserved_word");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, arena_address) == 8, "offset of pto_launch_line.arena_address");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, arena_bytes) == 16, "offset of pto_launch_line.arena_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, gm_address) == 24, "offset of pto_launch_line.gm_address");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, gm_bytes) == 32, "offset of pto_launch_line.gm_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_line, reserved) == 40, "offset of pto_launch_line.reserved");
+
+/* What one vCPU says of itself. */
+typedef struct pto_vcpu_line {
+    /* atomic: `VCPU_OFF` .. `VCPU_DEAD`. */
+    PTO_ALIGN(64) uint32_t state;
+    /* atomic: Number of the instance or worker. */
+    uint32_t role;
+    /* atomic: The last order that it has taken up: it touches no earlier arena any more. */
+    uint32_t seen;
+    /* atomic: The last order that it has done its part of. */
+    uint32_t done;
+    /* atomic: The clock when it became ready. */
+    uint64_t ready_ticks;
+    /* atomic: The clock when it took up the last order. */
+    uint64_t seen_ticks;
+    /* atomic: Times that it slept. */
+    uint64_t naps;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[3];
+} pto_vcpu_line;
+PTO_STATIC_ASSERT(sizeof(pto_vcpu_line) == 64, "size of pto_vcpu_line");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, state) == 0, "offset of pto_vcpu_line.state");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, role) == 4, "offset of pto_vcpu_line.role");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, seen) == 8, "offset of pto_vcpu_line.seen");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, done) == 12, "offset of pto_vcpu_line.done");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, ready_ticks) == 16, "offset of pto_vcpu_line.ready_ticks");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, seen_ticks) == 24, "offset of pto_vcpu_line.seen_ticks");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, naps) == 32, "offset of pto_vcpu_line.naps");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, reserved) == 40, "offset of pto_vcpu_line.reserved");
+
+/* The last exception of one vCPU. */
+typedef struct pto_exception_record {
+    /* atomic: Counts the vCPU's exceptions; written last. */
+    PTO_ALIGN(64) uint32_t stamp;
+    /* atomic: `VCPU_INSTANCE`, `VCPU_WORKER`, or `VCPU_READY`: what it was at the time. */
+    uint32_t state;
+    /* atomic: Vector: 0 synchronous, 1 IRQ, 2 FIQ, 3 `SError`; plus 4 in a handler; 16: a panic. */
+    uint32_t vector;
+    /* atomic: Number of the instance or worker. */
+    uint32_t role;
+    /* atomic: Why: `ESR_EL1`. */
+    uint64_t syndrome;
+    /* atomic: Where: `ELR_EL1`. */
+    uint64_t pc;
+    /* atomic: Of which address: `FAR_EL1`. */
+    uint64_t fault_address;
+    /* atomic: `SPSR_EL1`. */
+    uint64_t status;
+    /* atomic: The stack pointer. */
+    uint64_t sp;
+    /* atomic: The vCPU's clock, in nanoseconds. */
+    uint64_t time_ns;
+    /* atomic: `x0` .. `x30`. */
+    uint64_t x[31];
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
+} pto_exception_record;
+PTO_STATIC_ASSERT(sizeof(pto_exception_record) == 320, "size of pto_exception_record");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, stamp) == 0, "offset of pto_exception_record.stamp");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, state) == 4, "offset of pto_exception_record.state");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, vector) == 8, "offset of pto_exception_record.vector");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, role) == 12, "offset of pto_exception_record.role");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, syndrome) == 16, "offset of pto_exception_record.syndrome");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, pc) == 24, "offset of pto_exception_record.pc");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, fault_address) == 32, "offset of pto_exception_record.fault_address");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, status) == 40, "offset of pto_exception_record.status");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, sp) == 48, "offset of pto_exception_record.sp");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, time_ns) == 56, "offset of pto_exception_record.time_ns");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, x) == 64, "offset of pto_exception_record.x");
+PTO_STATIC_ASSERT(offsetof(pto_exception_record, reserved) == 312, "offset of pto_exception_record.reserved");
+
+/* The pages through which host and image meet, at `virt::BOOT_BLOCK_ADDRESS`. */
+typedef struct pto_boot_block {
+    /* Written by the host, before the start. */
+    PTO_ALIGN(64) pto_boot_header header;
+    /* Written by vCPU 0. */
+    pto_firmware_line firmware;
+    /* Written by the host. */
+    pto_launch_line launch;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[8];
+    /* Each written by its vCPU. */
+    pto_vcpu_line vcpus[64];
+    /* Each written by its vCPU. */
+    pto_exception_record exceptions[64];
+} pto_boot_block;
+PTO_STATIC_ASSERT(sizeof(pto_boot_block) == 24832, "size of pto_boot_block");
+PTO_STATIC_ASSERT(offsetof(pto_boot_block, header) == 0, "offset of pto_boot_block.header");
+PTO_STATIC_ASSERT(offsetof(pto_boot_block, firmware) == 64, "offset of pto_boot_block.firmware");
+PTO_STATIC_ASSERT(offsetof(pto_boot_block, launch) == 128, "offset of pto_boot_block.launch");
+PTO_STATIC_ASSERT(offsetof(pto_boot_block, reserved) == 192, "offset of pto_boot_block.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_boot_block, vcpus) == 256, "offset of pto_boot_block.vcpus");
+PTO_STATIC_ASSERT(offsetof(pto_boot_block, exceptions) == 4352, "offset of pto_boot_block.exceptions");
+
+/* Where one worker's control registers are: window + cluster * 8 MiB + sub * 1 MiB. */
+typedef struct pto_core_position {
+    /* The physical cluster. */
+    PTO_ALIGN(2) uint16_t cluster;
+    /* 0 the AIC, 1 and 2 the AIVs. */
+    uint16_t sub;
+} pto_core_position;
+PTO_STATIC_ASSERT(sizeof(pto_core_position) == 4, "size of pto_core_position");
+PTO_STATIC_ASSERT(offsetof(pto_core_position, cluster) == 0, "offset of pto_core_position.cluster");
+PTO_STATIC_ASSERT(offsetof(pto_core_position, sub) == 2, "offset of pto_core_position.sub");
+
+/* What the host decides of one launch. */
+typedef struct pto_launch_plan {
+    /* `LAUNCH_MAGIC`. */
+    PTO_ALIGN(8) uint64_t magic;
+    /* `ABI_MAJOR`. */
+    uint16_t abi_major;
+    /* `ABI_MINOR`. */
+    uint16_t abi_minor;
+    /* Size of `LaunchRecord`. */
+    uint32_t record_bytes;
+    /* `layout::LAYOUT_HASH`. */
+    uint64_t layout_hash;
+    /* Address of the arena in GM. */
+    pto_gm_addr arena_address;
+    /* Size of the arena. */
+    uint64_t arena_bytes;
+    /* First address of GM. */
+    pto_gm_addr gm_address;
+    /* Size of GM. */
+    uint64_t gm_bytes;
+    /* Where AICPU sees the window of control registers (the driver's REG_AIC_CTRL). */
+    uint64_t registers_address;
+    /* Size of that window. */
+    uint64_t registers_bytes;
+    /* An `Architecture`. */
+    uint32_t architecture;
+    /* Valid entries of `LaunchRecord::cores`: the workers, all AIC, then all AIV. */
+    uint32_t core_count;
+    /* 1: the host has written the whole arena since the last launch; 0: the run's words only. */
+    uint32_t fresh_arena;
+    /* Not used; zero. */
+    uint32_t reserved_word;
+    /* Not used; zero. */
+    uint64_t reserved[5];
+} pto_launch_plan;
+PTO_STATIC_ASSERT(sizeof(pto_launch_plan) == 128, "size of pto_launch_plan");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, magic) == 0, "offset of pto_launch_plan.magic");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, abi_major) == 8, "offset of pto_launch_plan.abi_major");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, abi_minor) == 10, "offset of pto_launch_plan.abi_minor");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, record_bytes) == 12, "offset of pto_launch_plan.record_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, layout_hash) == 16, "offset of pto_launch_plan.layout_hash");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, arena_address) == 24, "offset of pto_launch_plan.arena_address");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, arena_bytes) == 32, "offset of pto_launch_plan.arena_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, gm_address) == 40, "offset of pto_launch_plan.gm_address");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, gm_bytes) == 48, "offset of pto_launch_plan.gm_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, registers_address) == 56, "offset of pto_launch_plan.registers_address");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, registers_bytes) == 64, "offset of pto_launch_plan.registers_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, architecture) == 72, "offset of pto_launch_plan.architecture");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, core_count) == 76, "offset of pto_launch_plan.core_count");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, fresh_arena) == 80, "offset of pto_launch_plan.fresh_arena");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, reserved_word) == 84, "offset of pto_launch_plan.reserved_word");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, reserved) == 88, "offset of pto_launch_plan.reserved");
+
+/* Which instance is which; zero when the host launches. */
+typedef struct pto_launch_tickets {
+    /* atomic: Instances that have entered. */
+    PTO_ALIGN(64) uint32_t taken;
+    /* atomic: Instances that have left. */
+    uint32_t given_back;
+    /* atomic: The first fault that no arena could hold: what is wrong with the record itself; zero: none. */
+    uint32_t refused;
+    /* atomic: Not used; zero. */
+    uint32_t reserved_word;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[6];
+} pto_launch_tickets;
+PTO_STATIC_ASSERT(sizeof(pto_launch_tickets) == 64, "size of pto_launch_tickets");
+PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, taken) == 0, "offset of pto_launch_tickets.taken");
+PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, given_back) == 4, "offset of pto_launch_tickets.given_back");
+PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, refused) == 8, "offset of pto_launch_tickets.refused");
+PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, reserved_word) == 12, "offset of pto_launch_tickets.reserved_word");
+PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, reserved) == 16, "offset of pto_launch_tickets.reserved");
+
+/* One launch, in GM; aligned to 64 bytes. */
+typedef struct pto_launch_record {
+    /* What the host decides. */
+    PTO_ALIGN(64) pto_launch_plan plan;
+    /* Where each worker's registers are, by worker number. */
+    pto_core_position cores[128];
+    /* Which instance is which. */
+    pto_launch_tickets tickets;
+} pto_launch_record;
+PTO_STATIC_ASSERT(sizeof(pto_launch_record) == 704, "size of pto_launch_record");
+PTO_STATIC_ASSERT(offsetof(pto_launch_record, plan) == 0, "offset of pto_launch_record.plan");
+PTO_STATIC_ASSERT(offsetof(pto_launch_record, cores) == 128, "offset of pto_launch_record.cores");
+PTO_STATIC_ASSERT(offsetof(pto_launch_record, tickets) == 640, "offset of pto_launch_record.tickets");
+
+#endif /* PTO_ABI_H */

@@ -1,0 +1,101 @@
+//! What stands behind a device: something that runs an arena. The simulator is one ([`crate::simulator`]).
+
+use std::time::Duration;
+
+use pto_abi::arena::Arena;
+use pto_abi::{Fault, GmAddr};
+
+use crate::{Error, Kernel};
+
+/// What became of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Landing {
+    /// The first fault.
+    pub(crate) fault: Option<Fault>,
+    /// From the launch to the last instance's return.
+    pub(crate) makespan: Duration,
+    /// Some core or instance did not come back and may still write: the arena is never used again.
+    pub(crate) arena_lost: bool,
+}
+
+/// Something that runs arenas.
+pub(crate) trait Backend: Send {
+    /// The device's name.
+    fn name(&self) -> &'static str;
+
+    /// The names of the builder programs in its firmware.
+    fn builders(&self) -> Vec<String>;
+
+    /// Where the code of `kernel` is on this device.
+    fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error>;
+
+    /// Runs a prepared arena, and returns when every instance has returned or was given up.
+    fn run(&mut self, arena: Arena<'static>) -> Landing;
+
+    /// Makes the cores let go of the arena of the last run, in which they stay in service after a run without a
+    /// fault. Called before that arena is given up. `false`: a core did not come back; as `arena_lost`.
+    fn release(&mut self) -> bool;
+
+    /// Replaces everything that a lost arena may have taken with it.
+    fn renew(&mut self);
+}
+
+#[cfg(test)]
+pub(crate) mod fake {
+    //! A backend that does what a test tells it.
+
+    use std::time::Duration;
+
+    use pto_abi::GmAddr;
+    use pto_abi::arena::Arena;
+
+    use super::{Backend, Landing};
+    use crate::kernels::KernelCode;
+    use crate::{Error, Kernel};
+
+    /// Plays the firmware with a closure.
+    pub(crate) struct Fake<F> {
+        pub(crate) play: F,
+        pub(crate) renewed: u32,
+    }
+
+    impl<F> Fake<F> {
+        pub(crate) fn new(play: F) -> Self {
+            Self { play, renewed: 0 }
+        }
+    }
+
+    pub(crate) const SUCCESS: Landing =
+        Landing { fault: None, makespan: Duration::from_millis(2), arena_lost: false };
+
+    impl<F: FnMut(Arena<'static>, u32) -> Landing + Send> Backend for Fake<F> {
+        fn name(&self) -> &'static str {
+            "fake"
+        }
+
+        fn builders(&self) -> Vec<String> {
+            vec!["known".to_owned()]
+        }
+
+        fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
+            match kernel.code() {
+                KernelCode::Library(library) => Ok(GmAddr(0x1000 + u64::from(library.func_id))),
+                KernelCode::Function(_) => {
+                    Err(Error::KernelNotForDevice { name: kernel.name().into(), device: "fake" })
+                }
+            }
+        }
+
+        fn run(&mut self, arena: Arena<'static>) -> Landing {
+            (self.play)(arena, self.renewed)
+        }
+
+        fn release(&mut self) -> bool {
+            true
+        }
+
+        fn renew(&mut self) {
+            self.renewed += 1;
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A typed allocation in GM that frees itself.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use pto_abi::GmAddr;
+
+use crate::Error;
+use crate::allocator::Owner;
+use crate::memory::Memory;
+
+/// `len` values of plain data in GM; frees its memory on drop.
+///
+/// Do not drop it while a run uses it, and do not read it from another thread while a run writes it: what
+/// is read then is not specified.
+pub struct DeviceBuffer<T> {
+    memory: Arc<Memory>,
+    address: GmAddr,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Pod> DeviceBuffer<T> {
+    /// Size in bytes of `len` values.
+    pub(crate) fn bytes_for(len: usize) -> Result<u64, Error> {
+        let (count, element_bytes) = (len as u64, size_of::<T>() as u64);
+        count.checked_mul(element_bytes).ok_or(Error::SizeOverflow { count, element_bytes })
+    }
+
+    /// Takes over an allocation of a user with room for `len` values.
+    pub(crate) fn adopt(memory: &Arc<Memory>, address: GmAddr, len: usize) -> Self {
+        Self { memory: Arc::clone(memory), address, len, values: PhantomData }
+    }
+
+    /// Where it is on the device.
+    #[must_use]
+    pub fn address(&self) -> GmAddr {
+        self.address
+    }
+
+    /// How many values it holds; never zero.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a buffer is never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copies the values to the host.
+    ///
+    /// # Errors
+    /// `CopyOutOfRange` when the memory was freed by its address in the meantime.
+    pub fn read(&self) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.memory.copy_out(self.address, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+
+    /// Copies `values` to the first places of the buffer.
+    ///
+    /// # Errors
+    /// `CopyOutOfRange` when there are more values than places, or the memory was freed by its address.
+    pub fn write(&self, values: &[T]) -> Result<(), Error> {
+        self.memory.copy_in(self.address, bytemuck::cast_slice(values))
+    }
+}
+
+impl<T> fmt::Debug for DeviceBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x {} at {}", self.len, std::any::type_name::<T>(), self.address)
+    }
+}
+
+impl<T> Drop for DeviceBuffer<T> {
+    fn drop(&mut self) {
+        if let Err(error) = self.memory.free(self.address, Owner::User) {
+            log::warn!("a device buffer was freed by its address before it was dropped: {error}");
+        }
+    }
+}

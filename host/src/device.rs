@@ -1,0 +1,375 @@
+//! A device: its memory, its kernels, its runs.
+//!
+//! ```text
+//! run: Launch::plan -> provide (arena kept or grown) -> write -> Backend::run -> settle
+//!                                                                  |-- RunReport
+//!                                                                  '-- FaultReport, and the next run
+//!                                                                      starts from a new arena
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use pto_abi::runtime::WorkerEntry;
+use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
+use pto_aicore_kernels::LIBRARY;
+
+use crate::allocator::Owner;
+use crate::arena::{RuntimeArena, larger};
+use crate::backend::{Backend, Landing};
+use crate::fault_report::{Context, FaultReport};
+use crate::kernels::{Kernel, KernelDescription, KernelTable};
+use crate::launch::{DeviceTables, Launch, worker_table};
+use crate::memory::Memory;
+use crate::report::{CoreTotals, InstanceTotals};
+use crate::{Capacities, DeviceBuffer, DeviceOptions, Error, RunOptions, RunReport, Work};
+
+/// A device that stays open between runs.
+pub struct Device {
+    memory: Arc<Memory>,
+    cores: [u32; CoreKind::COUNT],
+    workers: Vec<WorkerEntry>,
+    kernels: KernelTable,
+    arena: Option<RuntimeArena>,
+    epochs: Epochs,
+    backend: Box<dyn Backend>,
+}
+
+/// A device, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceDescription {
+    /// Its name.
+    pub name: String,
+    /// Cores, by [`CoreKind::index`].
+    pub cores: [u32; CoreKind::COUNT],
+    /// Size of GM.
+    pub gm_bytes: u64,
+    /// Bytes of GM that are free.
+    pub gm_free_bytes: u64,
+    /// Builder programs in its firmware.
+    pub builders: Vec<String>,
+    /// Registered kernels, by func id.
+    pub kernels: Vec<KernelDescription>,
+}
+
+/// Numbers that tell one run and one bring-up from the next; never zero.
+#[derive(Clone, Copy, Debug, Default)]
+struct Epochs {
+    run: u32,
+    /// Changes with the arena: the cores are brought up on each.
+    bring_up: u32,
+}
+
+/// The number after `epoch`, without zero.
+fn after(epoch: u32) -> u32 {
+    epoch.checked_add(1).unwrap_or(1)
+}
+
+impl Device {
+    /// Opens the simulator `a2a3sim` with `builders` linked into its firmware.
+    ///
+    /// # Errors
+    /// `Workers`: no core, or too many. `MapGm`: the memory cannot be had.
+    #[cfg(feature = "sim")]
+    pub fn open_sim<B: pto_abi::graph::BuilderSet>(
+        options: DeviceOptions,
+        builders: B,
+    ) -> Result<Self, Error> {
+        Self::open_with(options, |memory| {
+            Box::new(crate::simulator::Simulator::new(options.hosting, memory, builders))
+        })
+    }
+
+    pub(crate) fn open_with(
+        options: DeviceOptions,
+        backend: impl FnOnce(Arc<Memory>) -> Box<dyn Backend>,
+    ) -> Result<Self, Error> {
+        let DeviceOptions { aic, aiv, gm_bytes, .. } = options;
+        let count = aic.checked_add(aiv).and_then(|count| usize::try_from(count).ok());
+        if count.is_none_or(|count| count == 0 || count > pto_abi::limits::MAX_WORKERS) {
+            return Err(Error::Workers { aic, aiv });
+        }
+        let memory = Arc::new(Memory::map(gm_bytes)?);
+        Ok(Self {
+            backend: backend(Arc::clone(&memory)),
+            memory,
+            cores: [aic, aiv],
+            workers: worker_table(aic, aiv),
+            kernels: KernelTable::new(),
+            arena: None,
+            epochs: Epochs::default(),
+        })
+    }
+
+    /// The device's name, such as `a2a3sim`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.backend.name()
+    }
+
+    /// How many cores of `kind` it has.
+    #[must_use]
+    pub fn cores(&self, kind: CoreKind) -> u32 {
+        self.cores[kind.index()]
+    }
+
+    /// The names of the builder programs in its firmware.
+    #[must_use]
+    pub fn builders(&self) -> Vec<String> {
+        self.backend.builders()
+    }
+
+    /// What it is and holds, for people.
+    #[must_use]
+    pub fn describe(&self) -> DeviceDescription {
+        DeviceDescription {
+            name: self.name().to_owned(),
+            cores: self.cores,
+            gm_bytes: self.memory.gm().bytes(),
+            gm_free_bytes: self.memory.free_bytes().0,
+            builders: self.builders(),
+            kernels: self.kernels.describe(),
+        }
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe().fmt(f)
+    }
+}
+
+/// Memory.
+impl Device {
+    /// Allocates GM, aligned to 64 bytes; its bytes are not initialised to anything in particular.
+    ///
+    /// # Errors
+    /// `ZeroSize`, `OutOfMemory`.
+    pub fn alloc(&self, bytes: u64) -> Result<GmAddr, Error> {
+        self.memory.alloc(bytes, Owner::User)
+    }
+
+    /// Frees what [`Device::alloc`] returned.
+    ///
+    /// # Errors
+    /// `DoubleFree`, `ForeignPointer`.
+    pub fn free(&self, address: GmAddr) -> Result<(), Error> {
+        self.memory.free(address, Owner::User)
+    }
+
+    /// Copies `from` to `to`; the range lies in one live allocation.
+    ///
+    /// # Errors
+    /// `CopyOutOfRange`; nothing was copied.
+    pub fn copy_to_device(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
+        self.memory.copy_in(to, from)
+    }
+
+    /// Fills `to` from `from`; the range lies in one live allocation.
+    ///
+    /// # Errors
+    /// `CopyOutOfRange`; nothing was copied.
+    pub fn copy_from_device(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
+        self.memory.copy_out(from, to)
+    }
+
+    /// A buffer with a copy of `values`.
+    ///
+    /// # Errors
+    /// `ZeroSize` when there are none, `SizeOverflow`, `OutOfMemory`.
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>, Error> {
+        let address = self.alloc(DeviceBuffer::<T>::bytes_for(values.len())?)?;
+        let buffer = DeviceBuffer::adopt(&self.memory, address, values.len());
+        buffer.write(values)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` zeros.
+    ///
+    /// # Errors
+    /// `ZeroSize` when `len` is zero, `SizeOverflow`, `OutOfMemory`.
+    pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        let bytes = DeviceBuffer::<T>::bytes_for(len)?;
+        let address = self.memory.alloc_zeroed(bytes, Owner::User)?;
+        Ok(DeviceBuffer::adopt(&self.memory, address, len))
+    }
+
+    /// A word anywhere in GM, as a builder reads it; `None`: not in GM, or misaligned.
+    pub(crate) fn read_u32(&self, address: GmAddr) -> Option<u32> {
+        self.memory.read_u32(address)
+    }
+}
+
+/// Kernels.
+impl Device {
+    /// Makes `kernel` the one that `func_id` runs.
+    ///
+    /// # Errors
+    /// `FuncIdLimit`, `DuplicateFuncId`, `KernelNotForDevice`.
+    pub fn register_kernel(&mut self, func_id: FuncId, kernel: Kernel) -> Result<(), Error> {
+        self.kernels.insert(func_id, kernel, &*self.backend)
+    }
+
+    /// Takes the kernel of `func_id` away.
+    ///
+    /// # Errors
+    /// `FuncIdNotRegistered`.
+    pub fn unregister_kernel(&mut self, func_id: FuncId) -> Result<(), Error> {
+        self.kernels.remove(func_id)
+    }
+
+    /// Registers every library kernel under its own func id; all of them or none.
+    ///
+    /// # Errors
+    /// `DuplicateFuncId`.
+    pub fn register_library(&mut self) -> Result<(), Error> {
+        let mut kernels = Vec::with_capacity(LIBRARY.len());
+        for library in LIBRARY {
+            let kernel = Kernel::of_library(library);
+            // The library numbers its kernels far below the limit; `check_free` refuses others.
+            let func_id = FuncId(u16::try_from(library.func_id).unwrap_or(u16::MAX));
+            self.kernels.check_free(func_id, &kernel)?;
+            kernels.push((func_id, kernel));
+        }
+        for (func_id, kernel) in kernels {
+            self.register_kernel(func_id, kernel)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn kernel_table(&self) -> &KernelTable {
+        &self.kernels
+    }
+}
+
+/// Runs.
+impl Device {
+    /// Runs `work` to the end.
+    ///
+    /// # Errors
+    /// `Fault`: the run ended with a fault; the device can be used again. `OrchArgs`, `Budget`,
+    /// `Capacity`, `ArenaMemory`: the run was not started.
+    pub fn run(&mut self, work: Work<'_>, options: &RunOptions) -> Result<RunReport, Error> {
+        let launch = Launch::plan(work, options, self.workers.len())?;
+        let mut arena = self.provide(&launch.capacities)?;
+        self.epochs.run = after(self.epochs.run);
+        let tables = DeviceTables {
+            gm_address: self.memory.gm().address(),
+            gm_bytes: self.memory.gm().bytes(),
+            workers: &self.workers,
+            kernels: self.kernels.addresses(),
+            run_epoch: self.epochs.run,
+            bring_up_epoch: self.epochs.bring_up,
+        };
+        launch.write(&arena, &tables)?;
+        let before = CoreTotals::read(&arena.view(), self.cores);
+        let landing = self.backend.run(arena.view());
+        let result = match landing.fault {
+            None => Ok(self.report(work, &mut arena, landing, &before)),
+            Some(fault) => {
+                let report = self.fault_report(work, fault, &mut arena, landing);
+                Err(Error::Fault { fault, report: Box::new(report) })
+            }
+        };
+        self.settle(arena, landing);
+        result
+    }
+
+    /// The arena of the last run if it holds `needed`, otherwise a new one that holds both.
+    fn provide(&mut self, needed: &Capacities) -> Result<RuntimeArena, Error> {
+        let grown = match self.arena.take() {
+            Some(arena) if arena.holds(needed) => return Ok(arena),
+            // The old arena holds nothing that a run needs: it goes before the new one is taken.
+            Some(arena) => {
+                let grown = larger(arena.capacities(), needed);
+                self.give_up(arena);
+                grown
+            }
+            None => *needed,
+        };
+        self.epochs.bring_up = after(self.epochs.bring_up);
+        match RuntimeArena::new(&self.memory, &grown) {
+            Err(Error::ArenaMemory { .. }) if grown != *needed => {
+                RuntimeArena::new(&self.memory, needed)
+            }
+            made => made,
+        }
+    }
+
+    /// Frees an arena, when no core is in service on it any more.
+    fn give_up(&mut self, arena: RuntimeArena) {
+        if !self.backend.release() {
+            self.lose(arena);
+        }
+    }
+
+    /// Leaves an arena to the agents that did not come back.
+    fn lose(&mut self, arena: RuntimeArena) {
+        arena.lose();
+        self.backend.renew();
+    }
+
+    /// Puts the device in order for the next run. After a fault that starts from a new arena: whatever state
+    /// the fault left in queues, locks and handshake lines is gone with the old one.
+    fn settle(&mut self, arena: RuntimeArena, landing: Landing) {
+        match landing {
+            Landing { arena_lost: true, .. } => self.lose(arena),
+            Landing { fault: Some(_), .. } => self.give_up(arena),
+            Landing { fault: None, .. } => self.arena = Some(arena),
+        }
+    }
+
+    fn report(
+        &self,
+        work: Work<'_>,
+        arena: &mut RuntimeArena,
+        landing: Landing,
+        before: &CoreTotals,
+    ) -> RunReport {
+        let view = arena.view();
+        let totals = InstanceTotals::read(&view);
+        let (tasks_run, busy) = CoreTotals::read(&view, self.cores).since(before);
+        let logs = arena.logs.drain(&view);
+        RunReport {
+            variant: match work {
+                Work::HostGraph(_) => RuntimeVariant::HOST_BUILD_GRAPH,
+                Work::AicpuBuilder { .. } => RuntimeVariant::AICPU_BUILD_GRAPH,
+            },
+            tasks: totals.completed,
+            edges: totals.edges + totals.edges_satisfied,
+            edges_satisfied: totals.edges_satisfied,
+            makespan: landing.makespan,
+            cores: self.cores,
+            busy,
+            tasks_run,
+            logs: logs.records,
+            logs_dropped: logs.dropped,
+        }
+    }
+
+    fn fault_report(
+        &self,
+        work: Work<'_>,
+        fault: pto_abi::Fault,
+        arena: &mut RuntimeArena,
+        landing: Landing,
+    ) -> FaultReport {
+        let view = arena.view();
+        let epitaph = view.fault().epitaph_is_sealed().then(|| view.epitaph());
+        let logs = arena.logs.drain(&view);
+        let context = Context {
+            workers: &self.workers,
+            kernels: &self.kernels,
+            builders: self.builders(),
+            builder: match work {
+                Work::HostGraph(_) => None,
+                Work::AicpuBuilder { builder, .. } => Some(builder),
+            },
+        };
+        FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

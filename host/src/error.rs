@@ -1,0 +1,245 @@
+//! What can go wrong on the host: what, where, and what to do.
+
+use std::io;
+use std::time::Duration;
+
+use pto_abi::arena::CapacityError;
+use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
+use pto_abi::{Fault, FuncId, GmAddr};
+use pto_aicore_kernels::LIBRARY;
+
+use crate::options::BUILD_MODE_VARIABLE;
+use crate::{Cycle, FaultReport, Place};
+
+/// An error of the host library.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device's memory cannot be mapped.
+    #[error(
+        "{bytes} bytes of GM cannot be mapped ({source}): open the device with another gm_bytes"
+    )]
+    MapGm {
+        /// Size asked for.
+        bytes: u64,
+        /// What the operating system says.
+        source: io::Error,
+    },
+
+    /// A device with no cores, or with more than the worker table holds.
+    #[error("a device with {aic} AIC and {aiv} AIV: together they must be 1 to {MAX_WORKERS}")]
+    Workers {
+        /// Cube cores asked for.
+        aic: u32,
+        /// Vector cores asked for.
+        aiv: u32,
+    },
+
+    /// An allocation of nothing.
+    #[error("an allocation of zero bytes: ask for at least one")]
+    ZeroSize,
+
+    /// A size in bytes that 64 bits do not hold.
+    #[error(
+        "{count} elements of {element_bytes} bytes are more than 64 bits can count: check the shape"
+    )]
+    SizeOverflow {
+        /// Elements.
+        count: u64,
+        /// Size of one.
+        element_bytes: u64,
+    },
+
+    /// No free block is large enough.
+    #[error(
+        "GM is full: {asked} bytes asked for, {free} bytes free, {largest} of them in one piece; \
+         free buffers, or open the device with more gm_bytes"
+    )]
+    OutOfMemory {
+        /// Size asked for.
+        asked: u64,
+        /// Bytes free.
+        free: u64,
+        /// Size of the largest free block.
+        largest: u64,
+    },
+
+    /// An address is freed again.
+    #[error("{address} is freed twice: free each allocation once")]
+    DoubleFree {
+        /// The address.
+        address: GmAddr,
+    },
+
+    /// An address is freed that no allocation starts at.
+    #[error("{address} is not the start of an allocation; it is {place}: free what alloc returned")]
+    ForeignPointer {
+        /// The address.
+        address: GmAddr,
+        /// What stands there.
+        place: Place,
+    },
+
+    /// A copy that does not lie in one live allocation.
+    #[error(
+        "a copy of {bytes} bytes at {address}, which is {place}, leaves its allocation: check the range"
+    )]
+    CopyOutOfRange {
+        /// First address of the device's side.
+        address: GmAddr,
+        /// Size of the copy.
+        bytes: u64,
+        /// What stands there.
+        place: Place,
+    },
+
+    /// A kernel name that the library does not have.
+    #[error("there is no library kernel \"{name}\": use one of {}", library_names())]
+    UnknownKernel {
+        /// The name.
+        name: String,
+    },
+
+    /// A kernel whose code cannot run on this device.
+    #[error(
+        "kernel {name} is a function of this process, and cannot run on {device}: use a library kernel"
+    )]
+    KernelNotForDevice {
+        /// The kernel.
+        name: String,
+        /// The device.
+        device: &'static str,
+    },
+
+    /// A func id above the limit.
+    #[error("func id {func_id} is above the limit: use 0 to {}", MAX_FUNC_ID - 1)]
+    FuncIdLimit {
+        /// The func id.
+        func_id: FuncId,
+    },
+
+    /// A func id that has a kernel already.
+    #[error(
+        "func id {func_id} is taken by kernel {registered}, and {refused} cannot have it: \
+         use another one, or unregister it first"
+    )]
+    DuplicateFuncId {
+        /// The func id.
+        func_id: FuncId,
+        /// The kernel that has it.
+        registered: String,
+        /// The kernel that was refused.
+        refused: String,
+    },
+
+    /// A func id without a kernel.
+    #[error(
+        "func id {func_id} has no kernel to unregister: see Device::describe for those that have"
+    )]
+    FuncIdNotRegistered {
+        /// The func id.
+        func_id: FuncId,
+    },
+
+    /// A builder program failed while it built a graph on the host.
+    #[error("the graph was not built: {fault} Namely: {what}.")]
+    Build {
+        /// Why.
+        fault: Fault,
+        /// Which task, edge or word.
+        what: String,
+    },
+
+    /// A graph with a task that cannot start.
+    #[error("{count} tasks are not published, the first is task {first}: publish every task")]
+    NotPublished {
+        /// The first of them.
+        first: usize,
+        /// How many.
+        count: usize,
+    },
+
+    /// A graph with tasks that wait for each other.
+    #[error("the graph has a cycle: {cycle}; remove one of its edges")]
+    Cycle {
+        /// The tasks.
+        cycle: Cycle,
+    },
+
+    /// More words than a run can carry.
+    #[error(
+        "{given} orchestration words, and the limit is {MAX_ORCH_ARGS}: \
+         put tables into GM and pass their address"
+    )]
+    OrchArgs {
+        /// How many were given.
+        given: usize,
+    },
+
+    /// A budget that is zero or beyond 64 bits of nanoseconds.
+    #[error("{name} is {budget:?}: give more than zero and less than 584 years")]
+    Budget {
+        /// The option.
+        name: &'static str,
+        /// Its value.
+        budget: Duration,
+    },
+
+    /// A capacity above its limit.
+    #[error("{0}: run a smaller graph, or lower the capacity")]
+    Capacity(#[from] CapacityError),
+
+    /// The arena of a run does not fit GM.
+    #[error("the run's tasks, edges and arguments need {bytes} bytes of GM: {cause}")]
+    ArenaMemory {
+        /// Size of the arena.
+        bytes: u64,
+        /// Why it could not be had.
+        cause: Box<Error>,
+    },
+
+    /// An image that its region does not hold.
+    #[error(
+        "the arena does not hold the image of {bytes} bytes: this is an error of the runtime; report it"
+    )]
+    ImageRegion {
+        /// Size of the image.
+        bytes: u64,
+    },
+
+    /// A value of the environment variable that is not a build mode.
+    #[error("{BUILD_MODE_VARIABLE} is \"{value}\": use 0 (sequential) or 1 (concurrent)")]
+    BuildModeVariable {
+        /// The value.
+        value: String,
+    },
+
+    /// The run ended with a fault. The device can be used again.
+    #[error("{report}")]
+    Fault {
+        /// The first fault.
+        fault: Fault,
+        /// Its post-mortem.
+        report: Box<FaultReport>,
+    },
+}
+
+impl Error {
+    /// The fault of the interface's table that this is, where it is one.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Fault { fault, .. } | Self::Build { fault, .. } => Some(*fault),
+            Self::NotPublished { .. } => Some(Fault::BUILD_NOT_PUBLISHED),
+            Self::Cycle { .. } => Some(Fault::GRAPH_CYCLE),
+            Self::OrchArgs { .. } => Some(Fault::RUNTIME_ORCH_ARGC),
+            Self::Budget { .. } => Some(Fault::RUNTIME_BUDGETS),
+            _ => None,
+        }
+    }
+}
+
+fn library_names() -> String {
+    let names: Vec<_> = LIBRARY.iter().map(|kernel| kernel.name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,334 @@
+//! From an epitaph to sentences: what happened, who and where, which tasks wait for which, what to do.
+
+use std::fmt;
+use std::time::Duration;
+
+use pto_abi::kinds::TaskState;
+use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry};
+use pto_abi::task::UNPUBLISHED;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+
+use crate::cycle;
+use crate::kernels::KernelTable;
+use crate::logs::Logs;
+use crate::{Cycle, LogRecord};
+
+/// The post-mortem of a run that ended with a fault; `Display` prints it as a page.
+#[derive(Clone, Debug)]
+pub struct FaultReport {
+    /// The run's first fault.
+    pub fault: Fault,
+    /// What the firmware left, if it came to that.
+    pub epitaph: Option<Epitaph>,
+    /// What happened, sentence by sentence.
+    pub sentences: Vec<String>,
+    /// A cycle among the blocked tasks that the epitaph names.
+    pub cycle: Option<Cycle>,
+    /// What to do.
+    pub remedy: String,
+    /// Whether the arena was lost with cores that did not come back. The device got a new one.
+    pub arena_lost: bool,
+    /// What the firmware logged, in the order of its clocks.
+    pub logs: Vec<LogRecord>,
+    /// Log entries that were overwritten before the host read them.
+    pub logs_dropped: u64,
+}
+
+/// What the device knows and the epitaph does not.
+pub(crate) struct Context<'a> {
+    pub(crate) workers: &'a [WorkerEntry],
+    pub(crate) kernels: &'a KernelTable,
+    pub(crate) builders: Vec<String>,
+    pub(crate) builder: Option<&'a str>,
+}
+
+impl FaultReport {
+    pub(crate) fn new(
+        fault: Fault,
+        epitaph: Option<Epitaph>,
+        arena_lost: bool,
+        context: &Context<'_>,
+        logs: Logs,
+    ) -> Self {
+        let mut sentences = vec![fault.to_string()];
+        match &epitaph {
+            Some(epitaph) => tell(epitaph, fault, context, &mut sentences),
+            None => sentences.push("The firmware left no epitaph.".to_owned()),
+        }
+        if fault == Fault::BUILD_NO_BUILDER {
+            sentences.push(tell_builders(context));
+        }
+        if arena_lost {
+            sentences.push("Some cores did not come back; their arena is given up.".to_owned());
+        }
+        let unknown = "Use host and firmware of the same release.";
+        Self {
+            fault,
+            cycle: epitaph.as_ref().and_then(|epitaph| cycle::among(&edges_of(epitaph))),
+            epitaph,
+            sentences,
+            remedy: fault.entry().map_or(unknown, |entry| entry.remedy).to_owned(),
+            arena_lost,
+            logs: logs.records,
+            logs_dropped: logs.dropped,
+        }
+    }
+}
+
+impl fmt::Display for FaultReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, sentence) in self.sentences.iter().enumerate() {
+            writeln!(f, "{}{sentence}", if index == 0 { "" } else { "  " })?;
+        }
+        if let Some(cycle) = &self.cycle {
+            writeln!(f, "  These tasks wait for each other: {cycle}.")?;
+        }
+        write!(f, "  What to do: {}", self.remedy)?;
+        if self.logs_dropped > 0 {
+            write!(f, "\n  {} older log entries were overwritten.", self.logs_dropped)?;
+        }
+        for record in &self.logs {
+            write!(f, "\n  {record}")?;
+        }
+        Ok(())
+    }
+}
+
+fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<String>) {
+    if epitaph.fault != fault.code()
+        && let Some(other) = Fault::from_code(epitaph.fault)
+    {
+        to.push(format!("The epitaph is that of another fault: {other}"));
+    }
+    to.push(tell_who(epitaph));
+    to.extend(tell_detail(epitaph));
+    to.extend(tell_task(epitaph, context));
+    to.extend(tell_core(epitaph, context.workers));
+    to.push(tell_progress(epitaph));
+    tell_blocked(epitaph, to);
+}
+
+fn tell_who(epitaph: &Epitaph) -> String {
+    let who = match epitaph.instance {
+        NOBODY => "Raised by the machine".to_owned(),
+        instance => format!("Raised by AICPU instance {instance}"),
+    };
+    let time = Duration::from_nanos(epitaph.time_ns);
+    match epitaph.since_ns {
+        0 => format!("{who}, at {time:?} of its clock."),
+        since => {
+            let since = Duration::from_nanos(since);
+            format!("{who}, at {time:?} of its clock; the cause had lasted for {since:?}.")
+        }
+    }
+}
+
+fn tell_detail(epitaph: &Epitaph) -> Option<String> {
+    let [found, expected] = epitaph.detail;
+    let fault = Fault::from_code(epitaph.fault)?;
+    match (fault, fault.subsystem()) {
+        (Fault::BUILD_FAILED, _) => Some(format!("The builder returned {}.", found.cast_signed())),
+        // `tell_builders` and `tell_progress` say it better.
+        (Fault::BUILD_NO_BUILDER, _) | (_, "STALL") => None,
+        _ if epitaph.detail == [0, 0] => None,
+        _ if expected == 0 => Some(format!("Found {found} ({found:#x}).")),
+        _ => Some(format!(
+            "Found {found} ({found:#x}), expected or at most {expected} ({expected:#x})."
+        )),
+    }
+}
+
+fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
+    let kernel = tell_kernel(epitaph, context.kernels);
+    match (epitaph.task == TaskId::NONE, kernel) {
+        (true, None) => None,
+        (true, Some(kernel)) => Some(format!("Concerned is {kernel}.")),
+        (false, None) => Some(format!("Concerned is task {}.", epitaph.task)),
+        (false, Some(kernel)) => Some(format!("Concerned is task {}, {kernel}.", epitaph.task)),
+    }
+}
+
+fn tell_kernel(epitaph: &Epitaph, kernels: &KernelTable) -> Option<String> {
+    if epitaph.func_id == NOBODY {
+        return None;
+    }
+    let name = u16::try_from(epitaph.func_id).ok().and_then(|id| kernels.name(FuncId(id)));
+    let name = name.map_or("an unregistered kernel".to_owned(), |name| format!("kernel {name}"));
+    let place = match epitaph.kernel {
+        0 => String::new(),
+        address => format!(" at {}", GmAddr(address)),
+    };
+    Some(format!("{name} (func id {}){place}", epitaph.func_id))
+}
+
+fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
+    if epitaph.core == NOBODY {
+        return None;
+    }
+    let entry = usize::try_from(epitaph.core).ok().and_then(|core| workers.get(core));
+    let Some(entry) = entry else {
+        return Some(format!("Core {}, which the worker table does not hold.", epitaph.core));
+    };
+    let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+    let kind = kind.map_or("of unknown kind", CoreKind::name);
+    Some(format!("Core {} ({kind}, cluster {}).", epitaph.core, entry.cluster))
+}
+
+fn tell_progress(epitaph: &Epitaph) -> String {
+    let Epitaph { added, published, completed, ready, busy_cores, .. } = epitaph;
+    format!(
+        "{added} tasks added, {published} published, {completed} completed; \
+         ready: {} for aic, {} for aiv; {busy_cores} cores busy.",
+        ready[CoreKind::AIC.index()],
+        ready[CoreKind::AIV.index()],
+    )
+}
+
+fn tell_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
+    let named = named_blocked(epitaph);
+    for blocked in named {
+        let state = u8::try_from(blocked.producer_state).ok();
+        let state = state.and_then(|state| TaskState::try_from(state).ok());
+        let state = state.map_or("in an unknown state", TaskState::name);
+        let (task, producers) = (blocked.task, blocked.fanin & !UNPUBLISHED);
+        let waits =
+            if blocked.fanin & UNPUBLISHED == 0 { "waits" } else { "is unpublished and waits" };
+        to.push(match blocked.producer {
+            NOBODY => format!(
+                "Task {task} {waits} for {producers} producers, and no edge leads to it: a lost edge."
+            ),
+            producer => format!(
+                "Task {task} {waits} for {producers} producers, one of them task {producer} ({state})."
+            ),
+        });
+    }
+    let unnamed = (epitaph.blocked_count as usize).saturating_sub(named.len());
+    if unnamed > 0 {
+        to.push(format!("{unnamed} more tasks wait; the epitaph has no room to name them."));
+    }
+}
+
+fn named_blocked(epitaph: &Epitaph) -> &[pto_abi::runtime::BlockedTask] {
+    let held = (epitaph.blocked_count as usize).min(epitaph.blocked.len());
+    epitaph.blocked.get(..held).unwrap_or(&[])
+}
+
+fn edges_of(epitaph: &Epitaph) -> Vec<(u32, u32)> {
+    let waiting = named_blocked(epitaph).iter();
+    let known = waiting.filter(|blocked| blocked.producer != NOBODY);
+    known.map(|blocked| (blocked.producer, blocked.task)).collect()
+}
+
+fn tell_builders(context: &Context<'_>) -> String {
+    let asked = match context.builder {
+        Some(name) => format!("The run asks for builder \"{name}\""),
+        None => "The run names no builder".to_owned(),
+    };
+    if context.builders.is_empty() {
+        return format!("{asked}; the firmware has no builders.");
+    }
+    format!("{asked}; the firmware has: {}.", context.builders.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Context, FaultReport};
+    use crate::Kernel;
+    use crate::backend::fake::{Fake, SUCCESS};
+    use crate::kernels::KernelTable;
+    use crate::launch::worker_table;
+    use crate::logs::Logs;
+    use pto_abi::runtime::{BlockedTask, Epitaph, NOBODY};
+    use pto_abi::{Fault, FuncId, TaskId};
+
+    fn told(fault: Fault, epitaph: Option<Epitaph>) -> String {
+        let mut kernels = KernelTable::new();
+        let backend = Fake::new(|_, _| SUCCESS);
+        kernels.insert(FuncId(3), Kernel::library("exp").unwrap(), &backend).unwrap();
+        let context = Context {
+            workers: &worker_table(1, 2),
+            kernels: &kernels,
+            builders: vec!["chain".to_owned(), "tree".to_owned()],
+            builder: Some("tre"),
+        };
+        FaultReport::new(fault, epitaph, false, &context, Logs::default()).to_string()
+    }
+
+    #[test]
+    fn a_core_stall_names_task_kernel_and_core() {
+        let epitaph = Epitaph {
+            instance: 2,
+            core: 2,
+            func_id: 3,
+            task: TaskId { slot: 41, generation: 1 },
+            kernel: 0x1003,
+            time_ns: 1_500_000,
+            since_ns: 60_000_000_000,
+            added: 100,
+            ..Epitaph::of(Fault::STALL_CORE)
+        };
+        let text = told(Fault::STALL_CORE, Some(epitaph));
+        for part in [
+            "STALL_CORE 0x00060001: A task runs on a core for longer than the task budget.",
+            "AICPU instance 2, at 1.5ms of its clock; the cause had lasted for 60s.",
+            "task 41, kernel exp (func id 3) at 0x1003.",
+            "Core 2 (aiv, cluster 0).",
+            "100 tasks added",
+            "What to do: The epitaph names kernel and core",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_deadlock_names_tasks_producers_and_the_cycle() {
+        let mut epitaph = Epitaph::of(Fault::STALL_DEADLOCK);
+        let blocked =
+            |task, producer, fanin| BlockedTask { task, fanin, producer, producer_state: 2 };
+        epitaph.blocked[..4].copy_from_slice(&[
+            blocked(7, 3, 1),
+            blocked(9, 7, 2),
+            blocked(3, 9, 1),
+            blocked(12, NOBODY, 1),
+        ]);
+        epitaph.blocked_count = 4;
+        let text = told(Fault::STALL_DEADLOCK, Some(epitaph));
+        for part in [
+            "Task 9 waits for 2 producers, one of them task 7 (published).",
+            "Task 12 waits for 1 producers, and no edge leads to it: a lost edge.",
+            "These tasks wait for each other: 3 -> 7 -> 9 -> 3.",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+        epitaph.blocked_count = 30;
+        assert!(told(Fault::STALL_DEADLOCK, Some(epitaph)).contains("14 more tasks wait"));
+    }
+
+    #[test]
+    fn a_missing_builder_is_told_with_those_that_exist() {
+        let text = told(Fault::BUILD_NO_BUILDER, None);
+        assert!(text.contains("builder \"tre\"; the firmware has: chain, tree."), "{text}");
+        assert!(text.contains("left no epitaph"), "{text}");
+    }
+
+    #[test]
+    fn a_builders_code_and_a_refused_field_are_told() {
+        let failed =
+            Epitaph { detail: [(-7_i64).cast_unsigned(), 0], ..Epitaph::of(Fault::BUILD_FAILED) };
+        assert!(told(Fault::BUILD_FAILED, Some(failed)).contains("The builder returned -7."));
+        let field = Epitaph { detail: [17, 16], ..Epitaph::of(Fault::RUNTIME_AICPU_INSTANCES) };
+        let text = told(Fault::RUNTIME_AICPU_INSTANCES, Some(field));
+        assert!(text.contains("Found 17 (0x11), expected or at most 16 (0x10)."), "{text}");
+    }
+
+    #[test]
+    fn unknown_codes_and_foreign_indices_are_told_too() {
+        let fault = Fault::from_code(0x00FF_0001).unwrap();
+        let epitaph = Epitaph { core: 99, func_id: 700, ..Epitaph::of(Fault::CORE_NO_ANSWER) };
+        let text = told(fault, Some(epitaph));
+        assert!(text.contains("which this release does not know"), "{text}");
+        assert!(text.contains("another fault: CORE_NO_ANSWER"), "{text}");
+        assert!(text.contains("Core 99, which the worker table does not hold."), "{text}");
+        assert!(text.contains("an unregistered kernel (func id 700)"), "{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Global memory of a simulated device: one anonymous mapping of this process.
+//!
+//! Pages cost nothing until they are touched (`MAP_NORESERVE`), so that a device may have gigabytes.
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+use pto_abi::{GmAddr, GmWindow};
+
+use crate::Error;
+
+/// A mapping, unmapped on drop.
+pub(crate) struct Gm {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone; all access goes through `GmWindow`s, which may be used
+// on any thread.
+unsafe impl Send for Gm {}
+// SAFETY: as for Send.
+unsafe impl Sync for Gm {}
+
+impl Gm {
+    /// Maps `bytes` bytes of zeros, aligned to a page.
+    pub(crate) fn map(bytes: u64) -> Result<Self, Error> {
+        let refused = |source| Error::MapGm { bytes, source };
+        // A slice or an allocation of Rust never exceeds isize::MAX, and no more is ever mapped.
+        let length = usize::try_from(bytes).ok().filter(|length| isize::try_from(*length).is_ok());
+        let length = length.ok_or_else(|| refused(io::ErrorKind::OutOfMemory.into()))?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(refused(io::Error::last_os_error()));
+        }
+        let start = NonNull::new(start.cast::<u8>());
+        let start = start.ok_or_else(|| refused(io::ErrorKind::AddrNotAvailable.into()))?;
+        Ok(Self { start, bytes: length })
+    }
+
+    /// Size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// The device address of the first byte; on the simulator the address in this process.
+    pub(crate) fn address(&self) -> GmAddr {
+        GmAddr(self.start.as_ptr().expose_provenance() as u64)
+    }
+
+    /// All of it.
+    pub(crate) fn window(&self) -> GmWindow<'_> {
+        // SAFETY: the window borrows the mapping, which is readable and writable, aligned to a page, and
+        // reached through windows and kernels' raw pointers only.
+        unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes(), self.address()) }
+    }
+
+    /// All of it, for agents whose lifetimes the compiler cannot see.
+    ///
+    /// # Safety
+    /// The caller keeps this `Gm` alive for as long as the window, or anything made from it, is used.
+    pub(crate) unsafe fn lasting_window(&self) -> GmWindow<'static> {
+        // SAFETY: as in `window`; the caller promises the lifetime.
+        unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes(), self.address()) }
+    }
+}
+
+impl Drop for Gm {
+    fn drop(&mut self) {
+        // SAFETY: `map` made this mapping of exactly this length, and nothing borrows it any more.
+        let result = unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert_eq!(result, 0, "munmap: {}", io::Error::last_os_error());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Gm;
+    use crate::Error;
+
+    #[test]
+    fn memory_is_zero_aligned_and_writable() {
+        let gm = Gm::map(1 << 20).unwrap();
+        assert_eq!(gm.address().0 % 4096, 0);
+        let window = gm.window();
+        assert_eq!(window.read::<u64>((1 << 20) - 8), Some(0));
+        window.write(8, &7_u64).unwrap();
+        assert_eq!(window.read::<u64>(8), Some(7));
+        assert!(window.read::<u64>((1 << 20) - 7).is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_an_error_with_the_size() {
+        for bytes in [0, 1 << 62, u64::MAX] {
+            let error = Gm::map(bytes).err().expect("no machine maps this");
+            assert!(matches!(error, Error::MapGm { bytes: named, .. } if named == bytes));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The host side of the PTO Runtime: a library that owns devices, their memory, kernels, graphs and runs.
+//!
+//! ```text
+//! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, buffer.rs
+//!   |------ KernelTable: func id -> kernel                    kernels.rs
+//!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
+//!   |------ dyn Backend: the simulator                        backend.rs, simulator.rs
+//!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs
+//! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
+//! ```
+//!
+//! A graph on the simulator, from memory to result:
+//!
+#![cfg_attr(feature = "sim", doc = "```")]
+#![cfg_attr(not(feature = "sim"), doc = "```ignore")]
+//! use pto_host::abi::{CoreKind, GraphBuilder, TaskSpec, graph::NoBuilders};
+//! use pto_host::{Device, DeviceOptions, HostGraph, RunOptions, Work, func};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut device = Device::open_sim(DeviceOptions::default(), NoBuilders)?;
+//! device.register_library()?;
+//! let (a, b) = (device.upload(&[2.0_f32; 64])?, device.upload(&[3.0_f32; 64])?);
+//! let sum = device.zeroed::<f32>(64)?;
+//!
+//! let mut graph = HostGraph::new(&device, &[]);
+//! let args = [a.address().0, b.address().0, sum.address().0, 64];
+//! graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &[])?;
+//! let image = graph.finish()?;
+//!
+//! let report = device.run(Work::HostGraph(&image), &RunOptions::default())?;
+//! assert_eq!(sum.read()?, [5.0; 64]);
+//! println!("{} tasks in {:?}", report.tasks, report.makespan);
+//! # Ok(())
+//! # }
+//! ```
+#![cfg_attr(
+    not(feature = "sim"),
+    expect(
+        dead_code,
+        reason = "the simulator is the only backend: without it no device is opened"
+    )
+)]
+
+mod allocator;
+mod arena;
+mod backend;
+mod buffer;
+mod cycle;
+mod device;
+mod error;
+mod fault_report;
+mod gm;
+mod graph;
+mod image;
+mod kernels;
+mod launch;
+mod logs;
+mod memory;
+mod options;
+mod report;
+#[cfg(feature = "sim")]
+mod simulator;
+
+pub use allocator::Place;
+pub use buffer::DeviceBuffer;
+pub use cycle::Cycle;
+pub use device::{Device, DeviceDescription};
+pub use error::Error;
+pub use fault_report::FaultReport;
+pub use graph::HostGraph;
+pub use image::GraphImage;
+pub use kernels::{Kernel, KernelDescription};
+pub use logs::LogRecord;
+pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
+pub use report::RunReport;
+
+/// The interface that host and firmware share: layouts, limits, faults, `GraphBuilder`.
+pub use pto_abi as abi;
+pub use pto_abi::arena::Capacities;
+/// The library kernels and their func ids, as [`Device::register_library`] registers them.
+pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
+#[cfg(feature = "sim")]
+pub use pto_sim_shim::{Hosting, UnknownHosting, default_pool_threads, logging as sim_logging};
+
+// Images and arenas are little-endian, and addresses have 64 bits.
+const _: () = assert!(cfg!(target_endian = "little") && usize::BITS == 64);

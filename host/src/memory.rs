@@ -1,0 +1,134 @@
+//! GM together with the record of who owns which part of it; shared by a device and its buffers.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pto_abi::{GmAddr, GmWindow};
+
+use crate::Error;
+use crate::allocator::{Allocator, Owner};
+use crate::gm::Gm;
+
+/// The memory of one device.
+pub(crate) struct Memory {
+    gm: Gm,
+    allocator: Mutex<Allocator>,
+}
+
+impl Memory {
+    /// Maps `bytes` bytes.
+    pub(crate) fn map(bytes: u64) -> Result<Self, Error> {
+        let gm = Gm::map(bytes)?;
+        let allocator = Mutex::new(Allocator::new(gm.address(), gm.bytes()));
+        Ok(Self { gm, allocator })
+    }
+
+    /// The mapping.
+    pub(crate) fn gm(&self) -> &Gm {
+        &self.gm
+    }
+
+    /// Takes a block; its bytes are what the last owner left.
+    pub(crate) fn alloc(&self, bytes: u64, owner: Owner) -> Result<GmAddr, Error> {
+        self.allocator().alloc(bytes, owner)
+    }
+
+    /// Takes a block of zeros, without touching what was never used.
+    pub(crate) fn alloc_zeroed(&self, bytes: u64, owner: Owner) -> Result<GmAddr, Error> {
+        let (address, untouched) = {
+            let mut allocator = self.allocator();
+            let untouched = allocator.untouched();
+            (allocator.alloc(bytes, owner)?, untouched)
+        };
+        self.zero(address, bytes.min(untouched.0.saturating_sub(address.0)));
+        Ok(address)
+    }
+
+    /// Gives a block back.
+    pub(crate) fn free(&self, address: GmAddr, owner: Owner) -> Result<(), Error> {
+        self.allocator().free(address, owner)
+    }
+
+    /// Bytes that are free, and the largest block among them.
+    pub(crate) fn free_bytes(&self) -> (u64, u64) {
+        self.allocator().free_bytes()
+    }
+
+    /// Copies into one live allocation.
+    pub(crate) fn copy_in(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
+        let (window, offset) = self.user_range(to, from.len() as u64)?;
+        window.write_bytes(offset, from).ok_or_else(|| self.outside(to, from.len() as u64))
+    }
+
+    /// Copies out of one live allocation.
+    pub(crate) fn copy_out(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
+        let bytes = to.len() as u64;
+        let (window, offset) = self.user_range(from, bytes)?;
+        window.read_bytes(offset, to).ok_or_else(|| self.outside(from, bytes))
+    }
+
+    /// A word anywhere in GM, as a builder on the device reads it.
+    pub(crate) fn read_u32(&self, address: GmAddr) -> Option<u32> {
+        let window = self.gm.window();
+        window.read(window.offset_of(address, 4)?)
+    }
+
+    fn zero(&self, address: GmAddr, bytes: u64) {
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        let window = self.gm.window();
+        let mut offset = address.0 - self.gm.address().0;
+        let end = offset + bytes;
+        while offset < end {
+            let step = (end - offset).min(ZEROS.len() as u64);
+            let zeros = usize::try_from(step).ok().and_then(|step| ZEROS.get(..step));
+            let written = zeros.and_then(|zeros| window.write_bytes(offset, zeros));
+            debug_assert!(written.is_some(), "the allocator handed out memory outside GM");
+            offset += step;
+        }
+    }
+
+    fn user_range(&self, address: GmAddr, bytes: u64) -> Result<(GmWindow<'_>, u64), Error> {
+        self.allocator().check_range(address, bytes)?;
+        let window = self.gm.window();
+        let offset = window.offset_of(address, bytes);
+        offset.map(|offset| (window, offset)).ok_or_else(|| self.outside(address, bytes))
+    }
+
+    fn outside(&self, address: GmAddr, bytes: u64) -> Error {
+        Error::CopyOutOfRange { address, bytes, place: crate::Place::OutsideGm }
+    }
+
+    fn allocator(&self) -> MutexGuard<'_, Allocator> {
+        // A panic in the allocator is a bug of it; its maps are still memory-safe to use.
+        self.allocator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, Owner};
+
+    #[test]
+    fn used_memory_comes_back_as_zeros() {
+        let memory = Memory::map(1 << 20).unwrap();
+        let bytes = 200_000;
+        let first = memory.alloc(bytes, Owner::User).unwrap();
+        memory.copy_in(first, &vec![7; 200_000]).unwrap();
+        memory.free(first, Owner::User).unwrap();
+        let second = memory.alloc_zeroed(bytes + 100_000, Owner::User).unwrap();
+        assert_eq!(first, second);
+        let mut read = vec![1; 300_000];
+        memory.copy_out(second, &mut read).unwrap();
+        assert!(read.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn a_builder_reads_words_of_gm_only() {
+        let memory = Memory::map(1 << 16).unwrap();
+        let start = memory.gm().address();
+        memory.gm().window().write(8, &42_u32).unwrap();
+        assert_eq!(memory.read_u32(start.offset(8)), Some(42));
+        assert_eq!(memory.read_u32(start.offset(9)), None, "misaligned");
+        assert_eq!(memory.read_u32(start.offset(1 << 16)), None);
+        assert_eq!(memory.read_u32(start.offset(0_u64.wrapping_sub(4))), None);
+    }
+}

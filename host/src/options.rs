@@ -1,0 +1,154 @@
+//! What a device is opened with, and what a run is started with.
+
+use std::time::Duration;
+
+use pto_abi::arena::Capacities;
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy};
+#[cfg(feature = "sim")]
+use pto_sim_shim::Hosting;
+
+use crate::{Error, GraphImage};
+
+/// The environment variable that chooses the build mode where no option does: 0 sequential, 1 concurrent.
+pub const BUILD_MODE_VARIABLE: &str = "PTO_AICPU_BUILD_GRAPH_BUILD_MODE";
+
+/// What a simulated device consists of. The default is a full a2a3 die with 4 GiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// Cube cores.
+    pub aic: u32,
+    /// Vector cores. Cores of both kinds together: 1 to 128.
+    pub aiv: u32,
+    /// Size of GM in bytes. Memory is used as it is touched, not as it is provided.
+    pub gm_bytes: u64,
+    /// How firmware and cores are run on this machine.
+    #[cfg(feature = "sim")]
+    pub hosting: Hosting,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        Self {
+            aic: 24,
+            aiv: 48,
+            gm_bytes: 4 << 30,
+            #[cfg(feature = "sim")]
+            hosting: Hosting::default(),
+        }
+    }
+}
+
+impl DeviceOptions {
+    /// How many cores of `kind`.
+    #[must_use]
+    pub fn cores(&self, kind: CoreKind) -> u32 {
+        if kind == CoreKind::AIC { self.aic } else { self.aiv }
+    }
+}
+
+/// What a run executes.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'a> {
+    /// Runtime variant `host_build_graph`: the graph travels as an image.
+    HostGraph(&'a GraphImage),
+    /// Runtime variant `aicpu_build_graph`: a builder program of the firmware builds the graph on AICPU
+    /// instance 0, while (or before) the others schedule.
+    AicpuBuilder {
+        /// The program's name, as in [`Device::builders`](crate::Device::builders).
+        builder: &'a str,
+        /// The words that it reads; at most 128.
+        orch_args: &'a [u64],
+    },
+}
+
+/// Whether the time that kernels take is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelTimes {
+    /// Two clock reads a task; utilisation is reported.
+    #[default]
+    Measure,
+    /// No clock reads; utilisation is reported as zero.
+    Skip,
+}
+
+/// How a run is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Whether schedulers wait for the builder (`aicpu_build_graph`).
+    pub build_mode: BuildMode,
+    /// How an edge is added while its producer may complete.
+    pub fanout: FanoutStrategy,
+    /// AICPU instances: 1 to 16; `aicpu_build_graph` needs 2, of which one builds.
+    pub aicpu_instances: u32,
+    /// What the arena provides for. A graph image raises what it needs; a builder on the AICPU must get
+    /// along with it.
+    pub capacities: Capacities,
+    /// How long one task may run on a core.
+    pub task_budget: Duration,
+    /// How long the run may go without progress while no core is busy.
+    pub stall_budget: Duration,
+    /// How long a core may take to answer the greeting.
+    pub bring_up_budget: Duration,
+    /// How long the whole run may take; `None`: no limit.
+    pub run_budget: Option<Duration>,
+    /// Whether the time that kernels take is measured.
+    pub kernel_times: KernelTimes,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            build_mode: BuildMode::CONCURRENT,
+            fanout: FanoutStrategy::LOCK_FREE,
+            aicpu_instances: 4,
+            capacities: Capacities::default(),
+            task_budget: Duration::from_secs(60),
+            stall_budget: Duration::from_secs(5),
+            bring_up_budget: Duration::from_secs(10),
+            run_budget: None,
+            kernel_times: KernelTimes::Measure,
+        }
+    }
+}
+
+impl RunOptions {
+    /// The defaults, with the build mode from [`BUILD_MODE_VARIABLE`] where that is set.
+    ///
+    /// # Errors
+    /// `BuildModeVariable` when the variable is neither 0 nor 1 nor a name of a build mode.
+    pub fn from_environment() -> Result<Self, Error> {
+        let options = Self::default();
+        match std::env::var_os(BUILD_MODE_VARIABLE) {
+            None => Ok(options),
+            Some(value) => {
+                Ok(Self { build_mode: parse_build_mode(&value.to_string_lossy())?, ..options })
+            }
+        }
+    }
+}
+
+fn parse_build_mode(value: &str) -> Result<BuildMode, Error> {
+    let by_number = value.parse().ok().and_then(|number: u32| BuildMode::try_from(number).ok());
+    let mode = by_number.or_else(|| BuildMode::from_name(value));
+    mode.ok_or_else(|| Error::BuildModeVariable { value: value.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_build_mode;
+    use pto_abi::BuildMode;
+
+    #[test]
+    fn a_build_mode_is_a_number_or_a_name() {
+        assert_eq!(parse_build_mode("0").unwrap(), BuildMode::SEQUENTIAL);
+        assert_eq!(parse_build_mode("1").unwrap(), BuildMode::CONCURRENT);
+        assert_eq!(parse_build_mode("sequential").unwrap(), BuildMode::SEQUENTIAL);
+        for bad in ["", "2", "-1", "parallel", " 1"] {
+            let error = parse_build_mode(bad).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("\"{bad}\"")) && error.contains("concurrent"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The backend `a2a3sim`: firmware and cores run in this process.
+
+use std::sync::Arc;
+
+use pto_abi::arena::Arena;
+use pto_abi::graph::BuilderSet;
+use pto_abi::{BuildError, GmAddr, GraphBuilder};
+use pto_sim_shim::{Hosting, Machine};
+
+use crate::backend::{Backend, Landing};
+use crate::kernels::KernelCode;
+use crate::memory::Memory;
+use crate::{Error, Kernel};
+
+/// A machine, and what it takes to make another one.
+pub(crate) struct Simulator<B> {
+    hosting: Hosting,
+    memory: Arc<Memory>,
+    builders: SharedBuilders<B>,
+    machine: Machine,
+}
+
+impl<B: BuilderSet> Simulator<B> {
+    pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
+        let builders = SharedBuilders(Arc::new(builders));
+        let machine = Machine::new(hosting, memory.clone(), builders.clone());
+        Self { hosting, memory, builders, machine }
+    }
+}
+
+impl<B: BuilderSet> Backend for Simulator<B> {
+    fn name(&self) -> &'static str {
+        "a2a3sim"
+    }
+
+    fn builders(&self) -> Vec<String> {
+        self.machine.builders()
+    }
+
+    fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
+        let entry = match kernel.code() {
+            KernelCode::Library(library) => library.entry,
+            KernelCode::Function(entry) => entry,
+        };
+        Ok(GmAddr(entry as usize as u64))
+    }
+
+    fn run(&mut self, arena: Arena<'static>) -> Landing {
+        let outcome = self.machine.run(arena);
+        Landing { fault: outcome.fault, makespan: outcome.makespan, arena_lost: outcome.arena_lost }
+    }
+
+    fn release(&mut self) -> bool {
+        self.machine.release()
+    }
+
+    fn renew(&mut self) {
+        let builders = self.builders.clone();
+        self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
+    }
+}
+
+/// One set of builders for all machines that the device uses in its life.
+struct SharedBuilders<B>(Arc<B>);
+
+impl<B> Clone for SharedBuilders<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: BuilderSet> BuilderSet for SharedBuilders<B> {
+    fn names(&self) -> &[&str] {
+        self.0.names()
+    }
+
+    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+        self.0.build(symbol, graph)
+    }
+}

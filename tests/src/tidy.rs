@@ -1,0 +1,24 @@
+//! The rules of STYLE.md that a machine can hold, as functions over text (`tests/tidy.rs` applies them).
+//!
+//! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
+//! dependencies between crates, [`links`] judges documentation.
+
+pub mod arrows;
+pub mod links;
+pub mod rules;
+pub mod source;
+
+/// Something that a rule does not accept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where: the file, and its line from 1 on; or a crate.
+    pub place: String,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}

@@ -1,0 +1,208 @@
+//! The rules for one source file.
+
+use super::Finding;
+use super::source::Source;
+
+/// A rule: what it does not accept in a file.
+pub type Rule = fn(&Source) -> Vec<Finding>;
+
+/// Every rule, by the name that a failure shows.
+pub const ALL: &[(&str, Rule)] = &[
+    ("a file opens with //!", opens_with_doc),
+    ("a file has at most 500 lines", length),
+    ("assembly only in linker", assembly),
+    ("atomics are named in abi/src/sync.rs", atomics),
+    ("an Ordering names its partner", orderings),
+    ("no SeqCst", sequential_consistency),
+    ("unsafe code is fenced", unsafe_code),
+    ("expect, not allow", allow_attributes),
+    ("names say what a thing is", vague_names),
+    ("device crates are no_std", device_roots),
+];
+
+/// The crates that the rule about atomics holds for: those whose words are shared with the device.
+const ATOMIC_CRATES: &[&str] = &["abi/", "aicpu-fw/", "aicore-kernels/", "sim-shim/"];
+/// Where `unsafe` may stand.
+const UNSAFE_PLACES: &[&str] =
+    &["abi/src/gm.rs", "aicore-kernels/", "sim-shim/", "host/", "linker/"];
+/// How many lines above an ordering its comment may begin.
+const COMMENT_REACH: usize = 12;
+/// Words that say nothing about a thing.
+const VAGUE: &[&str] =
+    &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];
+
+fn is_in(source: &Source, places: &[&str]) -> bool {
+    places.iter().any(|place| source.path.starts_with(place))
+}
+
+/// The names and keywords of a line of code.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    code.split(move |letter| !is_name(letter)).filter(|word| !word.is_empty())
+}
+
+/// One finding for each line whose code is `bad`.
+fn lines_where(source: &Source, message: &str, bad: impl Fn(&str) -> bool) -> Vec<Finding> {
+    let found = source.lines().filter(|(_, _, code)| bad(code));
+    found.map(|(number, ..)| finding(source, number, message)).collect()
+}
+
+fn finding(source: &Source, line: usize, message: &str) -> Finding {
+    Finding { place: format!("{}:{line}", source.path), message: message.to_owned() }
+}
+
+/// A file says first what it is for.
+#[must_use]
+pub fn opens_with_doc(source: &Source) -> Vec<Finding> {
+    if source.text.starts_with("//! ") {
+        return Vec::new();
+    }
+    vec![finding(source, 1, "say in a first line `//! ...` what the file is for")]
+}
+
+/// A file that grows holds two things.
+#[must_use]
+pub fn length(source: &Source) -> Vec<Finding> {
+    let lines = source.text.lines().count();
+    if lines <= 500 {
+        return Vec::new();
+    }
+    let message = format!("{lines} lines: it holds two things; take them apart");
+    vec![finding(source, lines, &message)]
+}
+
+/// Assembly belongs to the images.
+#[must_use]
+pub fn assembly(source: &Source) -> Vec<Finding> {
+    if is_in(source, &["linker/"]) {
+        return Vec::new();
+    }
+    let is_assembly = |word: &str| matches!(word, "asm" | "global_asm" | "naked_asm");
+    lines_where(source, "assembly belongs to linker", |code| words(code).any(is_assembly))
+}
+
+/// One module names the atomics, so that the model checkers can replace them.
+#[must_use]
+pub fn atomics(source: &Source) -> Vec<Finding> {
+    if !is_in(source, ATOMIC_CRATES) || source.path == "abi/src/sync.rs" {
+        return Vec::new();
+    }
+    let message = "take atomics from pto_abi::sync, which the model checkers can replace";
+    lines_where(source, message, |code| words(code).any(|word| word == "atomic"))
+}
+
+/// Every ordering stronger than `Relaxed` says what it pairs with.
+#[must_use]
+pub fn orderings(source: &Source) -> Vec<Finding> {
+    let lines: Vec<_> = source.lines().collect();
+    let mut findings = Vec::new();
+    for (index, (number, _, code)) in lines.iter().enumerate() {
+        let above = &lines[index.saturating_sub(COMMENT_REACH)..=index];
+        if imports_ordering(code) {
+            findings.push(finding(source, *number, "write Ordering::Release, so that it is seen"));
+        } else if uses_ordering(code) && !above.iter().any(|(_, text, _)| names_partner(text)) {
+            let message = "say in a comment above what the ordering pairs with";
+            findings.push(finding(source, *number, message));
+        }
+    }
+    findings
+}
+
+fn is_strong(word: &str) -> bool {
+    matches!(word, "Acquire" | "Release" | "AcqRel")
+}
+
+/// `Ordering::Release`, alone or at the end of a longer path.
+fn uses_ordering(code: &str) -> bool {
+    code.split("Ordering::").skip(1).any(|rest| words(rest).next().is_some_and(is_strong))
+}
+
+/// `use Ordering::{Acquire, Release}` or `use Ordering::Release`.
+fn imports_ordering(code: &str) -> bool {
+    let is_import = words(code).any(|word| word == "use") && code.contains("Ordering::");
+    is_import && words(code).any(is_strong)
+}
+
+fn names_partner(line: &str) -> bool {
+    let Some((_, comment)) = line.split_once("//") else { return false };
+    ["pairs with", "pair with", "Acquire:", "Release:", "AcqRel:"]
+        .iter()
+        .any(|phrase| comment.contains(phrase))
+}
+
+/// Nothing here needs a total order.
+#[must_use]
+pub fn sequential_consistency(source: &Source) -> Vec<Finding> {
+    let message = "name the pair that the ordering is for: Acquire, Release or AcqRel";
+    lines_where(source, message, |code| words(code).any(|word| word == "SeqCst"))
+}
+
+/// Unsafe code stands where foreign memory and foreign calls are.
+#[must_use]
+pub fn unsafe_code(source: &Source) -> Vec<Finding> {
+    if is_in(source, UNSAFE_PLACES) {
+        return Vec::new();
+    }
+    let message = format!("unsafe code stands in {} only", UNSAFE_PLACES.join(", "));
+    lines_where(source, &message, |code| words(code).any(|word| word == "unsafe"))
+}
+
+/// An exception to a lint gives its reason, and goes when it is not needed any more.
+#[must_use]
+pub fn allow_attributes(source: &Source) -> Vec<Finding> {
+    let is_allow = |code: &str| {
+        let code = code.replace(' ', "");
+        code.contains("#[allow(") || code.contains("#![allow(")
+    };
+    lines_where(source, "use #[expect(lint, reason = \"...\")]", is_allow)
+}
+
+/// A type or module is called by what it is.
+#[must_use]
+pub fn vague_names(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let stem = source.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
+    if is_vague(stem) {
+        findings.push(finding(source, 1, "the file's name does not say what is in it"));
+    }
+    for (number, _, code) in source.lines() {
+        let words: Vec<_> = words(code).collect();
+        for pair in words.windows(2) {
+            let declares =
+                matches!(pair[0], "struct" | "enum" | "trait" | "type" | "mod" | "union");
+            if declares && is_vague(pair[1]) {
+                let message = format!("{} does not say what it is", pair[1]);
+                findings.push(finding(source, number, &message));
+            }
+        }
+    }
+    findings
+}
+
+fn is_vague(name: &str) -> bool {
+    let mut parts = vec![String::new()];
+    for letter in name.chars() {
+        if letter == '_' || letter.is_uppercase() {
+            parts.push(String::new());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.extend(letter.to_lowercase().filter(|letter| *letter != '_'));
+        }
+    }
+    parts.iter().any(|part| VAGUE.contains(&part.as_str()))
+}
+
+/// The crates that run on the device say that they need no std, and the firmware that it is safe.
+#[must_use]
+pub fn device_roots(source: &Source) -> Vec<Finding> {
+    let needed: &[&str] = match source.path.as_str() {
+        "abi/src/lib.rs" | "aicore-kernels/src/lib.rs" => &["#![no_std]"],
+        "aicpu-fw/src/lib.rs" => &["#![no_std]", "#![forbid(unsafe_code)]"],
+        _ => &[],
+    };
+    let missing = needed.iter().filter(|attribute| !source.code.contains(**attribute));
+    missing.map(|attribute| finding(source, 1, &format!("{attribute} is missing"))).collect()
+}
+
+#[cfg(test)]
+mod tests;

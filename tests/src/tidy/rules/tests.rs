@@ -1,0 +1,109 @@
+//! Each rule is known to fail where it should, and to be content where it should.
+
+use super::{ALL, Rule};
+use super::{
+    allow_attributes, assembly, atomics, device_roots, length, opens_with_doc, orderings,
+    sequential_consistency, unsafe_code, vague_names,
+};
+use crate::tidy::source::Source;
+
+/// The lines, by number, in which `rule` finds something.
+fn found(rule: Rule, path: &str, text: &str) -> Vec<String> {
+    let findings = rule(&Source::new(path, text));
+    let line = |place: String| place.rsplit(':').next().unwrap_or("").to_owned();
+    findings.into_iter().map(|finding| line(finding.place)).collect()
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn a_file_opens_with_its_purpose() {
+    assert_eq!(found(opens_with_doc, "a.rs", "use std;\n//! late"), ["1"]);
+    assert_eq!(found(opens_with_doc, "a.rs", ""), ["1"]);
+    assert_eq!(found(opens_with_doc, "a.rs", "//! What it is.\n"), NONE);
+}
+
+#[test]
+fn a_long_file_is_found() {
+    assert_eq!(found(length, "a.rs", &"x\n".repeat(501)), ["501"]);
+    assert_eq!(found(length, "a.rs", &"x\n".repeat(500)), NONE);
+}
+
+#[test]
+fn assembly_is_found_outside_linker() {
+    let text = "// asm!\ncore::arch::asm!(\"nop\");\nglobal_asm!(\"\");";
+    assert_eq!(found(assembly, "host/src/a.rs", text), ["2", "3"]);
+    assert_eq!(found(assembly, "linker/src/a.rs", text), NONE);
+}
+
+#[test]
+fn atomics_are_found_outside_their_module() {
+    let text = "use core::sync::atomic::AtomicU32;\nuse std::sync::{Arc, atomic};\nuse crate::sync::AtomicU8;";
+    assert_eq!(found(atomics, "aicpu-fw/src/a.rs", text), ["1", "2"]);
+    assert_eq!(found(atomics, "abi/src/sync.rs", text), NONE);
+    assert_eq!(found(atomics, "host/src/a.rs", text), NONE);
+}
+
+#[test]
+fn an_ordering_without_a_partner_is_found() {
+    let bare = "word.load(Ordering::Acquire);";
+    assert_eq!(found(orderings, "a.rs", bare), ["1"]);
+    assert_eq!(found(orderings, "a.rs", "use Ordering::{AcqRel, Release};"), ["1"]);
+    assert_eq!(found(orderings, "a.rs", &format!("// loads the word\n{bare}")), ["2"]);
+    assert_eq!(found(orderings, "a.rs", &format!("let s = \"pairs with\";\n{bare}")), ["2"]);
+    let far = format!("// pairs with b\n{}{bare}", "\n".repeat(12));
+    assert_eq!(found(orderings, "a.rs", &far), ["14"]);
+    assert_eq!(found(orderings, "a.rs", &format!("// It pairs with `b`.\n{bare}")), NONE);
+    assert_eq!(
+        found(orderings, "a.rs", "// Release: see b.\nx.store(1, Ordering::Release);"),
+        NONE
+    );
+    assert_eq!(found(orderings, "a.rs", "struct Release { slot: u32 }"), NONE);
+    assert_eq!(found(orderings, "a.rs", "x.load(Relaxed); // Ordering::Acquire"), NONE);
+}
+
+#[test]
+fn a_total_order_is_found() {
+    assert_eq!(found(sequential_consistency, "a.rs", "// SeqCst\nx.load(SeqCst)"), ["2"]);
+}
+
+#[test]
+fn unsafe_code_is_found_outside_its_places() {
+    let text = "#![forbid(unsafe_code)]\nlet s = \"unsafe\";\nunsafe { f() }";
+    assert_eq!(found(unsafe_code, "examples/src/a.rs", text), ["3"]);
+    assert_eq!(found(unsafe_code, "abi/src/arena.rs", text), ["3"]);
+    assert_eq!(found(unsafe_code, "abi/src/gm.rs", text), NONE);
+    assert_eq!(found(unsafe_code, "host/src/gm.rs", text), NONE);
+}
+
+#[test]
+fn an_allow_is_found() {
+    let text = "#[allow(dead_code)]\n#![ allow (x)]\n#[expect(x, reason = \"#[allow(y)]\")]";
+    assert_eq!(found(allow_attributes, "a.rs", text), ["1", "2"]);
+}
+
+#[test]
+fn vague_names_are_found() {
+    let text = "struct TaskManager;\nmod test_helpers;\npub trait Util {}\nfn manager() {}\nstruct Utilisation;";
+    assert_eq!(found(vague_names, "a.rs", text), ["1", "2", "3"]);
+    assert_eq!(found(vague_names, "src/utils.rs", "//! x"), ["1"]);
+    assert_eq!(found(vague_names, "src/file_helper.rs", "//! x"), ["1"]);
+}
+
+#[test]
+fn a_device_crate_that_could_use_std_is_found() {
+    assert_eq!(found(device_roots, "abi/src/lib.rs", "// #![no_std]"), ["1"]);
+    assert_eq!(found(device_roots, "aicpu-fw/src/lib.rs", "#![no_std]"), ["1"]);
+    assert_eq!(
+        found(device_roots, "aicpu-fw/src/lib.rs", "#![no_std]\n#![forbid(unsafe_code)]"),
+        NONE
+    );
+    assert_eq!(found(device_roots, "host/src/lib.rs", ""), NONE);
+}
+
+#[test]
+fn rules_have_names_of_their_own() {
+    for (index, (name, _)) in ALL.iter().enumerate() {
+        assert!(ALL[..index].iter().all(|(other, _)| other != name), "{name}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Style as a test: the rules of `pto_tests::tidy`, applied to this tree.
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use pto_tests::tidy::arrows::{self, Arrow, Use};
+use pto_tests::tidy::source::{files, root};
+use pto_tests::tidy::{Finding, links, rules};
+
+fn assert_tidy(findings: &[Finding]) {
+    let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
+    assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), lines.join("\n"));
+}
+
+#[test]
+fn every_source_file_keeps_every_rule() {
+    let sources = files(&root(), "rs");
+    assert!(sources.len() > 50, "the tree was not found: {} files", sources.len());
+    let mut findings = Vec::new();
+    for (name, rule) in rules::ALL {
+        let found = sources.iter().flat_map(rule);
+        findings.extend(found.map(|finding| {
+            let message = format!("{} ({name})", finding.message);
+            Finding { message, ..finding }
+        }));
+    }
+    assert_tidy(&findings);
+}
+
+#[test]
+fn every_link_in_the_documentation_leads_somewhere() {
+    let root = root();
+    let pages = files(&root, "md");
+    let exists = |path: &str| root.join(path).exists();
+    let findings: Vec<_> = pages.iter().flat_map(|page| links::broken(page, exists)).collect();
+    assert_tidy(&findings);
+}
+
+#[test]
+fn every_arrow_between_crates_points_the_right_way() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .expect("cargo metadata reads the workspace");
+    let packages = metadata.workspace_packages();
+    let ours: Vec<String> = packages.iter().map(|package| package.name.to_string()).collect();
+    assert!(ours.len() >= 6, "{ours:?}");
+    let arrows: Vec<Arrow> = packages.iter().flat_map(|package| arrows_of(package)).collect();
+    assert_tidy(&arrows::wrong(&ours, &arrows));
+}
+
+fn arrows_of(package: &Package) -> Vec<Arrow> {
+    let arrow = |dependency: &cargo_metadata::Dependency| {
+        let checker = dependency.target.as_ref().is_some_and(|target| {
+            let target = target.to_string();
+            target.contains("loom") || target.contains("shuttle")
+        });
+        let used_by = match dependency.kind {
+            DependencyKind::Development => Use::Test,
+            _ if checker => Use::ModelChecker,
+            _ if dependency.optional => Use::Optional,
+            _ => Use::Product,
+        };
+        Arrow { from: package.name.to_string(), to: dependency.name.clone(), used_by }
+    };
+    package.dependencies.iter().map(arrow).collect()
+}

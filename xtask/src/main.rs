@@ -1,0 +1,64 @@
+//! The project's own commands: `cargo xtask <command>`.
+//!
+//! ```text
+//! test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
+//! lint               formatting, clippy, documentation; warnings are errors
+//! ci                 both
+//! generate           writes docs/abi.md and host/include/pto_abi.h
+//! generate --check   fails when they are stale
+//! ```
+//! [`suite`] says what the steps are, [`steps`] runs them, [`target`] provides the bare-metal target,
+//! [`generate`] makes files from the layout tables of `pto_abi`.
+
+mod generate;
+mod steps;
+mod suite;
+mod target;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
+  lint               formatting, clippy, documentation; warnings are errors
+  ci                 both
+  generate           writes docs/abi.md and host/include/pto_abi.h
+  generate --check   fails when they are stale
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root();
+    let result = match *arguments.as_slice() {
+        ["test"] => steps::run_all(&suite::tests(&root)),
+        ["lint"] => steps::run_all(&suite::lints(&root)),
+        ["ci"] => {
+            let mut steps = suite::lints(&root);
+            steps.extend(suite::tests(&root));
+            steps::run_all(&steps)
+        }
+        ["generate"] => generate::write(&root),
+        ["generate", "--check"] => generate::check(&root),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => Err(format!("unknown command `{}`\n\n{USAGE}", arguments.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}

@@ -1,0 +1,159 @@
+//! Running steps one after the other: each is named, timed and never skipped; a failure does not hide the
+//! results of the steps after it.
+
+use std::fmt::Write as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// One step of a suite.
+pub(crate) struct Step {
+    name: &'static str,
+    action: Action,
+}
+
+type Check = Box<dyn Fn() -> Result<(), String>>;
+
+enum Action {
+    /// A program with its arguments and environment.
+    Run { program: String, arguments: Vec<String>, environment: Vec<(String, String)> },
+    /// A function of ours.
+    Call(Check),
+}
+
+impl Step {
+    /// `cargo` with these arguments, in the folder of the workspace.
+    pub(crate) fn cargo(name: &'static str, arguments: &str) -> Self {
+        // The cargo that started us, so that `cargo +toolchain xtask` stays with its toolchain.
+        let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let arguments = arguments.split_whitespace().map(str::to_owned).collect();
+        Self { name, action: Action::Run { program, arguments, environment: Vec::new() } }
+    }
+
+    /// Sets a variable for the step's program.
+    pub(crate) fn with(mut self, variable: &str, value: impl Into<String>) -> Self {
+        if let Action::Run { environment, .. } = &mut self.action {
+            environment.push((variable.to_owned(), value.into()));
+        }
+        self
+    }
+
+    /// A function of ours.
+    pub(crate) fn call(
+        name: &'static str,
+        check: impl Fn() -> Result<(), String> + 'static,
+    ) -> Self {
+        Self { name, action: Action::Call(Box::new(check)) }
+    }
+
+    /// What a person would type for it.
+    fn command_line(&self) -> String {
+        match &self.action {
+            Action::Call(_) => format!("({})", self.name),
+            Action::Run { program: _, arguments, environment } => {
+                let set = environment.iter().map(|(name, value)| format!("{name}='{value}' "));
+                format!("{}cargo {}", set.collect::<String>(), arguments.join(" "))
+            }
+        }
+    }
+
+    fn run(&self) -> Result<(), String> {
+        match &self.action {
+            Action::Call(check) => check(),
+            Action::Run { program, arguments, environment } => {
+                let environment = environment.iter().map(|(name, value)| (name, value));
+                let status = Command::new(program)
+                    .args(arguments)
+                    .envs(environment)
+                    .current_dir(crate::root())
+                    .status()
+                    .map_err(|error| format!("{program} cannot be started: {error}"))?;
+                if status.success() { Ok(()) } else { Err(status.to_string()) }
+            }
+        }
+    }
+}
+
+struct Finished {
+    name: &'static str,
+    time: Duration,
+    result: Result<(), String>,
+}
+
+/// Runs every step.
+pub(crate) fn run_all(steps: &[Step]) -> Result<(), String> {
+    let finished: Vec<Finished> = steps
+        .iter()
+        .enumerate()
+        .map(|(index, step)| {
+            println!(
+                "\n==> [{}/{}] {}: {}",
+                index + 1,
+                steps.len(),
+                step.name,
+                step.command_line()
+            );
+            let start = Instant::now();
+            let result = step.run();
+            let time = start.elapsed();
+            if let Err(why) = &result {
+                println!("==> {} FAILED after {:.1} s: {why}", step.name, time.as_secs_f64());
+            }
+            Finished { name: step.name, time, result }
+        })
+        .collect();
+    print!("{}", summary(&finished));
+    let failed: Vec<&str> =
+        finished.iter().filter(|step| step.result.is_err()).map(|step| step.name).collect();
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} of {} steps failed: {}; the lines above that begin with `==>` say how to run one alone",
+        failed.len(),
+        finished.len(),
+        failed.join(", ")
+    ))
+}
+
+fn summary(finished: &[Finished]) -> String {
+    let mut text = String::from("\n==> summary\n");
+    for step in finished {
+        let verdict = if step.result.is_ok() { "ok" } else { "FAILED" };
+        // Writing to a String does not fail.
+        let _ =
+            writeln!(text, "    {:<30} {:>7.1} s  {verdict}", step.name, step.time.as_secs_f64());
+    }
+    let total: Duration = finished.iter().map(|step| step.time).sum();
+    let _ = writeln!(text, "    {:<30} {:>7.1} s", "total", total.as_secs_f64());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Step, run_all};
+
+    #[test]
+    fn a_failure_is_named_and_does_not_stop_the_rest() {
+        let ran = std::rc::Rc::new(std::cell::Cell::new(false));
+        let seen = ran.clone();
+        let steps = [
+            Step::call("good", || Ok(())),
+            Step::call("bad", || Err("because".to_owned())),
+            Step::call("last", move || {
+                seen.set(true);
+                Ok(())
+            }),
+        ];
+        let message = run_all(&steps).unwrap_err();
+        assert!(message.starts_with("1 of 3 steps failed: bad"), "{message}");
+        assert!(ran.get());
+        assert!(run_all(&steps[..1]).is_ok());
+    }
+
+    #[test]
+    fn a_program_that_fails_or_is_not_there_fails_its_step() {
+        assert!(Step::cargo("nonsense", "no-such-command").run().is_err());
+        let step = Step::cargo("x", "test --release").with("RUSTFLAGS", "--cfg loom");
+        assert_eq!(step.command_line(), "RUSTFLAGS='--cfg loom' cargo test --release");
+    }
+}
