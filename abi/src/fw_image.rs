@@ -73,7 +73,7 @@ pub mod fw_fault {
 
 /// `FwIdentity::magic`: "PTOFWIMG", little-endian.
 pub const FW_MAGIC: u64 = u64::from_le_bytes(*b"PTOFWIMG");
-/// The section of an image that holds its [`FwNote`].
+/// The section of an image that holds its [`FwElfNote`].
 pub const FW_NOTE_SECTION: &str = ".note.pto";
 /// `FwIdentity::kind` of an image for the device `virt`.
 pub const FW_KIND_VIRT: [u8; 16] = *b"virt\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -103,7 +103,7 @@ shared_struct! {
     }
 }
 
-/// An image's identity with the names of its builders, as it stands in [`FW_NOTE_SECTION`].
+/// An image's identity with the names of its builders, as it stands in an [`FwElfNote`].
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FwNote<const NAMES_BYTES: usize> {
@@ -155,6 +155,38 @@ impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
             reserved: [0; 2],
         };
         Self { identity, names }
+    }
+}
+
+/// The owner of our ELF notes.
+pub const FW_NOTE_OWNER: [u8; 4] = *b"PTO\0";
+/// The type of the ELF note that holds an [`FwNote`].
+pub const FW_NOTE_TYPE: u32 = 1;
+
+/// The content of [`FW_NOTE_SECTION`]: an ELF note of [`FW_NOTE_OWNER`], well-formed, because the section may
+/// stand in one segment with the build id.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub struct FwElfNote<const NAMES_BYTES: usize> {
+    owner_bytes: u32,
+    body_bytes: u32,
+    note_type: u32,
+    owner: [u8; 4],
+    body: FwNote<NAMES_BYTES>,
+}
+
+impl<const NAMES_BYTES: usize> FwElfNote<NAMES_BYTES> {
+    /// As [`FwNote::new`].
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "an image's names are far below 4 GiB")]
+    pub const fn new(kind: [u8; 16], builders: &[&str]) -> Self {
+        Self {
+            owner_bytes: FW_NOTE_OWNER.len() as u32,
+            body_bytes: (size_of::<FwIdentity>() + NAMES_BYTES) as u32,
+            note_type: FW_NOTE_TYPE,
+            owner: FW_NOTE_OWNER,
+            body: FwNote::new(kind, builders),
+        }
     }
 }
 
@@ -290,8 +322,11 @@ shared_struct! {
         24 => seen_ticks: AtomicU64,
         /// Times that it slept.
         32 => naps: AtomicU64,
+        /// On a machine of one vCPU, in the line of each instance's number: the ticks that the instance
+        /// took in the last order. Where a tick is an instruction, they are counted exactly.
+        40 => step_ticks: AtomicU64,
         /// Not used; zero.
-        40 => reserved: [AtomicU64; 3],
+        48 => reserved: [AtomicU64; 2],
     }
 }
 
@@ -342,10 +377,6 @@ shared_struct! {
         4352 => exceptions: [ExceptionRecord; virt::MAX_VCPUS],
     }
 }
-
-// SAFETY: declared by `shared_struct!` from atomics, without padding.
-#[cfg(not(any(loom, shuttle)))]
-unsafe impl crate::gm::LiveWords for BootBlock {}
 
 /// An order, as the host gives and a vCPU takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,6 +39,8 @@ live_words!(
     crate::ready::QueueEnds,
     crate::log_ring::LogCursor,
     crate::log_ring::LogEntry,
+    crate::fw_image::BootBlock,
+    crate::launch_record::LaunchTickets,
 );
 
 /// A range of GM that this agent can reach.

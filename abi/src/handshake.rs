@@ -144,7 +144,7 @@ impl Handshake {
     #[must_use]
     pub fn answer(&self, epoch: u32) -> Option<(u32, u32)> {
         // Acquire: pairs with the Release store of aicore_done in `introduce`.
-        if self.worker.aicore_done.load(Ordering::Acquire) != epoch {
+        if self.worker.aicore_done.load(Ordering::Acquire) != epoch || self.exited() {
             return None;
         }
         let id = self.worker.core_id.load(Ordering::Relaxed);
@@ -228,10 +228,13 @@ impl Handshake {
         self.bring_up_command()
     }
 
+    /// A core that has left its loop waits for the next greeting: the order to quit, and the greeting that it
+    /// had answered, are those of its last life.
     #[inline(never)]
     fn bring_up_command(&self) -> Command {
+        let in_service = self.worker.status.load(Ordering::Relaxed) != STATUS_EXITED;
         // Acquire: pairs with the Release store of control in `quit`.
-        if self.scheduler.control.load(Ordering::Acquire) == CONTROL_QUIT {
+        if in_service && self.scheduler.control.load(Ordering::Acquire) == CONTROL_QUIT {
             return Command::Quit;
         }
         // Acquire: pairs with the Release store of aicpu_ready in `greet`.
@@ -269,7 +272,6 @@ impl Handshake {
 
     /// Says that the core has left its loop.
     pub fn leave(&self) {
-        self.worker.aicore_done.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire load of status in `exited`.
         self.worker.status.store(STATUS_EXITED, Ordering::Release);
     }
@@ -344,7 +346,10 @@ mod tests {
         lines.ring(5);
         lines.finish(5);
         lines.quit();
+        assert_eq!(lines.command(), Command::Quit);
         lines.leave();
+        assert_eq!(lines.command(), Command::Wait, "neither the old order nor the old greeting");
+        assert_eq!(lines.answer(7), None, "it is not in service");
         lines.greet(8);
         assert_eq!(lines.command(), Command::Greet(8));
         lines.introduce(8, 3, CoreKind::AIV);

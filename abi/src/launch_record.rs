@@ -129,10 +129,6 @@ shared_struct! {
     }
 }
 
-// SAFETY: declared by `shared_struct!` from atomics, without padding.
-#[cfg(not(any(loom, shuttle)))]
-unsafe impl crate::gm::LiveWords for LaunchTickets {}
-
 impl LaunchTickets {
     /// This thread's instance number.
     #[must_use]

@@ -246,7 +246,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             Some(Ok(())) => Ok(()),
             Some(Err(BuildError::Fault(fault))) => Err(builder.blame(fault)),
             Some(Err(BuildError::Failed(code))) => {
-                Err(Blame::of(Fault::BUILD_FAILED).detail(u64::from(code.unsigned_abs()), 0))
+                Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
             }
         }
     }

@@ -48,6 +48,11 @@ impl Phase {
     pub(crate) fn step(&self) {
         self.bar.inc(1);
     }
+
+    /// So many steps are done.
+    pub(crate) fn reach(&self, steps: u64) {
+        self.bar.set_position(steps);
+    }
 }
 
 impl Drop for Phase {

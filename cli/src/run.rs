@@ -8,7 +8,9 @@ use pto_abi::RuntimeVariant;
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
 use pto_examples::Builders;
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
-use pto_host::{Device, DeviceOptions, GraphImage, Hosting, RunOptions, RunReport, Work};
+use pto_host::{
+    Device, DeviceOptions, GraphImage, Hosting, RunOptions, RunProgress, RunReport, Work,
+};
 
 use crate::args::{HostingMode, RunArgs};
 use crate::errors::{Exit, Failure};
@@ -197,17 +199,22 @@ impl Job {
         Ok(Some(start.elapsed()))
     }
 
+    /// The bar counts rounds; where there is only one, the tasks of its run.
     fn rounds(&mut self, count: u32) -> Result<Vec<Round>, Failure> {
+        if count == 1 {
+            let phase = Phase::begin("running", self.prepared.size().tasks);
+            return Ok(vec![self.round(|tasks| phase.reach(tasks))?]);
+        }
         let phase = Phase::begin("running and checking", count.into());
         let mut rounds = Vec::new();
         for _ in 0..count {
-            rounds.push(self.round()?);
+            rounds.push(self.round(|_| {})?);
             phase.step();
         }
         Ok(rounds)
     }
 
-    fn round(&mut self) -> Result<Round, Failure> {
+    fn round(&mut self, watch: impl Fn(u64) + Send + Sync) -> Result<Round, Failure> {
         self.prepared.reset()?;
         let work = match &self.image {
             Some(image) => Work::HostGraph(image),
@@ -216,7 +223,8 @@ impl Job {
                 orch_args: self.prepared.orch_args(),
             },
         };
-        let report = self.device.run(work, &self.options)?;
+        let watch = |progress: RunProgress| watch(progress.completed);
+        let report = self.device.run_watched(work, &self.options, watch)?;
         logging::show(&report.logs, report.logs_dropped);
         let verdict = self.prepared.verify()?;
         Ok(Round { report, verdict })

@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use pto_abi::arena::Arena;
 use pto_abi::runtime::WorkerEntry;
 use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
@@ -22,6 +23,7 @@ use crate::fault_report::{Context, FaultReport};
 use crate::kernels::{Kernel, KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
+use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
 use crate::{Capacities, DeviceBuffer, DeviceOptions, Error, RunOptions, RunReport, Work};
 
@@ -251,6 +253,30 @@ impl Device {
     /// `Fault`: the run ended with a fault; the device can be used again. `OrchArgs`, `Budget`,
     /// `Capacity`, `ArenaMemory`: the run was not started.
     pub fn run(&mut self, work: Work<'_>, options: &RunOptions) -> Result<RunReport, Error> {
+        self.run_on(work, options, |backend, arena| backend.run(arena))
+    }
+
+    /// As [`Device::run`]; while the run lasts, `watch` is told now and then how far it is.
+    ///
+    /// # Errors
+    /// Those of [`Device::run`].
+    pub fn run_watched(
+        &mut self,
+        work: Work<'_>,
+        options: &RunOptions,
+        watch: impl FnMut(RunProgress) + Send,
+    ) -> Result<RunReport, Error> {
+        self.run_on(work, options, |backend, arena| {
+            progress::watched(&arena, watch, || backend.run(arena))
+        })
+    }
+
+    fn run_on(
+        &mut self,
+        work: Work<'_>,
+        options: &RunOptions,
+        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
+    ) -> Result<RunReport, Error> {
         let launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
         self.epochs.run = after(self.epochs.run);
@@ -264,7 +290,7 @@ impl Device {
         };
         launch.write(&arena, &tables)?;
         let before = CoreTotals::read(&arena.view(), self.cores);
-        let landing = self.backend.run(arena.view());
+        let landing = land(&mut *self.backend, arena.view());
         let result = match landing.fault {
             None => Ok(self.report(work, &mut arena, landing, &before)),
             Some(fault) => {

@@ -57,6 +57,7 @@ mod launch;
 mod logs;
 mod memory;
 mod options;
+mod progress;
 mod report;
 #[cfg(feature = "sim")]
 mod simulator;
@@ -72,6 +73,7 @@ pub use image::GraphImage;
 pub use kernels::{Kernel, KernelDescription};
 pub use logs::LogRecord;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
+pub use progress::RunProgress;
 pub use report::RunReport;
 
 /// The interface that host and firmware share: layouts, limits, faults, `GraphBuilder`.

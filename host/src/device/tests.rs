@@ -294,3 +294,18 @@ fn memory_is_used_by_its_rules() {
     assert!(matches!(device.free(address), Err(Error::DoubleFree { .. })));
     assert!(matches!(device.copy_to_device(address, &[1]), Err(Error::CopyOutOfRange { .. })));
 }
+
+#[test]
+fn a_watcher_is_told_how_far_the_run_is() {
+    let mut device = device_that(|arena, _| {
+        arena.instances()[0].added.store(7, Ordering::Relaxed);
+        arena.instances()[2].completed.store(3, Ordering::Relaxed);
+        // Longer than the watcher's interval; what is asserted does not depend on how much longer.
+        std::thread::sleep(Duration::from_millis(350));
+        SUCCESS
+    });
+    let mut told = Vec::new();
+    device.run_watched(BUILDER, &RunOptions::default(), |progress| told.push(progress)).unwrap();
+    let expected = crate::RunProgress { added: 7, published: 0, completed: 3 };
+    assert_eq!(told.last(), Some(&expected));
+}

@@ -58,6 +58,7 @@ fn an_ordering_without_a_partner_is_found() {
         found(orderings, "a.rs", "// Release: see b.\nx.store(1, Ordering::Release);"),
         NONE
     );
+    assert_eq!(found(orderings, "aicpu-fw/tests/loom/a.rs", bare), NONE);
     assert_eq!(found(orderings, "a.rs", "struct Release { slot: u32 }"), NONE);
     assert_eq!(found(orderings, "a.rs", "x.load(Relaxed); // Ordering::Acquire"), NONE);
 }
