@@ -32,8 +32,9 @@ pub mod virt {
     pub const IMAGE_BYTES: u64 = 2 << 20;
     /// The stacks of all vCPUs, with their gaps.
     pub const STACKS_ADDRESS: u64 = IMAGE_ADDRESS + IMAGE_BYTES;
-    /// From one vCPU's stack to the next: gap, stack, gap, exception stack.
-    pub const STACK_STRIDE: u64 = 64 << 10;
+    /// From one vCPU's stack to the next: gap, stack, gap, exception stack. A scheduler takes 40 KiB of it,
+    /// the rest is for builders.
+    pub const STACK_STRIDE: u64 = 128 << 10;
     /// A guard gap: one page that is not mapped.
     pub const STACK_GAP: u64 = PAGE_BYTES;
     /// The stack on which exceptions are taken.

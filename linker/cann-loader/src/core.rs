@@ -1,0 +1,159 @@
+//! One AICore: the worker loop's port over control registers, and cores that misbehave.
+//!
+//! A core reads DATA_MAIN_BASE and writes COND; it never writes DATA_MAIN_BASE. It reads what it is to do from
+//! its line in GM, and answers the greeting there.
+
+use std::sync::Arc;
+
+use pto_abi::CoreKind;
+use pto_abi::handshake::{
+    Command, Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
+    next_dispatch_id,
+};
+use pto_abi::sync::{AtomicU32, Ordering};
+use pto_aicore_kernels::KernelFn;
+use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
+
+use crate::memory::CoreRegisters;
+
+const EXIT_SIGNAL: u32 = 0x7FFF_FFF0;
+const FAST_PATH_OPEN: u32 = 0xE;
+
+/// What a core does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conduct {
+    /// What it should.
+    Good,
+    /// Never answers a greeting.
+    Deaf,
+    /// Never finishes a task.
+    Hangs,
+    /// Reports a dispatch that it was not given.
+    Lies,
+    /// Says that it is another core.
+    Impostor,
+}
+
+/// What cores and loader tell each other.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// 1: cores leave whatever they do.
+    pub(crate) abandon: AtomicU32,
+    /// Doorbells that break the protocol.
+    pub(crate) violations: AtomicU32,
+    /// Tasks run.
+    pub(crate) tasks: AtomicU32,
+}
+
+/// One core.
+pub(crate) struct Core {
+    pub(crate) lines: &'static Handshake,
+    pub(crate) registers: CoreRegisters,
+    pub(crate) worker: u32,
+    pub(crate) kind: CoreKind,
+    pub(crate) conduct: Conduct,
+    pub(crate) watch: Arc<Watch>,
+    /// The id that the next doorbell must have; `None`: not in service.
+    pub(crate) expected: Option<u32>,
+}
+
+impl Core {
+    /// The thread of the core.
+    pub(crate) fn serve(mut self) {
+        while self.watch.abandon.load(Ordering::Relaxed) == 0 {
+            match worker::step(&mut self) {
+                WorkerStep::Worked => {}
+                WorkerStep::Idle => std::thread::yield_now(),
+                WorkerStep::Left => return,
+            }
+        }
+    }
+
+    fn violation(&self, what: &str, value: u32) {
+        eprintln!("core {}: {what} ({value:#x})", self.worker);
+        self.watch.violations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A doorbell that the core has not seen: is it one that may come now?
+    fn inspect(&mut self, id: u32) {
+        if self.registers.fast_path() != FAST_PATH_OPEN {
+            self.violation("the fast path is not open", self.registers.fast_path());
+        }
+        if self.expected != Some(id) {
+            self.violation("a dispatch id out of order", id);
+        }
+        self.expected = Some(next_dispatch_id(id));
+    }
+}
+
+impl WorkerPort for Core {
+    fn command(&mut self) -> Command {
+        if self.expected.is_none() {
+            // Acquire: pairs with the Release store in `Handshake::greet`.
+            let epoch = self.lines.scheduler.aicpu_ready.load(Ordering::Acquire);
+            let answered = self.lines.worker.aicore_done.load(Ordering::Relaxed);
+            let silent = epoch == answered || self.conduct == Conduct::Deaf;
+            return if silent { Command::Wait } else { Command::Greet(epoch) };
+        }
+        // Acquire: what AICPU wrote before the doorbell (and its `dsb st`) is visible after it.
+        let id = self.registers.data_main_base.load(Ordering::Acquire);
+        if id == EXIT_SIGNAL {
+            return Command::Quit;
+        }
+        if id > LAST_DISPATCH_ID || self.registers.cond.load(Ordering::Relaxed) == FINISHED | id {
+            return Command::Wait;
+        }
+        self.inspect(id);
+        let line = &self.lines.scheduler;
+        Command::Run(Dispatch {
+            id,
+            task: line.task.load(Ordering::Relaxed),
+            kernel: line.kernel.load(Ordering::Relaxed),
+            args: line.args.load(Ordering::Relaxed),
+        })
+    }
+
+    fn introduce(&mut self, epoch: u32) {
+        self.registers.cond.store(STATUS_IDLE, Ordering::Relaxed);
+        self.expected = Some(0);
+        let id = self.worker + u32::from(self.conduct == Conduct::Impostor);
+        self.lines.introduce(epoch, id, self.kind);
+    }
+
+    fn run(&mut self, dispatch: &Dispatch) {
+        while self.conduct == Conduct::Hangs && self.watch.abandon.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        // A core may say that it has begun.
+        self.registers.cond.store(dispatch.id, Ordering::Relaxed);
+        let code = std::ptr::with_exposed_provenance::<()>(address(dispatch.kernel));
+        // SAFETY: the loader registers functions of this type.
+        let kernel = unsafe { std::mem::transmute::<*const (), KernelFn>(code) };
+        // SAFETY: `args` is where the builder put the task's arguments, in GM of this process.
+        unsafe { kernel(std::ptr::with_exposed_provenance(address(dispatch.args))) };
+        self.watch.tasks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn finish(&mut self, id: u32) {
+        let id = if self.conduct == Conduct::Lies { id + 5 } else { id };
+        // Release: pairs with AICPU's `dsb ld` behind its load of COND.
+        self.registers.cond.store(FINISHED | id, Ordering::Release);
+        while self.conduct == Conduct::Lies && self.watch.abandon.load(Ordering::Relaxed) == 0 {
+            if self.registers.data_main_base.load(Ordering::Relaxed) == EXIT_SIGNAL {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.expected = None;
+        self.lines.leave();
+        // Release: everything that the core did stands before it.
+        self.registers.cond.store(STATUS_EXITED, Ordering::Release);
+    }
+}
+
+fn address(word: u64) -> usize {
+    usize::try_from(word).expect("64-bit")
+}

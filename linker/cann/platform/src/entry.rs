@@ -1,0 +1,153 @@
+//! One AICPU instance, from the driver's call to its return, and the contract with the driver stack.
+//!
+//! The launch sequence is in facts/cann.md. What an image exports:
+//!
+//! | symbol | called | does |
+//! |---|---|---|
+//! | `StaticTileFwkBackendKernelServer` | looked up when the image is loaded | nothing; 0 |
+//! | `DynTileFwkBackendKernelServerInit` | once a device | installs the log rings; 0, or -1 without arguments |
+//! | `DynTileFwkBackendKernelServer` | by every AICPU instance of a launch, with the same pointer | runs it |
+//! | `pto_aicpu_run_record` | by our own loaders, with the launch record itself | runs it |
+//!
+//! A run returns 0, -1 for a null or misaligned pointer, or the code of the fault that ended it (positive).
+//!
+//! *Inferred*, for want of a device: that all instances of a launch get the same pointer and nothing that tells
+//! them apart (so that `LaunchRecord.tickets` numbers them, in the order of their arrival); that
+//! the arguments are readable at that pointer for as long as the call lasts; that word 48 of them is free for
+//! us, behind the dispatcher's at 40; that a fresh launch of the AICores precedes each launch here, so that the
+//! host takes a new bring-up epoch for each and leaves `KEEP_CORES` off.
+
+use core::ffi::c_void;
+
+use pto_abi::graph::BuilderSet;
+use pto_abi::launch_record::ARGS_RECORD_OFFSET;
+use pto_abi::{FanoutStrategy, Fault};
+use pto_aicpu_fw::blame::Blame;
+use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, LockFree, Locked, instance, run};
+use pto_c_builder::CBuilder;
+
+use crate::builders::DeviceBuilders;
+use crate::platform::RegisterPlatform;
+use crate::record::AcceptedRecord;
+use crate::{clock, logging};
+
+/// What a run returns for a pointer that cannot be one.
+pub const NO_ARGUMENTS: i32 = -1;
+
+/// `DynTileFwkBackendKernelServerInit`.
+#[must_use]
+pub fn init(args: *mut c_void) -> i32 {
+    if args.is_null() {
+        return NO_ARGUMENTS;
+    }
+    logging::install();
+    0
+}
+
+/// `DynTileFwkBackendKernelServer`: the record's address is among the arguments.
+///
+/// # Safety
+/// `args` is null, or points to arguments with a launch record's address at
+/// [`ARGS_RECORD_OFFSET`]; that record is as [`run_record`] requires.
+#[must_use]
+pub unsafe fn run_args<B: BuilderSet>(args: *mut c_void, builders: B) -> i32 {
+    if args.is_null() || !args.cast::<u64>().is_aligned() {
+        return NO_ARGUMENTS;
+    }
+    let word = args.cast::<u8>().wrapping_add(ARGS_RECORD_OFFSET).cast::<u64>();
+    // SAFETY: the arguments reach that far, by this function's contract. Volatile: the host wrote them.
+    let Ok(record) = usize::try_from(unsafe { word.read_volatile() }) else { return NO_ARGUMENTS };
+    // SAFETY: by this function's contract.
+    unsafe { run_record(core::ptr::with_exposed_provenance_mut(record), builders) }
+}
+
+/// `pto_aicpu_run_record`: one instance of a launch.
+///
+/// # Safety
+/// `record` is null, or a `LaunchRecord` is mapped there; GM and the register window are mapped where it says,
+/// until the image is unloaded.
+#[must_use]
+pub unsafe fn run_record<B: BuilderSet>(record: *mut c_void, builders: B) -> i32 {
+    let record = record.cast::<u8>();
+    if record.is_null() || !record.addr().is_multiple_of(64) {
+        return NO_ARGUMENTS;
+    }
+    logging::install();
+    // SAFETY: by this function's contract.
+    match unsafe { AcceptedRecord::accept(record) } {
+        Ok(record) => code(take_part(&record, builders)),
+        Err(fault) => code(Err(fault)),
+    }
+}
+
+fn code(result: Result<(), Fault>) -> i32 {
+    // The table's codes are far below the sign.
+    result.map_or_else(|fault| i32::try_from(fault.code()).unwrap_or(i32::MAX), |()| 0)
+}
+
+/// Takes a ticket and is that instance until the run is over.
+fn take_part<B: BuilderSet>(record: &AcceptedRecord, builders: B) -> Result<(), Fault> {
+    let me = record.tickets.take();
+    record.coherence.enter(&record.arena, record.freshness);
+    let accepted = Launch::accept(record.arena)
+        .and_then(|launch| record.check_positions(&launch).map(|()| launch));
+    let launch = match accepted {
+        Ok(launch) => launch,
+        Err(blame) => return Err(refuse(record, &blame, me)),
+    };
+    if me >= launch.aicpu_instances {
+        // The host launched more instances than the run has: this one has no part in it.
+        return Ok(());
+    }
+    let instances = launch.aicpu_instances;
+    let result = match launch.fanout {
+        FanoutStrategy::LOCKED => run_instance::<Locked, B>(record, launch, me, builders),
+        _ => run_instance::<LockFree, B>(record, launch, me, builders),
+    };
+    if record.tickets.give_back(instances) {
+        record.write_back();
+    }
+    result
+}
+
+/// Every instance refuses alike; the first one writes the epitaph.
+#[cold]
+fn refuse(record: &AcceptedRecord, blame: &Blame, me: u32) -> Fault {
+    instance::refuse(&record.arena, blame, me, clock::now_ns());
+    record.write_back();
+    blame.fault
+}
+
+#[inline(never)]
+fn run_instance<F: FanoutPolicy, B: BuilderSet>(
+    record: &AcceptedRecord,
+    launch: Launch<'static>,
+    me: u32,
+    builders: B,
+) -> Result<(), Fault> {
+    let arena = launch.arena;
+    let ring = arena.log_ring(launch.log_region(), me as usize);
+    let _seat = ring.and_then(logging::sit);
+    let builders = DeviceBuilders {
+        set: builders,
+        c: CBuilder::new(arena.window(), launch.run_epoch),
+        gm: arena.gm(),
+        coherence: record.coherence,
+    };
+    let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions);
+    run(Instance::<_, F>::new(launch, me, platform), &builders, ())
+}
+
+/// The panic handler of an image. No image reaches it (the test on the linked image proves that it is not even
+/// there); were it reached, the driver would see an AICPU exception.
+pub fn unreachable_panic() -> ! {
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: raises an exception, from which nothing returns.
+    unsafe {
+        core::arch::asm!("brk #0xf01", options(noreturn));
+    }
+    #[cfg(not(target_arch = "aarch64"))]
+    loop {
+        core::hint::spin_loop();
+    }
+}

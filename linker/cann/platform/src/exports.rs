@@ -1,0 +1,62 @@
+//! [`firmware!`](crate::firmware): makes a crate a firmware image.
+
+/// Makes a `cdylib` crate a firmware image with these builders, in the form of
+/// [`pto_abi::builder_set!`]: the set, the image's identity (section `.note.pto`), the entry symbols (see
+/// [`entry`](crate::entry)) and the panic handler, which no image reaches.
+///
+/// On a development machine, or where panics unwind, the crate is an empty library: an image is built with
+/// `--profile firmware --target aarch64-unknown-linux-gnu`.
+#[macro_export]
+macro_rules! firmware {
+    ($(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }) => {
+        $crate::abi::builder_set! { $(#[$meta])* $vis struct $set { $( $name => $build ),* } }
+
+        #[cfg(not(all(target_arch = "aarch64", target_os = "linux", panic = "abort")))]
+        extern crate std;
+
+        #[cfg(all(target_arch = "aarch64", target_os = "linux", panic = "abort"))]
+        mod pto_cann_image {
+            use core::ffi::c_void;
+
+            const NAMES: &[&str] = &[$($name),*];
+
+            // SAFETY: the section holds this and nothing else; nothing reads it at run time.
+            #[used]
+            #[unsafe(link_section = ".note.pto")]
+            static NOTE: $crate::identity::IdentityNote<
+                { $crate::abi::fw_image::names_bytes(NAMES) },
+            > = $crate::identity::IdentityNote::new(NAMES);
+
+            // SAFETY: the name is that of the launch sequence, and no other function here has it.
+            #[unsafe(no_mangle)]
+            extern "C" fn StaticTileFwkBackendKernelServer(_args: *mut c_void) -> i32 {
+                0
+            }
+
+            // SAFETY: as above.
+            #[unsafe(no_mangle)]
+            extern "C" fn DynTileFwkBackendKernelServerInit(args: *mut c_void) -> i32 {
+                $crate::entry::init(args)
+            }
+
+            // SAFETY: as above.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn DynTileFwkBackendKernelServer(args: *mut c_void) -> i32 {
+                // SAFETY: the host's launch keeps the contract of `run_args`.
+                unsafe { $crate::entry::run_args(args, super::$set) }
+            }
+
+            // SAFETY: the name is this project's own.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn pto_aicpu_run_record(record: *mut c_void) -> i32 {
+                // SAFETY: the caller keeps the contract of `run_record`.
+                unsafe { $crate::entry::run_record(record, super::$set) }
+            }
+
+            #[panic_handler]
+            fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+                $crate::entry::unreachable_panic()
+            }
+        }
+    };
+}

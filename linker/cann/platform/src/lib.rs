@@ -1,0 +1,30 @@
+//! What a firmware image for the CANN driver stack needs beside its builders: everything that only an AICPU
+//! of an Ascend device has. Policy is in `pto_aicpu_fw`.
+//!
+//! ```text
+//! exports.rs    firmware!: entry symbols, identity, panic handler
+//! entry.rs      one AICPU instance, from the driver's call to its return
+//! record.rs     LaunchRecord -> AcceptedRecord: nothing that the host wrote is trusted
+//! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
+//! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
+//! builders.rs   the image's builders, and that in C    clock.rs      the system counter
+//! logging.rs    log -> the instance's log ring         identity.rs   the ELF note
+//! ```
+//! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann` is the default one. The contract
+//! with the driver stack is in [`entry`].
+#![no_std]
+
+pub mod barrier;
+pub mod builders;
+pub mod clock;
+pub mod coherence;
+pub mod entry;
+mod exports;
+pub mod identity;
+pub mod logging;
+pub mod platform;
+pub mod record;
+pub mod registers;
+
+#[doc(hidden)]
+pub use pto_abi as abi;

@@ -1,0 +1,208 @@
+//! The platform of the real device: work is handed over through control registers.
+//!
+//! ```text
+//! AICPU                                             AICore
+//! greet:  FAST_PATH_ENABLE = open,
+//!         DATA_MAIN_BASE = idle, aicpu_ready (GM) -> COND = idle, then kind, core_id, aicore_done (GM)
+//! stage:  task, kernel, args into SchedulerLine (GM)
+//! commit: dsb st, DATA_MAIN_BASE = id ------------> reads the line, runs the kernel
+//! poll:   COND, dsb ld <--------------------------- COND = FINISHED | id
+//! stop:   DATA_MAIN_BASE = exit ------------------> COND = exited, the loop returns
+//! stopped: FAST_PATH_ENABLE = close
+//! ```
+//! Bring-up goes through the lines in GM, because a core says there who it is. The lines' doorbell, control and
+//! status words are not used here. Ids go on from what COND shows, so that a core that stayed in service is
+//! taken over without a word in GM.
+
+use heapless::Vec;
+
+use pto_abi::Fault;
+use pto_abi::handshake::{
+    DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
+    next_dispatch_id,
+};
+use pto_abi::launch_record::CorePosition;
+use pto_abi::limits::MAX_WORKERS;
+use pto_abi::sync::Shared;
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+
+use crate::registers::{CoreRegisters, RegisterWindow};
+use crate::{barrier, clock};
+
+/// `DATA_MAIN_BASE`: leave the loop.
+pub const DOORBELL_EXIT: u32 = 0x7FFF_FFF0;
+
+/// Looks in vain before an instance offers its core to the operating system. Each look at a busy core takes
+/// about 100 ns on a2a3, a system call about as long as two of them.
+const PATIENCE: u32 = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Free,
+    Staged,
+    Rung,
+}
+
+/// One core, as its scheduler knows it.
+#[derive(Clone, Copy)]
+struct CoreRef<'a> {
+    lines: &'a Handshake,
+    registers: CoreRegisters<'a>,
+    // The dispatch that was rung last, and the status that the core showed before it.
+    id: u32,
+    settled: u32,
+    stage: Stage,
+    leaving: bool,
+}
+
+/// The platform of one AICPU instance.
+pub struct RegisterPlatform<'a> {
+    workers: &'a [Handshake],
+    window: RegisterWindow<'a>,
+    positions: &'a [CorePosition],
+    cores: Vec<CoreRef<'a>, MAX_WORKERS>,
+    staged: Vec<u8, MAX_WORKERS>,
+    idle_looks: u32,
+}
+
+impl<'a> RegisterPlatform<'a> {
+    /// A platform over all workers, by their numbers; none is attached yet. Every position is in the window,
+    /// which [`AcceptedRecord`](crate::record::AcceptedRecord) proves.
+    pub const fn new(
+        workers: &'a [Handshake],
+        window: RegisterWindow<'a>,
+        positions: &'a [CorePosition],
+    ) -> Self {
+        Self { workers, window, positions, cores: Vec::new(), staged: Vec::new(), idle_looks: 0 }
+    }
+}
+
+impl Platform for RegisterPlatform<'_> {
+    type Sharing = Shared;
+
+    fn attach(&mut self, worker: u32) {
+        let number = worker as usize;
+        let position = self.positions.get(number).copied();
+        let registers = position.and_then(|position| self.window.core(position));
+        // The record was checked for every worker of the table, and the table against the limit.
+        let (Some(registers), Some(lines)) = (registers, self.workers.get(number)) else { return };
+        let (id, settled) = (DOORBELL_IDLE, STATUS_IDLE);
+        let core = CoreRef { lines, registers, id, settled, stage: Stage::Free, leaving: false };
+        self.cores.push(core).unwrap_or_default();
+    }
+
+    fn greet(&mut self, core: usize, epoch: u32) {
+        let Some(core) = self.cores.get(core) else { return };
+        core.registers.open();
+        if core.lines.answer(epoch).is_none() {
+            // What an earlier run left there, above all its exit signal, is not for this bring-up.
+            core.registers.ring(DOORBELL_IDLE);
+        }
+        barrier::before_doorbell();
+        core.lines.greet(epoch);
+    }
+
+    fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)> {
+        let core = self.cores.get_mut(core)?;
+        let answer = core.lines.answer(epoch)?;
+        let status = core.registers.status();
+        // A core in service goes on with its ids. Anything else than these two is not the answer of a core
+        // that has come up, and the wait for it is bounded.
+        core.id = match status {
+            STATUS_IDLE => DOORBELL_IDLE,
+            _ if status & FINISHED != 0 && status & !FINISHED <= LAST_DISPATCH_ID => {
+                status & !FINISHED
+            }
+            _ => return None,
+        };
+        core.settled = status;
+        Some(answer)
+    }
+
+    #[inline]
+    fn poll(&mut self, core: usize) -> CoreStatus {
+        let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
+        if core.stage != Stage::Rung {
+            return CoreStatus::Idle;
+        }
+        let status = core.registers.status();
+        if status == FINISHED | core.id {
+            barrier::after_status();
+            core.settled = status;
+            core.stage = Stage::Free;
+            return CoreStatus::Finished;
+        }
+        if status == core.settled || status == core.id {
+            return CoreStatus::Busy;
+        }
+        CoreStatus::Foreign(status)
+    }
+
+    #[inline]
+    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
+        let refused = Fault::SCHEDULE_CORE_NOT_FREE;
+        let entry = self.cores.get_mut(core).filter(|entry| entry.stage == Stage::Free);
+        let entry = entry.ok_or(refused)?;
+        let number = u8::try_from(core).map_err(|_| refused)?;
+        entry.lines.stage(dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        entry.id = next_dispatch_id(entry.id);
+        entry.stage = Stage::Staged;
+        self.staged.push(number).map_err(|_| refused)
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        if self.staged.is_empty() {
+            return;
+        }
+        barrier::before_doorbell();
+        for number in &self.staged {
+            let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
+            core.registers.ring(core.id);
+            core.stage = Stage::Rung;
+        }
+        self.staged.clear();
+        self.idle_looks = 0;
+    }
+
+    fn stop(&mut self, core: usize) {
+        let Some(core) = self.cores.get_mut(core) else { return };
+        core.registers.ring(DOORBELL_EXIT);
+        core.leaving = true;
+    }
+
+    fn stopped(&mut self, core: usize) -> bool {
+        let Some(core) = self.cores.get_mut(core) else { return true };
+        core.registers.status() == STATUS_EXITED
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn relax(&mut self) {
+        self.idle_looks = self.idle_looks.saturating_add(1);
+        if self.idle_looks < PATIENCE {
+            core::hint::spin_loop();
+            return;
+        }
+        // SAFETY: the call has no arguments; it gives way to other threads and returns.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            libc::sched_yield();
+        }
+    }
+}
+
+impl Drop for RegisterPlatform<'_> {
+    /// Closes the fast path of every core that was asked to leave, whether it has or hangs. A core that stays in
+    /// service keeps it open.
+    fn drop(&mut self) {
+        for core in self.cores.iter().filter(|core| core.leaving) {
+            core.registers.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

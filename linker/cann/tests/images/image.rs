@@ -1,0 +1,129 @@
+//! What the default image is, without running it: entry symbols, build id, identity, what it leaves to libc, and
+//! that no panic is in it.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use object::read::elf::ElfFile64;
+use object::{Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol};
+use pto_abi::fw_image::{FW_MAGIC, FW_NOTE_SECTION, FwIdentity};
+use pto_abi::launch_record::FW_KIND_CANN;
+use pto_abi::layout::LAYOUT_HASH;
+
+use crate::common;
+
+/// Bytes of our note before its body.
+const NOTE_HEADER: usize = 16;
+
+/// The image's file, built once.
+fn image() -> &'static [u8] {
+    static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
+    IMAGE.get_or_init(|| std::fs::read(common::default_image()).expect("it was built"))
+}
+
+fn elf() -> ElfFile64<'static, Endianness> {
+    ElfFile64::parse(image()).expect("an ELF file")
+}
+
+#[test]
+fn it_is_a_shared_object_for_aarch64_with_the_entry_symbols() {
+    let elf = elf();
+    assert_eq!((elf.architecture(), elf.kind()), (Architecture::Aarch64, ObjectKind::Dynamic));
+    let exported: BTreeSet<&str> =
+        elf.dynamic_symbols().filter(|s| s.is_definition()).map(|s| s.name().unwrap()).collect();
+    let expected = [
+        "DynTileFwkBackendKernelServer",
+        "DynTileFwkBackendKernelServerInit",
+        "StaticTileFwkBackendKernelServer",
+        "aicpu_runtime_add_successor_conditional",
+        "aicpu_runtime_add_task",
+        "aicpu_runtime_publish_task",
+        "pto_aicpu_run_record",
+    ];
+    assert_eq!(exported, BTreeSet::from(expected), "and nothing else");
+}
+
+#[test]
+fn it_has_a_build_id() {
+    let id = elf().build_id().expect("notes can be read").expect("a build id");
+    assert_eq!(id.len(), 20, "sha1");
+}
+
+#[test]
+fn its_identity_is_readable_without_running_it() {
+    let note = elf().section_by_name(FW_NOTE_SECTION).expect("the section").data().unwrap();
+    assert_eq!(&note[12..NOTE_HEADER], b"PTO\0", "a well-formed note");
+    let body_bytes = u32::from_le_bytes(note[4..8].try_into().unwrap()) as usize;
+    let body = &note[NOTE_HEADER..NOTE_HEADER + body_bytes];
+    let word = |at: usize| u64::from_le_bytes(body[at..at + 8].try_into().unwrap());
+    assert_eq!(word(0), FW_MAGIC);
+    assert_eq!(word(16), LAYOUT_HASH);
+    assert_eq!(body[24..40], FW_KIND_CANN);
+    let names = String::from_utf8_lossy(&body[size_of::<FwIdentity>()..]);
+    assert_eq!(names, "vector_example\0matmul\0paged_attention\0random_dag\0");
+}
+
+/// `getauxval`: the compiler's choice between two ways of atomic operations, at load time.
+#[test]
+fn it_leaves_the_allowed_minimum_to_libc() {
+    let elf = elf();
+    let undefined: BTreeSet<&str> =
+        elf.dynamic_symbols().filter(|s| s.is_undefined()).map(|s| s.name().unwrap()).collect();
+    let allowed = BTreeSet::from([
+        "bcmp",
+        "getauxval",
+        "memcmp",
+        "memcpy",
+        "memmove",
+        "memset",
+        "sched_yield",
+    ]);
+    assert!(undefined.is_subset(&allowed), "{undefined:?}");
+    let needed = common::text(
+        Command::new("aarch64-linux-gnu-readelf").arg("-d").arg(common::default_image()),
+    );
+    let needed: Vec<&str> = needed.lines().filter(|line| line.contains("(NEEDED)")).collect();
+    assert!(needed.len() == 1 && needed[0].contains("libc.so.6"), "{needed:?}");
+}
+
+/// The method: the image is linked with its whole symbol table and without sections that nothing refers to. Every
+/// panic goes through `core::panicking` to the panic handler; if neither is in the table, no code of the image
+/// refers to them, so that no panic is reachable. (`own_firmware::the_method_sees_a_panic` is the control.)
+#[test]
+fn no_panic_is_in_it() {
+    let names = common::symbols(image());
+    assert!(names.iter().any(|name| name.contains("run_instance")), "the table is there");
+    let panics = common::panics(&names);
+    assert!(panics.is_empty(), "{panics:#?}");
+}
+
+#[test]
+fn it_allocates_nothing_and_calculates_with_integers() {
+    let allocates = ["malloc", "calloc", "realloc", "free", "__rust_alloc"];
+    let elf = elf();
+    let mut names = elf.symbols().filter_map(|symbol| symbol.name().ok());
+    assert!(!names.any(|name| allocates.contains(&name)), "no heap");
+    let listing = common::text(
+        Command::new("aarch64-linux-gnu-objdump")
+            .args(["-d", "--no-show-raw-insn"])
+            .arg(common::default_image()),
+    );
+    // Vector registers hold copies; what calculates with floating-point numbers begins with one of these.
+    let arithmetic =
+        ["fadd", "fsub", "fmul", "fdiv", "fmadd", "fsqrt", "fcvt", "scvtf", "ucvtf", "fcmp"];
+    let mnemonics = listing.lines().filter_map(|line| line.split('\t').nth(1));
+    let floating: Vec<&str> = mnemonics
+        .filter(|mnemonic| arithmetic.iter().any(|start| mnemonic.starts_with(start)))
+        .collect();
+    assert!(floating.is_empty(), "{floating:?}");
+}
+
+#[test]
+fn its_sizes() {
+    let sizes = common::text(Command::new("aarch64-linux-gnu-size").arg(common::default_image()));
+    println!("{sizes}");
+    let text: u64 =
+        sizes.lines().nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    assert!(text < 128 << 10, "{text} bytes of text");
+}

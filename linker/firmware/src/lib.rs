@@ -1,0 +1,40 @@
+//! What a firmware crate of one's own depends on, and all that it depends on: the interface of graph builders,
+//! the func ids of the kernel library, and [`firmware!`], which makes the crate an image of the platform that it
+//! is built for.
+//!
+//! ```
+//! use pto_firmware::{BuildError, CoreKind, GraphBuilder, TaskSpec, func};
+//!
+//! fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+//!     let first = graph.submit(TaskSpec::new(func::EMPTY_AIV, CoreKind::AIV, &[]), &[])?;
+//!     graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[first])?;
+//!     Ok(())
+//! }
+//!
+//! pto_firmware::firmware! {
+//!     /// The builders of this image.
+//!     pub struct Builders { "two_tasks" => build }
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! | target | image | crate type |
+//! |---|---|---|
+//! | `aarch64-unknown-linux-gnu` | `cann` | `cdylib` |
+//! | `aarch64-unknown-none` | `virt` | `bin` |
+//!
+//! A builder in C: link an archive with `build_graph_aicpu` (`c-builder/include/pto_firmware.h`), all of it
+//! (`+whole-archive`: a linker does not look into an archive for what a weak default provides), and list
+//! `"build_graph_aicpu" =>` [`c_builder`] so that the image's identity names it.
+#![no_std]
+
+pub use pto_abi::{
+    BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
+};
+pub use pto_aicore_kernels::func;
+pub use pto_c_builder::listed as c_builder;
+
+#[cfg(target_os = "linux")]
+pub use pto_cann_platform::firmware;
+#[cfg(target_os = "none")]
+pub use pto_fw_virt::firmware;

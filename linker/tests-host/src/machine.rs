@@ -1,0 +1,339 @@
+//! The emulated machine: boot, launch, wait. What a device backend `virt` owns.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use pto_abi::arena::Arena;
+use pto_abi::fw_image::{BootBlock, LaunchOrder, VCPU_DEAD, virt};
+use pto_abi::sync::Ordering;
+use pto_abi::{GmAddr, GmWindow};
+
+use crate::boot::{self, BootState, Exception};
+use crate::memory::Ram;
+use crate::qemu::{self, Execution, QEMU, Qemu, QemuOptions};
+
+/// How to boot.
+#[derive(Clone, Debug)]
+pub struct VirtOptions {
+    /// The firmware image.
+    pub image: PathBuf,
+    /// vCPUs: AICPU instances and workers together.
+    pub vcpus: u32,
+    /// Size of RAM, a multiple of 2 MiB.
+    pub ram_bytes: u64,
+    /// How long the boot may take.
+    pub boot_budget: Duration,
+    /// How guest code is executed.
+    pub execution: Execution,
+    /// QEMU; a name is looked for in PATH.
+    pub qemu: PathBuf,
+    /// Further arguments of QEMU.
+    pub extra: Vec<OsString>,
+}
+
+impl VirtOptions {
+    /// The image on a machine of `vcpus` vCPUs and 256 MiB.
+    #[must_use]
+    pub fn new(image: PathBuf, vcpus: u32) -> Self {
+        Self {
+            image,
+            vcpus,
+            ram_bytes: 256 << 20,
+            boot_budget: Duration::from_secs(10),
+            execution: Execution::Parallel,
+            qemu: QEMU.into(),
+            extra: Vec::new(),
+        }
+    }
+}
+
+/// Why the machine does not do what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum VirtError {
+    /// No QEMU.
+    #[error("{0} is not installed: `apt-get install qemu-system-arm` brings it")]
+    NoQemu(PathBuf),
+    /// More vCPUs than the image provides for, or none.
+    #[error("a machine of {0} vCPUs: the image provides for 1 to {max}", max = virt::MAX_VCPUS)]
+    Vcpus(u32),
+    /// RAM that cannot be mapped.
+    #[error("RAM of {0} bytes: it must be a multiple of 2 MiB between 10 MiB and 8 GiB")]
+    RamBytes(u64),
+    /// The system refuses.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The image refuses the boot header.
+    #[error(
+        "the image refuses the boot header: {found:#x} at offset {field}; image and host are of different releases"
+    )]
+    Refused {
+        /// Offset of the field in `BootHeader`.
+        field: u64,
+        /// What stands there.
+        found: u64,
+    },
+    /// The process ended.
+    #[error("QEMU ended ({status}) {when}; its console said:\n{console}")]
+    Ended {
+        /// In the course of what.
+        when: &'static str,
+        /// How.
+        status: String,
+        /// What the console said.
+        console: String,
+    },
+    /// No answer within the budget.
+    #[error("no end {when} after {waited:?}: {vcpus}; the console said:\n{console}")]
+    Hangs {
+        /// In the course of what.
+        when: &'static str,
+        /// For how long.
+        waited: Duration,
+        /// What each vCPU does.
+        vcpus: String,
+        /// What the console said.
+        console: String,
+    },
+}
+
+/// How long the boot took.
+#[derive(Clone, Copy, Debug)]
+pub struct BootTimes {
+    /// From the start of the process until all vCPUs are ready.
+    pub total: Duration,
+    /// Of that, from the first instruction.
+    pub guest: Duration,
+}
+
+/// A machine that has booted. The process ends with it.
+pub struct VirtMachine {
+    // Before `ram`: the process goes first.
+    qemu: Qemu,
+    ram: Ram,
+    vcpus: u32,
+    sequence: u32,
+    boot: BootTimes,
+}
+
+impl VirtMachine {
+    /// Starts a machine and waits until all its vCPUs are ready.
+    ///
+    /// # Errors
+    /// See [`VirtError`].
+    pub fn boot(options: &VirtOptions) -> Result<Self, VirtError> {
+        let program = qemu::find(&options.qemu);
+        let program = program.ok_or_else(|| VirtError::NoQemu(options.qemu.clone()))?;
+        if options.vcpus == 0 || options.vcpus as usize > virt::MAX_VCPUS {
+            return Err(VirtError::Vcpus(options.vcpus));
+        }
+        let start = Instant::now();
+        let ram_bytes = options.ram_bytes;
+        let wrong_size = || VirtError::RamBytes(ram_bytes);
+        let smallest = virt::GM_ADDRESS - virt::RAM_ADDRESS + virt::RAM_GRANULE;
+        let is_usable = ram_bytes >= smallest
+            && ram_bytes <= virt::MAX_RAM_BYTES
+            && ram_bytes.is_multiple_of(virt::RAM_GRANULE);
+        if !is_usable {
+            return Err(wrong_size());
+        }
+        let io = |what| move |source| VirtError::Io { what, source };
+        let ram = Ram::new(ram_bytes).map_err(io("making the machine's RAM"))?;
+        boot::write_header(ram.boot_block().ok_or_else(wrong_size)?, options.vcpus, ram_bytes);
+        let process = QemuOptions {
+            program,
+            image: options.image.clone(),
+            vcpus: options.vcpus,
+            execution: options.execution,
+            extra: options.extra.clone(),
+        };
+        let qemu = Qemu::start(&process, &ram).map_err(io("starting QEMU"))?;
+        let none = BootTimes { total: Duration::ZERO, guest: Duration::ZERO };
+        let mut machine = Self { qemu, ram, vcpus: options.vcpus, sequence: 0, boot: none };
+        machine.await_boot(start, options.boot_budget)?;
+        Ok(machine)
+    }
+
+    fn await_boot(&mut self, start: Instant, budget: Duration) -> Result<(), VirtError> {
+        self.wait_until("of the boot", budget, |machine| {
+            match boot::state(machine.block(), machine.vcpus) {
+                BootState::Starting(_) => Ok(false),
+                BootState::Ready => Ok(true),
+                BootState::Refused(field, found) => Err(VirtError::Refused { field, found }),
+            }
+        })?;
+        self.boot = BootTimes { total: start.elapsed(), guest: self.guest_boot_time() };
+        Ok(())
+    }
+
+    fn guest_boot_time(&self) -> Duration {
+        let firmware = &self.block().firmware;
+        let lines = self.block().vcpus.iter().take(self.vcpus as usize);
+        let ready = lines.map(|line| line.ready_ticks.load(Ordering::Relaxed)).max().unwrap_or(0);
+        self.duration(ready.saturating_sub(firmware.entry_ticks.load(Ordering::Relaxed)))
+    }
+
+    /// Ticks of the machine's clock as time.
+    #[must_use]
+    pub fn duration(&self, ticks: u64) -> Duration {
+        let hz = self.block().firmware.clock_hz.load(Ordering::Relaxed).max(1);
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(hz);
+        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// How long the boot took.
+    #[must_use]
+    pub const fn boot_times(&self) -> BootTimes {
+        self.boot
+    }
+
+    /// How many vCPUs it has.
+    #[must_use]
+    pub const fn vcpus(&self) -> u32 {
+        self.vcpus
+    }
+
+    /// GM.
+    ///
+    /// # Panics
+    /// Never: `boot` has checked the size of RAM.
+    #[must_use]
+    pub fn gm(&self) -> GmWindow<'_> {
+        self.ram.gm().expect("boot has checked the size of RAM")
+    }
+
+    /// The boot block.
+    ///
+    /// # Panics
+    /// Never: `boot` has checked the size of RAM.
+    #[must_use]
+    pub fn block(&self) -> &BootBlock {
+        self.ram.boot_block().expect("boot has checked the size of RAM")
+    }
+
+    /// Orders an arena, which must be complete, to be run.
+    pub fn launch(&mut self, address: GmAddr, bytes: u64) -> LaunchOrder {
+        self.sequence = self.sequence.checked_add(1).unwrap_or(1);
+        let gm = self.gm();
+        let order = LaunchOrder {
+            sequence: self.sequence,
+            arena_address: address,
+            arena_bytes: bytes,
+            gm_address: gm.address(),
+            gm_bytes: gm.bytes(),
+        };
+        self.block().launch.post(&order);
+        order
+    }
+
+    /// Waits until every AICPU instance has done its part of an order.
+    ///
+    /// # Errors
+    /// `Ended`, `Hangs`: the machine must be replaced.
+    pub fn wait(
+        &self,
+        order: &LaunchOrder,
+        arena: &Arena<'_>,
+        budget: Duration,
+    ) -> Result<(), VirtError> {
+        let instances = arena.config().aicpu_instances.clamp(1, self.vcpus);
+        self.wait_until("of the run", budget, |machine| {
+            Ok(boot::have_done(machine.block(), instances, order))
+        })
+    }
+
+    /// Lets all vCPUs let go of the last arena, so that it may be freed.
+    ///
+    /// # Errors
+    /// `Ended`, `Hangs`: one of them does not, because it is in a kernel that does not return; the arena must
+    /// not be reused, and the machine must be replaced.
+    pub fn let_go(&mut self, budget: Duration) -> Result<(), VirtError> {
+        let order = self.launch(GmAddr::NULL, 0);
+        self.wait_until("of the last kernel", budget, |machine| {
+            Ok(boot::have_seen(machine.block(), machine.vcpus, &order))
+        })
+    }
+
+    /// The most bytes that a vCPU's stack has held so far: RAM was zeros, and what a stack held is still there.
+    #[must_use]
+    pub fn stack_used(&self, vcpu: u32) -> u64 {
+        let part = virt::STACKS_ADDRESS + u64::from(vcpu) * virt::STACK_STRIDE - virt::RAM_ADDRESS;
+        let top = part + virt::STACK_STRIDE - virt::EXCEPTION_STACK_BYTES - virt::STACK_GAP;
+        let is_used = |at: &u64| self.ram.window().read::<u64>(*at) != Some(0);
+        top - (part..top).step_by(8).find(is_used).unwrap_or(top)
+    }
+
+    /// The exceptions so far.
+    #[must_use]
+    pub fn exceptions(&self) -> Vec<Exception> {
+        boot::exceptions(self.block())
+    }
+
+    /// What the console said so far.
+    #[must_use]
+    pub fn console(&self) -> String {
+        self.qemu.console()
+    }
+
+    /// The process, for tests that do violence to it.
+    #[must_use]
+    pub const fn qemu(&self) -> &Qemu {
+        &self.qemu
+    }
+
+    /// Polls: at first without a pause, then with growing ones.
+    fn wait_until(
+        &self,
+        when: &'static str,
+        budget: Duration,
+        is_so: impl Fn(&Self) -> Result<bool, VirtError>,
+    ) -> Result<(), VirtError> {
+        let start = Instant::now();
+        let mut polls = 0_u32;
+        loop {
+            if is_so(self)? {
+                return Ok(());
+            }
+            polls = polls.saturating_add(1);
+            if polls < 2_000 {
+                std::hint::spin_loop();
+                continue;
+            }
+            if let Some(status) = self.qemu.ended() {
+                // It may have been so before the end.
+                if is_so(self)? {
+                    return Ok(());
+                }
+                let (status, console) = (status.to_string(), self.console());
+                return Err(VirtError::Ended { when, status, console });
+            }
+            let waited = start.elapsed();
+            if waited > budget || self.has_dead_vcpu() {
+                let (vcpus, console) = (self.describe_vcpus(), self.console());
+                return Err(VirtError::Hangs { when, waited, vcpus, console });
+            }
+            std::thread::sleep((waited / 16).clamp(MIN_PAUSE, MAX_PAUSE));
+        }
+    }
+
+    fn has_dead_vcpu(&self) -> bool {
+        let lines = self.block().vcpus.iter().take(self.vcpus as usize);
+        // Acquire: pairs with the Release store in the image's `die`.
+        lines.into_iter().any(|line| line.state.load(Ordering::Acquire) == VCPU_DEAD)
+    }
+
+    fn describe_vcpus(&self) -> String {
+        let lines = self.block().vcpus.iter().take(self.vcpus as usize).enumerate();
+        let words = lines.map(|(vcpu, line)| format!("vCPU {vcpu} {}", boot::describe(line)));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A pause between polls: the machine runs on the same CPUs.
+const MIN_PAUSE: Duration = Duration::from_micros(20);
+const MAX_PAUSE: Duration = Duration::from_millis(1);

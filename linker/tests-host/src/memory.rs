@@ -1,0 +1,98 @@
+//! RAM of an emulated machine: memory without a name, mapped here and by QEMU. Nothing of it is left behind,
+//! however this process ends.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use pto_abi::fw_image::{BootBlock, virt};
+use pto_abi::{GmAddr, GmWindow};
+
+/// A mapping, unmapped on drop.
+pub struct Ram {
+    file: OwnedFd,
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone; all access goes through `GmWindow`s, which may be used on any
+// thread.
+unsafe impl Send for Ram {}
+// SAFETY: as for Send.
+unsafe impl Sync for Ram {}
+
+impl Ram {
+    /// `bytes` bytes of zeros; pages cost nothing until they are touched.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn new(bytes: u64) -> io::Result<Self> {
+        let too_large = || io::Error::from(io::ErrorKind::InvalidInput);
+        let length = usize::try_from(bytes).map_err(|_| too_large())?;
+        let name = CString::new("pto-virt-ram")?;
+        // SAFETY: the name is a string; the result is checked.
+        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is open, and nobody else owns it.
+        let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let end = libc::off_t::try_from(bytes).map_err(|_| too_large())?;
+        // SAFETY: sets the size of our own file.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), end) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let (anywhere, flags) = (std::ptr::null_mut(), libc::MAP_SHARED | libc::MAP_NORESERVE);
+        // SAFETY: a mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe { libc::mmap(anywhere, length, protection, flags, file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast::<u8>());
+        let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable))?;
+        Ok(Self { file, start, bytes: length })
+    }
+
+    /// The file, to be inherited by QEMU.
+    #[must_use]
+    pub const fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    /// Size in bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// All of it, as the machine sees it.
+    #[must_use]
+    pub const fn window(&self) -> GmWindow<'_> {
+        // SAFETY: the window borrows the mapping, which is readable and writable, aligned to a page, and
+        // reached through windows only on this side.
+        unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes(), GmAddr(virt::RAM_ADDRESS)) }
+    }
+
+    /// GM: what the image and its stacks leave.
+    #[must_use]
+    pub fn gm(&self) -> Option<GmWindow<'_>> {
+        let offset = virt::GM_ADDRESS - virt::RAM_ADDRESS;
+        self.window().part(offset, self.bytes().checked_sub(offset)?)
+    }
+
+    /// The boot block.
+    #[must_use]
+    pub fn boot_block(&self) -> Option<&BootBlock> {
+        self.window().live(virt::BOOT_BLOCK_ADDRESS - virt::RAM_ADDRESS)
+    }
+}
+
+impl Drop for Ram {
+    fn drop(&mut self) {
+        // SAFETY: `new` made this mapping of exactly this length, and nothing borrows it any more.
+        let result = unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert_eq!(result, 0, "munmap: {}", io::Error::last_os_error());
+    }
+}

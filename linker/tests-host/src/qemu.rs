@@ -1,0 +1,220 @@
+//! The QEMU process: started, watched, and ended with its owner, whichever way that ends.
+//!
+//! One thread starts the process and stays until it has ended: the kernel kills the process when that thread
+//! dies (`PR_SET_PDEATHSIG`), so that Ctrl-C or a killed host leave nothing behind.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::memory::Ram;
+
+/// What QEMU is called, if nobody says otherwise.
+pub const QEMU: &str = "qemu-system-aarch64";
+/// How often the owner looks whether the process has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How to start the process.
+#[derive(Clone, Debug)]
+pub struct QemuOptions {
+    /// The program.
+    pub program: PathBuf,
+    /// The image to boot.
+    pub image: PathBuf,
+    /// vCPUs.
+    pub vcpus: u32,
+    /// How guest code is executed.
+    pub execution: Execution,
+    /// Further arguments.
+    pub extra: Vec<OsString>,
+}
+
+/// How guest code is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// One host thread per vCPU.
+    Parallel,
+    /// One instruction is one tick of the clock, always; one host thread.
+    Counted,
+}
+
+/// A running process.
+pub struct Qemu {
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    id: AtomicU32,
+    ended: Mutex<Option<ExitStatus>>,
+    console: Mutex<Vec<u8>>,
+}
+
+impl Qemu {
+    /// Starts the process on `ram`.
+    ///
+    /// # Errors
+    /// What the system says, when the program cannot be started.
+    pub fn start(options: &QemuOptions, ram: &Ram) -> io::Result<Self> {
+        let command = command(options, ram);
+        let shared = Arc::new(Shared::default());
+        let (stop, stopped) = channel();
+        let (started, has_started) = channel();
+        let for_keeper = Arc::clone(&shared);
+        let keeper = std::thread::Builder::new()
+            .name("pto-qemu".into())
+            .spawn(move || keep(command, &for_keeper, &started, &stopped))?;
+        match has_started.recv() {
+            Ok(Ok(())) => Ok(Self { stop: Some(stop), keeper: Some(keeper), shared }),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+        }
+    }
+
+    /// The process's id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.shared.id.load(Ordering::Relaxed)
+    }
+
+    /// How the process ended, if it has.
+    #[must_use]
+    pub fn ended(&self) -> Option<ExitStatus> {
+        *lock(&self.shared.ended)
+    }
+
+    /// What the machine wrote to its console, and QEMU to its standard error.
+    #[must_use]
+    pub fn console(&self) -> String {
+        String::from_utf8_lossy(&lock(&self.shared.console)).into_owned()
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(keeper) = self.keeper.take() {
+            keeper.join().unwrap_or_default();
+        }
+    }
+}
+
+/// The thread that owns the process.
+fn keep(
+    mut command: Command,
+    shared: &Arc<Shared>,
+    started: &Sender<io::Result<()>>,
+    stopped: &Receiver<()>,
+) {
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            started.send(Err(error)).unwrap_or_default();
+            return;
+        }
+    };
+    shared.id.store(child.id(), Ordering::Relaxed);
+    let readers = [
+        child.stdout.take().map(|pipe| collect(pipe, shared)),
+        child.stderr.take().map(|pipe| collect(pipe, shared)),
+    ];
+    started.send(Ok(())).unwrap_or_default();
+    let status = wait(&mut child, stopped);
+    for reader in readers.into_iter().flatten() {
+        reader.join().unwrap_or_default();
+    }
+    *lock(&shared.ended) = status;
+}
+
+fn wait(child: &mut Child, stopped: &Receiver<()>) -> Option<ExitStatus> {
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Disconnected) {
+            // It may have ended by itself meanwhile.
+            child.kill().unwrap_or_default();
+            return child.wait().ok();
+        }
+    }
+}
+
+fn collect(mut pipe: impl Read + Send + 'static, shared: &Arc<Shared>) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            lock(&shared.console).extend_from_slice(&buffer[..count]);
+        }
+    })
+}
+
+fn command(options: &QemuOptions, ram: &Ram) -> Command {
+    let descriptor = ram.file().as_raw_fd();
+    let megabytes = ram.bytes() >> 20;
+    // Host and guest share read-modify-writes only if QEMU is built for more than one vCPU (facts).
+    let vcpus = format!("{},maxcpus={}", options.vcpus, options.vcpus.max(2));
+    let memory = format!(
+        "memory-backend-file,id=ram,size={megabytes}M,mem-path=/proc/self/fd/{descriptor},share=on"
+    );
+    let mut command = Command::new(&options.program);
+    command
+        .args(["-M", "virt,gic-version=3,memory-backend=ram", "-cpu", "cortex-a72"])
+        .args(["-smp", &vcpus, "-m", &format!("{megabytes}M"), "-object", &memory])
+        .args(["-display", "none", "-nodefaults", "-serial", "stdio", "-monitor", "none"])
+        .args(["-semihosting", "-no-user-config", "-kernel"])
+        .arg(&options.image)
+        .args(match options.execution {
+            Execution::Parallel => ["-accel", "tcg,thread=multi"],
+            Execution::Counted => ["-icount", "shift=4,sleep=off"],
+        })
+        .args(&options.extra)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let owner = std::process::id();
+    // SAFETY: between fork and exec only calls that are safe there are made.
+    unsafe { command.pre_exec(move || inherit(descriptor, owner)) };
+    command
+}
+
+/// In the child: keeps RAM open over exec, and dies with the thread that started it.
+fn inherit(descriptor: RawFd, owner: u32) -> io::Result<()> {
+    // SAFETY: clears close-on-exec of a descriptor that is open here.
+    if unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: asks for a signal; touches no memory.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // The owner may have gone before that.
+    if std::os::unix::process::parent_id() != owner {
+        return Err(io::Error::from(io::ErrorKind::NotFound));
+    }
+    Ok(())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a program is that is called by its name.
+#[must_use]
+pub fn find(program: &Path) -> Option<PathBuf> {
+    if program.components().count() > 1 {
+        return program.is_file().then(|| program.to_path_buf());
+    }
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|folder| folder.join(program)).find(|path| path.is_file())
+}

@@ -1,0 +1,65 @@
+//! The image boots, and runs graphs of both variants in every mode.
+
+use pto_abi::fw_image::virt;
+use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_aicore_kernels::func;
+use pto_linker_tests::graphs::Shape;
+use pto_linker_tests::session::Cores;
+use pto_linker_tests::{Session, Setup};
+
+const SHAPES: [Shape; 4] =
+    [Shape::Chain(200), Shape::Independent(300), Shape::ForkJoin(24, 8), Shape::Wavefront(16, 16)];
+
+#[test]
+fn every_graph_in_every_mode() {
+    let mut session = Session::start(5);
+    println!("boot: {:?}", session.machine.boot_times());
+    for &variant in RuntimeVariant::ALL {
+        for &mode in BuildMode::ALL {
+            for &fanout in FanoutStrategy::ALL {
+                for shape in SHAPES {
+                    let setup = Setup { variant, mode, fanout, ..Setup::default() };
+                    let ended = session.run(shape, &setup).unwrap_or_else(|e| panic!("{e}"));
+                    println!("{variant} {mode} {fanout} {shape:?}: {:?}", ended.time);
+                    let console = session.machine.console();
+                    assert_eq!(ended.fault, None, "{shape:?} {setup:?} {:?}\n{console}", ended.logs);
+                    assert_eq!(ended.wrong, [""; 0], "{shape:?} {setup:?}");
+                }
+            }
+        }
+    }
+    assert!(session.machine.exceptions().is_empty());
+    for vcpu in 0..session.machine.vcpus() {
+        let used = session.machine.stack_used(vcpu);
+        println!("vCPU {vcpu}: stack {used} bytes");
+        assert!(used < virt::STACK_STRIDE / 2, "vCPU {vcpu}: stack {used} bytes");
+    }
+}
+
+#[test]
+fn cores_stay_in_service_between_runs() {
+    let mut session = Session::start(7);
+    let setup = Setup {
+        instances: 3,
+        workers: [2, 2],
+        func_id: func::DAG_NODE_AIC.0,
+        cores: Cores::Keep,
+        ..Setup::default()
+    };
+    for round in 0..20 {
+        let ended = session.run(SHAPES[round % 4], &setup).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(ended.fault, None);
+        assert_eq!(ended.wrong, [""; 0]);
+    }
+}
+
+#[test]
+fn kernels_run_wherever_they_are_copied() {
+    let mut session = Session::start(5);
+    for _ in 0..3 {
+        session.take(12_345);
+        session.copy_kernels();
+        let ended = session.run(SHAPES[3], &Setup::default()).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((ended.fault, ended.wrong), (None, Vec::new()));
+    }
+}

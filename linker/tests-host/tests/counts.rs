@@ -1,0 +1,108 @@
+//! How many instructions builder and scheduler take per task on AArch64, counted exactly: one vCPU, and a clock
+//! that ticks once an instruction. The goldens are in `goldens/instructions.txt`, with a tolerance of 2 %.
+//!
+//! After a change that is meant: `PTO_BLESS=1 cargo test -p pto-linker-tests --test counts`.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use pto_abi::FanoutStrategy;
+use pto_abi::sync::Ordering;
+use pto_aicore_kernels::func;
+use pto_linker_tests::graphs::Shape;
+use pto_linker_tests::qemu::Execution;
+use pto_linker_tests::session::Tables;
+use pto_linker_tests::{Images, Session, Setup, VirtOptions};
+
+const GRAPHS: [Shape; 4] = [
+    Shape::Chain(4000),
+    Shape::Independent(4000),
+    Shape::ForkJoin(38, 100),
+    Shape::Wavefront(64, 64),
+];
+const WORKERS: u32 = 8;
+const TOLERANCE: f64 = 0.02;
+
+/// Instructions per task of builder and scheduler.
+fn count(session: &mut Session, shape: Shape, fanout: FanoutStrategy) -> [f64; 2] {
+    let setup = Setup {
+        fanout,
+        workers: [0, WORKERS],
+        func_id: func::EMPTY_AIV.0,
+        tables: Tables::None,
+        ..Setup::default()
+    };
+    let ended = session.run(shape, &setup).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(ended.fault, None, "{:?}", ended.logs);
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    std::array::from_fn(|instance| {
+        let ticks = session.machine.block().vcpus[instance].step_ticks.load(Ordering::Relaxed);
+        ticks as f64 / ended.completed as f64
+    })
+}
+
+/// One vCPU, whose clock ticks once an instruction.
+fn counted() -> Session {
+    let image = Images::get().firmware.clone();
+    let options = VirtOptions { execution: Execution::Counted, ..VirtOptions::new(image, 1) };
+    Session::boot(&options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn table() -> String {
+    let mut session = counted();
+    let mut table = String::from("graph        fanout     builder scheduler   instructions/task\n");
+    for &fanout in FanoutStrategy::ALL {
+        for shape in GRAPHS {
+            let [builder, scheduler] = count(&mut session, shape, fanout);
+            let name = shape.builder();
+            writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
+            assert_eq!(count(&mut session, shape, fanout), [builder, scheduler], "always the same");
+        }
+    }
+    table
+}
+
+/// What the counts rest on: a kernel that is longer by 100 instructions takes 100 ticks of 16 ns more.
+#[test]
+fn a_tick_is_an_instruction() {
+    let mut session = counted();
+    let mut busy_ns = |length: usize| {
+        let mut code = vec![0xD503_201F_u32; length]; // nop
+        code.push(0xD65F_03C0); // ret
+        let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let kernel = session.add_code(&bytes);
+        session.set_kernel(func::EMPTY_AIV.0, kernel);
+        let setup = Setup {
+            workers: [0, 1],
+            func_id: func::EMPTY_AIV.0,
+            tables: Tables::None,
+            ..Setup::default()
+        };
+        let ended = session.run(Shape::Chain(10), &setup).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(ended.fault, None);
+        ended.busy_ns
+    };
+    assert_eq!(busy_ns(1100) - busy_ns(1000), 10 * 100 * 16);
+}
+
+#[test]
+fn instructions_per_task() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/instructions.txt");
+    let table = table();
+    println!("{table}");
+    if std::env::var_os("PTO_BLESS").is_some() {
+        std::fs::write(&path, &table).unwrap();
+        return;
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    for (now, then) in table.lines().zip(golden.lines()).skip(1) {
+        let numbers = |line: &str| -> Vec<f64> {
+            line.split_whitespace().skip(2).map(|word| word.parse().unwrap()).collect()
+        };
+        for (now_count, then_count) in numbers(now).into_iter().zip(numbers(then)) {
+            let change = now_count / then_count - 1.0;
+            assert!(change.abs() <= TOLERANCE, "was: {then}\nnow: {now}");
+        }
+    }
+    assert_eq!(table.lines().count(), golden.lines().count());
+}

@@ -1,0 +1,200 @@
+//! What goes wrong on the machine becomes a fault with an epitaph, and the machine serves on.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pto_abi::Fault;
+use pto_abi::fw_image::{VCPU_INSTANCE, VCPU_WORKER, fw_fault};
+use pto_abi::runtime::NOBODY;
+use pto_aicore_kernels::func;
+use pto_linker_tests::graphs::Shape;
+use pto_linker_tests::memory::Ram;
+use pto_linker_tests::qemu::{Execution, QEMU, Qemu, QemuOptions};
+use pto_linker_tests::session::{Ended, Tables, UNMAPPED};
+use pto_linker_tests::{Images, Session, Setup, VirtError, VirtMachine, VirtOptions, boot};
+
+/// A func id that the library does not use.
+const OWN_FUNC: u16 = func::EMPTY_AIV.0;
+const GRAPH: Shape = Shape::Chain(20);
+const EXCEPTION_BREAKPOINT: u64 = 0x3C;
+const EXCEPTION_DATA: u64 = 0x25;
+const EXCEPTION_FETCH: u64 = 0x21;
+
+fn run(session: &mut Session, setup: &Setup) -> Ended {
+    session.run(GRAPH, setup).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn instructions(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The machine still runs graphs.
+fn serves_on(session: &mut Session) {
+    let ended = run(session, &Setup::default());
+    assert_eq!((ended.fault, ended.wrong), (None, Vec::new()), "{:?}", ended.logs);
+}
+
+#[test]
+fn an_exception_in_a_kernel() {
+    let mut session = Session::start(5);
+    let ended = run(&mut session, &Setup { tables: Tables::Unmapped, ..Setup::default() });
+    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION), "{}", session.machine.console());
+    let epitaph = ended.epitaph;
+    assert_eq!((epitaph.fault, epitaph.instance), (fw_fault::CORE_EXCEPTION.code(), NOBODY));
+    assert_eq!((epitaph.task.slot, epitaph.func_id), (0, func::DAG_NODE_AIV.0.into()));
+    assert_eq!((epitaph.detail[0] >> 26, epitaph.detail[1]), (EXCEPTION_DATA, UNMAPPED));
+    let [exception] = &session.machine.exceptions()[..] else { panic!("one exception") };
+    assert_eq!((exception.state, exception.role), (VCPU_WORKER, epitaph.core));
+    assert_eq!(exception.fault_address, UNMAPPED);
+    assert!(exception.pc >= epitaph.kernel && exception.pc < epitaph.kernel + 4096, "{exception}");
+    assert!(session.machine.console().contains("esr"), "the console says it, too");
+    serves_on(&mut session);
+}
+
+#[test]
+fn code_that_is_none() {
+    let mut session = Session::start(5);
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
+    session.set_kernel(OWN_FUNC, UNMAPPED);
+    let ended = run(&mut session, &setup);
+    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION));
+    assert_eq!((ended.epitaph.detail[0] >> 26, ended.epitaph.kernel), (EXCEPTION_FETCH, UNMAPPED));
+    // `brk #1`.
+    let code = session.add_code(&instructions(&[0xD420_0020]));
+    session.set_kernel(OWN_FUNC, code);
+    let ended = run(&mut session, &setup);
+    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION));
+    assert_eq!(ended.epitaph.detail[0] >> 26, EXCEPTION_BREAKPOINT);
+    serves_on(&mut session);
+}
+
+#[test]
+fn a_stack_that_overflows_hits_its_gap() {
+    let mut session = Session::start(5);
+    // sub sp, sp, #4096; str x0, [sp]; b .-8
+    let code = session.add_code(&instructions(&[0xD140_07FF, 0xF900_03E0, 0x17FF_FFFE]));
+    session.set_kernel(OWN_FUNC, code);
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
+    let ended = run(&mut session, &setup);
+    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION));
+    let [exception] = &session.machine.exceptions()[..] else { panic!("one exception") };
+    assert_eq!(exception.fault_address & !4095, exception.sp & !4095, "{exception}");
+    serves_on(&mut session);
+}
+
+#[test]
+fn an_exception_in_a_builder() {
+    let mut session = Session::start_image(Images::get().own.clone(), 5);
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
+    let ended = session.run_named("crashing", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(ended.fault, Some(fw_fault::FW_EXCEPTION));
+    assert_eq!((ended.epitaph.instance, ended.epitaph.detail[1]), (0, 8));
+    assert_eq!(session.machine.exceptions()[0].state, VCPU_INSTANCE);
+    let ended = session.run_named("diamond", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((ended.fault, ended.completed), (None, 4));
+}
+
+#[test]
+fn a_builder_that_fails() {
+    let mut session = Session::start_image(Images::get().own.clone(), 5);
+    let failing = session.run_named("failing", GRAPH, &Setup::default());
+    let ended = failing.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((ended.fault, ended.epitaph.detail[0]), (Some(Fault::BUILD_FAILED), 7));
+    assert!(ended.logs[0].contains("BUILD_FAILED"), "{:?}", ended.logs);
+    let unknown = session.run_named("nobody", GRAPH, &Setup::default());
+    let ended = unknown.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(ended.fault, Some(Fault::BUILD_NO_BUILDER));
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
+    let served = session.run_named("diamond", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((served.fault, served.completed), (None, 4));
+}
+
+#[test]
+fn more_workers_than_vcpus() {
+    let mut session = Session::start(4);
+    let ended = run(&mut session, &Setup::default());
+    assert_eq!(ended.fault, Some(Fault::RUNTIME_WORKER_COUNT));
+    assert_eq!(ended.epitaph.detail, [5, 4]);
+    let ended = run(&mut session, &Setup { workers: [0, 2], ..Setup::default() });
+    assert_eq!((ended.fault, ended.wrong), (None, Vec::new()));
+}
+
+#[test]
+fn a_kernel_that_never_returns() {
+    let mut session = Session::start(5);
+    // b .
+    let code = session.add_code(&instructions(&[0x1400_0000]));
+    session.set_kernel(OWN_FUNC, code);
+    let task_budget = Duration::from_millis(200);
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, task_budget, ..Setup::default() };
+    let ended = run(&mut session, &setup);
+    assert_eq!(ended.fault, Some(Fault::STALL_CORE));
+    assert_eq!((ended.epitaph.kernel, ended.epitaph.task.slot), (code, 0));
+    let stuck = session.machine.let_go(Duration::from_millis(100)).unwrap_err();
+    let worker = format!("worker {}", ended.epitaph.core);
+    assert!(matches!(&stuck, VirtError::Hangs { vcpus, .. } if vcpus.contains(&worker)), "{stuck}");
+}
+
+#[test]
+fn a_machine_that_is_killed_in_a_run() {
+    let mut session = Session::start(5);
+    let code = session.add_code(&instructions(&[0x1400_0000]));
+    session.set_kernel(OWN_FUNC, code);
+    let process = i32::try_from(session.machine.qemu().id()).unwrap();
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        // SAFETY: sends a signal to the process that this test owns.
+        unsafe { libc::kill(process, libc::SIGKILL) }
+    });
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
+    let error = session.run(GRAPH, &setup).unwrap_err();
+    assert!(matches!(error, VirtError::Ended { when: "of the run", .. }), "{error}");
+    assert_eq!(killer.join().unwrap(), 0);
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let session = Session::start(3);
+    let process = PathBuf::from(format!("/proc/{}", session.machine.qemu().id()));
+    assert!(process.exists());
+    drop(session);
+    assert!(!process.exists());
+}
+
+#[test]
+fn what_cannot_be_booted() {
+    let options = VirtOptions::new(Images::get().firmware.clone(), 2);
+    let boot = |options: &VirtOptions| VirtMachine::boot(options).err().expect("no machine");
+    let error = boot(&VirtOptions { qemu: "qemu-of-nobody".into(), ..options.clone() });
+    assert!(error.to_string().contains("apt-get install qemu-system-arm"), "{error}");
+    let error = boot(&VirtOptions { vcpus: 65, ..options.clone() });
+    assert!(matches!(error, VirtError::Vcpus(65)), "{error}");
+    let error = boot(&VirtOptions { ram_bytes: 3 << 20, ..options.clone() });
+    assert!(matches!(error, VirtError::RamBytes(_)), "{error}");
+    let error = boot(&VirtOptions { image: "/nowhere".into(), ..options });
+    assert!(matches!(&error, VirtError::Ended { .. }) && error.to_string().contains("/nowhere"));
+}
+
+#[test]
+fn a_boot_header_of_another_release_is_refused() {
+    let ram = Ram::new(64 << 20).unwrap();
+    let block = ram.boot_block().unwrap();
+    boot::write_header(block, 2, ram.bytes());
+    block.header.layout_hash.store(5, pto_abi::sync::Ordering::Relaxed);
+    let options = QemuOptions {
+        program: QEMU.into(),
+        image: Images::get().firmware.clone(),
+        vcpus: 2,
+        execution: Execution::Parallel,
+        extra: Vec::new(),
+    };
+    let qemu = Qemu::start(&options, &ram).unwrap();
+    let status = loop {
+        if let Some(status) = qemu.ended() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(status.code(), Some(0x71));
+    assert_eq!(boot::state(block, 2), boot::BootState::Refused(16, 5));
+}

@@ -1,0 +1,95 @@
+//! What the images say of themselves, and what is in them.
+
+use pto_abi::fw_image::{FW_KIND_VIRT, FW_MAGIC};
+use pto_abi::layout::LAYOUT_HASH;
+use pto_aicore_kernels::LIBRARY;
+use pto_linker_tests::Images;
+use pto_linker_tests::code::{
+    instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
+};
+use pto_linker_tests::images::{KernelBlob, identity};
+
+fn read(path: &std::path::Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn an_image_says_what_it_is() {
+    let shapes = ["chain", "independent", "fork_join", "wavefront"];
+    let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
+    for (path, builders) in [
+        (&Images::get().firmware, [examples, shapes].concat()),
+        (&Images::get().own, vec!["diamond", "crashing", "failing"]),
+    ] {
+        let identity = identity(&read(path)).expect("the image has a note");
+        assert_eq!((identity.fixed.magic, identity.fixed.layout_hash), (FW_MAGIC, LAYOUT_HASH));
+        assert_eq!(identity.fixed.kind, FW_KIND_VIRT);
+        assert_eq!(identity.builders, builders);
+        assert_eq!(identity.fixed.builder_count as usize, builders.len());
+        assert_eq!(identity.build_id.len(), 20);
+    }
+}
+
+#[test]
+fn no_panic_is_reachable() {
+    let Images { firmware, kernels, .. } = Images::get();
+    for path in [firmware, kernels] {
+        let elf = read(path);
+        assert_eq!(panic_symbols(&elf).unwrap(), [""; 0], "{}", path.display());
+        let aborts = instructions(&elf, is_breakpoint).unwrap();
+        // The one behind the call of `pto_vcpu_main`, which does not return.
+        let ours = aborts.iter().filter(|(_, word)| (word >> 5) & 0xFFFF == 0xF00).count();
+        assert_eq!(aborts.len(), ours, "{}: {aborts:x?}", path.display());
+    }
+    // The method sees panics where there are some: in this program.
+    let own = read(&std::env::current_exe().unwrap());
+    assert!(!panic_symbols(&own).unwrap().is_empty());
+}
+
+#[test]
+fn the_firmware_computes_no_floating_point() {
+    let found = instructions(&read(&Images::get().firmware), is_floating_point).unwrap();
+    assert!(found.is_empty(), "{found:x?}");
+    // The method sees it where there is some: in the kernels.
+    let kernels = instructions(&read(&Images::get().kernels), is_floating_point).unwrap();
+    assert!(kernels.len() > 100);
+}
+
+#[test]
+fn the_scheduler_is_small() {
+    let firmware = sizes(&read(&Images::get().firmware)).unwrap();
+    let kernels = sizes(&read(&Images::get().kernels)).unwrap();
+    println!("pto-fw-virt {firmware:?}\npto-kernels-blob {kernels:?}");
+    assert!(firmware.text < 64 << 10, "{firmware:?}");
+    assert_eq!((kernels.data, kernels.bss), (0, 0));
+}
+
+#[test]
+fn the_blob_holds_the_library() {
+    let blob = KernelBlob::read(&read(&Images::get().kernels)).unwrap();
+    assert_eq!(blob.kernels.len(), LIBRARY.len());
+    let mut offsets: Vec<u64> = Vec::new();
+    for (kernel, library) in blob.kernels.iter().zip(LIBRARY) {
+        assert_eq!((kernel.name.as_str(), kernel.func_id), (library.name, library.func_id));
+        assert_eq!(kernel.kind, u32::from(library.kind.get()), "{}", kernel.name);
+        assert!(kernel.offset.is_multiple_of(4) && kernel.offset < blob.bytes.len() as u64);
+        offsets.push(kernel.offset);
+    }
+    // `empty` and `dag_node` are the same code for both kinds, which a linker may fold; others are not.
+    offsets.sort_unstable();
+    offsets.dedup();
+    assert!(offsets.len() >= LIBRARY.len() - 3);
+}
+
+#[test]
+fn the_blob_needs_no_relocation() {
+    use object::{Object, ObjectSection};
+    let elf = read(&Images::get().kernels);
+    let file = object::File::parse(elf.as_slice()).unwrap();
+    assert_eq!(file.sections().map(|section| section.relocations().count()).sum::<usize>(), 0);
+    assert!(file.dynamic_relocations().is_none_or(|mut relocations| relocations.next().is_none()));
+    let names: Vec<_> = file.sections().filter_map(|s| s.name().ok().map(str::to_owned)).collect();
+    for forbidden in [".rela.dyn", ".got", ".data", ".bss"] {
+        assert!(!names.iter().any(|name| name == forbidden), "{names:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Small graphs of known shape: chain, independent, fork-join, wavefront. The firmware is tested and its
+//! instructions are counted with them, with `dag_node` or `empty` as kernels.
+//!
+//! Orchestration words:
+//! ```text
+//! 0 func id   1 core kind   2 seed   3 values   4 counters   5 producers   6, 7 the shape
+//! ```
+//! `values`, `counters` and `producers` are the tables of `dag_node`: the builder hands each task the next
+//! part of `producers`, in the order in which it adds edges. With `values` zero, tasks have no arguments.
+
+use heapless::Vec;
+use pto_abi::{BuildError, CoreKind, Fault, FuncId, GraphBuilder, TaskId, TaskSpec};
+
+/// Widest fork and wavefront.
+pub const MAX_WIDTH: usize = 256;
+/// How many orchestration words the builders take.
+pub const WORDS: usize = 8;
+
+struct Dag<'g, G> {
+    graph: &'g mut G,
+    words: [u64; WORDS],
+    func_id: FuncId,
+    kind: CoreKind,
+    nodes: u64,
+    edges: u64,
+}
+
+impl<'g, G: GraphBuilder> Dag<'g, G> {
+    fn new(graph: &'g mut G) -> Result<Self, BuildError> {
+        let words = graph.orch_args().first_chunk::<WORDS>().copied();
+        let words = words.ok_or(Fault::BUILD_ORCH_ARGS)?;
+        let [func_id, kind, ..] = words;
+        let func_id = u16::try_from(func_id).map_err(|_| Fault::BUILD_UNKNOWN_FUNC)?;
+        let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+        let kind = kind.ok_or(Fault::BUILD_UNKNOWN_KIND)?;
+        Ok(Self { graph, words, func_id: FuncId(func_id), kind, nodes: 0, edges: 0 })
+    }
+
+    fn shape(&self) -> [u64; 2] {
+        let [.., first, second] = self.words;
+        [first, second]
+    }
+
+    /// A width that fits; the other one is not used.
+    fn width(&self) -> Result<usize, BuildError> {
+        let width = usize::try_from(self.shape()[0]).ok();
+        Ok(width.filter(|width| *width <= MAX_WIDTH).ok_or(Fault::BUILD_ORCH_ARGS)?)
+    }
+
+    fn node(&mut self, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        let [_, _, seed, values, counters, table, ..] = self.words;
+        let count = producers.len() as u64;
+        let args = [self.nodes, seed, values, counters, table + 4 * self.edges, count];
+        let args: &[u64] = if values == 0 { &[] } else { &args };
+        self.nodes += 1;
+        self.edges += count;
+        self.graph.submit(TaskSpec::new(self.func_id, self.kind, args), producers)
+    }
+}
+
+/// Each task waits for the one before. Shape: how many.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
+pub fn chain<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let mut dag = Dag::new(graph)?;
+    let mut last: Option<TaskId> = None;
+    for _ in 0..dag.shape()[0] {
+        last = Some(dag.node(last.as_slice())?);
+    }
+    Ok(())
+}
+
+/// No task waits. Shape: how many.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
+pub fn independent<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let mut dag = Dag::new(graph)?;
+    for _ in 0..dag.shape()[0] {
+        dag.node(&[])?;
+    }
+    Ok(())
+}
+
+/// One task releases `width` others, which one more joins; the next stage begins behind it. Shape: width
+/// (at most [`MAX_WIDTH`]), stages.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
+pub fn fork_join<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let mut dag = Dag::new(graph)?;
+    let width = dag.width()?;
+    let mut joined: Option<TaskId> = None;
+    for _ in 0..dag.shape()[1] {
+        let fork = dag.node(joined.as_slice())?;
+        let mut branches: Vec<TaskId, MAX_WIDTH> = Vec::new();
+        for _ in 0..width {
+            branches.push(dag.node(&[fork])?).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        }
+        joined = Some(dag.node(&branches)?);
+    }
+    Ok(())
+}
+
+/// A grid in which each task waits for its left and its upper neighbour. Shape: columns (at most
+/// [`MAX_WIDTH`]), rows.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
+pub fn wavefront<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let mut dag = Dag::new(graph)?;
+    let width = dag.width()?;
+    let mut above: Vec<TaskId, MAX_WIDTH> = Vec::new();
+    for _ in 0..dag.shape()[1] {
+        let mut row: Vec<TaskId, MAX_WIDTH> = Vec::new();
+        for column in 0..width {
+            let mut producers: Vec<TaskId, 2> = Vec::new();
+            for producer in [row.last(), above.get(column)].into_iter().flatten() {
+                producers.push(*producer).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+            }
+            row.push(dag.node(&producers)?).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        }
+        above = row;
+    }
+    Ok(())
+}

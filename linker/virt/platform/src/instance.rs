@@ -1,0 +1,124 @@
+//! A vCPU as AICPU instance of one run.
+
+use pto_abi::arena::Arena;
+use pto_abi::graph::BuilderSet;
+use pto_abi::sync::{Ordering, Shared};
+use pto_abi::{FanoutStrategy, Fault};
+use pto_aicpu_fw::blame::Blame;
+use pto_aicpu_fw::{
+    Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, Platform, Progressed,
+    instance,
+};
+
+use crate::serve::count_nap;
+use crate::timer::{self, Backoff};
+use crate::vcpu::{self, Vcpu};
+
+/// Runs the instance until it has returned. What is wrong with the launch is said by instance 0.
+pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: &B) {
+    let launch = match Launch::accept(arena).and_then(fits_machine) {
+        Ok(launch) => launch,
+        Err(blame) => {
+            if me.index == 0 {
+                instance::refuse(&arena, &blame, 0, timer::now_ns());
+            }
+            return;
+        }
+    };
+    me.set_log_ring(arena.log_ring(launch.log_region(), me.index));
+    match launch.fanout {
+        FanoutStrategy::LOCKED => take_part_with::<Locked, B>(me, launch, builders),
+        _ => take_part_with::<LockFree, B>(me, launch, builders),
+    }
+}
+
+/// An instance on this machine.
+pub(crate) type VirtInstance<F> = Instance<'static, LinesPlatform<'static, Shared, VirtBell>, F>;
+
+/// Instance `number` of a launch.
+pub(crate) fn instance_of<F: FanoutPolicy>(
+    me: Vcpu,
+    launch: Launch<'static>,
+    number: u32,
+) -> VirtInstance<F> {
+    let bell = VirtBell { me, backoff: Backoff::in_run() };
+    let platform = LinesPlatform::new(launch.arena.workers(), bell);
+    Instance::new(launch, number, platform)
+}
+
+/// One turn of an instance. One copy of the firmware in the image: not inlined.
+#[inline(never)]
+pub(crate) fn turn<F: FanoutPolicy, B: BuilderSet>(
+    instance: &mut VirtInstance<F>,
+    builders: &B,
+) -> Progressed {
+    instance.step(builders, ())
+}
+
+fn take_part_with<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: Launch<'static>, builders: &B) {
+    let number = u32::try_from(me.index).unwrap_or(u32::MAX);
+    let mut instance = instance_of::<F>(me, launch, number);
+    loop {
+        match turn(&mut instance, builders) {
+            Progressed::Worked => {}
+            Progressed::Idle => instance.platform().relax(),
+            // The fault stands in the arena, where the host finds it.
+            Progressed::Returned(_) => return,
+        }
+    }
+}
+
+/// The machine has a vCPU for each instance and each worker.
+fn fits_machine(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
+    let vcpus = u64::from(vcpu::boot_block().header.vcpus.load(Ordering::Relaxed));
+    let needed = u64::from(launch.aicpu_instances) + launch.workers.len() as u64;
+    if needed > vcpus {
+        return Err(Blame::of(Fault::RUNTIME_WORKER_COUNT).detail(needed, vcpus));
+    }
+    Ok(launch)
+}
+
+/// After an exception in this instance: stops its cores, as far as they can be stopped, and returns.
+pub(crate) fn give_up(arena: Arena<'static>, role: u32) {
+    if let Ok(launch) = Launch::accept(arena) {
+        let lines = || launch.share(role).filter_map(|worker| arena.workers().get(worker as usize));
+        lines().for_each(|core| core.quit());
+        let until = timer::now_ns().saturating_add(launch.bring_up_budget_ns);
+        let mut backoff = Backoff::in_run();
+        while lines().any(|core| !core.exited()) && timer::now_ns() < until {
+            backoff.relax();
+        }
+    }
+    if let Some(line) = arena.instances().get(role as usize) {
+        // Release: pairs with the host's Acquire load of phase.
+        line.phase.store(2, Ordering::Release);
+    }
+}
+
+/// What the platform needs of this machine: cores poll their lines, so that nothing has to be rung.
+pub(crate) struct VirtBell {
+    me: Vcpu,
+    backoff: Backoff,
+}
+
+impl Bell for VirtBell {
+    #[inline]
+    fn ring(&mut self, _worker: u32) {
+        self.backoff.reset();
+    }
+
+    // A sibling that sleeps looks after at most a nap.
+    fn wake_siblings(&mut self) {}
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        timer::now_ns()
+    }
+
+    #[inline]
+    fn relax(&mut self) {
+        if self.backoff.relax() {
+            count_nap(self.me);
+        }
+    }
+}

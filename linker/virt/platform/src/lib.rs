@@ -1,0 +1,82 @@
+//! What a firmware image of the device `virt` needs beside its builders: everything that only a bare-metal
+//! AArch64 machine has. Policy is in `pto_aicpu_fw`, the worker loop in `pto_aicore_kernels`.
+//!
+//! ```text
+//! entry.rs       first instructions of each vCPU       vectors.rs    exception vectors, and the way back
+//! page_table.rs  identity map with guard gaps          exception.rs  what an exception or panic leaves
+//! psci.rs        starts vCPUs, ends the machine        uart.rs       PL011
+//! timer.rs       clock, GICv3, the nap                 semihosting.rs the exit status
+//! serve.rs       boots, waits for launches             instance.rs   takes part as AICPU instance
+//! worker.rs      takes part as AICore                  logging.rs    log -> log ring and UART
+//! vcpu.rs        what belongs to one vCPU              registers.rs  system registers
+//! solo.rs        all in turn, on one vCPU
+//! builders.rs    small graphs to count and test with   address.rs   device addresses
+//! ```
+//! An image is one call of [`firmware!`] in a `no_std`, `no_main` crate; `main.rs` is the default one.
+#![no_std]
+
+pub mod builders;
+
+#[cfg(target_os = "none")]
+#[macro_use]
+mod registers;
+#[cfg(target_os = "none")]
+mod address;
+#[cfg(target_os = "none")]
+mod entry;
+#[cfg(target_os = "none")]
+mod exception;
+#[cfg(target_os = "none")]
+mod instance;
+#[cfg(target_os = "none")]
+mod logging;
+#[cfg(target_os = "none")]
+mod page_table;
+#[cfg(target_os = "none")]
+mod psci;
+#[cfg(target_os = "none")]
+mod semihosting;
+#[cfg(target_os = "none")]
+mod serve;
+#[cfg(target_os = "none")]
+mod solo;
+#[cfg(target_os = "none")]
+mod timer;
+#[cfg(target_os = "none")]
+mod uart;
+#[cfg(target_os = "none")]
+mod vcpu;
+#[cfg(target_os = "none")]
+mod vectors;
+#[cfg(target_os = "none")]
+mod worker;
+
+#[doc(hidden)]
+pub use pto_abi as abi;
+#[cfg(target_os = "none")]
+#[doc(hidden)]
+pub use serve::serve;
+
+/// Makes a crate a firmware image with these builders, in the form of [`pto_abi::builder_set!`]: the set,
+/// the image's identity (section `.note.pto`), and the function that every vCPU runs.
+#[macro_export]
+macro_rules! firmware {
+    ($(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }) => {
+        $crate::abi::builder_set! { $(#[$meta])* $vis struct $set { $( $name => $build ),* } }
+
+        const PTO_NAMES: &[&str] = &[$($name),*];
+
+        // SAFETY: the section holds this and nothing else; nothing reads it at run time.
+        #[used]
+        #[unsafe(link_section = ".note.pto")]
+        static PTO_NOTE: $crate::abi::fw_image::FwElfNote<
+            { $crate::abi::fw_image::names_bytes(PTO_NAMES) },
+        > = $crate::abi::fw_image::FwElfNote::new($crate::abi::fw_image::FW_KIND_VIRT, PTO_NAMES);
+
+        // SAFETY: the name is this project's own; `entry.rs` and `vectors.rs` call it with these arguments.
+        #[unsafe(no_mangle)]
+        extern "C" fn pto_vcpu_main(index: u64, arrival: u64) -> ! {
+            $crate::serve(index, arrival, $set)
+        }
+    };
+}

@@ -1,0 +1,82 @@
+//! The `log` facade on this machine: an AICPU instance logs into its ring; warnings and errors go to the
+//! console as well, and so does all that is logged outside a run.
+
+use core::fmt::{self, Write};
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+
+use crate::{timer, uart, vcpu};
+
+/// The longest message; a longer one says at its end that it was cut.
+const MESSAGE_BYTES: usize = 512;
+const CUT: &str = " [cut]";
+
+struct DeviceLogger;
+
+/// Installs the logger. Once, on vCPU 0.
+pub(crate) fn install() {
+    static LOGGER: DeviceLogger = DeviceLogger;
+    if log::set_logger(&LOGGER).is_ok() {
+        log::set_max_level(LevelFilter::Debug);
+    }
+}
+
+impl Log for DeviceLogger {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let me = vcpu::current();
+        let ring = me.log_ring();
+        if ring.is_none() || record.level() <= Level::Warn {
+            uart::line(format_args!("vcpu {}: {}", me.index, record.args()));
+        }
+        if let Some(ring) = ring {
+            let mut message = Message { text: heapless::String::new(), is_cut: false };
+            // A message takes every piece, or notes that it did not.
+            message.write_fmt(*record.args()).unwrap_or_default();
+            ring.write(wire_level(record.level()), timer::now_ns(), message.finish());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+struct Message {
+    text: heapless::String<MESSAGE_BYTES>,
+    is_cut: bool,
+}
+
+impl Message {
+    fn finish(&mut self) -> &str {
+        if self.is_cut {
+            self.text.push_str(CUT).unwrap_or_default();
+        }
+        self.text.as_str()
+    }
+}
+
+impl Write for Message {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        for character in piece.chars() {
+            let has_room = self.text.len() + character.len_utf8() + CUT.len() <= MESSAGE_BYTES;
+            if self.is_cut || !has_room {
+                self.is_cut = true;
+                return Ok(());
+            }
+            self.text.push(character).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+fn wire_level(level: Level) -> u8 {
+    match level {
+        Level::Error => 1,
+        Level::Warn => 2,
+        Level::Info => 3,
+        Level::Debug => 4,
+        Level::Trace => 5,
+    }
+}

@@ -1,0 +1,125 @@
+//! A vCPU as AICore: the worker loop over its handshake lines, and the call of kernels in GM.
+
+use core::arch::asm;
+
+use pto_abi::CoreKind;
+use pto_abi::arena::Arena;
+use pto_abi::handshake::{Command, Dispatch, Handshake};
+use pto_abi::kinds::RunFlags;
+use pto_abi::sync::Ordering;
+use pto_aicore_kernels::KernelFn;
+use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
+
+use crate::address::address;
+use crate::serve::count_nap;
+use crate::timer::{self, Backoff};
+use crate::vcpu::{self, Vcpu};
+
+/// Serves the core's lines until it is asked to quit, or until the host gives another order.
+pub(crate) fn take_part(me: Vcpu, arena: Arena<'static>, worker: u32) {
+    let Some(mut port) = CorePort::new(&arena, worker) else { return };
+    forget_instructions();
+    let launch = &vcpu::boot_block().launch;
+    let seen = me.line.seen.load(Ordering::Relaxed);
+    let mut backoff = Backoff::in_run();
+    loop {
+        match worker::step(&mut port) {
+            WorkerStep::Worked => backoff.reset(),
+            WorkerStep::Left => return,
+            WorkerStep::Idle if launch.look(seen).is_some() => return,
+            WorkerStep::Idle => {
+                if backoff.relax() {
+                    count_nap(me);
+                }
+            }
+        }
+    }
+}
+
+/// After an exception in a kernel: the core leaves its loop, the task stays unfinished.
+pub(crate) fn give_up(arena: &Arena<'static>, worker: u32) {
+    if let Some(lines) = arena.workers().get(worker as usize) {
+        lines.leave();
+    }
+}
+
+/// The host may have copied kernels since: none of the old ones is executed any more.
+pub(crate) fn forget_instructions() {
+    // SAFETY: invalidates this vCPU's instruction cache; memory is not changed.
+    unsafe { asm!("dsb ish", "ic iallu", "dsb nsh", "isb", options(nostack, preserves_flags)) };
+}
+
+/// Whether a core measures its kernels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KernelTimes {
+    Measure,
+    Skip,
+}
+
+/// One core.
+pub(crate) struct CorePort<'a> {
+    lines: &'a Handshake,
+    worker: u32,
+    kind: CoreKind,
+    times: KernelTimes,
+}
+
+impl CorePort<'static> {
+    /// The core `worker` of an arena, if it has one.
+    pub(crate) fn new(arena: &Arena<'static>, worker: u32) -> Option<Self> {
+        let lines = arena.workers().get(worker as usize)?;
+        let entry = arena.worker_entry(worker as usize);
+        // An unknown kind stands in no worker table that the firmware accepts.
+        let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+        let measures = arena.config().flags & RunFlags::KERNEL_TIMES.bits() != 0;
+        let times = if measures { KernelTimes::Measure } else { KernelTimes::Skip };
+        Some(Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times })
+    }
+}
+
+impl CorePort<'_> {
+    #[inline]
+    fn call(dispatch: &Dispatch) {
+        let code = core::ptr::with_exposed_provenance::<()>(address(dispatch.kernel));
+        // SAFETY: the firmware dispatches only kernels from `kernel_addrs`, where the host wrote where it copied
+        // code of this type to, or addresses that a builder vouches for; none is null. Code that is none
+        // ends in an exception, which is a fault of the run.
+        let kernel = unsafe { core::mem::transmute::<*const (), KernelFn>(code) };
+        let args = core::ptr::with_exposed_provenance::<u64>(address(dispatch.args));
+        // SAFETY: `args` is where the builder put the task's arguments and the block context, in GM; what
+        // they mean is between the graph and the kernel.
+        unsafe { kernel(args) };
+    }
+}
+
+impl WorkerPort for CorePort<'_> {
+    #[inline]
+    fn command(&mut self) -> Command {
+        self.lines.command()
+    }
+
+    fn introduce(&mut self, epoch: u32) {
+        self.lines.introduce(epoch, self.worker, self.kind);
+    }
+
+    #[inline]
+    fn run(&mut self, dispatch: &Dispatch) {
+        if self.times == KernelTimes::Skip {
+            Self::call(dispatch);
+            self.lines.account(0);
+            return;
+        }
+        let start = timer::now_ns();
+        Self::call(dispatch);
+        self.lines.account(timer::now_ns().saturating_sub(start));
+    }
+
+    #[inline]
+    fn finish(&mut self, id: u32) {
+        self.lines.finish(id);
+    }
+
+    fn leave(&mut self) {
+        self.lines.leave();
+    }
+}
