@@ -1,14 +1,14 @@
 //! The runtime arena: how the capacities of a launch become regions, and a typed view of them.
 //!
-//! [`ArenaLayout`] plans the bytes (host side), [`Arena`] is what the header claims and nothing is proved of,
-//! [`CheckedArena`] is what the firmware works with.
+//! [`ArenaLayout`] plans the bytes (host side); [`Arena`] is what the header claims, and nothing is proved of it:
+//! the firmware works with a `pto_aicpu_fw::Launch`, which it checks.
 
+use crate::CoreKind;
 use crate::limits::{MAX_AICPU_INSTANCES, MAX_TASKS};
 use crate::log_ring::{LogCursor, LogEntry};
 use crate::ready::{QueueEnds, slots_for};
 use crate::runtime::{Region, Runtime, region};
 use crate::task::{EdgeChunk, Task, chunks_for};
-use crate::{CoreKind, Fault};
 
 /// How much of each resource a launch provides for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ pub use view::Arena;
 mod view {
     use core::mem::offset_of;
 
-    use super::{EdgeChunk, Fault, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, region};
+    use super::{EdgeChunk, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, region};
     use crate::gm::{GmWindow, LiveWords};
     use crate::handshake::Handshake;
     use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_WORKERS};
@@ -130,7 +130,7 @@ mod view {
         Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
     };
     use crate::sync::{AtomicU64, Ordering};
-    use crate::{CoreKind, FuncId, GmAddr};
+    use crate::{CoreKind, Fault, FuncId, GmAddr};
 
     /// A part of GM that holds at least a `Runtime`. Nothing is proved of its contents.
     #[derive(Clone, Copy)]

@@ -215,6 +215,8 @@ faults! {
             "Look for a kernel that writes outside its buffers.";
         0x05 CORE_NOT_STOPPED: "A core did not leave its loop when it was asked to.",
             "The kernel that it runs does not return: the epitaph names it.";
+        0x06 CORE_EXCEPTION: "A kernel ended in a processor exception.",
+            "The exception record holds cause, address and registers; the epitaph names task and kernel.";
     }
     /// No progress.
     STALL = 0x0006 {
@@ -237,6 +239,40 @@ faults! {
             "Nothing to do.";
         0x02 RUN_PANIC: "Host code of the simulator panicked in the run.",
             "See the message on standard error; a builder or kernel of yours may be the cause.";
+    }
+    /// The launch record of an image that a driver loads.
+    LAUNCH = 0x0008 {
+        0x01 LAUNCH_MAGIC: "LaunchPlan.magic is not that of a launch record.",
+            "The argument of the entry is not a launch record: launch through the host library.";
+        0x02 LAUNCH_ABI_MAJOR: "LaunchPlan.abi_major differs from the firmware's.",
+            "Build host and firmware from the same release.";
+        0x03 LAUNCH_ABI_MINOR: "LaunchPlan.abi_minor is newer than the firmware's.",
+            "Flash the firmware that belongs to this host.";
+        0x04 LAUNCH_RECORD_BYTES: "LaunchPlan.record_bytes is not the size of LaunchRecord.",
+            "Build host and firmware from the same sources.";
+        0x05 LAUNCH_LAYOUT_HASH: "LaunchPlan.layout_hash differs from the firmware's.",
+            "Build host and firmware from the same sources.";
+        0x06 LAUNCH_ARENA: "LaunchPlan's arena is not in its GM, or GM is null, misaligned or too large.",
+            "Launch through the host library.";
+        0x07 LAUNCH_ARCHITECTURE: "LaunchPlan.architecture is not an architecture.",
+            "Use a2a3 or a5.";
+        0x08 LAUNCH_RESERVED: "A reserved word of LaunchPlan is not zero, or a switch is neither 0 nor 1.",
+            "Flash the firmware that belongs to this host.";
+        0x09 LAUNCH_CORE_COUNT: "LaunchPlan.core_count is not the number of workers in the arena.",
+            "Launch through the host library.";
+        0x0A LAUNCH_POSITION: "A core position is outside the register window, taken twice, or of the other core kind.",
+            "The table of cores does not describe this device.";
+        0x0B LAUNCH_C_BUILDERS: "More C builders are at work at once than the firmware has room for.",
+            "Run fewer devices with C builders at once in one process.";
+    }
+    /// The firmware image on the device.
+    FW = 0x0009 {
+        0x01 FW_EXCEPTION: "The firmware, or a builder in it, ended in a processor exception.",
+            "The exception record holds cause, address and registers; look at the builder first.";
+        0x02 FW_PANIC: "The firmware, or a builder in it, panicked.",
+            "See the message on the console; builders must not panic.";
+        0x03 FW_LOST: "The machine under the firmware ended or does not answer.",
+            "See the console; the next run boots the machine again.";
     }
 }
 

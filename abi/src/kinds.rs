@@ -80,7 +80,8 @@ bitflags! {
     pub struct RunFlags: u32 {
         /// Workers add the time that kernels take to their lines (two clock reads a task).
         const KERNEL_TIMES = 1 << 0;
-        /// Cores stay in service after a run without a fault, for the next run of the same bring-up.
+        /// Cores stay in service after a run without a fault, for the next run of the same bring-up. Without it
+        /// they leave their loops, and the next run of the arena needs a new `bring_up_epoch`.
         const KEEP_CORES = 1 << 1;
     }
 }

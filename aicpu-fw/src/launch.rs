@@ -60,7 +60,9 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// The fault that names the first wrong field, with what was found and what was expected.
     pub fn accept(arena: Arena<'a>) -> Result<Self, Blame> {
-        check_header(&arena, &arena.header()).map_err(blame)?;
+        // Read once: what is checked is what is used.
+        let header = arena.header();
+        check_header(&arena, &header).map_err(blame)?;
         let config = arena.config();
         let orch: OrchArgs = arena.orch_args();
         let argc_bound = MAX_ORCH_ARGS as u64;
@@ -81,8 +83,8 @@ impl<'a> Launch<'a> {
             flags,
             aicpu_instances: config.aicpu_instances,
             builder: config.builder,
-            run_epoch: arena.header().run_epoch,
-            bring_up_epoch: arena.header().bring_up_epoch,
+            run_epoch: header.run_epoch,
+            bring_up_epoch: header.bring_up_epoch,
             bring_up_budget_ns: config.bring_up_budget_ns,
             budgets: Budgets {
                 task_ns: config.task_budget_ns,

@@ -60,6 +60,15 @@ impl<'a> ReadyQueue<'a> {
         }
     }
 
+    /// Whether there is an id to pop; a moment's guess while others use it. Two loads.
+    #[inline]
+    #[must_use]
+    pub fn has_ready(&self) -> bool {
+        let head = self.ends.head.load(Ordering::Relaxed);
+        let slot = self.slot(head);
+        slot.is_some_and(|slot| slot.load(Ordering::Relaxed) & STAMP == self.stamp(head))
+    }
+
     /// Takes up to `ids.len()` ids from the front; returns how many.
     #[inline]
     pub fn pop<S: Sharing>(&self, ids: &mut [u32]) -> usize {

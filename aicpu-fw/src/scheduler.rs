@@ -178,9 +178,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn collect(&mut self, platform: &mut P) -> Result<bool, Fault> {
         let mut budget = RELEASES_A_STEP;
         let mut worked = false;
-        if let Some(release) = self.release.take() {
-            self.go_on(release, &mut budget);
+        if self.release.is_some() {
             worked = true;
+            if let Some(Release { slot, walk }) = self.release.take() {
+                self.go_on(slot, walk, &mut budget);
+            }
         }
         let mut index = 0;
         while self.release.is_none() {
@@ -210,17 +212,17 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn complete(&mut self, slot: u32, budget: &mut u32) {
         let Some(task) = self.state.task(slot) else { return };
         let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(Release { slot, walk }, budget);
+        self.go_on(slot, walk, budget);
     }
 
     #[inline]
-    fn go_on(&mut self, mut release: Release, budget: &mut u32) {
-        let Some(task) = self.state.task(release.slot) else { return };
-        while let Some(consumer) = release.walk.next(task, self.state.chunks) {
+    fn go_on(&mut self, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
+        let Some(task) = self.state.task(slot) else { return };
+        while let Some(consumer) = walk.next(task, self.state.chunks) {
             self.release(consumer);
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
-                self.release = Some(release);
+                self.release = Some(Release { slot, walk });
                 return;
             }
         }
@@ -263,7 +265,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 self.stage(platform, kind, slot)?;
                 staged = true;
             }
-            if self.cores.free_count(kind) > 0 {
+            if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
                 staged |= self.dispatch_shared(platform, kind)?;
             }
         }
@@ -271,7 +273,6 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     }
 
     /// Takes no more from the shared queue than the free cores run.
-    #[inline]
     fn dispatch_shared(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
         let mut staged = false;
         loop {

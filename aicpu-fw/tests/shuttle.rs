@@ -16,9 +16,7 @@ use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
 use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::builder::Builder;
 use pto_aicpu_fw::platform::Platform;
-use pto_aicpu_fw::{
-    Bell, Budgets, FanoutPolicy, LinesPlatform, LockFree, Locked, Scheduler, Step,
-};
+use pto_aicpu_fw::{Bell, Budgets, FanoutPolicy, LinesPlatform, LockFree, Locked, Scheduler, Step};
 use shuttle::rand::RngCore;
 use shuttle::thread;
 
@@ -35,7 +33,7 @@ fn below(bound: u32) -> u32 {
 struct Plan {
     kinds: Vec<CoreKind>,
     producers: Vec<Vec<u32>>,
-    /// Edges from a task to the one after it are added when both stand; publishing waits for so many tasks.
+    /// So many tasks are added before the first one is published.
     lag: usize,
 }
 
@@ -107,7 +105,11 @@ impl Machine {
                     lines.finish(dispatch.id);
                 }
                 Command::Greet(epoch) => {
-                    lines.introduce(epoch, u32::try_from(worker).unwrap(), CoreKind::ALL[worker % 2]);
+                    lines.introduce(
+                        epoch,
+                        u32::try_from(worker).unwrap(),
+                        CoreKind::ALL[worker % 2],
+                    );
                 }
                 Command::Wait => thread::yield_now(),
                 Command::Quit => return lines.leave(),
@@ -134,8 +136,8 @@ impl Machine {
                 builder.publish(ids[late]).unwrap();
             }
         }
-        for late in ids.len().saturating_sub(self.plan.lag)..ids.len() {
-            builder.publish(ids[late]).unwrap();
+        for late in &ids[ids.len().saturating_sub(self.plan.lag)..] {
+            builder.publish(*late).unwrap();
         }
         let counted = self.words.instances[0].edges_satisfied.load(Ordering::Relaxed);
         assert_eq!(counted, satisfied);
@@ -191,7 +193,10 @@ impl Machine {
             line.edges.load(Ordering::Relaxed) + line.edges_satisfied.load(Ordering::Relaxed)
         });
         assert_eq!(counts, self.plan.producers.iter().map(Vec::len).sum::<usize>() as u64);
-        assert_eq!(state.sum(|line| line.completed.load(Ordering::Relaxed)), state.tasks.len() as u64);
+        assert_eq!(
+            state.sum(|line| line.completed.load(Ordering::Relaxed)),
+            state.tasks.len() as u64
+        );
     }
 }
 

@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(0)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x05890606029cb595)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xc2a8040b41ab4532)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -239,6 +239,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_CORE_WRONG_STATUS UINT32_C(0x00050004)
 /* A core did not leave its loop when it was asked to. The kernel that it runs does not return: the epitaph names it. */
 #define PTO_FAULT_CORE_NOT_STOPPED UINT32_C(0x00050005)
+/* A kernel ended in a processor exception. The exception record holds cause, address and registers; the epitaph names task and kernel. */
+#define PTO_FAULT_CORE_EXCEPTION UINT32_C(0x00050006)
 /* A task runs on a core for longer than the task budget. The epitaph names kernel and core; raise the task budget if the kernel is right. */
 #define PTO_FAULT_STALL_CORE UINT32_C(0x00060001)
 /* Tasks are ready and cores of their kind are idle. This is an error of the runtime: report it with the graph and the options. */
@@ -255,6 +257,34 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUN_CANCELLED UINT32_C(0x00070001)
 /* Host code of the simulator panicked in the run. See the message on standard error; a builder or kernel of yours may be the cause. */
 #define PTO_FAULT_RUN_PANIC UINT32_C(0x00070002)
+/* LaunchPlan.magic is not that of a launch record. The argument of the entry is not a launch record: launch through the host library. */
+#define PTO_FAULT_LAUNCH_MAGIC UINT32_C(0x00080001)
+/* LaunchPlan.abi_major differs from the firmware's. Build host and firmware from the same release. */
+#define PTO_FAULT_LAUNCH_ABI_MAJOR UINT32_C(0x00080002)
+/* LaunchPlan.abi_minor is newer than the firmware's. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_LAUNCH_ABI_MINOR UINT32_C(0x00080003)
+/* LaunchPlan.record_bytes is not the size of LaunchRecord. Build host and firmware from the same sources. */
+#define PTO_FAULT_LAUNCH_RECORD_BYTES UINT32_C(0x00080004)
+/* LaunchPlan.layout_hash differs from the firmware's. Build host and firmware from the same sources. */
+#define PTO_FAULT_LAUNCH_LAYOUT_HASH UINT32_C(0x00080005)
+/* LaunchPlan's arena is not in its GM, or GM is null, misaligned or too large. Launch through the host library. */
+#define PTO_FAULT_LAUNCH_ARENA UINT32_C(0x00080006)
+/* LaunchPlan.architecture is not an architecture. Use a2a3 or a5. */
+#define PTO_FAULT_LAUNCH_ARCHITECTURE UINT32_C(0x00080007)
+/* A reserved word of LaunchPlan is not zero, or a switch is neither 0 nor 1. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_LAUNCH_RESERVED UINT32_C(0x00080008)
+/* LaunchPlan.core_count is not the number of workers in the arena. Launch through the host library. */
+#define PTO_FAULT_LAUNCH_CORE_COUNT UINT32_C(0x00080009)
+/* A core position is outside the register window, taken twice, or of the other core kind. The table of cores does not describe this device. */
+#define PTO_FAULT_LAUNCH_POSITION UINT32_C(0x0008000a)
+/* More C builders are at work at once than the firmware has room for. Run fewer devices with C builders at once in one process. */
+#define PTO_FAULT_LAUNCH_C_BUILDERS UINT32_C(0x0008000b)
+/* The firmware, or a builder in it, ended in a processor exception. The exception record holds cause, address and registers; look at the builder first. */
+#define PTO_FAULT_FW_EXCEPTION UINT32_C(0x00090001)
+/* The firmware, or a builder in it, panicked. See the message on the console; builders must not panic. */
+#define PTO_FAULT_FW_PANIC UINT32_C(0x00090002)
+/* The machine under the firmware ended or does not answer. See the console; the next run boots the machine again. */
+#define PTO_FAULT_FW_LOST UINT32_C(0x00090003)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
@@ -950,8 +980,10 @@ typedef struct pto_vcpu_line {
     uint64_t seen_ticks;
     /* atomic: Times that it slept. */
     uint64_t naps;
+    /* atomic: On a machine of one vCPU, in the line of each instance's number: the ticks that the instance took in the last order. Where a tick is an instruction, they are counted exactly. */
+    uint64_t step_ticks;
     /* atomic: Not used; zero. */
-    uint64_t reserved[3];
+    uint64_t reserved[2];
 } pto_vcpu_line;
 PTO_STATIC_ASSERT(sizeof(pto_vcpu_line) == 64, "size of pto_vcpu_line");
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, state) == 0, "offset of pto_vcpu_line.state");
@@ -961,7 +993,8 @@ PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, done) == 12, "offset of pto_vcpu_line.
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, ready_ticks) == 16, "offset of pto_vcpu_line.ready_ticks");
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, seen_ticks) == 24, "offset of pto_vcpu_line.seen_ticks");
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, naps) == 32, "offset of pto_vcpu_line.naps");
-PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, reserved) == 40, "offset of pto_vcpu_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, step_ticks) == 40, "offset of pto_vcpu_line.step_ticks");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, reserved) == 48, "offset of pto_vcpu_line.reserved");
 
 /* The last exception of one vCPU. */
 typedef struct pto_exception_record {

@@ -1,17 +1,19 @@
-//! Links the blob with `blob.ld`, at address 0, as position-independent code.
+//! Hands the blobs' linker script to the blobs that depend on this crate, and links this one with it: at
+//! address 0, as position-independent code.
 
-use std::env;
-use std::path::Path;
+use std::path::PathBuf;
+use std::{env, fs};
 
 fn main() {
-    println!("cargo::rerun-if-changed=blob.ld");
+    println!("cargo::rerun-if-changed=pto-blob.ld");
+    println!("cargo::rerun-if-changed=build.rs");
     if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "none") {
-        let folder = env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-        let script = Path::new(&folder).join("blob.ld");
-        println!("cargo::rustc-link-arg-bins=-T{}", script.display());
-        // The linker keeps what it would have to relocate at run time in .rela.dyn, which the script refuses.
-        println!("cargo::rustc-link-arg-bins=-pie");
-        println!("cargo::rustc-link-arg-bins=--no-dynamic-linker");
-        println!("cargo::rustc-link-arg-bins=--build-id=sha1");
+        let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+        fs::copy("pto-blob.ld", out.join("pto-blob.ld")).expect("OUT_DIR is writable");
+        println!("cargo::rustc-link-search={}", out.display());
+        // What the linker would have to relocate at run time stands in .rela.dyn, which the script refuses.
+        for argument in ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"] {
+            println!("cargo::rustc-link-arg-bins={argument}");
+        }
     }
 }

@@ -62,7 +62,7 @@ fn is_current(root: &Path, path: &str, text: &str) -> bool {
 mod tests {
     use super::{check, files, write};
     use std::fs;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     /// A folder with the sources that the generator reads, removed on drop.
     struct Copy(PathBuf);
@@ -70,11 +70,20 @@ mod tests {
     impl Copy {
         fn new(name: &str) -> Self {
             let root = std::env::temp_dir().join(format!("xtask-{}-{name}", std::process::id()));
-            fs::create_dir_all(root.join("abi/src")).unwrap();
-            for entry in fs::read_dir(crate::root().join("abi/src")).unwrap().flatten() {
-                fs::copy(entry.path(), root.join("abi/src").join(entry.file_name())).unwrap();
-            }
+            copy_folder(&crate::root().join("abi/src"), &root.join("abi/src"));
             Self(root)
+        }
+    }
+
+    fn copy_folder(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().flatten() {
+            let copy = to.join(entry.file_name());
+            if entry.path().is_dir() {
+                copy_folder(&entry.path(), &copy);
+            } else {
+                fs::copy(entry.path(), copy).unwrap();
+            }
         }
     }
 

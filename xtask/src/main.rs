@@ -11,6 +11,7 @@
 //! [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod generate;
+mod packages;
 mod steps;
 mod suite;
 mod target;

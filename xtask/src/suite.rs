@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::generate;
+use crate::packages;
 use crate::steps::Step;
 use crate::target;
 
@@ -24,14 +25,18 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
     };
     vec![
         generated_files(root),
+        Step::call("AArch64 targets", target::provide),
+        Step::call("emulators and cross tools", packages::provide),
         // Benchmarks are compiled here, and run by `cargo bench` only.
         Step::cargo("build everything", "test --workspace --all-targets --no-run"),
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
         Step::cargo("doc tests", "test --workspace --doc"),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
-        Step::call("bare-metal target", target::provide),
-        Step::cargo("no_std build", &format!("build {DEVICE_CRATES} --target {}", target::TRIPLE)),
+        Step::cargo(
+            "no_std build",
+            &format!("build {DEVICE_CRATES} --target {}", target::BARE_METAL),
+        ),
     ]
 }
 

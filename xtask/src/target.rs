@@ -4,32 +4,38 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// The target.
-pub(crate) const TRIPLE: &str = "aarch64-unknown-none";
+/// The target of the bare-metal image.
+pub(crate) const BARE_METAL: &str = "aarch64-unknown-none";
+/// All targets: that one, and the one of the image for the CANN driver stack.
+const TARGETS: [&str; 2] = [BARE_METAL, "aarch64-unknown-linux-gnu"];
 
-/// How long rustup may take.
+/// How long rustup may take for one.
 const INSTALL_LIMIT: Duration = Duration::from_secs(60);
 
-/// Makes sure that the toolchain has the target.
+/// Makes sure that the toolchain has the targets.
 pub(crate) fn provide() -> Result<(), String> {
-    if is_installed()? {
-        println!("{TRIPLE} is installed");
+    TARGETS.into_iter().try_for_each(provide_one)
+}
+
+fn provide_one(target: &str) -> Result<(), String> {
+    if is_installed(target)? {
+        println!("{target} is installed");
         return Ok(());
     }
-    println!("{TRIPLE} is missing: rustup target add {TRIPLE}");
-    install().map_err(|why| {
+    println!("{target} is missing: rustup target add {target}");
+    install(target).map_err(|why| {
         format!(
-            "the target {TRIPLE} cannot be had ({why}): the no_std crates were not checked; run \
-             `rustup target add {TRIPLE}` where there is a network"
+            "the target {target} cannot be had ({why}): what is built for it was not tested; run \
+             `rustup target add {target}` where there is a network"
         )
     })
 }
 
 /// Whether the compiler in use finds the target's core library, however it came there.
-fn is_installed() -> Result<bool, String> {
+fn is_installed(target: &str) -> Result<bool, String> {
     let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let output = Command::new(&compiler)
-        .args(["--print", "target-libdir", "--target", TRIPLE])
+        .args(["--print", "target-libdir", "--target", target])
         .output()
         .map_err(|error| format!("{compiler} cannot be started: {error}"))?;
     let folder = String::from_utf8_lossy(&output.stdout);
@@ -42,20 +48,21 @@ fn holds_core(folder: &Path) -> bool {
     entries.flatten().any(|entry| is_core(&entry.file_name().to_string_lossy()))
 }
 
-fn install() -> Result<(), String> {
+fn install(target: &str) -> Result<(), String> {
     let mut child = Command::new("rustup")
-        .args(["target", "add", TRIPLE])
+        .args(["target", "add", target])
         .spawn()
         .map_err(|error| format!("rustup cannot be started: {error}"))?;
     let status = wait(&mut child, INSTALL_LIMIT)?;
     if !status.success() {
         return Err(format!("rustup: {status}"));
     }
-    if is_installed()? { Ok(()) } else { Err("rustup is content, the compiler is not".to_owned()) }
+    let content = "rustup is content, the compiler is not";
+    if is_installed(target)? { Ok(()) } else { Err(content.to_owned()) }
 }
 
 /// Waits for `child`, and ends it when it takes longer than `limit`.
-fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
     let start = Instant::now();
     loop {
         match child.try_wait().map_err(|error| error.to_string())? {

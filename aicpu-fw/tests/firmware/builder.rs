@@ -59,7 +59,11 @@ fn tasks_that_are_refused<F: FanoutPolicy>() {
     let many = [0; 129];
     let cases = [
         (TaskSpec { func_id: FuncId(1024), ..no_args }, Fault::BUILD_UNKNOWN_FUNC, [1024, 1023]),
-        (TaskSpec { func_id: FuncId(u16::MAX), ..no_args }, Fault::BUILD_UNKNOWN_FUNC, [65535, 1023]),
+        (
+            TaskSpec { func_id: FuncId(u16::MAX), ..no_args },
+            Fault::BUILD_UNKNOWN_FUNC,
+            [65535, 1023],
+        ),
         (TaskSpec { args: &many, ..no_args }, Fault::BUILD_TOO_MANY_ARGS, [129, 128]),
         (TaskSpec { kind: CoreKind::AIC, ..no_args }, Fault::BUILD_NO_CORE_OF_KIND, [0, 0]),
         (TaskSpec { func_id: FuncId(REGISTERED), ..no_args }, Fault::BUILD_KERNEL_MISSING, [16, 0]),
@@ -98,7 +102,8 @@ fn capacities_that_are_used_up<F: FanoutPolicy>() {
     let sixth = add(&mut builder);
     let result = builder.add_edge(producer, sixth);
     let edges = Fault::BUILD_EDGES_FULL;
-    Refused { result, fault: edges, task: producer, func_id: NOBODY, detail: [0, 0] }.check(&builder);
+    Refused { result, fault: edges, task: producer, func_id: NOBODY, detail: [0, 0] }
+        .check(&builder);
     assert_eq!(words.tasks[sixth.slot as usize].edges_in.load(Ordering::Relaxed), 0);
 }
 
@@ -183,8 +188,10 @@ fn a_task_is_written_as_it_was_given<F: FanoutPolicy>() {
     assert_eq!(task.generation.load(Ordering::Relaxed), GENERATION);
     let first = task.payload.load(Ordering::Relaxed) as usize;
     assert_eq!(first, 1, "behind the block context of task 0");
-    let payload: Vec<u64> =
-        words.state().payloads[first..first + 4].iter().map(|w| w.load(Ordering::Relaxed)).collect();
+    let payload: Vec<u64> = words.state().payloads[first..first + 4]
+        .iter()
+        .map(|w| w.load(Ordering::Relaxed))
+        .collect();
     assert_eq!(payload, [7, 8, 9, 1 << 32], "arguments, then block 0 of 1");
     assert_eq!(words.tasks[0].kernel.load(Ordering::Relaxed), KERNELS + 3);
     assert!(builder.add_task(spec(&[1; 128])).is_ok(), "128 arguments are the most");

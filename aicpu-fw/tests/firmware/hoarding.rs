@@ -52,7 +52,8 @@ impl<F: FanoutPolicy> RandomGraph<'_, F> {
             for _ in 0..random.below(4).min(self.ids.len()) {
                 // Mostly recent ones, so that some complete at this very moment.
                 let back = if random.below(4) == 0 { self.ids.len() } else { 6 };
-                let producer = self.ids[self.ids.len() - 1 - random.below(back.min(self.ids.len()))];
+                let producer =
+                    self.ids[self.ids.len() - 1 - random.below(back.min(self.ids.len()))];
                 if producers.insert(producer.slot) {
                     self.builder.add_edge(producer, id).unwrap();
                 }
@@ -91,7 +92,11 @@ impl Checker<'_> {
                     && task.kind.load(Ordering::Relaxed) == kind.get()
             });
             let queued = self.words.state().queue(kind).len();
-            assert_eq!(queued, ready.len() as u64, "ready {kind} tasks that only one instance sees");
+            assert_eq!(
+                queued,
+                ready.len() as u64,
+                "ready {kind} tasks that only one instance sees"
+            );
             let Some(mock) = stepped else { continue };
             let free = |(core, own): (&Core, &CoreKind)| *own == kind && *core == Core::Free;
             if mock.cores.iter().zip(kinds).any(free) {
@@ -127,7 +132,8 @@ fn one_run<F: FanoutPolicy>(seed: u64) {
     let instances = 1 + random.below(3);
     let kinds: Vec<Vec<CoreKind>> = (0..instances)
         .map(|_| {
-            let mut kinds: Vec<_> = (0..random.below(5)).map(|_| CoreKind::ALL[random.below(2)]).collect();
+            let mut kinds: Vec<_> =
+                (0..random.below(5)).map(|_| CoreKind::ALL[random.below(2)]).collect();
             // Every kind is somewhere.
             kinds.extend(CoreKind::ALL);
             kinds

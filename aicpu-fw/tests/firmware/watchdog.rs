@@ -126,9 +126,12 @@ fn a_builder_that_adds_nothing_is_a_stall<F: FanoutPolicy>() {
 }
 
 /// The epitaph of a run that has stalled with everything published.
-fn deadlock<F: FanoutPolicy>(words: &Words) -> (pto_aicpu_fw::blame::Blame, pto_abi::runtime::Epitaph) {
+fn deadlock<F: FanoutPolicy>(
+    words: &Words,
+) -> (pto_aicpu_fw::blame::Blame, pto_abi::runtime::Epitaph) {
     let (mut scheduler, mut mock) = scheduler::<F>(words, 1, &[AIC, AIV]);
-    while scheduler.step(&mut mock).unwrap() == Step::Worked {
+    for _ in 0..words.tasks.len() {
+        scheduler.step(&mut mock).unwrap();
         mock.finish_all();
     }
     let stall = idle_for(&mut scheduler, &mut mock, BUDGETS.stall_ns + 1);

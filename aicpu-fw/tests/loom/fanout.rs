@@ -43,6 +43,11 @@ fn append_against_close<S: Sharing, F: FanoutPolicy>(before: u32) {
             .map(|consumer| consumer.slot)
             .collect();
         let released = completer.join().unwrap();
+        for consumer in late {
+            let waits = run.words.tasks[consumer.slot as usize].edges_in.load(Ordering::Relaxed);
+            let is_added = added.contains(&consumer.slot);
+            assert_eq!(waits, u32::from(is_added), "waits for the edges that are counted");
+        }
         let expected: Vec<u32> = (1..=before).chain(added).collect();
         assert_eq!(released, expected, "released are those that were counted");
     });

@@ -12,6 +12,8 @@ use pto_aicpu_fw::{Bell, LinesPlatform};
 use crate::{explore, spawn};
 
 const TASKS: u32 = 2;
+/// What the core says of itself, beside its kind.
+const CORE_ID: u32 = 9;
 
 #[derive(Default)]
 struct Machine {
@@ -46,7 +48,7 @@ fn core(machine: &Machine, sides: Sides, dispatches: u32) -> u32 {
     let mut ran = 0;
     while ran < dispatches {
         match lines.command() {
-            Command::Greet(epoch) => lines.introduce(epoch, 0, CoreKind::AIC),
+            Command::Greet(epoch) => lines.introduce(epoch, CORE_ID, CoreKind::AIV),
             Command::Run(dispatch) => {
                 let words = (dispatch.kernel, dispatch.args);
                 let task = dispatch.task as usize;
@@ -79,9 +81,13 @@ fn bring_up_and_two_dispatches() {
         let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell);
         platform.attach(0);
         platform.greet(0, 1);
-        while platform.answer(0, 1).is_none() {
-            thread::yield_now();
-        }
+        let answer = loop {
+            match platform.answer(0, 1) {
+                None => thread::yield_now(),
+                Some(answer) => break answer,
+            }
+        };
+        assert_eq!(answer, (CORE_ID, CoreKind::AIV.get().into()), "answered, and not visible");
         for task in 0..TASKS {
             machine.inputs[task as usize].store(1, Ordering::Relaxed);
             platform.stage(0, staged(task)).unwrap();
@@ -118,10 +124,13 @@ fn a_core_leaves_when_it_is_asked_and_comes_back() {
         while !lines.exited() {
             thread::yield_now();
         }
+        let output = machine.outputs[0].load(Ordering::Relaxed);
         let ran = worker.join().unwrap();
-        assert_eq!(machine.outputs[0].load(Ordering::Relaxed), ran, "visible with the exit");
+        assert_eq!(output, ran, "what the kernel wrote is visible with the exit");
         lines.greet(2);
         assert_eq!(lines.command(), Command::Greet(2), "and not the old dispatch");
+        lines.introduce(2, CORE_ID, CoreKind::AIV);
+        assert_eq!(lines.command(), Command::Wait, "and not the old dispatch");
     });
 }
 

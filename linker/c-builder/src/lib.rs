@@ -6,7 +6,7 @@
 //!                                   ^                         |
 //!                                   `---- aicpu_runtime_add_task(runtime, ..) finds the seat by the runtime
 //! ```
-//! [`default`] holds the weak `build_graph_aicpu` of an image without one. Knows no platform: the platform says
+//! `default.rs` holds the weak `build_graph_aicpu` of an image without one. Knows no platform: the platform says
 //! where the runtime is.
 #![no_std]
 
@@ -49,7 +49,7 @@ impl CBuilder {
     /// Runs the builder.
     ///
     /// # Errors
-    /// The fault of the first call that failed; `BUILD_NO_BUILDER`; what the builder returned.
+    /// The fault of the first call that failed; `BUILD_NO_BUILDER`; `LAUNCH_C_BUILDERS`; what the builder returned.
     pub fn build<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         let mut calls = calls::Calls { graph, generation: self.generation, fault: None };
         let runtime = core::ptr::with_exposed_provenance_mut(self.runtime);
@@ -58,7 +58,7 @@ impl CBuilder {
         let returned =
             seat::with(self.runtime, &mut calls, || unsafe { build_graph_aicpu(runtime) });
         // Four devices of one process may run a builder in C at once.
-        let returned = returned.ok_or(Fault::BUILD_NO_BUILDER)?;
+        let returned = returned.ok_or(Fault::LAUNCH_C_BUILDERS)?;
         match (calls.fault, returned) {
             (Some(fault), _) => Err(fault.into()),
             (None, 0) => Ok(()),

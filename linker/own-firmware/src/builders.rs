@@ -28,3 +28,10 @@ pub(crate) fn failing<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> 
     graph.add_task(TaskSpec::new(FuncId(14), CoreKind::AIV, &[]))?;
     Err(BuildError::Failed(-7))
 }
+
+/// Panics, as no builder should: shows what becomes of it.
+pub(crate) fn panicking<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let words = graph.orch_args();
+    assert!(words.is_empty(), "the first of {} words is {}", words.len(), words[0]);
+    Ok(())
+}

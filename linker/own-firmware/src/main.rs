@@ -13,6 +13,7 @@ pto_virt_platform::firmware! {
         "diamond" => builders::diamond,
         "crashing" => builders::crashing,
         "failing" => builders::failing,
+        "panicking" => builders::panicking,
     }
 }
 

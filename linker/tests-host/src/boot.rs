@@ -18,7 +18,8 @@ pub fn write_header(block: &BootBlock, vcpus: u32, ram_bytes: u64) {
     header.abi.store(u32::from(ABI_MAJOR) << 16 | u32::from(ABI_MINOR), Ordering::Relaxed);
     header.vcpus.store(vcpus, Ordering::Relaxed);
     header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
-    header.ram_bytes.store(ram_bytes, Ordering::Release);
+    // The process that reads it starts later.
+    header.ram_bytes.store(ram_bytes, Ordering::Relaxed);
 }
 
 /// How far the boot is.

@@ -42,15 +42,25 @@ impl Images {
 }
 
 fn build(package: &str) -> PathBuf {
+    build_in(&workspace(), package, &[])
+}
+
+/// Builds an image of the workspace or crate in `folder`, with further arguments of cargo; returns the file.
+///
+/// # Panics
+/// When cargo fails.
+#[must_use]
+pub fn build_in(folder: &Path, package: &str, extra: &[&str]) -> PathBuf {
     let mut command = Command::new(env!("CARGO"));
     command
         .args(["build", "--package", package, "--profile", "firmware", "--target", TARGET])
         .args(["--message-format", "json-render-diagnostics"])
+        .args(extra)
         // Flags for this process's own build (coverage, sanitizers) are not for an image.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
-        .current_dir(workspace())
+        .current_dir(folder)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
     let output = command.output().expect("cargo starts");
@@ -67,8 +77,8 @@ fn build(package: &str) -> PathBuf {
 }
 
 /// The workspace that these tests were built in.
-fn workspace() -> PathBuf {
-    // Cargo runs tests in their package's folder, through whichever links it was reached.
+#[must_use]
+pub fn workspace() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.ancestors().nth(2).expect("linker/tests-host is two folders down").to_path_buf()
 }

@@ -9,9 +9,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -55,7 +54,7 @@ pub struct Qemu {
 
 #[derive(Default)]
 struct Shared {
-    id: AtomicU32,
+    id: OnceLock<u32>,
     ended: Mutex<Option<ExitStatus>>,
     console: Mutex<Vec<u8>>,
 }
@@ -84,7 +83,7 @@ impl Qemu {
     /// The process's id.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.shared.id.load(Ordering::Relaxed)
+        self.shared.id.get().copied().unwrap_or(0)
     }
 
     /// How the process ended, if it has.
@@ -123,7 +122,7 @@ fn keep(
             return;
         }
     };
-    shared.id.store(child.id(), Ordering::Relaxed);
+    shared.id.get_or_init(|| child.id());
     let readers = [
         child.stdout.take().map(|pipe| collect(pipe, shared)),
         child.stderr.take().map(|pipe| collect(pipe, shared)),

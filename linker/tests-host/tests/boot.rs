@@ -1,5 +1,7 @@
 //! The image boots, and runs graphs of both variants in every mode.
 
+use std::time::Duration;
+
 use pto_abi::fw_image::virt;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_aicore_kernels::func;
@@ -22,7 +24,11 @@ fn every_graph_in_every_mode() {
                     let ended = session.run(shape, &setup).unwrap_or_else(|e| panic!("{e}"));
                     println!("{variant} {mode} {fanout} {shape:?}: {:?}", ended.time);
                     let console = session.machine.console();
-                    assert_eq!(ended.fault, None, "{shape:?} {setup:?} {:?}\n{console}", ended.logs);
+                    assert_eq!(
+                        ended.fault, None,
+                        "{shape:?} {setup:?} {:?}\n{console}",
+                        ended.logs
+                    );
                     assert_eq!(ended.wrong, [""; 0], "{shape:?} {setup:?}");
                 }
             }
@@ -51,6 +57,7 @@ fn cores_stay_in_service_between_runs() {
         assert_eq!(ended.fault, None);
         assert_eq!(ended.wrong, [""; 0]);
     }
+    session.machine.let_go(Duration::from_secs(5)).unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]
@@ -61,5 +68,15 @@ fn kernels_run_wherever_they_are_copied() {
         session.copy_kernels();
         let ended = session.run(SHAPES[3], &Setup::default()).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((ended.fault, ended.wrong), (None, Vec::new()));
+    }
+}
+
+/// The boot stays far below a second, whatever the machine's size (the budget is generous: other tests run).
+#[test]
+fn boots_quickly() {
+    for vcpus in [1, 2, 4, 16, 40] {
+        let times = Session::start(vcpus).machine.boot_times();
+        println!("{vcpus} vCPUs: {:?}, of which in the guest {:?}", times.total, times.guest);
+        assert!(times.total < Duration::from_secs(5));
     }
 }

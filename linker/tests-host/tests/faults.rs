@@ -1,10 +1,11 @@
 //! What goes wrong on the machine becomes a fault with an epitaph, and the machine serves on.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use pto_abi::Fault;
-use pto_abi::fw_image::{VCPU_INSTANCE, VCPU_WORKER, fw_fault};
+use pto_abi::fw_image::{VCPU_INSTANCE, VCPU_WORKER};
 use pto_abi::runtime::NOBODY;
 use pto_aicore_kernels::func;
 use pto_linker_tests::graphs::Shape;
@@ -38,9 +39,9 @@ fn serves_on(session: &mut Session) {
 fn an_exception_in_a_kernel() {
     let mut session = Session::start(5);
     let ended = run(&mut session, &Setup { tables: Tables::Unmapped, ..Setup::default() });
-    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION), "{}", session.machine.console());
+    assert_eq!(ended.fault, Some(Fault::CORE_EXCEPTION), "{}", session.machine.console());
     let epitaph = ended.epitaph;
-    assert_eq!((epitaph.fault, epitaph.instance), (fw_fault::CORE_EXCEPTION.code(), NOBODY));
+    assert_eq!((epitaph.fault, epitaph.instance), (Fault::CORE_EXCEPTION.code(), NOBODY));
     assert_eq!((epitaph.task.slot, epitaph.func_id), (0, func::DAG_NODE_AIV.0.into()));
     assert_eq!((epitaph.detail[0] >> 26, epitaph.detail[1]), (EXCEPTION_DATA, UNMAPPED));
     let [exception] = &session.machine.exceptions()[..] else { panic!("one exception") };
@@ -57,13 +58,13 @@ fn code_that_is_none() {
     let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
     session.set_kernel(OWN_FUNC, UNMAPPED);
     let ended = run(&mut session, &setup);
-    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION));
+    assert_eq!(ended.fault, Some(Fault::CORE_EXCEPTION));
     assert_eq!((ended.epitaph.detail[0] >> 26, ended.epitaph.kernel), (EXCEPTION_FETCH, UNMAPPED));
     // `brk #1`.
     let code = session.add_code(&instructions(&[0xD420_0020]));
     session.set_kernel(OWN_FUNC, code);
     let ended = run(&mut session, &setup);
-    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION));
+    assert_eq!(ended.fault, Some(Fault::CORE_EXCEPTION));
     assert_eq!(ended.epitaph.detail[0] >> 26, EXCEPTION_BREAKPOINT);
     serves_on(&mut session);
 }
@@ -76,7 +77,7 @@ fn a_stack_that_overflows_hits_its_gap() {
     session.set_kernel(OWN_FUNC, code);
     let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
     let ended = run(&mut session, &setup);
-    assert_eq!(ended.fault, Some(fw_fault::CORE_EXCEPTION));
+    assert_eq!(ended.fault, Some(Fault::CORE_EXCEPTION));
     let [exception] = &session.machine.exceptions()[..] else { panic!("one exception") };
     assert_eq!(exception.fault_address & !4095, exception.sp & !4095, "{exception}");
     serves_on(&mut session);
@@ -87,9 +88,21 @@ fn an_exception_in_a_builder() {
     let mut session = Session::start_image(Images::get().own.clone(), 5);
     let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
     let ended = session.run_named("crashing", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
-    assert_eq!(ended.fault, Some(fw_fault::FW_EXCEPTION));
+    assert_eq!(ended.fault, Some(Fault::FW_EXCEPTION));
     assert_eq!((ended.epitaph.instance, ended.epitaph.detail[1]), (0, 8));
     assert_eq!(session.machine.exceptions()[0].state, VCPU_INSTANCE);
+    let ended = session.run_named("diamond", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((ended.fault, ended.completed), (None, 4));
+}
+
+#[test]
+fn a_panic_in_a_builder() {
+    let mut session = Session::start_image(Images::get().own.clone(), 5);
+    let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
+    let ended = session.run_named("panicking", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((ended.fault, ended.epitaph.instance), (Some(Fault::FW_PANIC), 0));
+    let console = session.machine.console();
+    assert!(console.contains("builders.rs") && console.contains("of 8 words is 14"), "{console}");
     let ended = session.run_named("diamond", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((ended.fault, ended.completed), (None, 4));
 }
@@ -99,7 +112,8 @@ fn a_builder_that_fails() {
     let mut session = Session::start_image(Images::get().own.clone(), 5);
     let failing = session.run_named("failing", GRAPH, &Setup::default());
     let ended = failing.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((ended.fault, ended.epitaph.detail[0]), (Some(Fault::BUILD_FAILED), 7));
+    assert_eq!(ended.fault, Some(Fault::BUILD_FAILED));
+    assert_eq!(ended.epitaph.detail[0].cast_signed(), -7);
     assert!(ended.logs[0].contains("BUILD_FAILED"), "{:?}", ended.logs);
     let unknown = session.run_named("nobody", GRAPH, &Setup::default());
     let ended = unknown.unwrap_or_else(|error| panic!("{error}"));
@@ -159,6 +173,41 @@ fn nothing_is_left_behind() {
     assert!(process.exists());
     drop(session);
     assert!(!process.exists());
+}
+
+/// Not a test: the process that the next one kills.
+#[test]
+fn owner_that_is_killed() {
+    if std::env::var_os(OWNER).is_some() {
+        let session = Session::start(2);
+        println!("\n{OWNER}={}", session.machine.qemu().id());
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+const OWNER: &str = "PTO_TEST_OWNER";
+
+#[test]
+fn nothing_is_left_of_an_owner_that_is_killed() {
+    use std::io::{BufRead, BufReader};
+    let mut owner = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "owner_that_is_killed", "--nocapture"])
+        .env(OWNER, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let id = lines.find_map(|line| Some(line.strip_prefix(OWNER)?.strip_prefix('=')?.to_owned()));
+    let process = PathBuf::from(format!("/proc/{}/exe", id.expect("the owner has a machine")));
+    assert!(process.exists());
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    // Nobody here waits for the process, whose parent is gone: a zombie has no `exe`.
+    let end = Instant::now() + Duration::from_secs(5);
+    while std::fs::read_link(&process).is_ok() {
+        assert!(Instant::now() < end, "QEMU outlives its owner");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

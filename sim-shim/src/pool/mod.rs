@@ -145,6 +145,7 @@ fn serve<B: BuilderSet>(me: usize, runs: &Receiver<Arc<PoolRun<B>>>, _memory: &M
         let turn = AssertUnwindSafe(|| take_part(&run, me));
         if std::panic::catch_unwind(turn).is_err() {
             supervisor::raise_panic(&run.launch);
+            run.abandon();
         }
         logging::set_ring(None);
         run.finish.returned();
@@ -165,6 +166,12 @@ impl<B> PoolRun<B> {
     fn is_over(&self) -> bool {
         // Acquire: pairs with the Release addition in `one_returned`.
         self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
+    }
+
+    /// The instances of this thread will not return any more: nobody is to wait for them.
+    fn abandon(&self) {
+        // Release: as in `one_returned`.
+        self.returned.fetch_add(self.launch.aicpu_instances, Ordering::Release);
     }
 
     fn one_returned(&self) {

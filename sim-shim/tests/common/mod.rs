@@ -20,7 +20,7 @@ use pto_aicore_kernels::LIBRARY;
 use pto_sim_shim::{Hosting, Machine, Outcome};
 
 /// Memory that stays where it is.
-pub struct Memory {
+pub(crate) struct Memory {
     start: *mut u8,
     layout: Layout,
 }
@@ -49,17 +49,18 @@ impl Drop for Memory {
 
 /// What a test launches.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    pub variant: RuntimeVariant,
-    pub build_mode: BuildMode,
-    pub fanout: FanoutStrategy,
-    pub aicpu: u32,
-    pub aic: u32,
-    pub aiv: u32,
-    pub task_budget_ms: u64,
-    pub stall_budget_ms: u64,
-    pub run_budget_ms: u64,
-    pub capacities: Capacities,
+pub(crate) struct Options {
+    pub(crate) variant: RuntimeVariant,
+    pub(crate) build_mode: BuildMode,
+    pub(crate) fanout: FanoutStrategy,
+    pub(crate) aicpu: u32,
+    pub(crate) aic: u32,
+    pub(crate) aiv: u32,
+    pub(crate) task_budget_ms: u64,
+    pub(crate) stall_budget_ms: u64,
+    pub(crate) run_budget_ms: u64,
+    pub(crate) bring_up_budget_ms: u64,
+    pub(crate) capacities: Capacities,
 }
 
 impl Default for Options {
@@ -74,21 +75,23 @@ impl Default for Options {
             task_budget_ms: 60_000,
             stall_budget_ms: 5_000,
             run_budget_ms: 0,
+            bring_up_budget_ms: 10_000,
             capacities: Capacities::default(),
         }
     }
 }
 
 /// A device with one arena.
-pub struct Device {
+pub(crate) struct Device {
     machine: Machine,
-    pub arena: Arena<'static>,
-    options: Options,
+    pub(crate) arena: Arena<'static>,
+    pub(crate) options: Options,
     epoch: u32,
+    bring_up_epoch: u32,
 }
 
 impl Device {
-    pub fn new<B: BuilderSet>(hosting: Hosting, options: Options, builders: B) -> Self {
+    pub(crate) fn new<B: BuilderSet>(hosting: Hosting, options: Options, builders: B) -> Self {
         let layout = ArenaLayout::plan(&options.capacities).unwrap();
         let memory = Memory::new(layout.total_bytes);
         let address = GmAddr(memory.start.expose_provenance() as u64);
@@ -100,7 +103,7 @@ impl Device {
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
         let memory: Arc<dyn Any + Send + Sync> = memory;
         let machine = Machine::new(hosting, memory, builders);
-        let device = Self { machine, arena, options, epoch: 0 };
+        let device = Self { machine, arena, options, epoch: 0, bring_up_epoch: 1 };
         device.write_tables();
         device
     }
@@ -120,7 +123,7 @@ impl Device {
         }
     }
 
-    pub fn header(&self) -> RuntimeHeader {
+    pub(crate) fn header(&self) -> RuntimeHeader {
         let (gm, window) = (self.arena.gm(), self.arena.window());
         RuntimeHeader {
             magic: RUNTIME_MAGIC,
@@ -133,11 +136,11 @@ impl Device {
             gm_address: gm.address(),
             gm_bytes: gm.bytes(),
             run_epoch: self.epoch,
-            bring_up_epoch: 1,
+            bring_up_epoch: self.bring_up_epoch,
         }
     }
 
-    pub fn config(&self, builder: &str) -> RunConfig {
+    pub(crate) fn config(&self, builder: &str) -> RunConfig {
         let options = &self.options;
         RunConfig {
             variant: options.variant.get(),
@@ -149,13 +152,13 @@ impl Device {
             builder: symbol(builder),
             task_budget_ns: options.task_budget_ms * 1_000_000,
             stall_budget_ns: options.stall_budget_ms * 1_000_000,
-            bring_up_budget_ns: 10_000_000_000,
+            bring_up_budget_ns: options.bring_up_budget_ms * 1_000_000,
             run_budget_ns: options.run_budget_ms * 1_000_000,
         }
     }
 
     /// Runs a builder; `tamper` may change the prepared arena.
-    pub fn run_tampered(
+    pub(crate) fn run_tampered(
         &mut self,
         builder: &str,
         orch: &[u64],
@@ -170,22 +173,25 @@ impl Device {
         self.arena.set_config(&self.config(builder));
         self.arena.prepare_run();
         tamper(self);
-        self.machine.run(self.arena)
+        let outcome = self.machine.run(self.arena);
+        // After a fault the cores have left their loops, or are about to.
+        self.bring_up_epoch += u32::from(outcome.fault.is_some());
+        outcome
     }
 
-    pub fn run(&mut self, builder: &str, orch: &[u64]) -> Outcome {
+    pub(crate) fn run(&mut self, builder: &str, orch: &[u64]) -> Outcome {
         self.run_tampered(builder, orch, |_| {})
     }
 
-    /// Tasks that the cores report, since bring-up.
-    pub fn tasks_run(&self) -> u64 {
+    /// Tasks that the cores report, since the arena was made.
+    pub(crate) fn tasks_run(&self) -> u64 {
         let load = |word: &pto_abi::sync::AtomicU64| word.load(pto_abi::sync::Ordering::Relaxed);
         self.arena.workers().iter().map(|lines| load(&lines.worker.tasks_run)).sum()
     }
 }
 
 /// Every hosting mode that a test runs in.
-pub fn hostings() -> Vec<Hosting> {
+pub(crate) fn hostings() -> Vec<Hosting> {
     let pool = |n| Hosting::Pool { os_threads: NonZeroUsize::new(n).unwrap() };
     vec![pool(1), pool(2), pool(4), Hosting::Threads]
 }

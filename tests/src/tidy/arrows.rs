@@ -24,7 +24,41 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &["pto-abi"]),
+    // The images. A firmware crate of a user's own depends on `pto-firmware` and on nothing else of ours.
+    ("pto-c-builder", &["pto-abi"]),
+    ("pto-virt-platform", DEVICE_ARROWS),
+    ("pto-cann-platform", DEVICE_ARROWS),
+    (
+        "pto-firmware",
+        &[
+            "pto-abi",
+            "pto-aicore-kernels",
+            "pto-c-builder",
+            "pto-virt-platform",
+            "pto-cann-platform",
+        ],
+    ),
+    ("pto-fw-virt", &["pto-virt-platform", "pto-examples", "pto-abi", "pto-aicore-kernels"]),
+    (
+        "pto-fw-cann",
+        &["pto-cann-platform", "pto-examples", "pto-abi", "pto-aicore-kernels", "pto-c-builder"],
+    ),
+    ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
+    (
+        "pto-own-firmware",
+        &["pto-firmware", "pto-virt-platform", "pto-kernels-blob", "pto-abi", "pto-aicore-kernels"],
+    ),
+    ("pto-example-firmware", &["pto-firmware"]),
+    // What plays the device around the images.
+    ("pto-cann-loader", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples"]),
+    (
+        "pto-linker-tests",
+        &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-virt-platform", "pto-kernels-blob"],
+    ),
 ];
+
+/// What a platform of an image may depend on.
+const DEVICE_ARROWS: &[&str] = &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-c-builder"];
 
 /// Crates that run on the device, and what they may take from others: nothing of it needs std.
 const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels"];

@@ -37,6 +37,19 @@ impl FieldDocs {
         }
     }
 
+    fn add_folder(&mut self, folder: &Path) -> Result<(), String> {
+        let unreadable = |error| format!("{}: {error}", folder.display());
+        for entry in fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.is_dir() {
+                self.add_folder(&path)?;
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                self.add_file(&fs::read_to_string(&path).map_err(unreadable)?);
+            }
+        }
+        Ok(())
+    }
+
     fn insert(&mut self, name: &str, field: &str, doc: &mut Vec<&str>) {
         let text = plain(&doc.join(" "));
         doc.clear();
@@ -44,16 +57,10 @@ impl FieldDocs {
     }
 }
 
-/// Reads every source file in `folder`.
+/// Reads every source file in `folder` and below.
 pub(crate) fn read(folder: &Path) -> Result<FieldDocs, String> {
-    let unreadable = |error| format!("{}: {error}", folder.display());
     let mut docs = FieldDocs::default();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            docs.add_file(&fs::read_to_string(&path).map_err(unreadable)?);
-        }
-    }
+    docs.add_folder(folder)?;
     Ok(docs)
 }
 

@@ -11,6 +11,9 @@
 //!
 //! A run returns 0, -1 for a null or misaligned pointer, or the code of the fault that ended it (positive).
 //!
+//! The host resets the handshake lines before it launches the AICores, which precede this launch: a core that
+//! starts must not answer a greeting of an earlier bring-up, whose exit signal may still stand in its doorbell.
+//!
 //! *Inferred*, for want of a device: that all instances of a launch get the same pointer and nothing that tells
 //! them apart (so that `LaunchRecord.tickets` numbers them, in the order of their arrival); that
 //! the arguments are readable at that pointer for as long as the call lasts; that word 48 of them is free for

@@ -23,9 +23,9 @@ macro_rules! firmware {
             // SAFETY: the section holds this and nothing else; nothing reads it at run time.
             #[used]
             #[unsafe(link_section = ".note.pto")]
-            static NOTE: $crate::identity::IdentityNote<
+            static NOTE: $crate::abi::fw_image::FwElfNote<
                 { $crate::abi::fw_image::names_bytes(NAMES) },
-            > = $crate::identity::IdentityNote::new(NAMES);
+            > = $crate::abi::fw_image::FwElfNote::new($crate::abi::launch_record::FW_KIND_CANN, NAMES);
 
             // SAFETY: the name is that of the launch sequence, and no other function here has it.
             #[unsafe(no_mangle)]

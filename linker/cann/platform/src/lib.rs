@@ -8,7 +8,7 @@
 //! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
 //! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
 //! builders.rs   the image's builders, and that in C    clock.rs      the system counter
-//! logging.rs    log -> the instance's log ring         identity.rs   the ELF note
+//! logging.rs    log -> the instance's log ring
 //! ```
 //! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann` is the default one. The contract
 //! with the driver stack is in [`entry`].
@@ -20,7 +20,6 @@ pub mod clock;
 pub mod coherence;
 pub mod entry;
 mod exports;
-pub mod identity;
 pub mod logging;
 pub mod platform;
 pub mod record;

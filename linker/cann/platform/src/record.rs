@@ -20,39 +20,6 @@ use crate::barrier;
 use crate::coherence::{Coherence, Freshness};
 use crate::registers::RegisterWindow;
 
-/// Faults of a launch record.
-pub mod fault {
-    use pto_abi::Fault;
-
-    const fn launch(cause: u32) -> Fault {
-        match Fault::from_code(0x0008_0000 | cause) {
-            Some(fault) => fault,
-            None => panic!("a fault's code is not zero"),
-        }
-    }
-
-    /// `LaunchPlan.magic` is not that of a launch record.
-    pub const LAUNCH_MAGIC: Fault = launch(0x01);
-    /// `LaunchPlan.abi_major` differs from the firmware's.
-    pub const LAUNCH_ABI_MAJOR: Fault = launch(0x02);
-    /// `LaunchPlan.abi_minor` is newer than the firmware's.
-    pub const LAUNCH_ABI_MINOR: Fault = launch(0x03);
-    /// `LaunchPlan.record_bytes` is not the size of `LaunchRecord`.
-    pub const LAUNCH_RECORD_BYTES: Fault = launch(0x04);
-    /// `LaunchPlan.layout_hash` differs from the firmware's.
-    pub const LAUNCH_LAYOUT_HASH: Fault = launch(0x05);
-    /// `LaunchPlan`'s arena is not in its GM, or GM is null, misaligned, or too large.
-    pub const LAUNCH_ARENA: Fault = launch(0x06);
-    /// `LaunchPlan.architecture` is not an architecture.
-    pub const LAUNCH_ARCHITECTURE: Fault = launch(0x07);
-    /// A reserved word of `LaunchPlan` is not zero, or a switch is neither 0 nor 1.
-    pub const LAUNCH_RESERVED: Fault = launch(0x08);
-    /// `LaunchPlan.core_count` is not the number of workers in the arena.
-    pub const LAUNCH_CORE_COUNT: Fault = launch(0x09);
-    /// A `CorePosition` is outside the register window, taken twice, or of the other core kind.
-    pub const LAUNCH_POSITION: Fault = launch(0x0A);
-}
-
 /// A launch record whose plan has been checked. Holding it proves: the record is of this firmware's ABI, the
 /// arena lies in GM and holds a `Runtime`. It proves nothing of the positions before
 /// [`check_positions`](Self::check_positions), and nothing of the arena's contents.
@@ -99,15 +66,15 @@ impl AcceptedRecord {
         // SAFETY: by this function's contract.
         let window = unsafe { record_window(record) };
         // The window is as large as the record.
-        let plan: LaunchPlan = window.read(0).ok_or(fault::LAUNCH_MAGIC)?;
+        let plan: LaunchPlan = window.read(0).ok_or(Fault::LAUNCH_MAGIC)?;
         if plan.magic != LAUNCH_MAGIC {
             // Not a record: nothing is written there.
-            return Err(fault::LAUNCH_MAGIC);
+            return Err(Fault::LAUNCH_MAGIC);
         }
         let tickets = offset_of!(LaunchRecord, tickets) as u64;
-        let tickets: &'static LaunchTickets = window.live(tickets).ok_or(fault::LAUNCH_MAGIC)?;
+        let tickets: &'static LaunchTickets = window.live(tickets).ok_or(Fault::LAUNCH_MAGIC)?;
         let positions = window.read(offset_of!(LaunchRecord, cores) as u64);
-        let positions = positions.ok_or(fault::LAUNCH_RECORD_BYTES)?;
+        let positions = positions.ok_or(Fault::LAUNCH_RECORD_BYTES)?;
         // SAFETY: by this function's contract.
         let accepted = unsafe { Self::check(&plan, tickets, positions, record) };
         accepted.inspect_err(|fault| {
@@ -126,17 +93,17 @@ impl AcceptedRecord {
         record: *const u8,
     ) -> Result<Self, Fault> {
         let architecture = check_plan(plan)?;
-        let gm = usize::try_from(plan.gm_address.0).map_err(|_| fault::LAUNCH_ARENA)?;
+        let gm = usize::try_from(plan.gm_address.0).map_err(|_| Fault::LAUNCH_ARENA)?;
         let gm = core::ptr::with_exposed_provenance_mut::<u8>(gm);
         // SAFETY: by this function's contract GM is mapped; `check_plan` checked the alignment; all code in this
         // image reaches it through windows.
         let gm = unsafe { GmWindow::from_raw(gm, plan.gm_bytes, plan.gm_address) };
         let arena = Arena::new(gm, plan.arena_address, plan.arena_bytes);
         let registers =
-            usize::try_from(plan.registers_address).map_err(|_| fault::LAUNCH_POSITION)?;
+            usize::try_from(plan.registers_address).map_err(|_| Fault::LAUNCH_POSITION)?;
         let registers = core::ptr::with_exposed_provenance_mut::<u8>(registers);
         Ok(Self {
-            arena: arena.ok_or(fault::LAUNCH_ARENA)?,
+            arena: arena.ok_or(Fault::LAUNCH_ARENA)?,
             // SAFETY: by this function's contract the window is mapped; the host lists cores that are there.
             registers: unsafe {
                 RegisterWindow::from_raw(registers, plan.registers_bytes, architecture)
@@ -157,7 +124,7 @@ impl AcceptedRecord {
     pub fn check_positions(&self, launch: &Launch<'_>) -> Result<(), Blame> {
         let workers = launch.workers.len();
         if self.core_count as usize != workers {
-            let blame = Blame::of(fault::LAUNCH_CORE_COUNT);
+            let blame = Blame::of(Fault::LAUNCH_CORE_COUNT);
             return Err(blame.detail(self.core_count.into(), workers as u64));
         }
         for (worker, position) in (0_u32..).zip(self.positions.iter().take(workers)) {
@@ -168,7 +135,7 @@ impl AcceptedRecord {
                 && self.registers.core(*position).is_some()
                 && earlier.into_iter().all(|other| other != position);
             if !usable {
-                let blame = Blame::of(fault::LAUNCH_POSITION).worker(worker);
+                let blame = Blame::of(Fault::LAUNCH_POSITION).worker(worker);
                 return Err(blame.detail(position.offset(), 0));
             }
         }
@@ -189,18 +156,18 @@ fn check_plan(plan: &LaunchPlan) -> Result<Architecture, Fault> {
     let equal = |fault, found: u64, expected| {
         expect_equal(fault, found, expected).map_err(|refusal| refusal.fault)
     };
-    equal(fault::LAUNCH_ABI_MAJOR, plan.abi_major.into(), ABI_MAJOR.into())?;
-    expect_at_most(fault::LAUNCH_ABI_MINOR, plan.abi_minor.into(), ABI_MINOR.into())
+    equal(Fault::LAUNCH_ABI_MAJOR, plan.abi_major.into(), ABI_MAJOR.into())?;
+    expect_at_most(Fault::LAUNCH_ABI_MINOR, plan.abi_minor.into(), ABI_MINOR.into())
         .map_err(|refusal| refusal.fault)?;
     let record_bytes = size_of::<LaunchRecord>() as u64;
-    equal(fault::LAUNCH_RECORD_BYTES, plan.record_bytes.into(), record_bytes)?;
-    equal(fault::LAUNCH_LAYOUT_HASH, plan.layout_hash, LAYOUT_HASH)?;
+    equal(Fault::LAUNCH_RECORD_BYTES, plan.record_bytes.into(), record_bytes)?;
+    equal(Fault::LAUNCH_LAYOUT_HASH, plan.layout_hash, LAYOUT_HASH)?;
     let reserved =
         plan.reserved.iter().fold(plan.reserved_word, |all, word| all | u32::from(*word != 0));
-    equal(fault::LAUNCH_RESERVED, (reserved | plan.fresh_arena & !1).into(), 0)?;
+    equal(Fault::LAUNCH_RESERVED, (reserved | plan.fresh_arena & !1).into(), 0)?;
     let gm = plan.gm_address.0;
     if gm == 0 || !gm.is_multiple_of(64) || gm.checked_add(plan.gm_bytes).is_none() {
-        return Err(fault::LAUNCH_ARENA);
+        return Err(Fault::LAUNCH_ARENA);
     }
-    Architecture::try_from(plan.architecture).map_err(|_| fault::LAUNCH_ARCHITECTURE)
+    Architecture::try_from(plan.architecture).map_err(|_| Fault::LAUNCH_ARCHITECTURE)
 }

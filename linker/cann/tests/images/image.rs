@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use object::read::elf::ElfFile64;
 use object::{Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol};
-use pto_abi::fw_image::{FW_MAGIC, FW_NOTE_SECTION, FwIdentity};
+use pto_abi::fw_image::{FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FwIdentity};
 use pto_abi::launch_record::FW_KIND_CANN;
 use pto_abi::layout::LAYOUT_HASH;
 
@@ -53,7 +53,7 @@ fn it_has_a_build_id() {
 #[test]
 fn its_identity_is_readable_without_running_it() {
     let note = elf().section_by_name(FW_NOTE_SECTION).expect("the section").data().unwrap();
-    assert_eq!(&note[12..NOTE_HEADER], b"PTO\0", "a well-formed note");
+    assert_eq!(note[12..NOTE_HEADER], FW_NOTE_OWNER, "a well-formed note");
     let body_bytes = u32::from_le_bytes(note[4..8].try_into().unwrap()) as usize;
     let body = &note[NOTE_HEADER..NOTE_HEADER + body_bytes];
     let word = |at: usize| u64::from_le_bytes(body[at..at + 8].try_into().unwrap());

@@ -5,9 +5,7 @@ use core::arch::asm;
 use core::mem::offset_of;
 
 use pto_abi::arena::Arena;
-use pto_abi::fw_image::{
-    ExceptionRecord, VCPU_DEAD, VCPU_INSTANCE, VCPU_READY, VCPU_WORKER, fw_fault,
-};
+use pto_abi::fw_image::{ExceptionRecord, VCPU_DEAD, VCPU_INSTANCE, VCPU_READY, VCPU_WORKER};
 use pto_abi::runtime::{Epitaph, InstanceLine};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{Fault, TaskId};
@@ -41,8 +39,8 @@ pub(crate) extern "C" fn on_exception(frame: &Frame, vector: u64) {
     let me = vcpu::current();
     record(me, u32::try_from(vector).unwrap_or(u32::MAX), frame);
     let fault = match me.line.state.load(Ordering::Relaxed) {
-        VCPU_WORKER => fw_fault::CORE_EXCEPTION,
-        _ => fw_fault::FW_EXCEPTION,
+        VCPU_WORKER => Fault::CORE_EXCEPTION,
+        _ => Fault::FW_EXCEPTION,
     };
     raise(me, fault, [frame.syndrome, frame.fault_address]);
     say(me, fault, frame);
@@ -143,7 +141,7 @@ fn on_panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let mut frame = Frame { x: [0; 31], sp: 0, syndrome: 0, pc: 0, fault_address: 0, status: 0 };
     (frame.syndrome, frame.fault_address) = (line.into(), column.into());
     record(me, VECTOR_PANIC, &frame);
-    raise(me, fw_fault::FW_PANIC, [line.into(), column.into()]);
+    raise(me, Fault::FW_PANIC, [line.into(), column.into()]);
     // SAFETY: an exception gives up what runs here and goes on with `serve`; `raise` keeps the first fault.
     unsafe { asm!("brk #0xf01", options(noreturn)) }
 }

@@ -13,8 +13,11 @@ use pto_aicpu_fw::{
 use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
+use crate::wake;
 
-/// Runs the instance until it has returned. What is wrong with the launch is said by instance 0.
+/// Runs the instance until it has returned. Not inlined: workers need not keep room for it.
+/// What is wrong with the launch is said by instance 0.
+#[inline(never)]
 pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: &B) {
     let launch = match Launch::accept(arena).and_then(fits_machine) {
         Ok(launch) => launch,
@@ -41,7 +44,7 @@ pub(crate) fn instance_of<F: FanoutPolicy>(
     launch: Launch<'static>,
     number: u32,
 ) -> VirtInstance<F> {
-    let bell = VirtBell { me, backoff: Backoff::in_run() };
+    let bell = VirtBell { me, instances: launch.aicpu_instances, backoff: Backoff::in_run() };
     let platform = LinesPlatform::new(launch.arena.workers(), bell);
     Instance::new(launch, number, platform)
 }
@@ -95,20 +98,30 @@ pub(crate) fn give_up(arena: Arena<'static>, role: u32) {
     }
 }
 
-/// What the platform needs of this machine: cores poll their lines, so that nothing has to be rung.
+/// What the platform needs of this machine: cores poll their lines, so that only who naps has to be woken.
 pub(crate) struct VirtBell {
     me: Vcpu,
+    instances: u32,
     backoff: Backoff,
+}
+
+/// The vCPU of a worker: workers are counted from the last one.
+#[inline]
+fn vcpu_of(worker: u32) -> usize {
+    let vcpus = vcpu::boot_block().header.vcpus.load(Ordering::Relaxed);
+    vcpus.wrapping_sub(1).wrapping_sub(worker) as usize
 }
 
 impl Bell for VirtBell {
     #[inline]
-    fn ring(&mut self, _worker: u32) {
+    fn ring(&mut self, worker: u32) {
         self.backoff.reset();
+        wake::ring(self.me.index, worker, vcpu_of(worker));
     }
 
-    // A sibling that sleeps looks after at most a nap.
-    fn wake_siblings(&mut self) {}
+    fn wake_siblings(&mut self) {
+        (0..self.instances as usize).for_each(wake::wake);
+    }
 
     #[inline]
     fn now_ns(&self) -> u64 {

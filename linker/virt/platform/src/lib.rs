@@ -9,7 +9,7 @@
 //! serve.rs       boots, waits for launches             instance.rs   takes part as AICPU instance
 //! worker.rs      takes part as AICore                  logging.rs    log -> log ring and UART
 //! vcpu.rs        what belongs to one vCPU              registers.rs  system registers
-//! solo.rs        all in turn, on one vCPU
+//! solo.rs        all in turn, on one vCPU              wake.rs       ends the nap of another vCPU
 //! builders.rs    small graphs to count and test with   address.rs   device addresses
 //! ```
 //! An image is one call of [`firmware!`] in a `no_std`, `no_main` crate; `main.rs` is the default one.
@@ -48,6 +48,8 @@ mod uart;
 mod vcpu;
 #[cfg(target_os = "none")]
 mod vectors;
+#[cfg(target_os = "none")]
+mod wake;
 #[cfg(target_os = "none")]
 mod worker;
 

@@ -20,7 +20,8 @@ use crate::worker::{CorePort, forget_instructions};
 /// Instances that the stack has room for: a builder and a scheduler.
 const MAX_INSTANCES: usize = 2;
 
-/// Runs a whole launch.
+/// Runs a whole launch. Not inlined: it needs more stack than others.
+#[inline(never)]
 pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: &B) {
     let launch = match Launch::accept(arena).and_then(fits_stack) {
         Ok(launch) => launch,

@@ -1,10 +1,12 @@
-//! The clock (CNTVCT), and the nap: WFI until the virtual timer, whose interrupt stays masked, is pending.
+//! The clock (CNTVCT), and the nap: WFI until the virtual timer's interrupt, or that of another vCPU
+//! (`wake.rs`), is pending. Interrupts stay masked: none is taken.
 
 use core::arch::asm;
 
 use pto_abi::sync::{AtomicU64, Ordering};
 
 use crate::address::address;
+use crate::{vcpu, wake};
 
 /// The GICv3's distributor; QEMU's `virt` has it here.
 pub(crate) const GIC_ADDRESS: u64 = 0x0800_0000;
@@ -16,8 +18,11 @@ const GICD_CTLR: u64 = 0x0000;
 const GICR_WAKER: u64 = 0x0014;
 const GICR_IGROUPR0: u64 = 0x0080;
 const GICR_ISENABLER0: u64 = 0x0100;
+/// The interrupt by which vCPUs wake each other.
+const WAKE_INTERRUPT: u32 = 0;
 /// The virtual timer's private interrupt.
 const TIMER_INTERRUPT: u32 = 27;
+const ENABLED: u32 = 1 << TIMER_INTERRUPT | 1 << WAKE_INTERRUPT;
 /// How often a redistributor is asked whether it is awake.
 const WAKE_POLLS: u32 = 100_000;
 
@@ -66,8 +71,8 @@ pub(crate) fn enable(index: u64) {
         }
     }
     let private = redistributor + PRIVATE_FRAME;
-    update(private + GICR_IGROUPR0, |groups| groups | 1 << TIMER_INTERRUPT);
-    store(private + GICR_ISENABLER0, 1 << TIMER_INTERRUPT);
+    update(private + GICR_IGROUPR0, |groups| groups | ENABLED);
+    store(private + GICR_ISENABLER0, ENABLED);
     // ICC_SRE_EL1: by system registers. ICC_PMR_EL1: every priority. ICC_IGRPEN1_EL1: group 1.
     write_register!("s3_0_c12_c12_5", 7);
     write_register!("s3_0_c4_c6_0", 0xFF);
@@ -76,6 +81,10 @@ pub(crate) fn enable(index: u64) {
 
 /// Sleeps for about `ns`.
 pub(crate) fn nap(ns: u64) {
+    wake::nap_with(vcpu::current().index, || sleep(ns));
+}
+
+fn sleep(ns: u64) {
     let hz = read_register!("cntfrq_el0");
     write_register!("cntv_tval_el0", ns.saturating_mul(hz) / 1_000_000_000);
     write_register!("cntv_ctl_el0", 1);

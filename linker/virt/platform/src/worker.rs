@@ -14,6 +14,7 @@ use crate::address::address;
 use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
+use crate::wake;
 
 /// Serves the core's lines until it is asked to quit, or until the host gives another order.
 pub(crate) fn take_part(me: Vcpu, arena: Arena<'static>, worker: u32) {
@@ -24,8 +25,14 @@ pub(crate) fn take_part(me: Vcpu, arena: Arena<'static>, worker: u32) {
     let mut backoff = Backoff::in_run();
     loop {
         match worker::step(&mut port) {
-            WorkerStep::Worked => backoff.reset(),
-            WorkerStep::Left => return,
+            WorkerStep::Worked => {
+                backoff.reset();
+                wake::wake_owner(worker);
+            }
+            WorkerStep::Left => {
+                wake::wake_owner(worker);
+                return;
+            }
             WorkerStep::Idle if launch.look(seen).is_some() => return,
             WorkerStep::Idle => {
                 if backoff.relax() {

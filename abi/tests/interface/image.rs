@@ -1,0 +1,149 @@
+//! The check of graph images: damage anywhere is found, and never read past.
+
+use bytemuck::Zeroable;
+use pto_abi::Fault;
+use pto_abi::image::{
+    CheckedImage, Checksum, GRAPH_MAGIC, GraphHeader, Refusal, TaskRecord, offsets,
+};
+use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
+
+use crate::memory::with_gm;
+
+const ARGS: [u64; 3] = [11, 22, 33];
+
+/// Three tasks in a chain; task `i` has argument `i`.
+fn image() -> Vec<u8> {
+    let record = |index: u32| TaskRecord {
+        first_arg: index,
+        first_edge: index.saturating_sub(1),
+        edge_count: u32::from(index > 0),
+        arg_count: 1,
+        kind: 1,
+        ..TaskRecord::zeroed()
+    };
+    let mut body = bytemuck::bytes_of(&[record(0), record(1), record(2)]).to_vec();
+    body.extend_from_slice(bytemuck::bytes_of(&[0_u32, 1]));
+    body.extend_from_slice(bytemuck::bytes_of(&ARGS));
+    let [tasks_offset, edges_offset, args_offset, total_bytes] = offsets(3, 2, 3);
+    let header = GraphHeader {
+        magic: GRAPH_MAGIC,
+        abi_major: ABI_MAJOR,
+        abi_minor: ABI_MINOR,
+        header_bytes: 128,
+        layout_hash: LAYOUT_HASH,
+        total_bytes,
+        checksum: Checksum::of(&body),
+        flags: 1,
+        task_count: 3,
+        edge_count: 2,
+        arg_words: 3,
+        tasks_offset,
+        edges_offset,
+        args_offset,
+        ..GraphHeader::zeroed()
+    };
+    [bytemuck::bytes_of(&header), &body].concat()
+}
+
+/// With the checksum that belongs to the body.
+fn sealed(mut image: Vec<u8>) -> Vec<u8> {
+    let sum = Checksum::of(&image[128..]);
+    image[32..40].copy_from_slice(&sum.to_le_bytes());
+    image
+}
+
+fn check(image: &[u8]) -> Result<(), Refusal> {
+    with_gm(image.len() as u64, |gm| {
+        gm.write_bytes(0, image).unwrap();
+        CheckedImage::check(gm).map(drop)
+    })
+}
+
+#[test]
+fn what_is_right_reads_as_it_was_written() {
+    let bytes = image();
+    with_gm(bytes.len() as u64, |gm| {
+        gm.write_bytes(0, &bytes).unwrap();
+        let image = CheckedImage::check(gm).unwrap();
+        assert_eq!((image.task_count(), image.edge_count(), image.arg_words()), (3, 2, 3));
+        assert!(image.is_topological());
+        assert_eq!((image.producer(0), image.producer(1)), (0, 1));
+        assert_eq!([0, 1, 2].map(|word| image.arg(word)), ARGS);
+        assert_eq!(image.record(2).first_edge, 1);
+        // Past the end there is nothing, and nothing is read.
+        assert_eq!(image.record(99), TaskRecord::zeroed());
+        assert_eq!((image.arg(99), image.producer(u32::MAX)), (0, u32::MAX));
+    });
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let good = image();
+    for bit in 0..good.len() * 8 {
+        let mut bad = good.clone();
+        bad[bit / 8] ^= 1 << (bit % 8);
+        let result = check(&bad);
+        // The one bit that says less than it could: an order that is there and not claimed.
+        let is_flag = bit == 40 * 8;
+        assert_eq!(result.is_ok(), is_flag, "bit {bit}: {result:?}");
+    }
+}
+
+#[test]
+fn every_length_but_the_right_one_is_refused() {
+    let mut longer = image();
+    let right = longer.len();
+    longer.extend([0; 64]);
+    for bytes in 0..longer.len() {
+        let refused = check(&longer[..bytes]);
+        assert_eq!(refused.is_ok(), bytes == right, "{bytes} bytes");
+        if let Err(refusal) = refused {
+            assert_eq!(refusal.fault, Fault::GRAPH_TOTAL_BYTES);
+        }
+    }
+}
+
+/// Whatever stands in a 32-bit word of the body, the check ends, and with a fault of its own or none.
+#[test]
+fn any_word_of_the_body() {
+    for at in (128..image().len()).step_by(4) {
+        for word in [0, 1, 2, 3, 0x7FFF_FFFF, 0x8000_0000, u32::MAX - 1, u32::MAX] {
+            let mut bad = image();
+            bad[at..at + 4].copy_from_slice(&word.to_le_bytes());
+            if let Err(refusal) = check(&sealed(bad)) {
+                assert_eq!(refusal.fault.subsystem(), "GRAPH", "{word} at {at}");
+                assert_ne!(refusal.fault, Fault::GRAPH_CHECKSUM, "{word} at {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_producer_that_stands_later_needs_an_honest_header() {
+    let mut image = image();
+    // Task 1 waits for task 2.
+    image[200..204].copy_from_slice(&2_u32.to_le_bytes());
+    let image = sealed(image);
+    let expected = Refusal { fault: Fault::GRAPH_FLAGS, found: 2, expected: 1 };
+    assert_eq!(check(&image), Err(expected));
+    let mut honest = image;
+    honest[40] = 0;
+    assert_eq!(check(&honest), Ok(()));
+}
+
+#[test]
+fn the_checksum_sees_order_and_length() {
+    let sum = |words: &[u64]| {
+        let mut sum = Checksum::new();
+        words.iter().for_each(|word| sum.add(*word));
+        sum.finish()
+    };
+    let sums = [sum(&[]), sum(&[0]), sum(&[0, 0]), sum(&[1, 2]), sum(&[2, 1]), sum(&[1, 2, 0])];
+    for (i, one) in sums.iter().enumerate() {
+        assert!(sums[..i].iter().all(|other| other != one), "{i}");
+    }
+    // Words of the same lane.
+    assert_ne!(sum(&[1, 0, 0, 0, 2]), sum(&[2, 0, 0, 0, 1]));
+    assert_eq!(Checksum::of(&[1, 0, 0, 0, 0, 0, 0, 0, 2]), sum(&[1, 2]), "padded with zeros");
+}

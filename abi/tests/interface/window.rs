@@ -1,0 +1,80 @@
+//! `GmWindow`: nothing outside, nothing misaligned, nothing that wraps.
+
+use pto_abi::GmAddr;
+use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::task::Task;
+
+use crate::memory::{GM, with_gm};
+
+#[test]
+fn addresses_become_offsets_in_range_only() {
+    with_gm(256, |gm| {
+        assert_eq!(gm.offset_of(GM, 256), Some(0));
+        assert_eq!(gm.offset_of(GM.offset(255), 1), Some(255));
+        assert_eq!(gm.offset_of(GM.offset(256), 0), Some(256));
+        assert_eq!(gm.offset_of(GM.offset(256), 1), None);
+        assert_eq!(gm.offset_of(GM, 257), None);
+        assert_eq!(gm.offset_of(GmAddr(GM.0 - 1), 1), None);
+        assert_eq!(gm.offset_of(GM.offset(8), u64::MAX), None, "wraps");
+        assert_eq!(gm.offset_of(GmAddr(u64::MAX), 1), None);
+    });
+}
+
+#[test]
+fn parts_know_their_place() {
+    with_gm(256, |gm| {
+        let part = gm.part(64, 128).unwrap();
+        assert_eq!((part.address(), part.bytes()), (GM.offset(64), 128));
+        assert_eq!(part.write(0, &7_u64), Some(()));
+        assert_eq!(gm.read::<u64>(64), Some(7));
+        assert_eq!(part.read::<u64>(128), None, "in the window, not in the part");
+        assert!(gm.part(64, 193).is_none());
+        assert!(gm.part(257, 0).is_none());
+        assert!(gm.part(u64::MAX, 2).is_none(), "wraps");
+        assert!(part.part(120, 8).is_some() && part.part(121, 8).is_none());
+    });
+}
+
+#[test]
+fn values_go_in_and_out_aligned_and_in_range() {
+    with_gm(64, |gm| {
+        assert_eq!(gm.write(56, &u64::MAX), Some(()));
+        assert_eq!(gm.read::<u64>(56), Some(u64::MAX));
+        for offset in [57, 60, 64, u64::MAX, u64::MAX - 7] {
+            assert_eq!(gm.write(offset, &1_u64), None, "{offset}");
+            assert_eq!(gm.read::<u64>(offset), None, "{offset}");
+        }
+        assert_eq!(gm.read::<[u32; 3]>(52), Some([0, u32::MAX, u32::MAX]));
+        assert_eq!(gm.read::<u64>(48), Some(0), "nothing was written besides");
+    });
+}
+
+#[test]
+fn bytes_go_in_and_out_whole_or_not_at_all() {
+    with_gm(64, |gm| {
+        assert_eq!(gm.write_bytes(61, &[1, 2, 3]), Some(()));
+        assert_eq!(gm.write_bytes(62, &[9, 9, 9]), None);
+        let mut read = [0; 3];
+        assert_eq!(gm.read_bytes(61, &mut read), Some(()));
+        assert_eq!(read, [1, 2, 3]);
+        assert_eq!(gm.read_bytes(62, &mut read), None);
+        assert_eq!(read, [1, 2, 3], "nothing was copied");
+        assert_eq!(gm.read_bytes(64, &mut []), Some(()));
+    });
+}
+
+#[test]
+fn live_words_are_the_memory() {
+    with_gm(256, |gm| {
+        let word: &AtomicU64 = gm.live(8).unwrap();
+        word.store(5, Ordering::Relaxed);
+        assert_eq!(gm.read::<u64>(8), Some(5));
+        assert!(gm.live::<AtomicU64>(4).is_none(), "misaligned");
+        assert!(gm.live::<AtomicU64>(256).is_none());
+        assert_eq!(gm.live_slice::<Task>(64, 3).map(<[Task]>::len), Some(3));
+        assert!(gm.live_slice::<Task>(64, 4).is_none());
+        assert!(gm.live_slice::<Task>(32, 1).is_none(), "a line is aligned");
+        assert!(gm.live_slice::<Task>(0, usize::MAX).is_none(), "the size overflows");
+        assert_eq!(gm.live_slice::<Task>(256, 0).map(<[Task]>::len), Some(0));
+    });
+}
