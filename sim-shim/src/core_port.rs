@@ -36,8 +36,9 @@ impl<'a> CorePort<'a> {
         Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times }
     }
 
+    /// Calls the kernel of a dispatch.
     #[inline]
-    fn call(dispatch: &Dispatch) {
+    pub(crate) fn call(dispatch: &Dispatch) {
         let Ok(address) = usize::try_from(dispatch.kernel) else { return };
         let code = std::ptr::with_exposed_provenance::<()>(address);
         // SAFETY: the firmware dispatches only kernels from `kernel_addrs`, where the host wrote addresses of

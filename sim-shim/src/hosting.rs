@@ -3,6 +3,8 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use crate::virtual_time::VirtualOptions;
+
 /// How the device is hosted on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hosting {
@@ -13,6 +15,8 @@ pub enum Hosting {
         /// How many.
         os_threads: NonZeroUsize,
     },
+    /// One OS thread and a virtual clock: deterministic, with the costs of a hardware profile.
+    Virtual(VirtualOptions),
 }
 
 /// OS threads of a pool if nobody says otherwise: one per CPU, at most 8 (more than the instances and
@@ -32,7 +36,7 @@ impl Default for Hosting {
 
 impl Hosting {
     /// The names of the modes.
-    pub const NAMES: &'static [&'static str] = &["pool", "threads"];
+    pub const NAMES: &'static [&'static str] = &["pool", "threads", "virtual"];
 
     /// The mode's name.
     #[must_use]
@@ -40,6 +44,7 @@ impl Hosting {
         match self {
             Self::Threads => "threads",
             Self::Pool { .. } => "pool",
+            Self::Virtual(_) => "virtual",
         }
     }
 }
@@ -49,6 +54,9 @@ impl fmt::Display for Hosting {
         match self {
             Self::Threads => f.write_str("threads"),
             Self::Pool { os_threads } => write!(f, "pool of {os_threads}"),
+            Self::Virtual(options) => {
+                write!(f, "virtual ({}, seed {})", options.profile.name, options.seed)
+            }
         }
     }
 }
@@ -68,11 +76,12 @@ impl std::error::Error for UnknownHosting {}
 impl std::str::FromStr for Hosting {
     type Err = UnknownHosting;
 
-    /// `pool` takes the default number of OS threads.
+    /// `pool` takes the default number of OS threads, `virtual` the default options.
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "threads" => Ok(Self::Threads),
             "pool" => Ok(Self::default()),
+            "virtual" => Ok(Self::Virtual(VirtualOptions::default())),
             _ => Err(UnknownHosting(name.to_owned())),
         }
     }

@@ -4,7 +4,8 @@
 //! Machine::run(arena)
 //!   Threads: one OS thread per AICPU instance and per core; waits adaptively     threads.rs
 //!   Pool:    a few OS threads step all instances and cores                       pool.rs
-//!      both: pto_aicpu_fw::LinesPlatform (policy -> handshake lines), with a Bell of the mode
+//!   Virtual: one OS thread, a virtual clock, a seed for every choice                 virtual_time/
+//!      the first two: pto_aicpu_fw::LinesPlatform (policy -> handshake lines), with a Bell of the mode
 //!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
 //!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
 //! ```
@@ -20,6 +21,7 @@ mod parker;
 mod pool;
 mod supervisor;
 mod threads;
+pub mod virtual_time;
 
 pub use hosting::{Hosting, UnknownHosting, default_pool_threads};
 pub use machine::{Machine, Outcome};

@@ -10,6 +10,12 @@ use crate::clock;
 
 thread_local! {
     static RING: Cell<Option<LogRing<'static>>> = const { Cell::new(None) };
+    static VIRTUAL_NS: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// What this thread logs from now on happens at this virtual time; `None`: at the time of the clock.
+pub(crate) fn set_virtual_time(time_ns: Option<u64>) {
+    VIRTUAL_NS.set(time_ns);
 }
 
 /// What this thread logs from now on goes to `ring`; `None`: to the program's logger.
@@ -58,7 +64,8 @@ impl<L: Log> Log for DeviceLogger<L> {
     fn log(&self, record: &Record<'_>) {
         match RING.with(Cell::get) {
             Some(ring) => {
-                ring.write(wire_level(record.level()), clock::now_ns(), &record.args().to_string());
+                let now_ns = VIRTUAL_NS.get().unwrap_or_else(clock::now_ns);
+                ring.write(wire_level(record.level()), now_ns, &record.args().to_string());
             }
             None => self.program.log(record),
         }

@@ -13,17 +13,20 @@ use crate::clock;
 use crate::hosting::Hosting;
 use crate::pool::Pool;
 use crate::threads::Threads;
+use crate::virtual_time::{Virtual, VirtualReport};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The fault, if there was one; its epitaph is in the arena.
     pub fault: Option<Fault>,
-    /// From launch to the last return.
+    /// From launch to the last return; in hosting mode `virtual`, in virtual time.
     pub makespan: Duration,
     /// Somebody did not come back: the arena may still be written to; it must not be freed or used again,
     /// and the machine must be replaced.
     pub arena_lost: bool,
+    /// In hosting mode `virtual`: what the machine saw.
+    pub virtual_report: Option<Box<VirtualReport>>,
 }
 
 /// What keeps GM mapped; every OS thread that may touch it holds one.
@@ -39,6 +42,11 @@ pub(crate) trait Host: Send {
 
     /// The names of the builders.
     fn builders(&self) -> Vec<String>;
+
+    /// What the last run says of itself, in virtual time.
+    fn virtual_report(&mut self) -> Option<VirtualReport> {
+        None
+    }
 }
 
 /// Hosts firmware and kernels on this machine.
@@ -58,6 +66,7 @@ impl Machine {
         let host: Box<dyn Host> = match hosting {
             Hosting::Threads => Box::new(Threads::new(memory, builders)),
             Hosting::Pool { os_threads } => Box::new(Pool::new(os_threads, memory, builders)),
+            Hosting::Virtual(options) => Box::new(Virtual::new(options, memory, builders)),
         };
         Self { host }
     }
@@ -87,6 +96,11 @@ impl Machine {
                 false
             }
         };
-        Outcome { fault: arena.fault().first(), makespan: start.elapsed(), arena_lost }
+        let virtual_report = self.host.virtual_report().map(Box::new);
+        let makespan = match &virtual_report {
+            Some(report) => Duration::from_nanos(report.makespan_ns),
+            None => start.elapsed(),
+        };
+        Outcome { fault: arena.fault().first(), makespan, arena_lost, virtual_report }
     }
 }

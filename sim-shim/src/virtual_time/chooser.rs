@@ -1,0 +1,193 @@
+//! Who decides what the hardware leaves open: which of several agents that are due goes first, and how long a
+//! delay takes within its span. One stream of choices decides a whole run, so that it can be drawn, replayed
+//! and enumerated.
+
+use super::profile::Span;
+use super::random::{below, draw};
+
+/// Where the choices of a run come from.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    source: Source,
+    count: u64,
+    record: Option<Vec<u32>>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Seed(u64),
+    Replay { choices: Vec<u32>, next: usize },
+    Search { path: Vec<Branch>, next: usize },
+}
+
+/// One choice of a search: what was chosen, out of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Branch {
+    chosen: u32,
+    of: u32,
+}
+
+impl Chooser {
+    /// Draws from a generator with this seed (splitmix64, Steele, Lea and Flood 2014).
+    #[must_use]
+    pub const fn seeded(seed: u64) -> Self {
+        Self { source: Source::Seed(seed), count: 0, record: None }
+    }
+
+    /// Repeats a recorded list; behind its end the first alternative is taken.
+    #[must_use]
+    pub const fn replay(choices: Vec<u32>) -> Self {
+        Self { source: Source::Replay { choices, next: 0 }, count: 0, record: None }
+    }
+
+    /// The first path of a depth-first search over all choices of agents; delays take their mean.
+    #[must_use]
+    pub const fn search() -> Self {
+        Self { source: Source::Search { path: Vec::new(), next: 0 }, count: 0, record: None }
+    }
+
+    /// Keeps the choices of agents, for [`replay`](Self::replay).
+    #[must_use]
+    pub fn recording(mut self) -> Self {
+        self.record = Some(Vec::new());
+        self
+    }
+
+    /// The choices that were kept.
+    #[must_use]
+    pub fn recorded(&self) -> &[u32] {
+        self.record.as_deref().unwrap_or(&[])
+    }
+
+    /// How many choices were made: those with more than one alternative.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// One of `of` agents; `of` is not zero.
+    #[inline]
+    pub fn agent(&mut self, of: u32) -> u32 {
+        if of < 2 {
+            return 0;
+        }
+        self.count += 1;
+        let chosen = match &mut self.source {
+            Source::Seed(state) => below(draw(state), of),
+            Source::Replay { choices, next } => {
+                let chosen = choices.get(*next).copied().unwrap_or(0);
+                *next += 1;
+                chosen.min(of - 1)
+            }
+            Source::Search { path, next } => step_search(path, next, of),
+        };
+        if let Some(record) = &mut self.record {
+            record.push(chosen);
+        }
+        chosen
+    }
+
+    /// A delay within `span`.
+    #[inline]
+    pub fn delay(&mut self, span: Span) -> u64 {
+        let width = span.high - span.low;
+        if width == 0 {
+            return span.low;
+        }
+        match &mut self.source {
+            Source::Seed(state) => {
+                self.count += 1;
+                let width = u32::try_from(width).unwrap_or(u32::MAX - 1);
+                span.low + u64::from(below(draw(state), width + 1))
+            }
+            Source::Replay { .. } | Source::Search { .. } => span.mean(),
+        }
+    }
+
+    /// In a search: goes on to the next path; `false`: all have been taken.
+    pub fn advance(&mut self) -> bool {
+        self.count = 0;
+        if let Some(record) = &mut self.record {
+            record.clear();
+        }
+        let Source::Search { path, next } = &mut self.source else { return false };
+        *next = 0;
+        while let Some(last) = path.last_mut() {
+            if last.chosen + 1 < last.of {
+                last.chosen += 1;
+                return true;
+            }
+            path.pop();
+        }
+        false
+    }
+}
+
+fn step_search(path: &mut Vec<Branch>, next: &mut usize, of: u32) -> u32 {
+    let at = *next;
+    *next += 1;
+    match path.get(at) {
+        Some(branch) => branch.chosen.min(of - 1),
+        None => {
+            path.push(Branch { chosen: 0, of });
+            0
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chooser, Span};
+
+    #[test]
+    fn a_seed_repeats_and_seeds_differ() {
+        let take = |seed| {
+            let mut chooser = Chooser::seeded(seed);
+            (0..64).map(|_| chooser.agent(5)).collect::<Vec<_>>()
+        };
+        assert_eq!(take(7), take(7));
+        assert_ne!(take(7), take(8));
+        let mut seen = take(1);
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn delays_stay_in_their_span() {
+        let mut chooser = Chooser::seeded(1);
+        let span = Span { low: 180, high: 1020 };
+        let delays: Vec<_> = (0..20_000).map(|_| chooser.delay(span)).collect();
+        assert!(delays.iter().all(|delay| (180..=1020).contains(delay)));
+        let mean = delays.iter().sum::<u64>() / 20_000;
+        assert!((590..610).contains(&mean), "{mean}");
+        assert_eq!(chooser.delay(Span { low: 7, high: 7 }), 7);
+        assert_eq!(Chooser::search().delay(span), 600);
+    }
+
+    #[test]
+    fn a_search_takes_every_path_once() {
+        let mut chooser = Chooser::search().recording();
+        let mut paths = Vec::new();
+        loop {
+            // A tree whose shape depends on the choices.
+            let first = chooser.agent(3);
+            let of = first + 1;
+            chooser.agent(of);
+            paths.push(chooser.recorded().to_vec());
+            if !chooser.advance() {
+                break;
+            }
+        }
+        assert_eq!(paths, [vec![0], vec![1, 0], vec![1, 1], vec![2, 0], vec![2, 1], vec![2, 2]]);
+    }
+
+    #[test]
+    fn a_recorded_run_is_replayed() {
+        let mut drawn = Chooser::seeded(3).recording();
+        let first: Vec<_> = (2..30).map(|of| drawn.agent(of)).collect();
+        let mut again = Chooser::replay(drawn.recorded().to_vec());
+        assert_eq!((2..30).map(|of| again.agent(of)).collect::<Vec<_>>(), first);
+        assert_eq!((again.agent(9), again.count()), (0, 29));
+    }
+}

@@ -1,0 +1,284 @@
+//! One core in virtual time: its own copies of its two handshake lines, its own clock, and the worker loop's
+//! port over them.
+//!
+//! ```text
+//! AICPU (the arena's lines)                       core (its own copies)
+//! doorbell -> Order, seen doorbell_ns later  ---> scheduler's line is invalidated and read
+//! poll     <- Report, seen finish_visible later <- worker's line is written and cleaned
+//! ```
+//! Neither side sees the other's line change at any other moment.
+
+use std::collections::VecDeque;
+
+use pto_abi::CoreKind;
+use pto_abi::handshake::{Command, Dispatch, FINISHED, Handshake, SchedulerLine, WorkerLine};
+use pto_abi::sync::Ordering::Relaxed;
+use pto_aicore_kernels::worker::WorkerPort;
+
+use super::inject::Trouble;
+use super::options::Compute;
+use super::world::CoreMachine;
+use crate::core_port::CorePort;
+
+/// The scheduler's line as it was when a doorbell was rung.
+#[derive(Clone, Copy)]
+pub(super) struct Order {
+    pub(super) seen_ns: u64,
+    aicpu_ready: u32,
+    control: u32,
+    doorbell: u32,
+    pub(super) task: u32,
+    kernel: u64,
+    args: u64,
+}
+
+impl Order {
+    pub(super) fn of(line: &SchedulerLine, seen_ns: u64) -> Self {
+        Self {
+            seen_ns,
+            aicpu_ready: line.aicpu_ready.load(Relaxed),
+            control: line.control.load(Relaxed),
+            doorbell: line.doorbell.load(Relaxed),
+            task: line.task.load(Relaxed),
+            kernel: line.kernel.load(Relaxed),
+            args: line.args.load(Relaxed),
+        }
+    }
+
+    fn write(&self, line: &SchedulerLine) {
+        line.aicpu_ready.store(self.aicpu_ready, Relaxed);
+        line.control.store(self.control, Relaxed);
+        line.doorbell.store(self.doorbell, Relaxed);
+        line.task.store(self.task, Relaxed);
+        line.kernel.store(self.kernel, Relaxed);
+        line.args.store(self.args, Relaxed);
+    }
+}
+
+/// The worker's line as it was when the core reported.
+#[derive(Clone, Copy)]
+pub(super) struct Report {
+    pub(super) visible_ns: u64,
+    aicore_done: u32,
+    core_id: u32,
+    kind: u32,
+    status: u32,
+    tasks_run: u64,
+    busy_ns: u64,
+}
+
+impl Report {
+    pub(super) fn of(line: &WorkerLine, visible_ns: u64) -> Self {
+        Self {
+            visible_ns,
+            aicore_done: line.aicore_done.load(Relaxed),
+            core_id: line.core_id.load(Relaxed),
+            kind: line.kind.load(Relaxed),
+            status: line.status.load(Relaxed),
+            tasks_run: line.tasks_run.load(Relaxed),
+            busy_ns: line.busy_ns.load(Relaxed),
+        }
+    }
+
+    pub(super) fn write(&self, line: &WorkerLine) {
+        line.aicore_done.store(self.aicore_done, Relaxed);
+        line.core_id.store(self.core_id, Relaxed);
+        line.kind.store(self.kind, Relaxed);
+        line.status.store(self.status, Relaxed);
+        line.tasks_run.store(self.tasks_run, Relaxed);
+        line.busy_ns.store(self.busy_ns, Relaxed);
+    }
+}
+
+/// Dispatches that a core may have at once: the firmware gives it one, and the next when that is collected.
+const SLOTS: usize = 1;
+
+/// One core.
+pub(super) struct Core {
+    pub(super) worker: u32,
+    pub(super) kind: CoreKind,
+    /// The instance that rang it last.
+    pub(super) owner: usize,
+    /// Its own time: until when it is occupied.
+    pub(super) now_ns: u64,
+    /// When its last kernel ends.
+    pub(super) kernel_end_ns: u64,
+    /// The lines as the schedulers see them.
+    pub(super) arena_lines: &'static Handshake,
+    pub(super) orders: VecDeque<Order>,
+    pub(super) reports: VecDeque<Report>,
+    /// In a kernel that does not return, or never started.
+    pub(super) is_hung: bool,
+    lines: Handshake,
+    tasks_started: u64,
+    slowdown: u64,
+    ghost: Option<u32>,
+}
+
+impl Core {
+    /// A core as the arena's lines show it.
+    pub(super) fn new(worker: u32, kind: CoreKind, arena_lines: &'static Handshake) -> Self {
+        let lines = Handshake::default();
+        Order::of(&arena_lines.scheduler, 0).write(&lines.scheduler);
+        Report::of(&arena_lines.worker, 0).write(&lines.worker);
+        Self {
+            worker,
+            kind,
+            owner: 0,
+            now_ns: 0,
+            kernel_end_ns: 0,
+            arena_lines,
+            orders: VecDeque::new(),
+            reports: VecDeque::new(),
+            is_hung: false,
+            lines,
+            tasks_started: 0,
+            slowdown: 1,
+            ghost: None,
+        }
+    }
+
+    /// Takes in the orders that it can see by now.
+    #[inline]
+    pub(super) fn look(&mut self) {
+        while self.orders.front().is_some_and(|order| order.seen_ns <= self.now_ns) {
+            if let Some(order) = self.orders.pop_front() {
+                order.write(&self.lines.scheduler);
+            }
+        }
+    }
+
+    /// Shows the scheduler what has become visible by `now_ns`.
+    #[inline]
+    pub(super) fn show(&mut self, now_ns: u64) {
+        while self.reports.front().is_some_and(|report| report.visible_ns <= now_ns) {
+            if let Some(report) = self.reports.pop_front() {
+                report.write(&self.arena_lines.worker);
+            }
+        }
+    }
+
+    /// Whether it can be given a dispatch: it has fewer than [`SLOTS`], started or not.
+    pub(super) fn is_free(&self, now_ns: u64) -> bool {
+        let running = usize::from(self.now_ns > now_ns);
+        self.orders.len() + running < SLOTS && !self.is_hung
+    }
+}
+
+/// The port of a core's worker loop, with what it needs of the machine.
+pub(super) struct VirtualPort<'w> {
+    pub(super) core: &'w mut Core,
+    pub(super) machine: CoreMachine<'w>,
+}
+
+impl VirtualPort<'_> {
+    /// The trouble that this task of this core is to have.
+    #[inline]
+    fn trouble(&self, task: u64) -> Option<Trouble> {
+        let injection = self.machine.options.injection.as_ref()?;
+        injection.hits(self.core.worker, task).then_some(injection.trouble)
+    }
+
+    /// Makes the worker's line, as it stands, visible to the scheduler after `delay_ns`.
+    fn report(&mut self, delay_ns: u64) {
+        let earliest = self.core.reports.back().map_or(0, |report| report.visible_ns);
+        let visible_ns = (self.core.now_ns + delay_ns).max(earliest);
+        self.core.reports.push_back(Report::of(&self.core.lines.worker, visible_ns));
+    }
+
+    fn start_delay(&mut self) -> u64 {
+        self.machine.start_ns
+    }
+}
+
+impl WorkerPort for VirtualPort<'_> {
+    #[inline]
+    fn command(&mut self) -> Command {
+        self.core.look();
+        if self.core.is_hung { Command::Wait } else { self.core.lines.command() }
+    }
+
+    fn introduce(&mut self, epoch: u32) {
+        if matches!(self.machine.options.injection, Some(injection)
+            if injection.trouble == Trouble::NoAnswer && injection.worker == self.core.worker)
+        {
+            self.machine.injected(self.core.now_ns, self.core.worker);
+            self.core.is_hung = true;
+            return;
+        }
+        self.core.lines.introduce(epoch, self.core.worker, self.core.kind);
+        self.machine.answered(self.core.now_ns, self.core.worker, epoch);
+        let delay = self.machine.visible_delay();
+        self.report(delay);
+    }
+
+    #[inline]
+    fn run(&mut self, dispatch: &Dispatch) {
+        let number = self.core.tasks_started;
+        self.core.tasks_started += 1;
+        let trouble = self.trouble(number);
+        if let Some(trouble) = trouble {
+            self.machine.injected(self.core.now_ns, self.core.worker);
+            if let Trouble::Slow(factor) = trouble {
+                self.core.slowdown = u64::from(factor);
+            }
+        }
+        self.core.now_ns += self.start_delay();
+        let started_ns = self.core.now_ns;
+        self.machine.started(started_ns, self.core.worker, dispatch.task);
+        if trouble == Some(Trouble::Hang) {
+            self.core.is_hung = true;
+            return;
+        }
+        let cost_ns = self.machine.kernel_cost(dispatch.task).saturating_mul(self.core.slowdown);
+        if self.machine.options.compute == Compute::Run {
+            CorePort::call(dispatch);
+        }
+        self.core.now_ns += cost_ns;
+        self.core.kernel_end_ns = self.core.now_ns;
+        self.core.lines.account(cost_ns);
+        self.machine.finished(self.core, dispatch.task, started_ns, cost_ns, trouble);
+    }
+
+    #[inline]
+    fn finish(&mut self, id: u32) {
+        if self.core.is_hung {
+            return;
+        }
+        let trouble = self.trouble(self.core.tasks_started - 1);
+        if let Some(old) = self.core.ghost.take() {
+            // The second report of the task before overwrites the one of this task.
+            self.core.lines.finish(id);
+            let delay = self.machine.report_delay();
+            self.core.now_ns += delay;
+            self.report(0);
+            self.core.lines.finish(old);
+            self.report(0);
+            self.core.lines.finish(id);
+            return;
+        }
+        match trouble {
+            Some(Trouble::WrongId) => self.core.lines.finish(id ^ 0x5555),
+            Some(Trouble::OldId) => self.core.lines.finish(id.wrapping_sub(1) & !FINISHED),
+            _ => self.core.lines.finish(id),
+        }
+        if trouble == Some(Trouble::FinishTwice) {
+            self.core.ghost = Some(id);
+        }
+        self.core.now_ns += self.machine.report_delay();
+        let mut delay = self.machine.visible_delay();
+        if let Some(Trouble::StatusDelayed(more)) = trouble {
+            delay += more;
+        }
+        self.report(delay);
+        // What the core itself knows to be done, whatever it has reported.
+        self.core.lines.finish(id);
+    }
+
+    fn leave(&mut self) {
+        self.core.lines.leave();
+        self.machine.left(self.core.now_ns, self.core.worker);
+        let delay = self.machine.visible_delay();
+        self.report(delay);
+    }
+}

@@ -1,0 +1,235 @@
+//! What a kernel costs on its core, in virtual time.
+//!
+//! [`KernelCosts::Library`] follows the PTO-ISA cost model (public pto-isa project, include/pto/costmodel, a2a3,
+//! 1.85 GHz): vector instructions of 256 bytes with head, slope and tail; cube instructions of 16 x 32 bytes x 16;
+//! transfers by bandwidth. Our kernels are one transfer in, the computation, one transfer out, one after the
+//! other: what a kernel without double buffering does. A kernel that is not of the library costs the fallback.
+
+use pto_aicore_kernels::func;
+use pto_aicore_kernels::probe::mix;
+
+/// Where the costs of kernels come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelCosts {
+    /// Every kernel takes this many nanoseconds.
+    Constant(u64),
+    /// Each task takes between the two, in nanoseconds, as a hash of seed and slot says.
+    Drawn {
+        /// At least.
+        low: u64,
+        /// At most.
+        high: u64,
+        /// What the draws start from.
+        seed: u64,
+    },
+    /// By function id, in nanoseconds; a kernel beyond the end costs `fallback`.
+    Table {
+        /// The costs.
+        by_func: &'static [u64],
+        /// Of other kernels, in nanoseconds.
+        fallback: u64,
+    },
+    /// The cost model of the library kernels; others cost `fallback`.
+    Library {
+        /// Of other kernels, in nanoseconds.
+        fallback: u64,
+    },
+}
+
+/// Argument words that a cost may depend on.
+pub(super) const COST_ARGS: usize = 12;
+
+impl KernelCosts {
+    /// The cost of a task in nanoseconds. `args`: its first words, zero where it has fewer.
+    #[must_use]
+    pub fn of(self, func_id: u16, slot: u32, args: &[u64; COST_ARGS]) -> u64 {
+        match self {
+            Self::Constant(cost) => cost,
+            Self::Drawn { low, high, seed } => {
+                let width = high.saturating_sub(low).saturating_add(1);
+                low + mix(seed ^ u64::from(slot)) % width
+            }
+            Self::Table { by_func, fallback } => {
+                by_func.get(usize::from(func_id)).copied().unwrap_or(fallback)
+            }
+            Self::Library { fallback } => library(func_id, args).unwrap_or(fallback),
+        }
+    }
+
+    /// Whether [`of`](Self::of) looks at the arguments.
+    pub(super) const fn needs_args(self) -> bool {
+        matches!(self, Self::Library { .. })
+    }
+}
+
+/// Picoseconds of one cycle at 1.85 GHz.
+const CYCLE_PS: u64 = 541;
+/// Bytes of one vector repeat.
+const REPEAT_BYTES: u64 = 256;
+const F32: u64 = 4;
+
+/// Head, slope, tail of a vector instruction, in cycles.
+struct Vector(u64, u64, u64);
+const V_ADD: Vector = Vector(6, 2, 0);
+const V_ADDS: Vector = Vector(6, 2, 0);
+const V_MUL: Vector = Vector(13, 2, 19);
+const V_MULS: Vector = Vector(14, 1, 19);
+const V_SUB: Vector = Vector(13, 2, 18);
+const V_MAX: Vector = Vector(14, 2, 16);
+const V_DIV: Vector = Vector(13, 8, 25);
+const V_EXP: Vector = Vector(13, 4, 24);
+const V_CADD: Vector = Vector(14, 7, 32);
+const V_CGMAX: Vector = Vector(14, 1, 17);
+
+/// Bandwidths in MB/s.
+const GM_TO_UB: u64 = 100_900;
+const UB_TO_GM: u64 = 188_460;
+const GM_TO_L1: u64 = 135_000;
+const L1_TO_L0A: u64 = 441_000;
+const L1_TO_L0B: u64 = 220_500;
+const L0C_TO_GM: u64 = 70_000;
+
+/// An instruction over `n` floats, in picoseconds.
+const fn vector(of: &Vector, n: u64) -> u64 {
+    let repeats = (n * F32).div_ceil(REPEAT_BYTES);
+    (of.0 + of.2 + of.1 * repeats) * CYCLE_PS
+}
+
+/// The same instruction on each of `rows` rows of `n` floats.
+const fn rows_of(of: &Vector, rows: u64, n: u64) -> u64 {
+    let repeats = (n * F32).div_ceil(REPEAT_BYTES) * rows;
+    (of.0 + of.2 + of.1 * repeats) * CYCLE_PS
+}
+
+/// A transfer of `floats`, in picoseconds.
+const fn transfer(floats: u64, megabytes_per_s: u64) -> u64 {
+    // Bytes over MB/s are microseconds: thousands of picoseconds first, so that it fits.
+    floats * F32 * 1_000 / (megabytes_per_s / 100) * 10
+}
+
+/// `c[m, n] (+)= a[m, k] @ b[k, n]` in f32, in picoseconds.
+const fn cube(m: u64, k: u64, n: u64) -> u64 {
+    let (a, b) = (m * k, k * n);
+    let blocks = m.div_ceil(16) * k.div_ceil(8) * n.div_ceil(16);
+    let product = (6 + 2 * blocks) * CYCLE_PS;
+    transfer(a, GM_TO_L1)
+        + transfer(b, GM_TO_L1)
+        + transfer(a, L1_TO_L0A)
+        + transfer(b, L1_TO_L0B)
+        + product
+        + transfer(m * n, L0C_TO_GM)
+}
+
+const fn elementwise(of: &Vector, inputs: u64, n: u64) -> u64 {
+    transfer(inputs * n, GM_TO_UB) + vector(of, n) + transfer(n, UB_TO_GM)
+}
+
+/// Nanoseconds of a library kernel; `None`: it is none.
+fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
+    // Larger ones do not fit GM; so no sum below overflows.
+    let (length, arg) = (|at: usize| args[at].min(1 << 36), |at: usize| args[at].min(1 << 18));
+    let ps = match pto_abi::FuncId(func_id) {
+        func::ADD => elementwise(&V_ADD, 2, length(3)),
+        func::ADD_SCALAR => elementwise(&V_ADDS, 1, length(3)),
+        func::MUL => elementwise(&V_MUL, 2, length(3)),
+        func::EXP => elementwise(&V_EXP, 1, length(2)),
+        func::ROW_MAX => reduction(&V_CGMAX, arg(2), arg(3)),
+        func::ROW_SUM => reduction(&V_CADD, arg(2), arg(3)),
+        func::MATMUL => cube(arg(3), arg(5), arg(4)),
+        func::MATMUL_ACC => cube(arg(3), arg(5), arg(4)) + transfer(arg(3) * arg(4), GM_TO_L1),
+        func::MATMUL_ADD => cube(arg(4), arg(6), arg(5)) + transfer(arg(4) * arg(5), GM_TO_L1),
+        // q [rows, head_dim] @ k^T [head_dim, cols]; p [rows, cols] @ v [cols, head_dim].
+        func::ATTENTION_QK => cube(arg(3), arg(5), arg(4)),
+        func::ATTENTION_PV => cube(arg(3), arg(4), arg(5)),
+        func::ATTENTION_SOFTMAX_PARTIAL => softmax_partial(arg(4), arg(5)),
+        func::ATTENTION_UPDATE => update(arg(7), arg(8)),
+        func::EMPTY_AIC | func::EMPTY_AIV => 0,
+        // Not kernels of a model: 100 ns and a line miss a producer; 4 ns an iteration.
+        func::DAG_NODE_AIC | func::DAG_NODE_AIV => 100_000 + arg(5) * 41_000,
+        func::SPIN_AIC | func::SPIN_AIV => length(0) * 4_000,
+        _ => return None,
+    };
+    Some(ps / 1_000)
+}
+
+const fn reduction(of: &Vector, rows: u64, cols: u64) -> u64 {
+    let n = rows * cols;
+    transfer(n, GM_TO_UB) + rows_of(of, rows, cols) + transfer(rows, UB_TO_GM)
+}
+
+/// Scale, row maximum, subtract, exponential, row sum.
+const fn softmax_partial(rows: u64, cols: u64) -> u64 {
+    let n = rows * cols;
+    let vectors = rows_of(&V_MULS, rows, cols)
+        + rows_of(&V_CGMAX, rows, cols)
+        + rows_of(&V_SUB, rows, cols)
+        + rows_of(&V_EXP, rows, cols)
+        + rows_of(&V_CADD, rows, cols);
+    transfer(n, GM_TO_UB) + vectors + transfer(n + 2 * rows, UB_TO_GM)
+}
+
+/// Merges a block into the online softmax: per row a maximum, two exponentials and four operations; per element
+/// two products and a sum, and the final division (counted always).
+const fn update(rows: u64, head_dim: u64) -> u64 {
+    let n = rows * head_dim;
+    let per_row = vector(&V_MAX, rows)
+        + 2 * vector(&V_SUB, rows)
+        + 2 * vector(&V_EXP, rows)
+        + 2 * vector(&V_MUL, rows)
+        + vector(&V_ADD, rows);
+    let per_element = 2 * rows_of(&V_MUL, rows, head_dim)
+        + rows_of(&V_ADD, rows, head_dim)
+        + rows_of(&V_DIV, rows, head_dim);
+    let read = 2 * n + 4 * rows;
+    transfer(read, GM_TO_UB) + per_row + per_element + transfer(n + 2 * rows, UB_TO_GM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COST_ARGS, KernelCosts};
+    use pto_aicore_kernels::func;
+
+    fn cost(func_id: pto_abi::FuncId, args: &[u64]) -> u64 {
+        let mut words = [0; COST_ARGS];
+        words[..args.len()].copy_from_slice(args);
+        KernelCosts::Library { fallback: 77 }.of(func_id.0, 0, &words)
+    }
+
+    #[test]
+    fn the_cost_model_of_the_library() {
+        // 64 K floats: 2 x 262,144 bytes at 100.9 GB/s, 6 + 2 x 1024 cycles, 262,144 bytes at 188.46 GB/s.
+        let add = cost(func::ADD, &[0, 0, 0, 65_536]);
+        assert_eq!(add, (5_196_114 + (6 + 2 * 1024) * 541 + 1_390_979) / 1_000);
+        let small = cost(func::MATMUL, &[0, 0, 0, 16, 16, 16]);
+        let large = cost(func::MATMUL, &[0, 0, 0, 128, 128, 128]);
+        // 6 + 2 * 8 * 16 * 8 cycles, 65,536 bytes each way.
+        assert!(small < 100, "{small}");
+        assert_eq!(large, (2 * 485 + 148 + 297) + 2054 * 541 / 1_000 + 936 + 2, "rounded once");
+        let symmetric = [0, 0, 0, 64, 128, 32];
+        assert_ne!(cost(func::ATTENTION_QK, &symmetric), cost(func::ATTENTION_PV, &symmetric));
+        assert_eq!(cost(func::EMPTY_AIV, &[]), 0);
+        assert_eq!(cost(pto_abi::FuncId(500), &[]), 77);
+    }
+
+    #[test]
+    fn other_sources() {
+        let of = |costs: KernelCosts, func_id, slot| costs.of(func_id, slot, &[0; COST_ARGS]);
+        assert_eq!(of(KernelCosts::Constant(5), 1, 1), 5);
+        let table = KernelCosts::Table { by_func: &[1, 2], fallback: 9 };
+        assert_eq!((of(table, 1, 0), of(table, 2, 0)), (2, 9));
+        let drawn = KernelCosts::Drawn { low: 10, high: 12, seed: 4 };
+        let all: Vec<_> = (0..99).map(|slot| of(drawn, 0, slot)).collect();
+        assert!(all.iter().all(|cost| (10..=12).contains(cost)));
+        assert!([10, 11, 12].iter().all(|cost| all.contains(cost)));
+    }
+
+    #[test]
+    fn absurd_arguments_do_not_overflow() {
+        for kernel in pto_aicore_kernels::LIBRARY {
+            let _ = cost(
+                pto_abi::FuncId(u16::try_from(kernel.func_id).unwrap()),
+                &[1 << 30; COST_ARGS],
+            );
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The loop of the machine: who is due takes a turn.
+//!
+//! ```text
+//! Crew::run(limit): agenda.next -> core:     World::step_core   (worker::step until there is nothing to do)
+//!                               -> instance: step_seat          (one Instance::step, then due again, or a nap)
+//!                               -> alarm:    the instance steps once, so that its watchdog looks
+//! builder program on the stack: Host::published -> charges its calls -> Crew::run(until its own time) of the others
+//! ```
+//! A step of an instance is made at its start: what it does to shared words stands there then, up to one step
+//! (some microseconds of virtual time) early for a sibling. A sibling that takes a task out of the shared queue
+//! before it was ready waits for that moment (`VirtualPlatform::stage`), so that effects follow causes.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use pto_abi::EdgeOutcome;
+use pto_abi::graph::BuilderSet;
+use pto_abi::log_ring::LogRing;
+use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
+
+use super::agenda::{Agent, Rival, Turn};
+use super::chooser::Chooser;
+use super::image::ImageNotes;
+use super::inject::Trouble;
+use super::options::VirtualOptions;
+use super::platform::VirtualPlatform;
+use super::report::InstanceReport;
+use super::tap::{self, Note, Tapped};
+use super::trace::EventKind;
+use super::world::{Nap, World};
+use crate::logging;
+use crate::supervisor::Beat;
+
+/// A watchdog looks at the clock every 64 idle steps; with naps of this part of the smallest budget it does so
+/// eight times within each.
+const NAPS_A_BUDGET: u64 = 512;
+
+type Shared = Rc<RefCell<World>>;
+
+/// An instance, and what it did.
+struct Seat<F: FanoutPolicy> {
+    instance: Instance<'static, VirtualPlatform, F>,
+    log_ring: Option<LogRing<'static>>,
+    has_returned: bool,
+    report: InstanceReport,
+}
+
+/// Some of the instances, and what it takes to step them.
+struct Crew<'e, F: FanoutPolicy, B> {
+    seats: &'e mut [Seat<F>],
+    /// The number of the first one.
+    first: usize,
+    world: &'e Shared,
+    builders: &'e Tapped<B>,
+    nap_ns: u64,
+}
+
+/// Runs a launch to its end.
+pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
+    launch: &Launch<'static>,
+    builders: &Arc<B>,
+    options: VirtualOptions,
+    chooser: Chooser,
+    beats: &Arc<Vec<Beat>>,
+) -> (World, Vec<InstanceReport>) {
+    let world = World::new(launch.clone(), options, chooser, Arc::clone(beats));
+    let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
+    tap::reset(fails.map(|found| found.at));
+    let world = Rc::new(RefCell::new(world));
+    let mut seats: Vec<Seat<F>> =
+        (0..launch.aicpu_instances as usize).map(|me| seat(launch, me, &world)).collect();
+    {
+        let mut world = world.borrow_mut();
+        for me in 0..seats.len() {
+            world.agenda.schedule(Agent::Instance(me), 0);
+        }
+    }
+    let tapped = Tapped(Arc::clone(builders));
+    let nap_ns = nap_ns(launch);
+    let mut crew = Crew { seats: &mut seats, first: 0, world: &world, builders: &tapped, nap_ns };
+    crew.run(u64::MAX - 1, Rival::Nobody);
+    logging::set_ring(None);
+    logging::set_virtual_time(None);
+    let reports = seats.iter().map(|seat| seat.report).collect();
+    drop(seats);
+    let world = Rc::into_inner(world).map(RefCell::into_inner);
+    // The seats, which held the other references, are gone.
+    let mut world = world.unwrap_or_else(|| {
+        World::new(launch.clone(), options, Chooser::replay(Vec::new()), Arc::clone(beats))
+    });
+    world.cores.iter_mut().for_each(|core| core.show(u64::MAX));
+    (world, reports)
+}
+
+fn nap_ns(launch: &Launch<'static>) -> u64 {
+    let budgets = &launch.budgets;
+    let all = [budgets.task_ns, budgets.stall_ns, budgets.run_ns, launch.bring_up_budget_ns];
+    let smallest = all.into_iter().filter(|budget| *budget > 0).min().unwrap_or(u64::MAX);
+    (smallest / NAPS_A_BUDGET).max(1_000)
+}
+
+fn seat<F: FanoutPolicy>(launch: &Launch<'static>, me: usize, world: &Shared) -> Seat<F> {
+    let platform = VirtualPlatform::new(me, launch.arena.workers(), Rc::clone(world));
+    let number = u32::try_from(me).unwrap_or(u32::MAX);
+    Seat {
+        instance: Instance::new(launch.clone(), number, platform),
+        log_ring: launch.arena.log_ring(launch.log_region(), me),
+        has_returned: false,
+        report: InstanceReport::default(),
+    }
+}
+
+impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
+    /// Lets everybody take turns until nobody is due before `limit_ns`, or until it is the caller's turn.
+    fn run(&mut self, limit_ns: u64, rival: Rival) {
+        loop {
+            let turn = {
+                let mut world = self.world.borrow_mut();
+                let World { agenda, chooser, .. } = &mut *world;
+                agenda.next(limit_ns, rival, chooser)
+            };
+            match turn {
+                None | Some((_, Turn::Caller)) => return,
+                Some((time_ns, Turn::Agent(Agent::Core(worker)))) => {
+                    self.world.borrow_mut().step_core(worker, time_ns);
+                }
+                Some((time_ns, Turn::Agent(Agent::Instance(me)))) => self.step(me, time_ns),
+                Some((time_ns, Turn::Agent(Agent::Alarm(me)))) => self.alarm(me, time_ns),
+            }
+        }
+    }
+
+    fn alarm(&self, me: usize, time_ns: u64) {
+        let at = me.checked_sub(self.first);
+        if at.and_then(|at| self.seats.get(at)).is_none_or(|seat| seat.has_returned) {
+            return;
+        }
+        let mut world = self.world.borrow_mut();
+        let nap = world.naps[me];
+        let due_ns = if nap.is_asleep { nap.from_ns + self.nap_ns } else { time_ns + self.nap_ns };
+        if due_ns <= time_ns {
+            world.wake_after(me, time_ns);
+        }
+        world.agenda.schedule(Agent::Alarm(me), due_ns.max(time_ns + 1));
+    }
+
+    #[inline]
+    fn step(&mut self, me: usize, time_ns: u64) {
+        let at = me.wrapping_sub(self.first);
+        if me > 0 {
+            if let Some(seat) = self.seats.get_mut(at) {
+                seat.step(me, time_ns, self.world, self.builders, (), self.nap_ns);
+            }
+            return;
+        }
+        let Some((seat, others)) = self.seats.split_first_mut() else { return };
+        let (world, builders, nap_ns) = (self.world, self.builders, self.nap_ns);
+        // Only instance 0 builds.
+        let crew = Crew { seats: others, first: 1, world, builders, nap_ns };
+        let host = Host { crew, publishes: 0, log_ring: seat.log_ring, image: None };
+        seat.step(0, time_ns, world, builders, host, nap_ns);
+    }
+}
+
+impl<F: FanoutPolicy> Seat<F> {
+    fn step<B: BuilderSet, H: BuilderHost>(
+        &mut self,
+        me: usize,
+        time_ns: u64,
+        world: &Shared,
+        builders: &Tapped<B>,
+        host: H,
+        nap_ns: u64,
+    ) {
+        if self.has_returned {
+            return;
+        }
+        for beat in world.borrow().beats.iter() {
+            beat.turn();
+            beat.no_core();
+        }
+        let start_ns = self.begin(me, time_ns, world);
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(start_ns));
+        let progressed = self.instance.step(builders, host);
+        let platform = self.instance.platform();
+        let mut shared = world.borrow_mut();
+        if me == 0 {
+            charge_rest(&mut shared);
+            platform.advance_to(shared.builder_ns);
+        }
+        let now_ns = platform.time_ns();
+        self.report.steps += 1;
+        match progressed {
+            Progressed::Worked => {
+                self.report.worked_ns += now_ns - start_ns;
+                shared.agenda.schedule(Agent::Instance(me), now_ns);
+            }
+            Progressed::Idle => {
+                let period_ns = now_ns - start_ns;
+                shared.naps[me] = Nap { is_asleep: true, from_ns: now_ns, period_ns };
+                shared.agenda.schedule(Agent::Alarm(me), now_ns + nap_ns);
+                drop(shared);
+                let report_ns = platform.next_report_ns(start_ns);
+                shared = world.borrow_mut();
+                if let Some(report_ns) = report_ns {
+                    shared.wake_within(me, report_ns);
+                }
+            }
+            Progressed::Returned(fault) => {
+                self.has_returned = true;
+                self.report.returned_ns = now_ns;
+                let code = fault.map_or(0, pto_abi::Fault::code);
+                shared.trace.add(now_ns, EventKind::Returned, me, code);
+            }
+        }
+        shared.notice_end(me, now_ns);
+    }
+
+    /// Goes to the time of the step, and charges for it; returns when it starts.
+    #[inline]
+    fn begin(&mut self, me: usize, time_ns: u64, world: &Shared) -> u64 {
+        let platform = self.instance.platform();
+        let mut world = world.borrow_mut();
+        world.naps[me].is_asleep = false;
+        platform.advance_to(time_ns);
+        let start_ns = platform.time_ns();
+        let cost = world.options.profile.step_ns;
+        let step_ns = world.chooser.delay(cost);
+        platform.advance_to(start_ns + step_ns);
+        if me == 0 {
+            world.builder_ns = start_ns + step_ns;
+        }
+        start_ns
+    }
+}
+
+/// Calls of the builder after its last publish.
+fn charge_rest(world: &mut World) {
+    tap::drain(|note| {
+        world.charge(note);
+    });
+    if tap::take_failure() {
+        world.trace.add(world.builder_ns, EventKind::Injected, 0, u32::MAX);
+    }
+}
+
+/// The machine under a builder program: it charges what the program did, and lets the others catch up.
+struct Host<'e, F: FanoutPolicy, B> {
+    crew: Crew<'e, F, B>,
+    publishes: u32,
+    log_ring: Option<LogRing<'static>>,
+    image: Option<ImageNotes>,
+}
+
+impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
+    fn published(&mut self) {
+        let (until_ns, stops) = {
+            let mut world = self.crew.world.borrow_mut();
+            world.beats.iter().for_each(Beat::turn);
+            let mut noted = false;
+            tap::drain(|note| {
+                noted = true;
+                world.charge(note);
+            });
+            if !noted {
+                // The loader of an image, which no program stands above.
+                let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
+                image.charge_next(&mut world);
+            }
+            let stops = noted
+                && world.builder_trouble().is_some_and(|found| {
+                    found.trouble == Trouble::BuilderStops && found.at == self.publishes
+                });
+            (world.builder_ns, stops)
+        };
+        self.publishes = self.publishes.wrapping_add(1);
+        if stops {
+            let mut world = self.crew.world.borrow_mut();
+            world.trace.add(until_ns, EventKind::Injected, 0, u32::MAX);
+            drop(world);
+            // The others go on without it until they give up.
+            self.crew.run(u64::MAX - 1, Rival::Nobody);
+            let mut world = self.crew.world.borrow_mut();
+            world.builder_ns = world.builder_ns.max(world.agenda.now());
+        } else {
+            self.crew.run(until_ns, Rival::Caller);
+        }
+        // What the builder logs next is its own again.
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(until_ns));
+    }
+}
+
+impl World {
+    /// Charges the builder for one call, and notes what it did.
+    pub(super) fn charge(&mut self, note: Note) {
+        let profile = self.options.profile;
+        let cost_ns = match note {
+            Note::Add { args } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
+            Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
+            Note::Publish(_) => profile.publish_ns.low,
+            Note::Read => profile.line_hit_ns.low,
+        };
+        self.builder_ns += cost_ns;
+        match note {
+            Note::Edge { producer, consumer, outcome: EdgeOutcome::AlreadySatisfied } => {
+                self.ledger.satisfied(producer, consumer, self.builder_ns);
+            }
+            Note::Publish(slot) => self.published(slot, 0, self.builder_ns),
+            _ => {}
+        }
+    }
+
+    /// What all instances wait for: the end of the build, or a fault.
+    #[inline]
+    fn notice_end(&mut self, me: usize, now_ns: u64) {
+        let is_built = !self.build_noticed && me == 0 && self.launch.state.build_is_done();
+        let is_faulted = !self.fault_noticed && self.launch.state.fault.is_raised();
+        self.build_noticed |= is_built;
+        self.fault_noticed |= is_faulted;
+        if is_built || is_faulted {
+            self.wake_others(me, now_ns);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The machine behind [`crate::Machine`], and runs without one.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use pto_abi::arena::Arena;
+use pto_abi::graph::BuilderSet;
+use pto_abi::{CoreKind, FanoutStrategy, Fault};
+use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, instance};
+
+use super::chooser::Chooser;
+use super::engine;
+use super::ledger::Rule;
+use super::options::VirtualOptions;
+use super::report::{InstanceReport, KindReport, VirtualReport};
+use super::world::World;
+use crate::logging;
+use crate::machine::{Host, Memory};
+use crate::supervisor::{self, Beat, Finish};
+
+/// Runs a launch, on the calling thread, with choices from `chooser`; gives the chooser back, so that a search
+/// can go on. A builder or kernel that never returns is not noticed here; [`crate::Machine`] notices it.
+pub fn run_once<B: BuilderSet>(
+    arena: Arena<'static>,
+    builders: &Arc<B>,
+    options: VirtualOptions,
+    chooser: Chooser,
+) -> (Option<Fault>, VirtualReport, Chooser) {
+    match Launch::accept(arena) {
+        Ok(launch) => {
+            let (report, chooser) = run(&launch, builders, options, chooser, &Arc::default());
+            (arena.fault().first(), report, chooser)
+        }
+        Err(blame) => {
+            instance::refuse(&arena, &blame, 0, 0);
+            (arena.fault().first(), VirtualReport::default(), chooser)
+        }
+    }
+}
+
+fn run<B: BuilderSet>(
+    launch: &Launch<'static>,
+    builders: &Arc<B>,
+    options: VirtualOptions,
+    chooser: Chooser,
+    beats: &Arc<Vec<Beat>>,
+) -> (VirtualReport, Chooser) {
+    match launch.fanout {
+        FanoutStrategy::LOCKED => run_with::<Locked, B>(launch, builders, options, chooser, beats),
+        _ => run_with::<LockFree, B>(launch, builders, options, chooser, beats),
+    }
+}
+
+/// With a fanout policy of one's own, right or wrong.
+pub(super) fn run_with<F: FanoutPolicy, B: BuilderSet>(
+    launch: &Launch<'static>,
+    builders: &Arc<B>,
+    options: VirtualOptions,
+    chooser: Chooser,
+    beats: &Arc<Vec<Beat>>,
+) -> (VirtualReport, Chooser) {
+    let (world, instances) = engine::run::<F, B>(launch, builders, options, chooser, beats);
+    report(world, instances)
+}
+
+fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, Chooser) {
+    let makespan_ns = instances.iter().map(|instance| instance.returned_ns).max().unwrap_or(0);
+    if world.launch.state.fault.first().is_none() {
+        world.ledger.check_end(makespan_ns);
+        world.check_cores_at_end();
+    }
+    let times = world.account.finish();
+    let kind = |kind: CoreKind| KindReport {
+        cores: u32::try_from(world.launch.workers.count(kind)).unwrap_or(u32::MAX),
+        tasks: world.tasks_run[kind.index()],
+        busy_ns: world.busy_ns[kind.index()],
+        time: times[kind.index()],
+    };
+    let kinds = [kind(CoreKind::AIC), kind(CoreKind::AIV)];
+    let (events, events_dropped) = world.trace.take();
+    let (violations, violation_count) = world.ledger.take_violations();
+    let first_ns = world.ledger.first_ready_ns.unwrap_or(0);
+    let report = VirtualReport {
+        makespan_ns,
+        graph_ns: world.ledger.last_completed_ns.saturating_sub(first_ns),
+        tasks: world.ledger.completed,
+        trace_hash: world.trace.hash(),
+        choices: world.chooser.count(),
+        injections: world.trace.injections(),
+        critical_path_ns: world.ledger.longest_path_ns,
+        waits: world.ledger.waits,
+        kinds,
+        instances,
+        events,
+        events_dropped,
+        violations,
+        violation_count,
+    };
+    (report, world.chooser)
+}
+
+impl World {
+    fn check_cores_at_end(&mut self) {
+        let occupied = self.cores.iter().position(|core| core.is_hung || !core.orders.is_empty());
+        if let Some(worker) = occupied {
+            self.violate(Rule::Termination, u32::MAX, worker, "a core is occupied after the run");
+        }
+    }
+}
+
+/// One run, as the thread of the machine gets it.
+struct Job {
+    launch: Launch<'static>,
+    finish: Arc<Finish>,
+    beats: Arc<Vec<Beat>>,
+    reports: Sender<VirtualReport>,
+}
+
+/// The machine: one OS thread, so that a kernel or builder that never returns does not take the caller along.
+pub(crate) struct Virtual<B> {
+    options: VirtualOptions,
+    memory: Memory,
+    builders: Arc<B>,
+    thread: Option<(Sender<Job>, JoinHandle<()>)>,
+    last: Option<VirtualReport>,
+    is_lost: bool,
+}
+
+impl<B: BuilderSet> Virtual<B> {
+    pub(crate) const fn new(options: VirtualOptions, memory: Memory, builders: Arc<B>) -> Self {
+        Self { options, memory, builders, thread: None, last: None, is_lost: false }
+    }
+
+    fn start(&mut self) -> Option<&Sender<Job>> {
+        if self.thread.is_none() {
+            let (jobs, receiver) = channel();
+            let (options, builders) = (self.options, Arc::clone(&self.builders));
+            let memory = Arc::clone(&self.memory);
+            let body = move || {
+                serve(&receiver, options, &builders);
+                drop(memory);
+            };
+            let named = std::thread::Builder::new().name("pto-virtual".to_owned());
+            self.thread = Some((jobs, named.spawn(body).ok()?));
+        }
+        self.thread.as_ref().map(|(jobs, _)| jobs)
+    }
+}
+
+fn serve<B: BuilderSet>(jobs: &Receiver<Job>, options: VirtualOptions, builders: &Arc<B>) {
+    while let Ok(job) = jobs.recv() {
+        let chooser = Chooser::seeded(options.seed);
+        let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
+        match std::panic::catch_unwind(part) {
+            // The caller may have given up.
+            Ok(report) => job.reports.send(report).unwrap_or_default(),
+            Err(_) => supervisor::raise_panic(&job.launch),
+        }
+        logging::set_ring(None);
+        logging::set_virtual_time(None);
+        job.finish.returned();
+    }
+}
+
+impl<B: BuilderSet> Host for Virtual<B> {
+    fn run(&mut self, launch: &Launch<'static>) -> bool {
+        self.last = None;
+        let finish = Finish::of(1);
+        let beats = Arc::new(vec![Beat::default()]);
+        let (reports, received) = channel();
+        let Some(jobs) = self.start() else {
+            supervisor::raise_panic(launch);
+            return true;
+        };
+        let job = Job {
+            launch: launch.clone(),
+            finish: Arc::clone(&finish),
+            beats: Arc::clone(&beats),
+            reports,
+        };
+        jobs.send(job).unwrap_or_default();
+        self.is_lost |= !supervisor::supervise(launch, &finish, &beats);
+        self.last = received.try_recv().ok();
+        !self.is_lost
+    }
+
+    fn release(&mut self) -> bool {
+        !self.is_lost
+    }
+
+    fn builders(&self) -> Vec<String> {
+        self.builders.names().iter().map(ToString::to_string).collect()
+    }
+
+    fn virtual_report(&mut self) -> Option<VirtualReport> {
+        self.last.take()
+    }
+}
+
+impl<B> Drop for Virtual<B> {
+    fn drop(&mut self) {
+        if let Some((jobs, handle)) = self.thread.take() {
+            drop(jobs);
+            if !self.is_lost {
+                handle.join().unwrap_or_default();
+            }
+        }
+    }
+}

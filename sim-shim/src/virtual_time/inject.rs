@@ -1,0 +1,62 @@
+//! Faults that the machine injects: what a device in trouble does, once, at a place that is chosen beforehand.
+
+/// One fault of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Injection {
+    /// What goes wrong.
+    pub trouble: Trouble,
+    /// The core concerned; for the builder's troubles of no meaning.
+    pub worker: u32,
+    /// Which task of that core, or which of the builder's tasks, counted from 0.
+    pub at: u32,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The core never answers the greeting.
+    NoAnswer,
+    /// The core does not come back from the kernel.
+    Hang,
+    /// The core takes this many times as long for every kernel from there on.
+    Slow(u32),
+    /// The core reports the task, and reports it again when it has the next one.
+    FinishTwice,
+    /// The core reports an id that it was not given.
+    WrongId,
+    /// The core reports the id of the task before; nothing, if there is none.
+    OldId,
+    /// The core sees the doorbell this many nanoseconds late.
+    DoorbellDelayed(u64),
+    /// The core never sees the doorbell.
+    DoorbellLost,
+    /// The scheduler sees the core's report this many nanoseconds late.
+    StatusDelayed(u64),
+    /// The core does not write its results' lines back (needs the line model to be seen).
+    NoFlush,
+    /// The core does not invalidate its cache before the task (needs the line model to be seen).
+    NoInvalidate,
+    /// The builder program does not go on after a publish.
+    BuilderStops,
+    /// The builder program gives up with an error of its own.
+    BuilderFails,
+}
+
+/// The error with which a builder gives up that was made to fail.
+pub const INJECTED_ERROR: i32 = 4711;
+
+impl Trouble {
+    /// Whether it concerns the builder rather than a core.
+    #[must_use]
+    pub const fn is_builders(self) -> bool {
+        matches!(self, Self::BuilderStops | Self::BuilderFails)
+    }
+}
+
+impl Injection {
+    /// Whether `trouble` is to happen to this task of this core.
+    #[inline]
+    pub(super) fn hits(&self, worker: u32, at: u64) -> bool {
+        self.worker == worker && u64::from(self.at) == at && !self.trouble.is_builders()
+    }
+}

@@ -1,0 +1,308 @@
+//! The book of tasks: where each one is, and what the checkers and the report need to know of it. 24 bytes a
+//! task, indexed by slot; nothing grows with time.
+//!
+//! Checked here, on every run: each task is published, dispatched, started, finished and completed once and in
+//! that order (*exactly once*); a task is dispatched only when all producers that it has edges from were
+//! completed before (*edge order*).
+
+use std::fmt;
+
+/// What was violated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A task went through a stage twice, or not in order.
+    ExactlyOnce,
+    /// A task was dispatched before a producer was completed.
+    EdgeOrder,
+    /// A doorbell was rung for a core that was not free.
+    FreeCore,
+    /// Two agents wrote one line, or one read a line that its writer had not written back.
+    LineOwnership,
+    /// A run without a fault left a task that is not completed, or a core that is occupied.
+    Termination,
+    /// A queue of the machine grew beyond its bound.
+    BoundedMemory,
+}
+
+/// Something that must never happen, and when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// What was violated.
+    pub rule: Rule,
+    /// When, in virtual nanoseconds.
+    pub time_ns: u64,
+    /// The task, or `u32::MAX`.
+    pub task: u32,
+    /// The worker or the other task concerned, or `u32::MAX`.
+    pub other: u32,
+    /// In words.
+    pub what: &'static str,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, time_ns, task, other, what } = self;
+        write!(f, "{rule:?} at {time_ns} ns: task {task}: {what} ({other})")
+    }
+}
+
+/// What tasks waited for, summed over all of them, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Ready, and not dispatched.
+    pub dispatch_ns: u64,
+    /// Dispatched, and its kernel not started.
+    pub start_ns: u64,
+    /// Its kernel has ended, and the scheduler has not completed it.
+    pub report_ns: u64,
+}
+
+/// Where a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Place {
+    #[default]
+    Absent,
+    Published,
+    Dispatched,
+    Running,
+    Finished,
+    Completed,
+}
+
+/// One task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Page {
+    /// When it became ready; then, when it was dispatched; then, when its kernel ended.
+    since_ns: u64,
+    /// Until it has run: the longest path of kernels before it. Then: that path with its own kernel.
+    path_ns: u64,
+    /// Edges to it whose producer has been completed while they stood.
+    released: u32,
+    place: Place,
+    is_ready: bool,
+}
+
+/// Violations that are kept; further ones are counted.
+const KEPT: usize = 16;
+
+#[derive(Default)]
+pub(super) struct Ledger {
+    pages: Vec<Page>,
+    violations: Vec<Violation>,
+    violation_count: u64,
+    pub(super) waits: Waits,
+    pub(super) published: u64,
+    pub(super) completed: u64,
+    pub(super) longest_path_ns: u64,
+    pub(super) first_ready_ns: Option<u64>,
+    pub(super) last_completed_ns: u64,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    fn page(&mut self, slot: u32) -> &mut Page {
+        let at = slot as usize;
+        if at >= self.pages.len() {
+            self.pages.resize((at + 1).next_power_of_two().max(64), Page::default());
+        }
+        &mut self.pages[at]
+    }
+
+    #[cold]
+    pub(super) fn violate(&mut self, violation: Violation) {
+        self.violation_count += 1;
+        if self.violations.len() < KEPT {
+            self.violations.push(violation);
+        }
+    }
+
+    pub(super) fn take_violations(&mut self) -> (Vec<Violation>, u64) {
+        (std::mem::take(&mut self.violations), self.violation_count)
+    }
+
+    /// Moves a task from one place to the next.
+    #[inline]
+    fn advance(&mut self, slot: u32, time_ns: u64, to: Place, what: &'static str) {
+        let page = self.page(slot);
+        if page.place as u8 + 1 == to as u8 {
+            page.place = to;
+            return;
+        }
+        page.place = to.max(page.place);
+        let rule = Rule::ExactlyOnce;
+        self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
+    }
+
+    /// An edge whose producer had been completed when it was added.
+    pub(super) fn satisfied(&mut self, producer: u32, consumer: u32, time_ns: u64) {
+        let before = *self.page(producer);
+        if before.place != Place::Completed {
+            let (task, what) =
+                (consumer, "an edge counts as satisfied before its producer is done");
+            let rule = Rule::EdgeOrder;
+            self.violate(Violation { rule, time_ns, task, other: producer, what });
+        }
+        let page = self.page(consumer);
+        page.path_ns = page.path_ns.max(before.path_ns);
+    }
+
+    pub(super) fn is_completed(&self, slot: u32) -> bool {
+        self.pages.get(slot as usize).is_some_and(|page| page.place == Place::Completed)
+    }
+
+    /// `edges_in`: edges that the task waits for. Whether it is ready at once.
+    pub(super) fn publish(&mut self, slot: u32, time_ns: u64, edges_in: u32) -> bool {
+        self.advance(slot, time_ns, Place::Published, "published twice");
+        self.published += 1;
+        self.is_ready_now(slot, time_ns, edges_in)
+    }
+
+    /// One producer of `consumer` has been completed. Whether the consumer is ready by that.
+    #[inline]
+    pub(super) fn release(
+        &mut self,
+        producer: u32,
+        consumer: u32,
+        now: u64,
+        edges_in: u32,
+    ) -> bool {
+        let path_ns = self.page(producer).path_ns;
+        let page = self.page(consumer);
+        page.released += 1;
+        page.path_ns = page.path_ns.max(path_ns);
+        page.place >= Place::Published && self.is_ready_now(consumer, now, edges_in)
+    }
+
+    #[inline]
+    fn is_ready_now(&mut self, slot: u32, now: u64, edges_in: u32) -> bool {
+        let page = self.page(slot);
+        if page.released != edges_in || page.is_ready {
+            return false;
+        }
+        page.is_ready = true;
+        page.since_ns = now;
+        self.first_ready_ns.get_or_insert(now);
+        true
+    }
+
+    /// How long the task was where it was, as it goes on at `time_ns`.
+    #[inline]
+    fn turn_page(&mut self, slot: u32, time_ns: u64) -> u64 {
+        let page = self.page(slot);
+        let waited_ns = time_ns.saturating_sub(page.since_ns);
+        page.since_ns = time_ns;
+        waited_ns
+    }
+
+    /// When the task became ready: it cannot be dispatched earlier.
+    #[inline]
+    pub(super) fn ready_ns(&mut self, slot: u32) -> u64 {
+        let page = self.page(slot);
+        if page.place <= Place::Published { page.since_ns } else { 0 }
+    }
+
+    #[inline]
+    pub(super) fn dispatch(&mut self, slot: u32, time_ns: u64) {
+        self.advance(slot, time_ns, Place::Dispatched, "dispatched twice, or before its publish");
+        self.waits.dispatch_ns += self.turn_page(slot, time_ns);
+        if !self.page(slot).is_ready {
+            let (rule, what) = (Rule::EdgeOrder, "dispatched before its producers were completed");
+            self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
+        }
+    }
+
+    #[inline]
+    pub(super) fn start(&mut self, slot: u32, time_ns: u64) {
+        self.advance(slot, time_ns, Place::Running, "started twice");
+        self.waits.start_ns += self.turn_page(slot, time_ns);
+    }
+
+    #[inline]
+    pub(super) fn finish(&mut self, slot: u32, time_ns: u64, cost_ns: u64) {
+        self.advance(slot, time_ns, Place::Finished, "finished twice");
+        let page = self.page(slot);
+        page.since_ns = time_ns;
+        page.path_ns += cost_ns;
+        let path_ns = page.path_ns;
+        self.longest_path_ns = self.longest_path_ns.max(path_ns);
+    }
+
+    #[inline]
+    pub(super) fn complete(&mut self, slot: u32, time_ns: u64) {
+        self.advance(slot, time_ns, Place::Completed, "completed twice, or before it finished");
+        self.waits.report_ns += self.turn_page(slot, time_ns);
+        self.completed += 1;
+        self.last_completed_ns = self.last_completed_ns.max(time_ns);
+    }
+
+    /// After a run without a fault: every task that was published is completed.
+    pub(super) fn check_end(&mut self, time_ns: u64) {
+        let left = self.pages.iter().zip(0_u32..);
+        let left = left.filter(|(page, _)| !matches!(page.place, Place::Absent | Place::Completed));
+        if let Some((_, task)) = left.min_by_key(|(_, slot)| *slot) {
+            let (rule, what) = (Rule::Termination, "the run ended, and the task is not completed");
+            self.violate(Violation { rule, time_ns, task, other: u32::MAX, what });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ledger, Rule};
+
+    fn run(ledger: &mut Ledger, slot: u32, at: u64, cost: u64) {
+        ledger.dispatch(slot, at);
+        ledger.start(slot, at);
+        ledger.finish(slot, at + cost, cost);
+        ledger.complete(slot, at + cost);
+    }
+
+    fn rules(mut ledger: Ledger) -> Vec<Rule> {
+        ledger.take_violations().0.iter().map(|violation| violation.rule).collect()
+    }
+
+    #[test]
+    fn a_proper_life_and_its_critical_path() {
+        let mut ledger = Ledger::new();
+        assert!(ledger.publish(0, 1, 0) && ledger.publish(1, 1, 0) && !ledger.publish(2, 2, 2));
+        run(&mut ledger, 0, 5, 10);
+        assert!(!ledger.release(0, 2, 15, 2));
+        run(&mut ledger, 1, 5, 30);
+        assert!(ledger.release(1, 2, 36, 2));
+        assert_eq!(ledger.ready_ns(2), 36);
+        run(&mut ledger, 2, 36, 7);
+        ledger.satisfied(2, 3, 60);
+        assert!(ledger.publish(3, 60, 0));
+        run(&mut ledger, 3, 61, 1);
+        ledger.check_end(70);
+        assert_eq!((ledger.longest_path_ns, ledger.first_ready_ns), (38, Some(1)));
+        assert_eq!((ledger.published, ledger.completed), (4, 4));
+        assert_eq!(rules(ledger), []);
+    }
+
+    #[test]
+    fn each_rule_can_be_violated() {
+        let mut twice = Ledger::new();
+        twice.publish(0, 0, 0);
+        run(&mut twice, 0, 0, 1);
+        twice.dispatch(0, 9);
+        assert_eq!(rules(twice), [Rule::ExactlyOnce]);
+        let mut early = Ledger::new();
+        early.publish(0, 0, 1);
+        early.dispatch(0, 1);
+        assert_eq!(rules(early), [Rule::EdgeOrder]);
+        let mut wrongly_satisfied = Ledger::new();
+        wrongly_satisfied.publish(0, 0, 0);
+        wrongly_satisfied.satisfied(0, 1, 0);
+        assert_eq!(rules(wrongly_satisfied), [Rule::EdgeOrder]);
+        let mut lost = Ledger::new();
+        lost.publish(0, 0, 0);
+        lost.check_end(5);
+        assert_eq!(rules(lost), [Rule::Termination]);
+    }
+}

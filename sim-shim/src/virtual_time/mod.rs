@@ -1,0 +1,45 @@
+//! Hosting mode `virtual`: one OS thread, a virtual clock, every choice decided by a seed.
+//!
+//! ```text
+//! Virtual (host.rs) -- run --> engine.rs: steps pto_aicpu_fw::Instance and pto_aicore_kernels::worker::step
+//!     platform.rs  an instance's operations, each with its time     core.rs   a core, its lines and its clock
+//!     agenda.rs    who is due when                                  chooser.rs  what is left open
+//!     tap.rs       a builder program's calls                        profile.rs, cost.rs  what things cost
+//!     ledger.rs, lines.rs  what must never happen                   trace.rs, account.rs, report.rs  what did
+//!     inject.rs    what goes wrong                                  soak/   many runs at once
+//! ```
+//! `docs/simulation.md` says what is modelled and what is not.
+
+mod account;
+mod agenda;
+mod chooser;
+mod core;
+mod cost;
+mod engine;
+mod host;
+mod image;
+mod inject;
+mod ledger;
+pub mod lines;
+mod options;
+mod platform;
+pub mod profile;
+mod random;
+mod report;
+pub mod soak;
+mod tap;
+mod trace;
+mod world;
+
+pub use account::KindTime;
+pub use chooser::Chooser;
+pub use cost::KernelCosts;
+pub(crate) use host::Virtual;
+pub use host::run_once;
+pub use inject::{INJECTED_ERROR, Injection, Trouble};
+pub use ledger::{Rule, Violation, Waits};
+pub use options::{Compute, LineModel, VirtualOptions};
+pub use profile::{Profile, ProfileError, Span};
+pub use report::{InstanceReport, KindReport, VirtualReport};
+pub use soak::{SoakOptions, SoakReport, soak};
+pub use trace::{Event, EventKind, Keep};

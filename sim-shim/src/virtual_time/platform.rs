@@ -1,0 +1,184 @@
+//! The platform of one AICPU instance in virtual time: `LinesPlatform` over the arena's lines, with a time for
+//! each operation, and with lines that the machine moves between the caches.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use pto_abi::Fault;
+use pto_abi::handshake::Handshake;
+use pto_abi::sync::Exclusive;
+use pto_aicpu_fw::platform::Staged;
+use pto_aicpu_fw::{Bell, CoreStatus, LinesPlatform, Platform};
+
+use super::world::{Ring, World};
+
+/// What the platform below wants rung; the platform above does it in virtual time.
+#[derive(Clone, Default)]
+struct Rung(Rc<RefCell<Vec<u32>>>);
+
+impl Bell for Rung {
+    #[inline]
+    fn ring(&mut self, worker: u32) {
+        self.0.borrow_mut().push(worker);
+    }
+    fn wake_siblings(&mut self) {}
+    fn relax(&mut self) {}
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// One instance's view of the machine.
+pub(super) struct VirtualPlatform {
+    inner: LinesPlatform<'static, Exclusive, Rung>,
+    rung: Rung,
+    world: Rc<RefCell<World>>,
+    me: usize,
+    workers: Vec<u32>,
+    tasks: Vec<u32>,
+    now_ns: u64,
+}
+
+impl VirtualPlatform {
+    pub(super) fn new(me: usize, lines: &'static [Handshake], world: Rc<RefCell<World>>) -> Self {
+        let rung = Rung::default();
+        let inner = LinesPlatform::new(lines, rung.clone());
+        Self { inner, rung, world, me, workers: Vec::new(), tasks: Vec::new(), now_ns: 0 }
+    }
+
+    /// The instance's own time.
+    #[inline]
+    pub(super) const fn time_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Goes on to `time_ns`, if that is later.
+    #[inline]
+    pub(super) fn advance_to(&mut self, time_ns: u64) {
+        self.now_ns = self.now_ns.max(time_ns);
+    }
+
+    /// When the next report of one of its cores becomes visible, as far as one is under way that a step which
+    /// started at `start_ns` could not see yet.
+    pub(super) fn next_report_ns(&self, start_ns: u64) -> Option<u64> {
+        let world = self.world.borrow();
+        let cores = self.workers.iter().filter_map(|worker| world.cores.get(*worker as usize));
+        let reports = cores.filter_map(|core| core.reports.front()).map(|report| report.visible_ns);
+        reports.filter(|visible_ns| *visible_ns > start_ns).min()
+    }
+
+    #[inline]
+    fn worker(&self, core: usize) -> usize {
+        self.workers.get(core).map_or(usize::MAX, |worker| *worker as usize)
+    }
+
+    /// Looks at a core's line in GM.
+    fn look(&mut self, core: usize) {
+        let worker = self.worker(core);
+        let mut world = self.world.borrow_mut();
+        self.now_ns += world.options.profile.line_hit_ns.low;
+        world.look_at(worker, self.now_ns);
+    }
+
+    /// Rings what the platform below wants rung.
+    fn ring_all(&mut self, what: Ring) {
+        let mut world = self.world.borrow_mut();
+        let profile = world.options.profile;
+        let mut cost = profile.store_first_ns;
+        for worker in self.rung.0.borrow_mut().drain(..) {
+            let worker = worker as usize;
+            self.now_ns += world.chooser.delay(cost);
+            cost = profile.store_burst_ns;
+            if what == Ring::Dispatch {
+                world.dispatched(worker, self.now_ns);
+            }
+            world.ring(worker, self.now_ns, self.me, what);
+        }
+    }
+}
+
+impl Platform for VirtualPlatform {
+    type Sharing = Exclusive;
+
+    fn attach(&mut self, worker: u32) {
+        self.workers.push(worker);
+        self.tasks.push(u32::MAX);
+        self.inner.attach(worker);
+    }
+
+    fn greet(&mut self, core: usize, epoch: u32) {
+        self.inner.greet(core, epoch);
+        self.ring_all(Ring::Order);
+    }
+
+    fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)> {
+        self.look(core);
+        self.inner.answer(core, epoch)
+    }
+
+    #[inline]
+    fn poll(&mut self, core: usize) -> CoreStatus {
+        let worker = self.worker(core);
+        {
+            let mut world = self.world.borrow_mut();
+            let cost = world.options.profile.cond_load_ns;
+            self.now_ns += world.chooser.delay(cost);
+            world.look_at(worker, self.now_ns);
+        }
+        let status = self.inner.poll(core);
+        if status == CoreStatus::Finished {
+            let task = self.tasks.get(core).copied().unwrap_or(u32::MAX);
+            self.now_ns = self.world.borrow_mut().completed(task, self.me, self.now_ns);
+        }
+        status
+    }
+
+    #[inline]
+    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
+        if let Some(task) = self.tasks.get_mut(core) {
+            *task = dispatch.task;
+        }
+        {
+            let mut world = self.world.borrow_mut();
+            let profile = world.options.profile;
+            // A sibling that is ahead in virtual time made the task ready: this instance sees it then.
+            let ready_ns = world.ledger.ready_ns(dispatch.task);
+            self.now_ns = self.now_ns.max(ready_ns);
+            self.now_ns += world.chooser.delay(profile.dispatch_ns) + profile.line_miss_ns.low;
+        }
+        self.inner.stage(core, dispatch)
+    }
+
+    #[inline]
+    fn commit(&mut self) {
+        {
+            let mut world = self.world.borrow_mut();
+            let cost = world.options.profile.barrier_ns;
+            self.now_ns += world.chooser.delay(cost);
+        }
+        self.inner.commit();
+        self.ring_all(Ring::Dispatch);
+    }
+
+    fn stop(&mut self, core: usize) {
+        self.inner.stop(core);
+        self.ring_all(Ring::Order);
+    }
+
+    fn stopped(&mut self, core: usize) -> bool {
+        self.look(core);
+        self.inner.stopped(core)
+    }
+
+    fn now_ns(&self) -> u64 {
+        let tick = self.world.borrow().options.profile.clock_tick_ns.low.max(1);
+        self.now_ns / tick * tick
+    }
+
+    /// The engine lets the instance sleep until there is something to see.
+    fn relax(&mut self) {}
+
+    fn wake_siblings(&mut self) {
+        self.world.borrow_mut().wake_others(self.me, self.now_ns);
+    }
+}

@@ -1,0 +1,300 @@
+//! Hardware profiles: what each operation of the device costs, read from data files.
+//!
+//! A file is a list of `key = number` or `key = [low, high]` under `[section]`; what stands under
+//! `[unknown.section]` is a guess and is named as one by [`Profile::unknowns`]. Every key must be there once: a
+//! missing, doubled or misspelt one is an error with its line.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// A cost in nanoseconds, drawn uniformly from `low ..= high`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// At least.
+    pub low: u64,
+    /// At most.
+    pub high: u64,
+}
+
+impl Span {
+    /// The mean, rounded down.
+    #[must_use]
+    pub const fn mean(self) -> u64 {
+        self.low.midpoint(self.high)
+    }
+}
+
+macro_rules! profile {
+    ($( $section:literal { $( $(#[$meta:meta])* $field:ident ),+ $(,)? } )+) => {
+        /// What a machine consists of and what its operations cost; times in nanoseconds.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Profile {
+            /// Its name.
+            pub name: String,
+            /// Keys whose values are guesses, as `section.key`.
+            pub unknowns: Vec<String>,
+            $($( $(#[$meta])* pub $field: Span, )+)+
+        }
+
+        /// The keys of a profile, by section.
+        const KEYS: &[(&str, &str)] = &[$($( ($section, stringify!($field)), )+)+];
+
+        impl Profile {
+            fn field(&mut self, section: &str, key: &str) -> Option<&mut Span> {
+                match (section, key) {
+                    $($( ($section, stringify!($field)) => Some(&mut self.$field), )+)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+profile! {
+    "die" {
+        /// Cube cores of the device.
+        aic,
+        /// Vector cores of the device.
+        aiv,
+        /// AICPU instances that a run uses.
+        aicpu,
+    }
+    "aicpu" {
+        /// A posted store to a control register, the first of a burst.
+        store_first_ns,
+        /// A further store of a burst.
+        store_burst_ns,
+        /// A load of a core's status; loads of one instance never overlap.
+        cond_load_ns,
+        /// An access to a GM line that is in the cache.
+        line_hit_ns,
+        /// An access to a GM line that another agent has written.
+        line_miss_ns,
+        /// The resolution of the clock.
+        clock_tick_ns,
+        /// A turn of a scheduler, without what follows.
+        step_ns,
+        /// Closing the fanout of a finished task.
+        complete_ns,
+        /// Releasing one consumer.
+        release_ns,
+        /// Deciding on one dispatch and writing it.
+        dispatch_ns,
+        /// The barrier of a commit.
+        barrier_ns,
+        /// Adding a task.
+        add_ns,
+        /// One argument word of a task.
+        argument_ns,
+        /// Adding an edge.
+        edge_ns,
+        /// Publishing a task.
+        publish_ns,
+    }
+    "signal" {
+        /// From the doorbell's store until the core sees it.
+        doorbell_ns,
+        /// From the core's report until the scheduler sees it.
+        finish_visible_ns,
+    }
+    "core" {
+        /// Between two kernels on a core; includes the next two.
+        switch_ns,
+        /// Writing the results' lines back.
+        flush_ns,
+        /// Reporting.
+        set_cond_ns,
+    }
+}
+
+/// Why a profile cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileError {
+    /// Line of the file, from 1 on; 0: the file as a whole.
+    pub line: usize,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "profile, line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+impl Profile {
+    /// The names of the profiles that come with the machine.
+    pub const NAMES: &'static [&'static str] = &["a2a3", "a5", "ideal"];
+
+    /// The Ascend a2a3, one die.
+    #[must_use]
+    pub fn a2a3() -> &'static Self {
+        static PROFILE: OnceLock<Profile> = OnceLock::new();
+        PROFILE.get_or_init(|| built_in(include_str!("../../profiles/a2a3.toml")))
+    }
+
+    /// The Ascend a5, two dies.
+    #[must_use]
+    pub fn a5() -> &'static Self {
+        static PROFILE: OnceLock<Profile> = OnceLock::new();
+        PROFILE.get_or_init(|| built_in(include_str!("../../profiles/a5.toml")))
+    }
+
+    /// Everything but kernels is free.
+    #[must_use]
+    pub fn ideal() -> &'static Self {
+        static PROFILE: OnceLock<Profile> = OnceLock::new();
+        PROFILE.get_or_init(|| built_in(include_str!("../../profiles/ideal.toml")))
+    }
+
+    /// The profile of this name, one of [`NAMES`](Self::NAMES).
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        match name {
+            "a2a3" => Some(Self::a2a3()),
+            "a5" => Some(Self::a5()),
+            "ideal" => Some(Self::ideal()),
+            _ => None,
+        }
+    }
+
+    /// Reads a profile; it stays for the rest of the process, so read each file once.
+    ///
+    /// # Errors
+    /// The first line that is wrong, or the keys that are missing.
+    pub fn load(text: &str) -> Result<&'static Self, ProfileError> {
+        Self::parse(text).map(|profile| &*Box::leak(Box::new(profile)))
+    }
+
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// The first line that is wrong, or the keys that are missing.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let mut reader = Reader { profile: Self::default(), section: String::new(), seen: vec![] };
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                reader.line(line).map_err(|message| ProfileError { line: number, message })?;
+            }
+        }
+        reader.finish()
+    }
+
+    /// Values that are guesses, as `section.key`.
+    #[must_use]
+    pub fn unknowns(&self) -> &[String] {
+        &self.unknowns
+    }
+
+    /// What a core needs before a kernel: its switch without what it does after the kernel before.
+    #[must_use]
+    pub const fn core_start_ns(&self) -> u64 {
+        self.switch_ns.mean().saturating_sub(self.flush_ns.mean() + self.set_cond_ns.mean())
+    }
+}
+
+#[expect(clippy::panic, reason = "the files are part of the program, and a test reads each")]
+fn built_in(text: &str) -> Profile {
+    Profile::parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+struct Reader {
+    profile: Profile,
+    section: String,
+    seen: Vec<String>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            self.section = section.trim().to_owned();
+            return Ok(());
+        }
+        let (key, value) = line.split_once('=').ok_or("expected 'key = value' or '[section]'")?;
+        let (key, value) = (key.trim(), value.trim());
+        if key == "name" && self.section.is_empty() {
+            self.profile.name = value.trim_matches('"').to_owned();
+            return Ok(());
+        }
+        let span = parse_span(value)?;
+        let (section, is_guess) = match self.section.strip_prefix("unknown.") {
+            Some(section) => (section.to_owned(), true),
+            None => (self.section.clone(), false),
+        };
+        let full = format!("{section}.{key}");
+        let field = self.profile.field(&section, key);
+        *field.ok_or_else(|| format!("unknown key '{full}'; remove it"))? = span;
+        if self.seen.contains(&full) {
+            return Err(format!("'{full}' is given twice; keep one"));
+        }
+        if is_guess {
+            self.profile.unknowns.push(full.clone());
+        }
+        self.seen.push(full);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Profile, ProfileError> {
+        let full = KEYS.iter().map(|(section, key)| format!("{section}.{key}"));
+        let missing: Vec<_> = full.filter(|key| !self.seen.contains(key)).collect();
+        let whole = |message| ProfileError { line: 0, message };
+        if self.profile.name.is_empty() {
+            return Err(whole("there is no 'name = \"..\"'; add it at the top".to_owned()));
+        }
+        if !missing.is_empty() {
+            return Err(whole(format!("missing: {}; add them", missing.join(", "))));
+        }
+        Ok(self.profile)
+    }
+}
+
+fn parse_span(text: &str) -> Result<Span, String> {
+    let number = |text: &str| {
+        let text = text.trim();
+        text.parse::<u64>().map_err(|_| format!("'{text}' is not a whole number of nanoseconds"))
+    };
+    let Some(pair) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        return number(text).map(|value| Span { low: value, high: value });
+    };
+    let (low, high) = pair.split_once(',').ok_or("expected '[low, high]'")?;
+    let span = Span { low: number(low)?, high: number(high)? };
+    if span.low > span.high {
+        return Err(format!("[{}, {}] is empty; exchange the two", span.low, span.high));
+    }
+    Ok(span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Profile, Span};
+
+    #[test]
+    fn the_built_in_profiles_read_and_name_their_guesses() {
+        for name in Profile::NAMES {
+            assert_eq!(Profile::by_name(name).unwrap().name, *name);
+        }
+        let profile = Profile::a2a3();
+        assert_eq!(profile.cond_load_ns, Span { low: 95, high: 105 });
+        assert_eq!(profile.finish_visible_ns.mean(), 600, "the published mean");
+        assert_eq!(profile.core_start_ns(), 800 - 225 - 7);
+        assert!(profile.unknowns().contains(&"aicpu.complete_ns".to_owned()));
+        assert!(!profile.unknowns().contains(&"signal.doorbell_ns".to_owned()));
+        assert!(Profile::a5().unknowns().len() > 15 && Profile::ideal().unknowns().is_empty());
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_its_line() {
+        let error = |text: &str| Profile::parse(text).unwrap_err();
+        assert_eq!(error("name = \"x\"\n[aicpu]\nnonsense = 3").line, 3);
+        assert_eq!(error("name = \"x\"\n[die]\naic = 3\naic = 4").line, 4);
+        assert_eq!(error("[die]\naic = 3 ns").line, 2);
+        assert_eq!(error("[aicpu]\ncond_load_ns = [5, 4]").line, 2);
+        assert_eq!(error("[aicpu").line, 1);
+        let missing = error("name = \"x\"");
+        assert!(missing.line == 0 && missing.message.contains("signal.doorbell_ns"));
+        assert!(error("").message.contains("name"));
+    }
+}

@@ -1,0 +1,225 @@
+//! Random graphs of `dag_node` tasks: how they are drawn, and the builder program that builds one.
+
+use std::sync::Arc;
+
+use pto_abi::graph::BuilderSet;
+use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_aicore_kernels::{dag_value, func};
+
+use super::super::random::Random;
+
+/// Elements from one node's value to the next: each value and each counter has a line of its own, as `dcci`
+/// demands of anything that two cores write.
+pub const STRIDE: u32 = 16;
+
+/// One task of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The kind of core that it runs on.
+    pub kind: CoreKind,
+    /// Indices of the nodes that it waits for, all below its own.
+    pub producers: Vec<u32>,
+}
+
+/// When the builder publishes what it has added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublishOrder {
+    /// Each task as soon as its edges stand.
+    AtOnce,
+    /// In groups of this many, the last one first.
+    Backwards(u32),
+    /// All at the end.
+    AtEnd,
+}
+
+/// A graph, and how it is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RandomGraph {
+    /// The tasks.
+    pub nodes: Vec<Node>,
+    /// What the values start from.
+    pub seed: u64,
+    /// When tasks are published.
+    pub order: PublishOrder,
+}
+
+impl RandomGraph {
+    /// Draws a graph of `tasks` tasks.
+    pub(in super::super) fn draw(random: &mut Random, tasks: u32, kinds: &[CoreKind]) -> Self {
+        let most = random.pick(&[0, 1, 2, 3, 4, 8]);
+        let reach = random.pick(&[1, 2, 4, 8, 40]);
+        let node = |index: u32, random: &mut Random| {
+            let wanted = if most == 0 { 0 } else { random.below(most + 1) };
+            let mut producers: Vec<u32> = (0..wanted.min(index))
+                .map(|_| index - 1 - random.below(reach).min(index - 1))
+                .collect();
+            producers.sort_unstable();
+            // An edge may be there twice; now and then it is.
+            if random.below(4) > 0 {
+                producers.dedup();
+            }
+            Node { kind: random.pick(kinds), producers }
+        };
+        let nodes = (0..tasks).map(|index| node(index, random)).collect();
+        let order = match random.below(6) {
+            0 => PublishOrder::AtEnd,
+            1 => PublishOrder::Backwards(2 + random.below(7)),
+            _ => PublishOrder::AtOnce,
+        };
+        Self { nodes, seed: random.word(), order }
+    }
+
+    /// How many edges.
+    #[must_use]
+    pub fn edge_count(&self) -> usize {
+        self.nodes.iter().map(|node| node.producers.len()).sum()
+    }
+
+    /// What every node must hold after a run.
+    #[must_use]
+    pub fn values(&self) -> Vec<u64> {
+        let mut values: Vec<u64> = Vec::with_capacity(self.nodes.len());
+        for (index, node) in (0_u64..).zip(&self.nodes) {
+            let producers = node.producers.iter().map(|producer| values[*producer as usize]);
+            let value = dag_value(self.seed, index * u64::from(STRIDE), producers);
+            values.push(value);
+        }
+        values
+    }
+
+    /// The graph without a node; what waited for it waits no more.
+    #[must_use]
+    pub fn without(&self, index: u32) -> Self {
+        let mut graph = self.clone();
+        graph.nodes.remove(index as usize);
+        for node in &mut graph.nodes {
+            node.producers.retain(|producer| *producer != index);
+            for producer in &mut node.producers {
+                *producer -= u32::from(*producer > index);
+            }
+        }
+        graph
+    }
+}
+
+/// Where a graph's tables are in GM.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tables {
+    pub(super) values: GmAddr,
+    pub(super) counters: GmAddr,
+    pub(super) producers: GmAddr,
+}
+
+/// The builder program of one graph.
+pub(super) struct Program {
+    pub(super) graph: Arc<RandomGraph>,
+    pub(super) tables: Tables,
+}
+
+/// The name under which it is launched.
+pub(super) const BUILDER: &str = "soak";
+
+impl BuilderSet for Program {
+    fn names(&self) -> &[&str] {
+        &[BUILDER]
+    }
+
+    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(graph))
+    }
+}
+
+impl Program {
+    fn run<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+        let mut ids: Vec<TaskId> = Vec::with_capacity(self.graph.nodes.len());
+        let mut unpublished = 0;
+        let mut first_producer = 0;
+        for (index, node) in (0_u64..).zip(&self.graph.nodes) {
+            let id = self.add(graph, index, node, first_producer)?;
+            first_producer += node.producers.len() as u64;
+            for producer in &node.producers {
+                graph.add_edge(ids[*producer as usize], id)?;
+            }
+            ids.push(id);
+            unpublished += 1;
+            let group = match self.graph.order {
+                PublishOrder::AtOnce => 1,
+                PublishOrder::Backwards(group) => group,
+                PublishOrder::AtEnd => u32::MAX,
+            };
+            if unpublished >= group {
+                publish_last(graph, &ids, unpublished)?;
+                unpublished = 0;
+            }
+        }
+        publish_last(graph, &ids, unpublished)?;
+        Ok(())
+    }
+
+    fn add<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        index: u64,
+        node: &Node,
+        first_producer: u64,
+    ) -> Result<TaskId, Fault> {
+        let args = self.args(index, node, first_producer);
+        graph.add_task(TaskSpec::new(Self::func_id(node), node.kind, &args))
+    }
+
+    /// The kernel of a node.
+    pub(super) const fn func_id(node: &Node) -> FuncId {
+        match node.kind {
+            CoreKind::AIC => func::DAG_NODE_AIC,
+            _ => func::DAG_NODE_AIV,
+        }
+    }
+
+    /// The arguments of node `index`, whose producers stand in the table from `first_producer` on.
+    pub(super) fn args(&self, index: u64, node: &Node, first_producer: u64) -> [u64; 6] {
+        let Tables { values, counters, producers } = self.tables;
+        [
+            index * u64::from(STRIDE),
+            self.graph.seed,
+            values.0,
+            counters.0,
+            producers.offset(4 * first_producer).0,
+            node.producers.len() as u64,
+        ]
+    }
+}
+
+/// Publishes the last `count` tasks, the last one first.
+fn publish_last<G: GraphBuilder>(graph: &mut G, ids: &[TaskId], count: u32) -> Result<(), Fault> {
+    let last = ids.iter().rev().take(count as usize);
+    last.copied().try_for_each(|id| graph.publish(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::random::Random;
+    use super::RandomGraph;
+    use pto_abi::CoreKind;
+
+    #[test]
+    fn graphs_are_acyclic_and_repeat() {
+        for seed in 0..200 {
+            let draw = || RandomGraph::draw(&mut Random::new(seed), 40, CoreKind::ALL);
+            let graph = draw();
+            assert_eq!(graph, draw());
+            for (index, node) in (0_u32..).zip(&graph.nodes) {
+                assert!(node.producers.iter().all(|producer| *producer < index));
+            }
+        }
+    }
+
+    #[test]
+    fn a_node_can_be_taken_out() {
+        let graph = RandomGraph::draw(&mut Random::new(5), 40, CoreKind::ALL);
+        let less = graph.without(7);
+        assert_eq!(less.nodes.len(), 39);
+        assert_eq!(less.nodes[6], graph.nodes[6]);
+        assert!(less.edge_count() <= graph.edge_count());
+        assert_eq!(less.values().len(), 39);
+    }
+}

@@ -1,0 +1,157 @@
+//! Whether a run is what it must be: the expected faults by trouble, and the checks of every run.
+
+use std::fmt;
+
+use pto_abi::Fault;
+
+use super::super::chooser::Chooser;
+use super::super::inject::{Injection, Trouble};
+use super::super::ledger::Rule;
+use super::super::options::VirtualOptions;
+use super::rig::{Rig, RigRun};
+use super::scenario::Scenario;
+
+/// How a run may end that had this trouble; `None` among them: without a fault. The trouble may be harmless,
+/// when it comes with the last task of a core, or when a slow core had a short kernel.
+#[must_use]
+pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
+    match trouble {
+        Trouble::NoAnswer => &[Some(Fault::CORE_NO_ANSWER)],
+        Trouble::Hang | Trouble::DoorbellLost => &[Some(Fault::STALL_CORE)],
+        Trouble::Slow(_) | Trouble::FinishTwice => &[Some(Fault::STALL_CORE), None],
+        Trouble::WrongId => &[Some(Fault::CORE_WRONG_STATUS)],
+        // The id of the task before is what the core showed before: it looks busy for ever. Before its first
+        // task there is none, so that the id is foreign.
+        Trouble::OldId => &[Some(Fault::STALL_CORE), Some(Fault::CORE_WRONG_STATUS)],
+        Trouble::DoorbellDelayed(delay) | Trouble::StatusDelayed(delay) => {
+            if delay > 500_000 {
+                &[Some(Fault::STALL_CORE)]
+            } else {
+                &[None]
+            }
+        }
+        Trouble::NoFlush | Trouble::NoInvalidate => &[None],
+        // In sequential mode the firmware says STALL_READY when something was published before.
+        Trouble::BuilderStops => &[Some(Fault::STALL_BUILDER), Some(Fault::STALL_READY)],
+        Trouble::BuilderFails => &[Some(Fault::BUILD_FAILED)],
+    }
+}
+
+/// What was wrong with a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which of a scenario's runs: 0 with its trouble, 1 without.
+    pub run: u32,
+    /// In words.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let run = if self.run == 0 { "the run" } else { "the run after it, without trouble" };
+        write!(f, "{run}: {}", self.what)
+    }
+}
+
+/// What a scenario gave that passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Runs that were made: two if it has trouble.
+    pub runs: u64,
+    /// Tasks that were completed in them.
+    pub tasks: u64,
+    /// How the first run ended.
+    pub fault: Option<Fault>,
+    /// Whether its trouble happened.
+    pub was_injected: bool,
+    /// Trace hash of the first run.
+    pub hash: u64,
+    /// What the stale-line model found in the first run, where maintenance was left out on purpose.
+    pub stale_lines: u64,
+}
+
+/// Runs a scenario: with its trouble, and then once more without (the device must be usable).
+///
+/// # Errors
+/// What was wrong with one of the runs.
+pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
+    let fail = |run, what: String| Failure { run, what };
+    let mut rig = Rig::new(scenario.shape, &scenario.graph)
+        .ok_or_else(|| fail(0, "the graph does not fit an arena".to_owned()))?;
+    let chooser = Chooser::seeded(scenario.options.seed);
+    let first = rig.run(scenario.options, chooser);
+    judge(scenario, &rig, &first).map_err(|what| fail(0, what))?;
+    let mut passed = Passed {
+        runs: 1,
+        tasks: first.report.tasks,
+        fault: first.fault,
+        was_injected: first.report.injections > 0,
+        hash: first.report.trace_hash,
+        stale_lines: first.report.violation_count,
+    };
+    if scenario.options.injection.is_some() {
+        let options = VirtualOptions { injection: None, ..scenario.options };
+        let calm = Scenario { options, ..scenario.clone() };
+        let second = rig.run(options, first.chooser);
+        judge(&calm, &rig, &second).map_err(|what| fail(1, what))?;
+        passed.runs += 1;
+        passed.tasks += second.report.tasks;
+    }
+    Ok(passed)
+}
+
+/// Whether a run is what it must be.
+pub(super) fn judge(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), String> {
+    let injection = scenario.options.injection.filter(|_| run.report.injections > 0);
+    let expected = injection.map_or(&[None][..], |injection| expected(injection.trouble));
+    if !expected.contains(&run.fault) {
+        let found = run.fault.map_or("no fault".to_owned(), |fault| format!("{fault:?}"));
+        return Err(format!(
+            "{found}, where {expected:?} was expected; epitaph: {:?}",
+            run.epitaph
+        ));
+    }
+    if let (Some(injection), Some(fault)) = (injection, run.fault)
+        && !injection.trouble.is_builders()
+        && run.epitaph.core != injection.worker
+    {
+        let (named, worker) = (run.epitaph.core, injection.worker);
+        return Err(format!("{fault:?} names core {named}, and it was core {worker}"));
+    }
+    judge_violations(injection.map(|injection| injection.trouble), run)?;
+    judge_end(scenario, rig, run)
+}
+
+fn judge_violations(trouble: Option<Trouble>, run: &RigRun) -> Result<(), String> {
+    // Without maintenance a reader finds old lines: that is what the model is for.
+    let unmaintained = matches!(trouble, Some(Trouble::NoFlush | Trouble::NoInvalidate));
+    let mut violations = run.report.violations.iter();
+    match violations.find(|found| !(unmaintained && found.rule == Rule::LineOwnership)) {
+        Some(violation) => Err(violation.to_string()),
+        None => Ok(()),
+    }
+}
+
+fn judge_end(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), String> {
+    if run.fault.is_none() {
+        let nodes = scenario.graph.nodes.len() as u64;
+        if run.report.tasks != nodes {
+            return Err(format!("{} of {nodes} tasks were completed", run.report.tasks));
+        }
+        if let Some(node) = rig.wrong_node() {
+            return Err(format!("node {node} holds a wrong value, or did not run once"));
+        }
+    }
+    let shape = &scenario.shape;
+    let budgets = shape.task_budget_ns + shape.stall_budget_ns + 2 * shape.bring_up_budget_ns;
+    // A task with everything around it takes less than 20 us of virtual time; on a slow core, its budget.
+    let is_slow =
+        matches!(scenario.options.injection, Some(Injection { trouble: Trouble::Slow(_), .. }));
+    let task_ns = 20_000 + if is_slow { shape.task_budget_ns } else { 0 };
+    let bound_ns = 2 * budgets + task_ns * scenario.graph.nodes.len() as u64;
+    let makespan_ns = run.report.makespan_ns;
+    if makespan_ns > bound_ns {
+        return Err(format!("the run took {makespan_ns} ns; its bound is {bound_ns} ns"));
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Campaigns: many seeded runs of random graphs, with and without trouble, under checkers.
+//!
+//! ```text
+//! seed -> scenario.rs (graph, device, options, trouble) -> rig.rs (runs it) -> judge.rs -> passed, or
+//!         a Failure -> shrink.rs -> the smallest scenario that still fails
+//! ```
+//! A seed is a bug report: the same seed and options give the same runs on every machine. Each scenario is run
+//! twice if it has trouble: the second run, on the same device and without trouble, must succeed.
+
+mod explore;
+mod graph;
+mod image;
+mod judge;
+#[cfg(test)]
+mod mutants;
+mod rig;
+mod scenario;
+mod shrink;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use pto_abi::sync::{AtomicU64, Ordering};
+
+pub use explore::{Exploration, explore, explore_bring_up, explore_options};
+pub use graph::{Node, PublishOrder, RandomGraph, STRIDE};
+pub use judge::{Failure, Passed, expected, try_scenario};
+pub use rig::{KeepCores, Shape};
+pub use scenario::{Scenario, TROUBLES, Troubles};
+pub use shrink::shrink;
+
+/// What a campaign does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoakOptions {
+    /// Tasks of each graph; at least 1.
+    pub tasks: u32,
+    /// Whether things go wrong.
+    pub troubles: Troubles,
+    /// OS threads; each takes seeds as it gets to them.
+    pub threads: NonZeroUsize,
+    /// Failures after which the campaign stops.
+    pub stop_after: usize,
+}
+
+impl Default for SoakOptions {
+    /// 40 tasks, with trouble, one OS thread per CPU, stops at the first failure.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self { tasks: 40, troubles: Troubles::Some, threads, stop_after: 1 }
+    }
+}
+
+/// A scenario that failed.
+#[derive(Clone, Debug)]
+pub struct FailedSeed {
+    /// Its seed: `Scenario::draw` with the campaign's options gives it again.
+    pub seed: u64,
+    /// What was wrong.
+    pub failure: Failure,
+    /// The smallest scenario found that still fails, and how it does.
+    pub shrunk: (Scenario, Failure),
+}
+
+impl fmt::Display for FailedSeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scenario, failure) = &self.shrunk;
+        writeln!(f, "seed {}: {}", self.seed, self.failure)?;
+        writeln!(f, "shrunk to {} tasks: {failure}", scenario.graph.nodes.len())?;
+        for (index, node) in scenario.graph.nodes.iter().enumerate() {
+            writeln!(f, "  task {index} ({}) after {:?}", node.kind, node.producers)?;
+        }
+        let Scenario { shape, options, graph, .. } = scenario;
+        writeln!(f, "  {shape:?}, publishes {:?}", graph.order)?;
+        let (name, costs) = (&options.profile.name, options.costs);
+        write!(f, "  profile {name}, {costs:?}, {:?}", options.injection)
+    }
+}
+
+/// What came of a campaign. Independent of the number of OS threads, unless it was stopped by a failure.
+#[derive(Clone, Debug, Default)]
+pub struct SoakReport {
+    /// Seeds that were tried.
+    pub seeds: u64,
+    /// Runs that were made: two for a scenario with trouble.
+    pub runs: u64,
+    /// Tasks that were completed in them.
+    pub tasks: u64,
+    /// Scenarios whose trouble happened.
+    pub injected: u64,
+    /// Scenarios that ended with a fault, as expected of them.
+    pub faulted: u64,
+    /// The exclusive or of all trace hashes.
+    pub hash: u64,
+    /// Seeds that failed, in ascending order.
+    pub failures: Vec<FailedSeed>,
+}
+
+impl SoakReport {
+    fn add(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.runs += other.runs;
+        self.tasks += other.tasks;
+        self.injected += other.injected;
+        self.faulted += other.faulted;
+        self.hash ^= other.hash;
+        self.failures.extend(other.failures);
+    }
+}
+
+/// Seeds that a thread takes at once.
+const SEEDS_A_TURN: u64 = 64;
+
+/// Runs the scenarios of `seeds`, on several OS threads; `progress` is told now and then how many are done.
+pub fn soak(seeds: Range<u64>, options: &SoakOptions, progress: impl Fn(u64) + Sync) -> SoakReport {
+    let next = AtomicU64::new(seeds.start);
+    let failed = AtomicU64::new(0);
+    let work = || {
+        let mut report = SoakReport::default();
+        loop {
+            let first = next.fetch_add(SEEDS_A_TURN, Ordering::Relaxed);
+            let is_enough = failed.load(Ordering::Relaxed) >= options.stop_after as u64;
+            if first >= seeds.end || is_enough {
+                return report;
+            }
+            for seed in first..(first + SEEDS_A_TURN).min(seeds.end) {
+                try_seed(seed, options, &mut report);
+            }
+            failed.fetch_add(report.failures.len() as u64, Ordering::Relaxed);
+            progress((first + SEEDS_A_TURN).min(seeds.end) - seeds.start);
+        }
+    };
+    let mut total = SoakReport::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..options.threads.get()).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            match thread.join() {
+                Ok(report) => total.add(report),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    total.failures.sort_by_key(|failure| failure.seed);
+    total
+}
+
+/// Runs the scenario of one seed again.
+///
+/// # Errors
+/// What was wrong with it.
+pub fn replay(seed: u64, options: &SoakOptions) -> Result<u64, Failure> {
+    let scenario = Scenario::draw(seed, options.tasks, options.troubles);
+    judge::try_scenario(&scenario).map(|passed| passed.hash)
+}
+
+fn try_seed(seed: u64, options: &SoakOptions, report: &mut SoakReport) {
+    let scenario = Scenario::draw(seed, options.tasks, options.troubles);
+    report.seeds += 1;
+    match judge::try_scenario(&scenario) {
+        Ok(passed) => {
+            report.runs += passed.runs;
+            report.tasks += passed.tasks;
+            report.injected += u64::from(passed.was_injected);
+            report.faulted += u64::from(passed.fault.is_some());
+            report.hash ^= passed.hash;
+        }
+        Err(failure) => {
+            let shrunk = shrink(&scenario, failure.clone());
+            report.failures.push(FailedSeed { seed, failure, shrunk });
+        }
+    }
+}

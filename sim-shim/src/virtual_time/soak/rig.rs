@@ -1,0 +1,257 @@
+//! A device in a few lines: GM in ordinary memory, one arena, the tables of one random graph.
+
+use std::sync::Arc;
+
+use pto_abi::arena::{Arena, ArenaLayout, Capacities};
+use pto_abi::gm::GmWindow;
+use pto_abi::handshake::Handshake;
+use pto_abi::kinds::RunFlags;
+use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::runtime::{
+    ABI_MAJOR, ABI_MINOR, Epitaph, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
+    region,
+};
+use pto_abi::symbol::symbol;
+use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
+use pto_aicore_kernels::LIBRARY;
+#[cfg(test)]
+use pto_aicpu_fw::{FanoutPolicy, Launch};
+
+use super::super::chooser::Chooser;
+use super::super::host::run_once;
+#[cfg(test)]
+use super::super::host::run_with;
+use super::super::options::VirtualOptions;
+use super::super::report::VirtualReport;
+use super::graph::{BUILDER, Program, RandomGraph, STRIDE, Tables};
+use super::image::{NODE_ARGS, image, image_bytes};
+
+/// A line of memory.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+/// What the device is, and how it is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Who builds the graph.
+    pub variant: RuntimeVariant,
+    /// AICPU instances, the builder included.
+    pub aicpu: u32,
+    /// Cube cores.
+    pub aic: u32,
+    /// Vector cores.
+    pub aiv: u32,
+    /// Whether schedulers wait for the builder.
+    pub build_mode: BuildMode,
+    /// How edges are added while their producer may complete.
+    pub fanout: FanoutStrategy,
+    /// Whether cores stay in service after a run without a fault.
+    pub keeps_cores: KeepCores,
+    /// How long one task may run, in nanoseconds.
+    pub task_budget_ns: u64,
+    /// How long nothing may move, in nanoseconds.
+    pub stall_budget_ns: u64,
+    /// How long a core may take to answer or to stop, in nanoseconds.
+    pub bring_up_budget_ns: u64,
+}
+
+/// What becomes of the cores after a run without a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepCores {
+    /// They leave their loops; the next run brings them up anew.
+    Leave,
+    /// They stay in service for the next run.
+    Stay,
+}
+
+/// What came of one run.
+pub(super) struct RigRun {
+    pub(super) fault: Option<Fault>,
+    pub(super) report: VirtualReport,
+    pub(super) chooser: Chooser,
+    pub(super) epitaph: Epitaph,
+}
+
+/// The device.
+pub(super) struct Rig {
+    // Owns the memory of `arena`; a raw slice, because windows reach it.
+    memory: *mut [Line],
+    arena: Arena<'static>,
+    program: Arc<Program>,
+    shape: Shape,
+    run_epoch: u32,
+    bring_up_epoch: u32,
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw` in `new`, and freed only here; runs have ended when `run` returns, and
+        // nobody else has the arena.
+        drop(unsafe { Box::from_raw(self.memory) });
+    }
+}
+
+impl Rig {
+    /// A device for one graph; `None`: the graph is too large for an arena.
+    pub(super) fn new(shape: Shape, graph: &Arc<RandomGraph>) -> Option<Self> {
+        let tasks = u32::try_from(graph.nodes.len()).ok()?;
+        let edges = graph.edge_count() as u64;
+        let arg_words = u64::from(NODE_ARGS) * u64::from(tasks);
+        let image_bytes = image_bytes(graph);
+        let capacities = Capacities { tasks, arg_words, edges, image_bytes, log_entries: 4 };
+        let layout = ArenaLayout::plan(&capacities).ok()?;
+        let nodes = u64::from(tasks * STRIDE);
+        let values = layout.total_bytes;
+        let counters = values + 8 * nodes;
+        let producers = counters + 4 * nodes;
+        let total = producers + (4 * edges).next_multiple_of(64);
+        let lines = vec![Line([0; 64]); usize::try_from(total / 64).ok()? + 1];
+        let memory = Box::into_raw(lines.into_boxed_slice());
+        let start = memory.cast::<u8>();
+        let address = GmAddr(start.expose_provenance() as u64);
+        // SAFETY: the memory is aligned, it is freed by `drop` only, and everything reaches it through windows.
+        let gm = unsafe { GmWindow::from_raw(start, total, address) };
+        let Some(arena) = Arena::new(gm, address, layout.total_bytes) else {
+            // SAFETY: made above, and nobody has it.
+            drop(unsafe { Box::from_raw(memory) });
+            return None;
+        };
+        let at = |offset| address.offset(offset);
+        let tables =
+            Tables { values: at(values), counters: at(counters), producers: at(producers) };
+        let program = Arc::new(Program { graph: Arc::clone(graph), tables });
+        let rig = Self { memory, arena, program, shape, run_epoch: 0, bring_up_epoch: 1 };
+        rig.arena.set_regions(&layout.regions);
+        rig.arena.workers().iter().for_each(Handshake::reset);
+        rig.write_tables();
+        let image = image(&rig.program);
+        arena.window().write_bytes(layout.regions[region::GRAPH].offset, &image)?;
+        Some(rig)
+    }
+
+    fn write_tables(&self) {
+        let mut kernels = [0; MAX_FUNC_ID];
+        for kernel in LIBRARY {
+            if let Some(entry) = kernels.get_mut(kernel.func_id as usize) {
+                *entry = kernel.entry as usize as u64;
+            }
+        }
+        self.arena.set_kernel_addrs(&kernels);
+        for worker in 0..self.shape.aic + self.shape.aiv {
+            let (kind, cluster) = match worker.checked_sub(self.shape.aic) {
+                None => (0, worker),
+                Some(aiv) => (1, aiv / 2),
+            };
+            self.arena.set_worker_entry(worker as usize, &WorkerEntry { kind, cluster });
+        }
+        let producers = self.program.graph.nodes.iter().flat_map(|node| &node.producers);
+        for (at, producer) in (0..).zip(producers) {
+            self.write(self.program.tables.producers.offset(4 * at), &(producer * STRIDE));
+        }
+    }
+
+    fn write<T: bytemuck::Pod>(&self, address: GmAddr, value: &T) {
+        let gm = self.arena.gm();
+        let offset = gm.offset_of(address, size_of::<T>() as u64);
+        // Every address is computed from the layout, so that it lies in GM.
+        offset.and_then(|offset| gm.write(offset, value)).unwrap_or_default();
+    }
+
+    fn read<T: bytemuck::Pod>(&self, address: GmAddr) -> Option<T> {
+        let gm = self.arena.gm();
+        gm.read(gm.offset_of(address, size_of::<T>() as u64)?)
+    }
+
+    /// One run; after a fault the cores are brought up anew.
+    pub(super) fn run(&mut self, options: VirtualOptions, chooser: Chooser) -> RigRun {
+        self.prepare();
+        let (fault, report, chooser) = run_once(self.arena, &self.program, options, chooser);
+        self.landed(fault, report, chooser)
+    }
+
+    /// One run with a fanout policy that may be wrong.
+    #[cfg(test)]
+    pub(super) fn run_with<F: FanoutPolicy>(&mut self, options: VirtualOptions) -> RigRun {
+        let launch = self.prepared();
+        let chooser = Chooser::seeded(options.seed);
+        let beats = Arc::default();
+        let (report, chooser) = run_with::<F, _>(&launch, &self.program, options, chooser, &beats);
+        self.landed(self.arena.fault().first(), report, chooser)
+    }
+
+    /// The launch of a run.
+    #[cfg(test)]
+    pub(super) fn prepared(&mut self) -> Launch<'static> {
+        self.prepare();
+        Launch::accept(self.arena).expect("the rig prepares it")
+    }
+
+    fn prepare(&mut self) {
+        self.run_epoch += 1;
+        for index in 0..self.program.graph.nodes.len() as u64 {
+            let at = index * u64::from(STRIDE);
+            self.write(self.program.tables.values.offset(8 * at), &0_u64);
+            self.write(self.program.tables.counters.offset(4 * at), &0_u32);
+        }
+        self.arena.set_header(&self.header());
+        self.arena.set_config(&self.config());
+        self.arena.prepare_run();
+    }
+
+    fn landed(&mut self, fault: Option<Fault>, report: VirtualReport, chooser: Chooser) -> RigRun {
+        let is_new = fault.is_some() || self.shape.keeps_cores == KeepCores::Leave;
+        self.bring_up_epoch += u32::from(is_new);
+        RigRun { fault, report, chooser, epitaph: self.arena.epitaph() }
+    }
+
+    /// The first node whose value or count is not what it must be.
+    pub(super) fn wrong_node(&self) -> Option<u32> {
+        let tables = &self.program.tables;
+        let is_right = |index: u32, expected: u64| {
+            let at = u64::from(index * STRIDE);
+            self.read(tables.values.offset(8 * at)) == Some(expected)
+                && self.read(tables.counters.offset(4 * at)) == Some(1_u32)
+        };
+        let values = (0..).zip(self.program.graph.values());
+        values.into_iter().find(|(index, value)| !is_right(*index, *value)).map(|(index, _)| index)
+    }
+
+    fn header(&self) -> RuntimeHeader {
+        let (gm, window) = (self.arena.gm(), self.arena.window());
+        RuntimeHeader {
+            magic: RUNTIME_MAGIC,
+            abi_major: ABI_MAJOR,
+            abi_minor: ABI_MINOR,
+            header_bytes: u32::try_from(size_of::<Runtime>()).unwrap_or(0),
+            layout_hash: LAYOUT_HASH,
+            total_bytes: window.bytes(),
+            arena_address: window.address(),
+            gm_address: gm.address(),
+            gm_bytes: gm.bytes(),
+            run_epoch: self.run_epoch,
+            bring_up_epoch: self.bring_up_epoch,
+        }
+    }
+
+    fn config(&self) -> RunConfig {
+        let shape = &self.shape;
+        RunConfig {
+            variant: shape.variant.get(),
+            build_mode: shape.build_mode.get(),
+            fanout: shape.fanout.get(),
+            flags: match shape.keeps_cores {
+                KeepCores::Leave => 0,
+                KeepCores::Stay => RunFlags::KEEP_CORES.bits(),
+            },
+            aicpu_instances: shape.aicpu,
+            worker_count: shape.aic + shape.aiv,
+            builder: symbol(BUILDER),
+            task_budget_ns: shape.task_budget_ns,
+            stall_budget_ns: shape.stall_budget_ns,
+            bring_up_budget_ns: shape.bring_up_budget_ns,
+            run_budget_ns: 0,
+        }
+    }
+}

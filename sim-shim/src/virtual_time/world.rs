@@ -1,0 +1,382 @@
+//! What every agent of the machine shares: the agenda, the cores, the chooser, the books. The agents
+//! themselves are in [`super::engine`] (instances) and [`super::core`] (cores).
+
+use std::sync::Arc;
+
+use pto_abi::CoreKind;
+use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::task::{CLOSED, Task};
+use pto_aicore_kernels::worker::{self, WorkerStep};
+use pto_aicpu_fw::Launch;
+use pto_aicpu_fw::fanout::ConsumerWalk;
+
+use super::account::{Account, Change};
+use super::agenda::{Agenda, Agent};
+use super::chooser::Chooser;
+use super::core::{Core, Order, VirtualPort};
+use super::cost::COST_ARGS;
+use super::inject::{Injection, Trouble};
+use super::ledger::{Ledger, Rule, Violation};
+use super::lines::{Access, Lines};
+use super::options::{LineModel, VirtualOptions};
+use super::trace::{EventKind, Trace};
+use crate::supervisor::Beat;
+
+/// An instance, as others see it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Nap {
+    pub(super) is_asleep: bool,
+    /// When its next idle step would start, and how long each takes: it wakes between two of them.
+    pub(super) from_ns: u64,
+    pub(super) period_ns: u64,
+}
+
+/// Reports and orders under way for one core at most; one task makes one of each.
+const UNDER_WAY: usize = 8;
+
+pub(super) struct World {
+    pub(super) launch: Launch<'static>,
+    pub(super) options: VirtualOptions,
+    pub(super) chooser: Chooser,
+    pub(super) agenda: Agenda,
+    pub(super) cores: Vec<Core>,
+    pub(super) naps: Vec<Nap>,
+    pub(super) ledger: Ledger,
+    pub(super) trace: Trace,
+    pub(super) account: Account,
+    pub(super) lines: Lines,
+    pub(super) busy_ns: [u64; CoreKind::COUNT],
+    pub(super) tasks_run: [u64; CoreKind::COUNT],
+    /// The time of the builder program, while one is on the stack.
+    pub(super) builder_ns: u64,
+    pub(super) build_noticed: bool,
+    pub(super) fault_noticed: bool,
+    /// Doorbells rung so far, per core: which one an injected fault concerns.
+    pub(super) rung: Vec<u64>,
+    /// Shows the supervisor that the OS thread gets on.
+    pub(super) beats: Arc<Vec<Beat>>,
+    start_ns: u64,
+}
+
+impl World {
+    pub(super) fn new(
+        launch: Launch<'static>,
+        options: VirtualOptions,
+        chooser: Chooser,
+        beats: Arc<Vec<Beat>>,
+    ) -> Self {
+        let lines = launch.arena.workers().iter();
+        let cores: Vec<Core> = (0_u32..)
+            .zip(lines)
+            .map_while(|(worker, lines)| {
+                Some(Core::new(worker, launch.workers.kind(worker)?, lines))
+            })
+            .collect();
+        let count = |kind| launch.workers.count(kind) as u64;
+        Self {
+            agenda: Agenda::new(),
+            naps: vec![Nap::default(); launch.aicpu_instances as usize],
+            ledger: Ledger::new(),
+            trace: Trace::new(options.keep),
+            account: Account::new([count(CoreKind::AIC), count(CoreKind::AIV)]),
+            lines: Lines::new(),
+            busy_ns: [0; CoreKind::COUNT],
+            tasks_run: [0; CoreKind::COUNT],
+            builder_ns: 0,
+            build_noticed: false,
+            fault_noticed: false,
+            rung: vec![0; cores.len()],
+            start_ns: options.profile.core_start_ns(),
+            beats,
+            cores,
+            launch,
+            options,
+            chooser,
+        }
+    }
+
+    /// Lets a core look at its line, and do what it finds there.
+    pub(super) fn step_core(&mut self, worker: usize, time_ns: u64) {
+        let Some(core) = self.cores.get_mut(worker) else { return };
+        core.now_ns = core.now_ns.max(time_ns);
+        let machine = CoreMachine {
+            launch: &self.launch,
+            options: &self.options,
+            chooser: &mut self.chooser,
+            ledger: &mut self.ledger,
+            trace: &mut self.trace,
+            account: &mut self.account,
+            lines: &mut self.lines,
+            busy_ns: &mut self.busy_ns,
+            tasks_run: &mut self.tasks_run,
+            start_ns: self.start_ns,
+        };
+        self.beats.iter().for_each(|beat| beat.core(core.worker));
+        let mut port = VirtualPort { core, machine };
+        while worker::step(&mut port) == WorkerStep::Worked {}
+        self.beats.iter().for_each(Beat::no_core);
+        let (order, report) = (core.orders.front().copied(), core.reports.back().copied());
+        let (owner, is_full) = (core.owner, core.reports.len() > UNDER_WAY);
+        let core_now = core.now_ns;
+        if let Some(order) = order {
+            self.agenda.schedule(Agent::Core(worker), order.seen_ns.max(core_now));
+        }
+        if let Some(report) = report {
+            self.wake_within(owner, report.visible_ns);
+        }
+        if is_full {
+            self.violate(Rule::BoundedMemory, u32::MAX, worker, "reports that nobody collects");
+        }
+    }
+
+    /// Brings a core to `now_ns` of the instance that looks at it, and its report to the arena.
+    #[inline]
+    pub(super) fn look_at(&mut self, worker: usize, now_ns: u64) {
+        let due = self.agenda.due(Agent::Core(worker));
+        if due <= now_ns {
+            self.agenda.cancel(Agent::Core(worker));
+            self.step_core(worker, due);
+        }
+        if let Some(core) = self.cores.get_mut(worker) {
+            core.show(now_ns);
+        }
+    }
+
+    /// The doorbell of a core was rung at `now_ns`: it sees its line as it is now, later.
+    pub(super) fn ring(&mut self, worker: usize, now_ns: u64, owner: usize, what: Ring) {
+        let mut delay = self.chooser.delay(self.options.profile.doorbell_ns);
+        if what == Ring::Dispatch {
+            match self.doorbell_trouble(worker, now_ns) {
+                Some(Trouble::DoorbellLost) => return,
+                Some(Trouble::DoorbellDelayed(more)) => delay += more,
+                _ => {}
+            }
+        }
+        let Some(core) = self.cores.get_mut(worker) else { return };
+        core.owner = owner;
+        let order = Order::of(&core.arena_lines.scheduler, now_ns + delay);
+        core.orders.push_back(order);
+        let due = order.seen_ns.max(core.now_ns);
+        self.agenda.schedule(Agent::Core(worker), due);
+    }
+
+    fn doorbell_trouble(&mut self, worker: usize, now_ns: u64) -> Option<Trouble> {
+        let number = self.rung.get_mut(worker)?;
+        let at = *number;
+        *number += 1;
+        let injection = self.options.injection?;
+        let is_doorbell =
+            matches!(injection.trouble, Trouble::DoorbellLost | Trouble::DoorbellDelayed(_));
+        let hits = is_doorbell && injection.hits(u32::try_from(worker).ok()?, at);
+        if hits {
+            self.trace.add(now_ns, EventKind::Injected, worker, u32::MAX);
+        }
+        hits.then_some(injection.trouble)
+    }
+
+    /// A task goes to a core, whose doorbell is about to be rung.
+    pub(super) fn dispatched(&mut self, worker: usize, now_ns: u64) {
+        let Some(core) = self.cores.get(worker) else { return };
+        let slot = core.arena_lines.scheduler.task.load(Relaxed);
+        let (is_free, kind) = (core.is_free(now_ns), core.kind.index());
+        // A dispatch that is given ahead occupies the core from the end of its kernel on.
+        let busy_from_ns = now_ns.max(core.kernel_end_ns);
+        if !is_free {
+            self.violate(Rule::FreeCore, slot, worker, "rung while the core is not free");
+        }
+        self.ledger.dispatch(slot, now_ns);
+        self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
+        self.account.add(now_ns, kind, Change::TaskDispatched);
+        self.account.add(busy_from_ns, kind, Change::CoreBusy);
+        self.account.settle(self.agenda.now());
+    }
+
+    /// A scheduler has seen that the task of a core is finished, and is about to release its consumers, one
+    /// each `release_ns`. Returns when it will be done.
+    pub(super) fn completed(&mut self, slot: u32, instance: usize, mut now: u64) -> u64 {
+        let state = self.launch.state;
+        let Some(task) = state.task(slot) else { return now };
+        let profile = self.options.profile;
+        now += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
+        self.ledger.complete(slot, now);
+        self.trace.add(now, EventKind::Completed, instance, slot);
+        let fanout = task.fanout.load(Relaxed);
+        let mut walk = ConsumerWalk::new(fanout & !CLOSED);
+        let release_ns = profile.release_ns.low + profile.line_miss_ns.low;
+        while let Some(consumer) = walk.next(task, state.chunks) {
+            now += release_ns;
+            let Some(line) = state.task(consumer) else { continue };
+            if self.ledger.release(slot, consumer, now, line.edges_in.load(Relaxed)) {
+                self.became_ready(consumer, line, instance, now);
+            }
+        }
+        now
+    }
+
+    /// A task was published at `now_ns`.
+    pub(super) fn published(&mut self, slot: u32, instance: usize, now_ns: u64) {
+        let state = self.launch.state;
+        let Some(task) = state.task(slot) else { return };
+        self.trace.add(now_ns, EventKind::Published, instance, slot);
+        if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
+            self.became_ready(slot, task, instance, now_ns);
+        }
+    }
+
+    #[inline]
+    fn became_ready(&mut self, slot: u32, task: &Task, instance: usize, now_ns: u64) {
+        self.trace.add(now_ns, EventKind::Ready, instance, slot);
+        let kind = usize::from(task.kind.load(Relaxed) & 1);
+        self.account.add(now_ns, kind, Change::TaskReady);
+    }
+
+    /// Wakes a sleeping instance for something that it sees when it polls at `time_ns`: the idle step that
+    /// this lies in is made.
+    #[inline]
+    pub(super) fn wake_within(&mut self, instance: usize, time_ns: u64) {
+        let Some(nap) = self.naps.get(instance).filter(|nap| nap.is_asleep) else { return };
+        let steps = time_ns.saturating_sub(nap.from_ns).checked_div(nap.period_ns);
+        let at = match steps {
+            Some(steps) => nap.from_ns + steps * nap.period_ns,
+            None => time_ns.max(nap.from_ns),
+        };
+        self.agenda.schedule(Agent::Instance(instance), at);
+    }
+
+    /// Wakes a sleeping instance for something that any step from `time_ns` on sees.
+    #[inline]
+    pub(super) fn wake_after(&mut self, instance: usize, time_ns: u64) {
+        let Some(nap) = self.naps.get(instance).filter(|nap| nap.is_asleep) else { return };
+        let waited = time_ns.saturating_sub(nap.from_ns);
+        let at = match nap.period_ns {
+            0 => time_ns.max(nap.from_ns),
+            period => nap.from_ns + waited.div_ceil(period) * period,
+        };
+        self.agenda.schedule(Agent::Instance(instance), at);
+    }
+
+    /// Wakes every sleeping instance but one.
+    pub(super) fn wake_others(&mut self, instance: usize, time_ns: u64) {
+        for other in (0..self.naps.len()).filter(|other| *other != instance) {
+            self.wake_after(other, time_ns);
+        }
+    }
+
+    pub(super) fn violate(&mut self, rule: Rule, task: u32, other: usize, what: &'static str) {
+        let other = u32::try_from(other).unwrap_or(u32::MAX);
+        let time_ns = self.agenda.now();
+        self.ledger.violate(Violation { rule, time_ns, task, other, what });
+    }
+
+    /// The trouble that the builder is to have, if any.
+    pub(super) fn builder_trouble(&self) -> Option<Injection> {
+        self.options.injection.filter(|injection| injection.trouble.is_builders())
+    }
+}
+
+/// What doorbell is rung for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ring {
+    Dispatch,
+    Order,
+}
+
+/// The part of the world that a core's port uses.
+pub(super) struct CoreMachine<'w> {
+    launch: &'w Launch<'static>,
+    pub(super) options: &'w VirtualOptions,
+    chooser: &'w mut Chooser,
+    ledger: &'w mut Ledger,
+    trace: &'w mut Trace,
+    account: &'w mut Account,
+    lines: &'w mut Lines,
+    busy_ns: &'w mut [u64; CoreKind::COUNT],
+    tasks_run: &'w mut [u64; CoreKind::COUNT],
+    pub(super) start_ns: u64,
+}
+
+impl CoreMachine<'_> {
+    pub(super) fn kernel_cost(&self, slot: u32) -> u64 {
+        let Some(task) = self.launch.state.task(slot) else { return 0 };
+        let costs = self.options.costs;
+        let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
+        costs.of(task.func_id.load(Relaxed), slot, &args)
+    }
+
+    fn args(&self, task: &Task) -> [u64; COST_ARGS] {
+        let first = task.payload.load(Relaxed) as usize;
+        let count = usize::from(task.arg_count.load(Relaxed)).min(COST_ARGS);
+        let mut args = [0; COST_ARGS];
+        let words = self.launch.state.payloads.get(first..).unwrap_or_default();
+        for (arg, word) in args.iter_mut().zip(words).take(count) {
+            *arg = word.load(Relaxed);
+        }
+        args
+    }
+
+    #[inline]
+    pub(super) fn started(&mut self, now_ns: u64, worker: u32, slot: u32) {
+        self.ledger.start(slot, now_ns);
+        self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
+    }
+
+    /// The kernel has ended, at the core's own time.
+    #[inline]
+    pub(super) fn finished(
+        &mut self,
+        core: &Core,
+        slot: u32,
+        started_ns: u64,
+        cost_ns: u64,
+        trouble: Option<Trouble>,
+    ) {
+        let kind = core.kind.index();
+        self.busy_ns[kind] += cost_ns;
+        self.tasks_run[kind] += 1;
+        self.ledger.finish(slot, core.now_ns, cost_ns);
+        self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
+        self.account.add(core.now_ns, kind, Change::CoreIdle);
+        if self.options.lines == LineModel::Results {
+            let during = (started_ns, core.now_ns);
+            self.follow_lines(core.worker, slot, during, trouble);
+        }
+    }
+
+    #[cold]
+    fn follow_lines(
+        &mut self,
+        worker: u32,
+        slot: u32,
+        during: (u64, u64),
+        trouble: Option<Trouble>,
+    ) {
+        let Some(task) = self.launch.state.task(slot) else { return };
+        let access = Access::of(&self.launch.arena, task.func_id.load(Relaxed), &self.args(task));
+        let found = self.lines.task(worker, slot, during, &access, trouble);
+        found.into_iter().for_each(|violation| self.ledger.violate(violation));
+    }
+
+    /// Writing results back and reporting.
+    #[inline]
+    pub(super) fn report_delay(&mut self) -> u64 {
+        let profile = self.options.profile;
+        self.chooser.delay(profile.flush_ns) + self.chooser.delay(profile.set_cond_ns)
+    }
+
+    #[inline]
+    pub(super) fn visible_delay(&mut self) -> u64 {
+        self.chooser.delay(self.options.profile.finish_visible_ns)
+    }
+
+    pub(super) fn answered(&mut self, now_ns: u64, worker: u32, epoch: u32) {
+        self.trace.add(now_ns, EventKind::Answered, worker as usize, epoch);
+    }
+
+    pub(super) fn left(&mut self, now_ns: u64, worker: u32) {
+        self.trace.add(now_ns, EventKind::Left, worker as usize, 0);
+    }
+
+    pub(super) fn injected(&mut self, now_ns: u64, worker: u32) {
+        self.trace.add(now_ns, EventKind::Injected, worker as usize, 0);
+    }
+}

@@ -1,0 +1,75 @@
+//! Small graphs in every interleaving of the machine's steps.
+
+use std::sync::Arc;
+
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
+use pto_sim_shim::virtual_time::soak::{
+    KeepCores, Node, PublishOrder, RandomGraph, Shape, explore, explore_bring_up,
+};
+
+/// AIC: one core a cluster, so that two schedulers need no more than two cores.
+fn graph(producers: &[&[u32]]) -> Arc<RandomGraph> {
+    let node = |producers: &&[u32]| Node { kind: CoreKind::AIC, producers: producers.to_vec() };
+    let nodes = producers.iter().map(node).collect();
+    Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce })
+}
+
+fn shape(aicpu: u32, aic: u32, fanout: FanoutStrategy) -> Shape {
+    Shape {
+        variant: RuntimeVariant::AICPU_BUILD_GRAPH,
+        aicpu,
+        aic,
+        aiv: 0,
+        build_mode: BuildMode::CONCURRENT,
+        fanout,
+        keeps_cores: KeepCores::Stay,
+        task_budget_ns: 100_000,
+        stall_budget_ns: 100_000,
+        bring_up_budget_ns: 100_000,
+    }
+}
+
+fn in_every_interleaving(producers: &[&[u32]], shape: Shape) {
+    let found = explore(&graph(producers), shape, 3_000_000);
+    println!(
+        "{producers:?} on {} AICPU, {} AIC, {}: {found:?}",
+        shape.aicpu, shape.aic, shape.fanout
+    );
+    assert_eq!(found.failure, None);
+    assert!(found.is_complete, "more than {} interleavings", found.runs);
+    assert!(found.traces > 1);
+}
+
+#[test]
+fn a_chain_of_three() {
+    for &fanout in FanoutStrategy::ALL {
+        in_every_interleaving(&[&[], &[0], &[1]], shape(2, 1, fanout));
+    }
+}
+
+#[test]
+fn two_producers_of_one() {
+    for &fanout in FanoutStrategy::ALL {
+        in_every_interleaving(&[&[], &[], &[0, 1]], shape(2, 2, fanout));
+    }
+}
+
+#[test]
+fn two_schedulers_and_one_task() {
+    for &fanout in FanoutStrategy::ALL {
+        in_every_interleaving(&[&[]], shape(3, 2, fanout));
+    }
+}
+
+#[test]
+#[ignore = "2,158,468 runs, half a minute"]
+fn two_schedulers_share_an_edge() {
+    in_every_interleaving(&[&[], &[0]], shape(3, 2, FanoutStrategy::LOCK_FREE));
+}
+
+#[test]
+fn bring_up_and_stop() {
+    let found = explore_bring_up(&graph(&[&[]]), shape(2, 2, FanoutStrategy::LOCK_FREE), 3_000_000);
+    println!("{found:?}");
+    assert!(found.is_complete && found.failure.is_none(), "{found:?}");
+}

@@ -1,0 +1,65 @@
+//! Campaigns: seeds pass, a seed replays, threads do not matter, and a failure is found and shrunk.
+
+use std::num::NonZeroUsize;
+
+use pto_sim_shim::virtual_time::soak::{Scenario, Troubles, replay, shrink, try_scenario};
+use pto_sim_shim::virtual_time::{KernelCosts, SoakOptions, soak};
+
+fn threads(count: usize) -> SoakOptions {
+    let threads = NonZeroUsize::new(count).expect("not zero");
+    SoakOptions { threads, ..SoakOptions::default() }
+}
+
+#[test]
+fn seeds_pass_with_and_without_trouble() {
+    // PTO_SOAK_SEEDS=100000 is what the continuous build runs, in release mode.
+    let count =
+        std::env::var("PTO_SOAK_SEEDS").ok().map_or(3_000, |n| n.parse().expect("a number"));
+    for troubles in [Troubles::Some, Troubles::None] {
+        let options = SoakOptions { troubles, ..SoakOptions::default() };
+        let report = soak(0..count, &options, |_| {});
+        assert!(report.failures.is_empty(), "{}", report.failures[0]);
+        assert_eq!(report.seeds, count);
+        assert!(troubles == Troubles::None || report.faulted > count / 4);
+        assert!(troubles == Troubles::Some || (report.faulted, report.injected) == (0, 0));
+    }
+}
+
+#[test]
+fn a_campaign_does_not_depend_on_its_threads() {
+    let [one, three] = [1, 3].map(|count| soak(500..900, &threads(count), |_| {}));
+    assert_eq!(
+        (one.runs, one.tasks, one.injected, one.faulted, one.hash),
+        (three.runs, three.tasks, three.injected, three.faulted, three.hash)
+    );
+}
+
+#[test]
+fn a_seed_replays() {
+    for seed in 0..50 {
+        let hash = replay(seed, &SoakOptions::default()).expect("it passes");
+        assert_eq!(replay(seed, &SoakOptions::default()), Ok(hash));
+    }
+}
+
+#[test]
+fn progress_is_told() {
+    let told = std::sync::Mutex::new(0);
+    soak(0..200, &threads(2), |done| {
+        let mut most = told.lock().unwrap();
+        *most = done.max(*most);
+    });
+    assert_eq!(*told.lock().unwrap(), 200);
+}
+
+#[test]
+fn a_failing_scenario_is_shrunk_to_what_matters() {
+    // Some kernels take longer than the task budget: a scenario of many tasks fails because of one.
+    let mut scenario = Scenario::draw(1, 40, Troubles::None);
+    scenario.options.costs = KernelCosts::Drawn { low: 0, high: 400_000, seed: 1 };
+    let failure = try_scenario(&scenario).expect_err("a kernel takes too long");
+    assert!(failure.what.contains("STALL_CORE"), "{failure}");
+    let (small, small_failure) = shrink(&scenario, failure);
+    assert_eq!(small.graph.nodes.len(), 1, "{small_failure}");
+    assert_eq!(try_scenario(&small), Err(small_failure), "and it replays");
+}
