@@ -82,6 +82,8 @@ bitflags! {
         const KERNEL_TIMES = 1 << 0;
         /// Cores stay in service after a run without a fault, for the next run of the same bring-up.
         const KEEP_CORES = 1 << 1;
+        /// A full trace ring takes no more events, instead of overwriting its oldest ones.
+        const TRACE_KEEP_OLDEST = 1 << 2;
     }
 }
 

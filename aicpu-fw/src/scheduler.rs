@@ -23,6 +23,7 @@ use pto_abi::limits::MAX_WORKERS;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
+use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
@@ -151,10 +152,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.waits_for_build = false;
         }
         let collected = self.collect(platform)?;
+        let first_staged = self.busy_count();
         let dispatched = self.dispatch(platform)?;
         self.share_rest();
         let shared = core::mem::take(&mut self.shared);
         if dispatched {
+            self.trace_dispatches(platform, first_staged);
             platform.commit();
         }
         if shared {
@@ -179,7 +182,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let mut budget = RELEASES_A_STEP;
         let mut worked = false;
         if let Some(release) = self.release.take() {
-            self.go_on(release, &mut budget);
+            let time_ns = trace_clock(platform);
+            self.go_on(platform, release, time_ns, &mut budget);
             worked = true;
         }
         let mut index = 0;
@@ -189,7 +193,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 CoreStatus::Busy => index += 1,
                 CoreStatus::Finished => {
                     self.cores.release(index);
-                    self.complete(self.cores.running(core), &mut budget);
+                    self.complete(platform, core, &mut budget);
                     worked = true;
                 }
                 status => return Err(self.wrong_status(core, status)),
@@ -205,19 +209,25 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.blame.leave(blame.detail(found.into(), 0))
     }
 
-    /// Closes the fanout of a finished task and releases its consumers.
+    /// Closes the fanout of the task that a core has finished, and releases its consumers.
     #[inline]
-    fn complete(&mut self, slot: u32, budget: &mut u32) {
+    fn complete(&mut self, platform: &mut P, core: usize, budget: &mut u32) {
+        let slot = self.cores.running(core);
         let Some(task) = self.state.task(slot) else { return };
+        let time_ns = trace_clock(platform);
+        if P::TRACES {
+            let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
+            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+        }
         let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(Release { slot, walk }, budget);
+        self.go_on(platform, Release { slot, walk }, time_ns, budget);
     }
 
     #[inline]
-    fn go_on(&mut self, mut release: Release, budget: &mut u32) {
+    fn go_on(&mut self, platform: &mut P, mut release: Release, time_ns: u64, budget: &mut u32) {
         let Some(task) = self.state.task(release.slot) else { return };
         while let Some(consumer) = release.walk.next(task, self.state.chunks) {
-            self.release(consumer);
+            self.release(platform, consumer, time_ns);
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
                 self.release = Some(release);
@@ -231,11 +241,15 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// One producer of `consumer` has completed.
     #[inline]
-    fn release(&mut self, consumer: u32) {
+    fn release(&mut self, platform: &mut P, consumer: u32, time_ns: u64) {
         let Some(task) = self.state.task(consumer) else { return };
         // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
         // Release half of the others and with the publish in `release_published`.
         if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
+            if P::TRACES {
+                let kind = TraceKind::READY;
+                platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
+            }
             self.make_ready(consumer, task);
         }
     }
@@ -307,6 +321,19 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         };
         platform.stage(core, staged).map_err(|fault| self.refused(fault, core))
+    }
+
+    /// The cores that this step has staged stand behind those that were busy before.
+    #[inline]
+    fn trace_dispatches(&self, platform: &mut P, first_staged: usize) {
+        if !P::TRACES {
+            return;
+        }
+        let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
+        for core in self.cores.busy().iter().skip(first_staged).copied().map(usize::from) {
+            let (task, extra) = (self.cores.running(core), self.cores.worker(core));
+            platform.trace(TraceRecord { time_ns, kind, task, extra });
+        }
     }
 
     #[cold]
@@ -419,6 +446,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
         blame.task(TaskId { slot, generation: self.generation }).func(func.into())
     }
+}
+
+/// The clock, where events are recorded; one look serves all events of a completion.
+#[inline]
+fn trace_clock<P: Platform>(platform: &P) -> u64 {
+    if P::TRACES { platform.now_ns() } else { 0 }
 }
 
 #[inline]

@@ -8,6 +8,7 @@ use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
+use pto_abi::trace::TraceCapacities;
 
 /// A graph, ready to travel. May be run any number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +96,14 @@ impl GraphImage {
     /// size counts: the firmware will refuse the image and name the field.
     pub(crate) fn needs(&self) -> Capacities {
         let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
-        let none = Capacities { tasks: 0, arg_words: 0, edges: 0, image_bytes: 0, log_entries: 0 };
+        let none = Capacities {
+            tasks: 0,
+            arg_words: 0,
+            edges: 0,
+            image_bytes: 0,
+            log_entries: 0,
+            trace: TraceCapacities::OFF,
+        };
         let image_bytes = self.bytes.len() as u64;
         // Within these bounds, `offsets` cannot overflow.
         let bounded = edge_count <= image_bytes && arg_words <= image_bytes;

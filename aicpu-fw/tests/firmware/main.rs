@@ -7,6 +7,7 @@ mod hoarding;
 mod launch;
 mod mock;
 mod scheduler;
+mod trace;
 mod watchdog;
 #[path = "../common/words.rs"]
 mod words;
@@ -27,8 +28,7 @@ macro_rules! both_strategies {
 use both_strategies;
 
 /// A builder over the tests' memory.
-type TestBuilder<'a, F> =
-    pto_aicpu_fw::Builder<'a, pto_abi::sync::Shared, F, words::Kernels, ()>;
+type TestBuilder<'a, F> = pto_aicpu_fw::Builder<'a, pto_abi::sync::Shared, F, words::Kernels, ()>;
 
 fn builder<F: FanoutPolicy>(words: &words::Words) -> TestBuilder<'_, F> {
     TestBuilder::new(words.inputs(), words::Kernels, ())
