@@ -72,6 +72,7 @@ pub struct Scheduler<'a, P: Platform, F> {
     unflushed: u64,
     waits_for_build: bool,
     generation: u32,
+    traced_ns: u64,
     watchdog: Watchdog,
     blame: BlameSlot,
     policy: PhantomData<(fn() -> P, F)>,
@@ -98,6 +99,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             unflushed: 0,
             waits_for_build: mode == BuildMode::SEQUENTIAL,
             generation,
+            traced_ns: 0,
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -182,8 +184,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let mut budget = RELEASES_A_STEP;
         let mut worked = false;
         if let Some(release) = self.release.take() {
-            let time_ns = trace_clock(platform);
-            self.go_on(platform, release, time_ns, &mut budget);
+            self.look_at_clock(platform);
+            self.go_on(platform, release, &mut budget);
             worked = true;
         }
         let mut index = 0;
@@ -214,20 +216,29 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn complete(&mut self, platform: &mut P, core: usize, budget: &mut u32) {
         let slot = self.cores.running(core);
         let Some(task) = self.state.task(slot) else { return };
-        let time_ns = trace_clock(platform);
+        self.look_at_clock(platform);
         if P::TRACES {
             let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
+            let time_ns = self.traced_ns;
             platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
         }
         let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(platform, Release { slot, walk }, time_ns, budget);
+        self.go_on(platform, Release { slot, walk }, budget);
+    }
+
+    /// Where events are recorded: one look serves all events of a completion.
+    #[inline]
+    fn look_at_clock(&mut self, platform: &P) {
+        if P::TRACES {
+            self.traced_ns = platform.now_ns();
+        }
     }
 
     #[inline]
-    fn go_on(&mut self, platform: &mut P, mut release: Release, time_ns: u64, budget: &mut u32) {
+    fn go_on(&mut self, platform: &mut P, mut release: Release, budget: &mut u32) {
         let Some(task) = self.state.task(release.slot) else { return };
         while let Some(consumer) = release.walk.next(task, self.state.chunks) {
-            self.release(platform, consumer, time_ns);
+            self.release(platform, consumer);
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
                 self.release = Some(release);
@@ -241,13 +252,13 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// One producer of `consumer` has completed.
     #[inline]
-    fn release(&mut self, platform: &mut P, consumer: u32, time_ns: u64) {
+    fn release(&mut self, platform: &mut P, consumer: u32) {
         let Some(task) = self.state.task(consumer) else { return };
         // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
         // Release half of the others and with the publish in `release_published`.
         if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
             if P::TRACES {
-                let kind = TraceKind::READY;
+                let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
                 platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
             }
             self.make_ready(consumer, task);
@@ -446,12 +457,6 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
         blame.task(TaskId { slot, generation: self.generation }).func(func.into())
     }
-}
-
-/// The clock, where events are recorded; one look serves all events of a completion.
-#[inline]
-fn trace_clock<P: Platform>(platform: &P) -> u64 {
-    if P::TRACES { platform.now_ns() } else { 0 }
 }
 
 #[inline]

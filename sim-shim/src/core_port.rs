@@ -61,7 +61,8 @@ impl<'a> CorePort<'a> {
     }
 }
 
-impl WorkerPort for CorePort<'_> {
+/// All state is in the core's lines: any agent that has the core may step it.
+impl WorkerPort for &CorePort<'_> {
     #[inline]
     fn command(&mut self) -> Command {
         self.lines.command()
@@ -74,13 +75,13 @@ impl WorkerPort for CorePort<'_> {
     #[inline]
     fn run(&mut self, dispatch: &Dispatch) {
         if matches!(self.times, KernelTimes::Skip) {
-            Self::call(dispatch);
+            CorePort::call(dispatch);
             self.lines.account(0);
             return;
         }
         let start = clock::now_ns();
         self.trace(TraceKind::STARTED, start, dispatch.task);
-        Self::call(dispatch);
+        CorePort::call(dispatch);
         let end = clock::now_ns();
         self.trace(TraceKind::FINISHED, end, dispatch.task);
         self.lines.account(end - start);

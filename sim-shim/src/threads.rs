@@ -251,13 +251,13 @@ fn start<J: Send + 'static>(
 fn serve_core(me: usize, jobs: &Receiver<CoreJob>, bells: &Bells) {
     bells.cores[me].occupy();
     while let Ok(job) = jobs.recv() {
-        serve_lines(me, job.port, &job.assignment, bells);
+        serve_lines(me, &job.port, &job.assignment, bells);
         job.assignment.gone.returned();
     }
 }
 
 /// The worker loop on one pair of lines, until the core leaves or has to let go.
-fn serve_lines(me: usize, mut port: CorePort<'static>, assignment: &Assignment, bells: &Bells) {
+fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment, bells: &Bells) {
     let mut backoff = Backoff::new(bells.patience);
     loop {
         // Acquire: pairs with the Release store in `Threads::release`.

@@ -15,7 +15,6 @@ use pto_aicpu_fw::{Bell, BuilderHost, FanoutPolicy, Instance, LinesPlatform, Pro
 use super::PoolRun;
 use super::offers::LONG_KERNEL_NS;
 use crate::clock;
-use crate::core_port::CorePort;
 use crate::logging;
 use crate::parker::{Backoff, Patience};
 
@@ -284,8 +283,7 @@ impl<B> CoreRunner<'_, B> {
     fn step_core(&mut self, worker: u32) {
         let beat = &self.run.beats[self.me];
         beat.core(worker);
-        if let Some(port) = self.run.cores.get(worker as usize) {
-            let mut port: CorePort<'_> = *port;
+        if let Some(mut port) = self.run.cores.get(worker as usize) {
             worker::step(&mut port);
         }
         beat.no_core();
