@@ -80,7 +80,7 @@ struct LaneRow {
 }
 
 /// As [`TASK_COLUMNS`]; -1 where nothing is known.
-type TaskRow = [i64; 11];
+pub(crate) type TaskRow = [i64; 11];
 
 /// What stands in a row of `tasks`. The row's place is the task's slot; moments are in nanoseconds.
 pub const TASK_COLUMNS: [&str; 11] = [
@@ -193,7 +193,7 @@ fn lane_owner(name: &str) -> Option<TraceOwner> {
     }
 }
 
-fn row(task: &Task) -> TaskRow {
+pub(crate) fn row(task: &Task) -> TaskRow {
     let number = |known: Option<u64>| known.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1);
     let at = &task.at;
     [

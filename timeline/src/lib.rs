@@ -12,8 +12,15 @@
 pub mod analysis;
 mod collect;
 pub mod file;
+pub mod gantt;
+pub mod graph;
+pub mod html;
 mod model;
+pub mod report;
+pub mod svg;
+pub mod text;
 
 pub use analysis::Analysis;
 pub use collect::Collector;
-pub use model::{Edge, Lane, Moments, Task, Trace};
+pub use graph::Graph;
+pub use model::{Edge, Lane, Moments, Neighbours, Task, Trace};

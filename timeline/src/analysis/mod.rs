@@ -17,6 +17,7 @@ use serde::{Serialize, Serializer};
 
 use crate::model::Trace;
 
+pub(crate) use order::topological;
 pub use path::{Chain, Link};
 pub use stats::{KernelStats, Wait};
 pub use time::{KindTime, NoWork};
@@ -103,7 +104,8 @@ impl Analysis {
             return Err(AnalysisError::Empty);
         }
         let (producers, consumers) = (trace.producers(), trace.consumers());
-        let order = order::topological(trace.tasks.len(), &producers, &consumers)?;
+        let order =
+            topological(trace.tasks.len(), &producers, &consumers).map_err(AnalysisError::Cycle)?;
         let (critical_path, critical_path_ns) = path::longest(trace, &order, &producers);
         let work = work_bounds(trace);
         let largest_work = work.iter().map(|bound| bound.bound_ns).max().unwrap_or(0);

@@ -3,3 +3,4 @@
 mod analysis;
 mod file;
 mod hand;
+mod pictures;
