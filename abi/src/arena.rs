@@ -9,6 +9,7 @@ use crate::log_ring::{LogCursor, LogEntry};
 use crate::ready::{QueueEnds, slots_for};
 use crate::runtime::{Region, Runtime, region};
 use crate::task::{EdgeChunk, Task, chunks_for};
+use crate::trace::{MAX_RING_EVENTS, TraceCapacities};
 
 /// How much of each resource a launch provides for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Capacities {
     pub image_bytes: u64,
     /// Entries of each instance's log ring.
     pub log_entries: u32,
+    /// Trace rings.
+    pub trace: TraceCapacities,
 }
 
 impl Default for Capacities {
@@ -33,6 +36,7 @@ impl Default for Capacities {
             edges: 65_536,
             image_bytes: 0,
             log_entries: 64,
+            trace: TraceCapacities::OFF,
         }
     }
 }
@@ -83,6 +87,8 @@ impl ArenaLayout {
         let words = limit("arg_words", words, MAX_INDEX)?;
         let edges = limit("edges", capacities.edges, crate::limits::MAX_IMAGE_EDGES)?;
         let image = limit("image_bytes", capacities.image_bytes, 1 << 40)?;
+        let ring_events = capacities.trace.instance_events.max(capacities.trace.core_events);
+        limit("trace", ring_events.into(), MAX_RING_EVENTS.into())?;
         let mut sizes = [0; region::COUNT];
         sizes[region::TASKS] = tasks * size_of::<Task>() as u64;
         sizes[region::PAYLOADS] = words * 8;
@@ -90,6 +96,7 @@ impl ArenaLayout {
         sizes[region::READY] = ready_bytes(capacities.tasks);
         sizes[region::LOGS] = logs_bytes(capacities.log_entries);
         sizes[region::GRAPH] = image;
+        sizes[region::TRACE] = capacities.trace.bytes();
         Ok(Self::place(sizes))
     }
 
@@ -130,6 +137,7 @@ mod view {
         Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
     };
     use crate::sync::{AtomicU64, Ordering};
+    use crate::trace::{TraceHeader, TraceLane, TraceOwner, WhenFull};
     use crate::{CoreKind, Fault, FuncId, GmAddr};
 
     /// A part of GM that holds at least a `Runtime`. Nothing is proved of its contents.
@@ -302,6 +310,18 @@ mod view {
                     ends.discard();
                 }
             }
+            self.reset_traces();
+        }
+
+        fn reset_traces(&self) {
+            let at = self.regions()[region::TRACE];
+            let Some(header) = self.trace_header(at) else { return };
+            let instances = (0..header.instances).map(TraceOwner::Instance);
+            for owner in instances.chain((0..header.cores).map(TraceOwner::Core)) {
+                if let Some(lane) = self.trace_lane(at, owner, WhenFull::default()) {
+                    lane.reset();
+                }
+            }
         }
 
         /// The tasks.
@@ -356,6 +376,37 @@ mod view {
             Some(LogRing { cursor: part.live(start)?, entries })
         }
 
+        /// What the trace region says of itself; `None`: there is none, it is not in the arena, or its size
+        /// is not the one that it says.
+        #[must_use]
+        pub fn trace_header(&self, at: Region) -> Option<TraceHeader> {
+            let part = self.window.part(at.offset, at.bytes).filter(|_| at.bytes > 0)?;
+            let header: TraceHeader = part.read(0)?;
+            (header.bytes() == at.bytes).then_some(header)
+        }
+
+        /// Writes the header of the trace region. `None`: the region does not hold it.
+        #[must_use]
+        pub fn set_trace_header(&self, at: Region, header: &TraceHeader) -> Option<()> {
+            self.window.part(at.offset, at.bytes)?.write(0, header)
+        }
+
+        /// The trace ring of `owner`; `None`: there is none.
+        #[must_use]
+        pub fn trace_lane(
+            &self,
+            at: Region,
+            owner: TraceOwner,
+            when_full: WhenFull,
+        ) -> Option<TraceLane<'a>> {
+            let (start, events) = self.trace_header(at)?.ring(owner)?;
+            let part = self.window.part(at.offset, at.bytes)?;
+            let cursor = part.live(start)?;
+            let first = start + size_of::<crate::trace::TraceCursor>() as u64;
+            let events = part.live_slice(first, usize::try_from(events).ok()?)?;
+            TraceLane::new(cursor, events, when_full)
+        }
+
         /// The window of a region.
         ///
         /// # Errors
@@ -392,11 +443,21 @@ mod tests {
     use super::{ArenaLayout, Capacities};
     use crate::limits::MAX_TASKS;
     use crate::runtime::{Runtime, region};
+    use crate::trace::TraceCapacities;
+
+    const NONE: Capacities = Capacities {
+        tasks: 0,
+        arg_words: 0,
+        edges: 0,
+        image_bytes: 0,
+        log_entries: 0,
+        trace: TraceCapacities::OFF,
+    };
 
     #[test]
     fn an_arena_costs_what_its_capacities_need() {
         let capacities =
-            Capacities { tasks: 100, arg_words: 400, edges: 300, image_bytes: 0, log_entries: 4 };
+            Capacities { tasks: 100, arg_words: 400, edges: 300, log_entries: 4, ..NONE };
         let layout = ArenaLayout::plan(&capacities).unwrap();
         let of = |index: usize| layout.regions[index].bytes;
         assert_eq!(of(region::TASKS), 6_400);
@@ -412,11 +473,10 @@ mod tests {
 
     #[test]
     fn the_smallest_arena_has_queues() {
-        let none = Capacities { tasks: 0, arg_words: 0, edges: 0, image_bytes: 0, log_entries: 0 };
-        let layout = ArenaLayout::plan(&none).unwrap();
+        let layout = ArenaLayout::plan(&NONE).unwrap();
         assert_eq!(layout.regions[region::READY].bytes, 2 * (128 + 64));
         for tasks in 0..=40 {
-            let layout = ArenaLayout::plan(&Capacities { tasks, ..none }).unwrap();
+            let layout = ArenaLayout::plan(&Capacities { tasks, ..NONE }).unwrap();
             let queue = layout.regions[region::READY].bytes / 2;
             assert!(queue.is_multiple_of(64), "the second queue of {tasks} tasks is not aligned");
         }
@@ -433,5 +493,6 @@ mod tests {
         assert_eq!(over(|c| c.arg_words = u64::from(u32::MAX)), "arg_words");
         assert_eq!(over(|c| c.edges = u64::MAX), "edges");
         assert_eq!(over(|c| c.image_bytes = u64::MAX), "image_bytes");
+        assert_eq!(over(|c| c.trace.core_events = u32::MAX), "trace");
     }
 }

@@ -109,6 +109,8 @@ faults! {
             "Launch through Device::run.";
         0x26 RUNTIME_REGION_UNKNOWN: "A reserved entry of the region directory is not zero.",
             "Flash the firmware that belongs to this host.";
+        0x27 RUNTIME_REGION_TRACE: "The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core.",
+            "Launch through Device::run.";
     }
     /// The graph image of `host_build_graph`.
     GRAPH = 0x0002 {

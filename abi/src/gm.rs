@@ -39,6 +39,8 @@ live_words!(
     crate::ready::QueueEnds,
     crate::log_ring::LogCursor,
     crate::log_ring::LogEntry,
+    crate::trace::TraceCursor,
+    crate::trace::TraceEvent,
     crate::fw_image::BootBlock,
     crate::launch_record::LaunchTickets,
 );

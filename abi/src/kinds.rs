@@ -83,6 +83,8 @@ bitflags! {
         /// Cores stay in service after a run without a fault, for the next run of the same bring-up. Without it
         /// they leave their loops, and the next run of the arena needs a new `bring_up_epoch`.
         const KEEP_CORES = 1 << 1;
+        /// A full trace ring takes no more events, instead of overwriting its oldest ones.
+        const TRACE_KEEP_OLDEST = 1 << 2;
     }
 }
 

@@ -5,7 +5,7 @@
 //!   header, config, regions, orch_args, kernel_addrs, worker table   plain data, host -> firmware
 //!   progress, fault, epitaph, handshake lines                        live words, both ways
 //! regions, sized at launch
-//!   tasks, payloads, edges, ready queues, log rings, graph image
+//!   tasks, payloads, edges, ready queues, log rings, graph image, trace rings
 //! ```
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
@@ -35,6 +35,7 @@ pub mod runtime;
 pub mod symbol;
 pub mod sync;
 pub mod task;
+pub mod trace;
 
 pub use fault::Fault;
 pub use gm::GmWindow;

@@ -18,7 +18,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 0;
+pub const ABI_MINOR: u16 = 1;
 
 /// Index into the directory of regions.
 pub mod region {
@@ -34,10 +34,12 @@ pub mod region {
     pub const LOGS: usize = 4;
     /// The graph image of `host_build_graph`.
     pub const GRAPH: usize = 5;
+    /// Trace rings, of a run that is traced.
+    pub const TRACE: usize = 6;
     /// Entries of the directory; those above are zero.
     pub const COUNT: usize = 8;
     /// Their names.
-    pub const NAMES: [&str; 6] = ["tasks", "payloads", "edges", "ready", "logs", "graph"];
+    pub const NAMES: [&str; 7] = ["tasks", "payloads", "edges", "ready", "logs", "graph", "trace"];
 }
 
 shared_struct! {

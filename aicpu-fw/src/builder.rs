@@ -14,6 +14,7 @@ use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FUNC_ID};
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
+use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
@@ -37,6 +38,19 @@ pub trait DeviceMemory {
 pub trait BuilderHost {
     /// A task was published. A host with one thread steps the schedulers from here now and then.
     fn published(&mut self);
+
+    /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
+    const TRACES: bool = false;
+
+    /// The clock of the builder's instance, for events.
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    /// Takes an event of the builder's instance.
+    #[inline]
+    fn trace(&mut self, _: TraceRecord) {}
 }
 
 impl BuilderHost for () {
@@ -56,6 +70,7 @@ pub struct Builder<'a, S, F, M, H> {
     next_word: u32,
     next_chunk: u32,
     reserve: u64,
+    traced_ns: u64,
     blame: BlameSlot,
     policy: PhantomData<(S, F)>,
 }
@@ -89,6 +104,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             next_word: 0,
             next_chunk: 0,
             reserve: 0,
+            traced_ns: 0,
             blame: BlameSlot::default(),
             policy: PhantomData,
         }
@@ -129,6 +145,23 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             (0_u32..).zip(added).find(|(_, task)| is_added(task)).map_or(0, |(slot, _)| slot);
         let task = TaskId { slot, generation: self.generation };
         self.blame.leave(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task))
+    }
+
+    /// Looks at the clock, if events are wanted: where a task is added, and where it is published.
+    #[inline]
+    fn look_at_clock(&mut self) {
+        if H::TRACES {
+            self.traced_ns = self.host.now_ns();
+        }
+    }
+
+    /// One event, if they are wanted, at the time of the last look.
+    #[inline]
+    fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
+        if H::TRACES {
+            let time_ns = self.traced_ns;
+            self.host.trace(TraceRecord { time_ns, kind, task, extra });
+        }
     }
 
     /// The kernel's code, or why the task cannot run.
@@ -235,8 +268,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     }
 
     #[inline]
-    fn satisfied(&mut self) -> EdgeOutcome {
+    fn satisfied(&mut self, producer: TaskId, consumer: TaskId) -> EdgeOutcome {
         count_one(&self.line.edges_satisfied);
+        self.trace(TraceKind::EDGE_SATISFIED, consumer.slot, producer.slot);
         EdgeOutcome::AlreadySatisfied
     }
 
@@ -293,6 +327,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
         self.next_task = slot + 1;
         self.line.added.store(u64::from(slot) + 1, Ordering::Relaxed);
+        let func_and_kind = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << 16;
+        self.look_at_clock();
+        self.trace(TraceKind::ADDED, slot, func_and_kind);
         Ok(TaskId { slot, generation: self.generation })
     }
 
@@ -307,7 +344,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
             let found = consumer_task.state.load(Ordering::Relaxed).into();
             return Err(self.refuse_task(Fault::BUILD_CONSUMER_PUBLISHED, consumer, found, 1));
         }
-        let Some(count) = F::count(producer_task) else { return Ok(self.satisfied()) };
+        let Some(count) = F::count(producer_task) else {
+            return Ok(self.satisfied(producer, consumer));
+        };
         if self.put(producer_task, count, consumer.slot).is_none() {
             let (found, bound) = (self.next_chunk.into(), self.state.chunks.len() as u64);
             return Err(self.refuse_task(Fault::BUILD_EDGES_FULL, producer, found, bound));
@@ -319,10 +358,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         }
         // Until it is published the consumer cannot become ready, so counting it first is not needed.
         if !F::commit::<S>(producer_task, count) {
-            return Ok(self.satisfied());
+            return Ok(self.satisfied(producer, consumer));
         }
         consumer_task.edges_in.store(edges_in + 1, Ordering::Relaxed);
         count_one(&self.line.edges);
+        self.trace(TraceKind::EDGE, consumer.slot, producer.slot);
         Ok(EdgeOutcome::Added)
     }
 
@@ -336,11 +376,14 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
         self.raise_outstanding();
         count_one(&self.line.published);
+        self.look_at_clock();
+        self.trace(TraceKind::PUBLISHED, id.slot, 0);
         // A builder must not fill the memory of a run that has failed.
         if self.state.fault.is_raised() {
             return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
         }
         if release_published::<S>(task) {
+            self.trace(TraceKind::READY, id.slot, 0);
             let kind = CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)];
             self.state.queue(kind).push::<S>(&[id.slot]);
         }

@@ -14,7 +14,8 @@ use pto_abi::graph::{BuildError, BuilderSet};
 use pto_abi::image::CheckedImage;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
-use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
+use pto_abi::trace::TraceRecord;
 use pto_abi::{CoreKind, Fault, RuntimeVariant};
 
 use crate::blame::Blame;
@@ -195,10 +196,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             has_kind: self.launch.has_kind(),
         };
         let memory = ArenaMemory(self.launch.arena);
-        let mut builder = Builder::<P::Sharing, F, _, H>::new(inputs, memory, host);
+        let host = OnInstance { platform: &mut self.platform, host };
+        let mut builder = Builder::<P::Sharing, F, _, _>::new(inputs, memory, host);
         let built = match self.launch.variant {
-            RuntimeVariant::HOST_BUILD_GRAPH => self.load(&mut builder),
-            _ => self.run_builder(builders, &mut builder),
+            RuntimeVariant::HOST_BUILD_GRAPH => load(&self.launch, &mut builder),
+            _ => run_builder(self.launch.builder, builders, &mut builder),
         };
         let finished = built.and_then(|()| builder.finish().map_err(|fault| builder.blame(fault)));
         let added = builder.added();
@@ -217,38 +219,6 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             return Progressed::Worked;
         }
         self.wind_down()
-    }
-
-    fn load<H: BuilderHost>(
-        &self,
-        builder: &mut Builder<'_, P::Sharing, F, ArenaMemory<'_>, H>,
-    ) -> Result<(), Blame> {
-        let window = self.launch.image().map_err(Blame::of)?;
-        let image = CheckedImage::check(window)
-            .map_err(|refusal| Blame::of(refusal.fault).detail(refusal.found, refusal.expected))?;
-        if image.task_count() as usize > self.launch.state.tasks.len() {
-            let capacity = self.launch.state.tasks.len() as u64;
-            let blame = Blame::of(Fault::GRAPH_TASK_COUNT);
-            return Err(blame.detail(image.task_count().into(), capacity));
-        }
-        let generation = self.launch.run_epoch;
-        loader::load(&image, generation, builder).map_err(|fault| builder.blame(fault))
-    }
-
-    fn run_builder<B: BuilderSet, H: BuilderHost>(
-        &self,
-        builders: &B,
-        builder: &mut Builder<'_, P::Sharing, F, ArenaMemory<'_>, H>,
-    ) -> Result<(), Blame> {
-        let symbol = self.launch.builder;
-        match builders.build(symbol, builder) {
-            None => Err(Blame::of(Fault::BUILD_NO_BUILDER).detail(symbol, 0)),
-            Some(Ok(())) => Ok(()),
-            Some(Err(BuildError::Fault(fault))) => Err(builder.blame(fault)),
-            Some(Err(BuildError::Failed(code))) => {
-                Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
-            }
-        }
     }
 
     /// The run is over here without a fault of this instance: stop the cores, unless they stay in service.
@@ -302,6 +272,64 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
 
     fn raise(&self, blame: &Blame) {
         raise(&self.launch.arena, &self.launch.state, blame, self.index, self.platform.now_ns());
+    }
+}
+
+/// The builder's way to the machine: the host of its program, and the events of its instance.
+struct OnInstance<'p, P, H> {
+    platform: &'p mut P,
+    host: H,
+}
+
+impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
+    const TRACES: bool = P::TRACES;
+
+    #[inline]
+    fn published(&mut self) {
+        self.host.published();
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.platform.now_ns()
+    }
+
+    #[inline]
+    fn trace(&mut self, record: TraceRecord) {
+        self.platform.trace(record);
+    }
+}
+
+/// The builder of one instance.
+type InstanceBuilder<'a, S, F, H> = Builder<'a, S, F, ArenaMemory<'a>, H>;
+
+fn load<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
+    launch: &Launch<'_>,
+    builder: &mut InstanceBuilder<'_, S, F, H>,
+) -> Result<(), Blame> {
+    let window = launch.image().map_err(Blame::of)?;
+    let image = CheckedImage::check(window)
+        .map_err(|refusal| Blame::of(refusal.fault).detail(refusal.found, refusal.expected))?;
+    if image.task_count() as usize > launch.state.tasks.len() {
+        let capacity = launch.state.tasks.len() as u64;
+        let blame = Blame::of(Fault::GRAPH_TASK_COUNT);
+        return Err(blame.detail(image.task_count().into(), capacity));
+    }
+    loader::load(&image, launch.run_epoch, builder).map_err(|fault| builder.blame(fault))
+}
+
+fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
+    symbol: u64,
+    builders: &B,
+    builder: &mut InstanceBuilder<'_, S, F, H>,
+) -> Result<(), Blame> {
+    match builders.build(symbol, builder) {
+        None => Err(Blame::of(Fault::BUILD_NO_BUILDER).detail(symbol, 0)),
+        Some(Ok(())) => Ok(()),
+        Some(Err(BuildError::Fault(fault))) => Err(builder.blame(fault)),
+        Some(Err(BuildError::Failed(code))) => {
+            Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
+        }
     }
 }
 

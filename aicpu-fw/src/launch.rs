@@ -10,6 +10,7 @@ use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
     region,
 };
+use pto_abi::trace::{TraceLane, TraceOwner, WhenFull};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
 
 use crate::blame::Blame;
@@ -52,6 +53,7 @@ pub struct Launch<'a> {
     pub budgets: Budgets,
     image: Region,
     log_ring: Region,
+    trace: Region,
 }
 
 impl<'a> Launch<'a> {
@@ -93,8 +95,10 @@ impl<'a> Launch<'a> {
             },
             image: regions[region::GRAPH],
             log_ring: regions[region::LOGS],
+            trace: regions[region::TRACE],
         };
         launch.check_division()?;
+        launch.check_trace()?;
         Ok(launch)
     }
 
@@ -130,6 +134,37 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub const fn log_region(&self) -> Region {
         self.log_ring
+    }
+
+    /// Where the trace rings are; no bytes: the run is not traced.
+    #[must_use]
+    pub const fn trace_region(&self) -> Region {
+        self.trace
+    }
+
+    /// Whether events are recorded.
+    #[must_use]
+    pub const fn is_traced(&self) -> bool {
+        self.trace.bytes > 0
+    }
+
+    /// The trace ring of an instance or of a worker; `None`: the run is not traced.
+    #[must_use]
+    pub fn trace_lane(&self, owner: TraceOwner) -> Option<TraceLane<'a>> {
+        let keeps = self.flags.contains(RunFlags::TRACE_KEEP_OLDEST);
+        let when_full = if keeps { WhenFull::KeepOldest } else { WhenFull::DropOldest };
+        self.arena.trace_lane(self.trace, owner, when_full)
+    }
+
+    /// A run that is traced has a ring for everybody.
+    fn check_trace(&self) -> Result<(), Blame> {
+        let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
+        let instances = (0..self.aicpu_instances).map(TraceOwner::Instance);
+        let mut owners = instances.chain((0..workers).map(TraceOwner::Core));
+        if self.is_traced() && !owners.all(|owner| self.trace_lane(owner).is_some()) {
+            return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
+        }
+        Ok(())
     }
 
     fn check_division(&self) -> Result<(), Blame> {
@@ -255,11 +290,12 @@ fn shared_state<'a>(
     })
 }
 
-const REGION_FAULTS: [Fault; 6] = [
+const REGION_FAULTS: [Fault; 7] = [
     Fault::RUNTIME_REGION_TASKS,
     Fault::RUNTIME_REGION_PAYLOADS,
     Fault::RUNTIME_REGION_EDGES,
     Fault::RUNTIME_REGION_READY,
     Fault::RUNTIME_REGION_LOGS,
     Fault::RUNTIME_REGION_GRAPH,
+    Fault::RUNTIME_REGION_TRACE,
 ];

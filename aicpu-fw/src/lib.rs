@@ -26,6 +26,7 @@ pub mod ready_queue;
 pub mod scheduler;
 pub mod stall;
 pub mod state;
+pub mod trace;
 mod watchdog;
 
 // These read the arena, whose words are not those of a model checker.
@@ -46,4 +47,5 @@ pub use lines::{Bell, LinesPlatform};
 pub use platform::{CoreStatus, Platform};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
+pub use trace::{NoTrace, Tracer};
 pub use watchdog::Budgets;

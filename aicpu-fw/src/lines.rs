@@ -12,8 +12,10 @@ use pto_abi::handshake::{
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
+use pto_abi::trace::TraceRecord;
 
 use crate::platform::{CoreStatus, Platform, Staged};
+use crate::trace::{NoTrace, Tracer};
 
 /// The machine around the lines.
 pub trait Bell {
@@ -45,24 +47,42 @@ enum Stage {
     Rung,
 }
 
-/// The platform of one AICPU instance. `S` is how the words of a run are shared on this machine.
-pub struct LinesPlatform<'a, S, B> {
+/// The platform of one AICPU instance. `S` is how the words of a run are shared on this machine, `T` where its
+/// trace events go.
+pub struct LinesPlatform<'a, S, B, T = NoTrace> {
     workers: &'a [Handshake],
     cores: Vec<CoreRef<'a>, MAX_WORKERS>,
     staged: Vec<u8, MAX_WORKERS>,
     bell: B,
+    tracer: T,
     sharing: PhantomData<S>,
 }
 
 impl<'a, S, B> LinesPlatform<'a, S, B> {
     /// A platform over the lines of all workers, by their numbers; none is attached yet.
     pub const fn new(workers: &'a [Handshake], bell: B) -> Self {
-        Self { workers, cores: Vec::new(), staged: Vec::new(), bell, sharing: PhantomData }
+        Self {
+            workers,
+            cores: Vec::new(),
+            staged: Vec::new(),
+            bell,
+            tracer: NoTrace,
+            sharing: PhantomData,
+        }
     }
 }
 
-impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
+impl<'a, S, B, T> LinesPlatform<'a, S, B, T> {
+    /// The same, with its events going to `tracer`.
+    pub fn traced<N: Tracer<'a>>(self, tracer: N) -> LinesPlatform<'a, S, B, N> {
+        let Self { workers, cores, staged, bell, sharing, .. } = self;
+        LinesPlatform { workers, cores, staged, bell, tracer, sharing }
+    }
+}
+
+impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B, T> {
     type Sharing = S;
+    const TRACES: bool = T::TRACES;
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.
@@ -152,6 +172,11 @@ impl<S: Sharing, B: Bell> Platform for LinesPlatform<'_, S, B> {
 
     fn wake_siblings(&mut self) {
         self.bell.wake_siblings();
+    }
+
+    #[inline]
+    fn trace(&mut self, record: TraceRecord) {
+        self.tracer.record(record);
     }
 }
 

@@ -4,6 +4,7 @@
 //! core wrote; `commit` makes everything written before it visible to the cores that it rings.
 
 use pto_abi::sync::Sharing;
+use pto_abi::trace::TraceRecord;
 use pto_abi::{Fault, GmAddr};
 
 /// How far a core is with what it was given.
@@ -35,6 +36,9 @@ pub struct Staged {
 pub trait Platform {
     /// How the words of a run are shared on this machine.
     type Sharing: Sharing;
+
+    /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
+    const TRACES: bool = false;
 
     /// Takes `worker` under management; it becomes core number `attached so far`.
     fn attach(&mut self, worker: u32);
@@ -71,4 +75,8 @@ pub trait Platform {
 
     /// Siblings that sleep should look: ready tasks are in a shared queue, or the run is over.
     fn wake_siblings(&mut self) {}
+
+    /// Takes an event of this instance.
+    #[inline]
+    fn trace(&mut self, _: TraceRecord) {}
 }

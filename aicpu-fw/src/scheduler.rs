@@ -23,6 +23,7 @@ use pto_abi::limits::MAX_WORKERS;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
+use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
@@ -71,6 +72,7 @@ pub struct Scheduler<'a, P: Platform, F> {
     unflushed: u64,
     waits_for_build: bool,
     generation: u32,
+    traced_ns: u64,
     watchdog: Watchdog,
     blame: BlameSlot,
     policy: PhantomData<(fn() -> P, F)>,
@@ -97,6 +99,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             unflushed: 0,
             waits_for_build: mode == BuildMode::SEQUENTIAL,
             generation,
+            traced_ns: 0,
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -151,10 +154,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.waits_for_build = false;
         }
         let collected = self.collect(platform)?;
+        let first_staged = self.busy_count();
         let dispatched = self.dispatch(platform)?;
         self.share_rest();
         let shared = core::mem::take(&mut self.shared);
         if dispatched {
+            self.trace_dispatches(platform, first_staged);
             platform.commit();
         }
         if shared {
@@ -181,7 +186,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if self.release.is_some() {
             worked = true;
             if let Some(Release { slot, walk }) = self.release.take() {
-                self.go_on(slot, walk, &mut budget);
+                self.look_at_clock(platform);
+                self.go_on(platform, slot, walk, &mut budget);
             }
         }
         let mut index = 0;
@@ -191,7 +197,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 CoreStatus::Busy => index += 1,
                 CoreStatus::Finished => {
                     self.cores.release(index);
-                    self.complete(self.cores.running(core), &mut budget);
+                    self.complete(platform, core, &mut budget);
                     worked = true;
                 }
                 status => return Err(self.wrong_status(core, status)),
@@ -207,19 +213,34 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.blame.leave(blame.detail(found.into(), 0))
     }
 
-    /// Closes the fanout of a finished task and releases its consumers.
+    /// Closes the fanout of the task that a core has finished, and releases its consumers.
     #[inline]
-    fn complete(&mut self, slot: u32, budget: &mut u32) {
+    fn complete(&mut self, platform: &mut P, core: usize, budget: &mut u32) {
+        let slot = self.cores.running(core);
         let Some(task) = self.state.task(slot) else { return };
+        self.look_at_clock(platform);
+        if P::TRACES {
+            let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
+            let time_ns = self.traced_ns;
+            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+        }
         let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(slot, walk, budget);
+        self.go_on(platform, slot, walk, budget);
+    }
+
+    /// Where events are recorded: one look serves all events of a completion.
+    #[inline]
+    fn look_at_clock(&mut self, platform: &P) {
+        if P::TRACES {
+            self.traced_ns = platform.now_ns();
+        }
     }
 
     #[inline]
-    fn go_on(&mut self, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
+    fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
         let Some(task) = self.state.task(slot) else { return };
         while let Some(consumer) = walk.next(task, self.state.chunks) {
-            self.release(consumer);
+            self.release(platform, consumer);
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
                 self.release = Some(Release { slot, walk });
@@ -233,11 +254,15 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// One producer of `consumer` has completed.
     #[inline]
-    fn release(&mut self, consumer: u32) {
+    fn release(&mut self, platform: &mut P, consumer: u32) {
         let Some(task) = self.state.task(consumer) else { return };
         // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
         // Release half of the others and with the publish in `release_published`.
         if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
+            if P::TRACES {
+                let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
+                platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
+            }
             self.make_ready(consumer, task);
         }
     }
@@ -308,6 +333,19 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         };
         platform.stage(core, staged).map_err(|fault| self.refused(fault, core))
+    }
+
+    /// The cores that this step has staged stand behind those that were busy before.
+    #[inline]
+    fn trace_dispatches(&self, platform: &mut P, first_staged: usize) {
+        if !P::TRACES {
+            return;
+        }
+        let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
+        for core in self.cores.busy().iter().skip(first_staged).copied().map(usize::from) {
+            let (task, extra) = (self.cores.running(core), self.cores.worker(core));
+            platform.trace(TraceRecord { time_ns, kind, task, extra });
+        }
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use log::LevelFilter;
+use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
 
@@ -25,6 +26,15 @@ pub(crate) enum Command {
     /// Runs an example and checks its result
     #[command(after_help = EXIT_CODES)]
     Run(Box<RunArgs>),
+    /// Says where the time of a recorded run went
+    #[command(after_help = EXIT_CODES)]
+    Analyze(AnalyzeArgs),
+    /// Shows a recorded run: an interactive page, a picture, or a chart
+    #[command(after_help = EXIT_CODES)]
+    View(ViewArgs),
+    /// Shows the graph of an example
+    #[command(after_help = EXIT_CODES)]
+    Graph(GraphArgs),
     /// Lists what there is to run, and to run it on
     List(ListArgs),
     /// Shows layouts, limits and faults of the runtime
@@ -100,12 +110,85 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     pub(crate) run_budget_ms: Option<Duration>,
 
+    /// Records the run, of several the last one, and writes its timeline to a file for Perfetto, Chrome,
+    /// `pto analyze` and `pto view`; also of a run that ends with a fault
+    #[arg(long, help_heading = "Timeline", value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Events that are kept of each AICPU instance and of each core [default: as many as the run causes]
+    #[arg(long, help_heading = "Timeline", value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(4..=i64::from(MAX_RING_EVENTS)))]
+    pub(crate) trace_events: Option<u32>,
+    /// Which events are kept where there are more
+    #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
+    #[arg(default_value_t = KeptEvents::Newest)]
+    pub(crate) trace_keep: KeptEvents,
+    /// Records the run, and shows it as a chart
+    #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
+    pub(crate) gantt: bool,
+
     /// Which messages of host and firmware are shown: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "warn")]
     pub(crate) log: LevelFilter,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Which events a full ring keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeptEvents {
+    /// The end of the run
+    Newest,
+    /// The beginning of the run
+    Oldest,
+}
+
+/// What to analyse.
+#[derive(Args, Debug)]
+pub(crate) struct AnalyzeArgs {
+    /// A file that `pto run --trace` wrote
+    pub(crate) trace: PathBuf,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to show, and how.
+#[derive(Args, Debug)]
+pub(crate) struct ViewArgs {
+    /// A file that `pto run --trace` wrote
+    pub(crate) trace: PathBuf,
+    /// The file to write [default: the trace's name with .html, or .svg]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
+    pub(crate) output: Option<PathBuf>,
+    /// A static picture instead of a page
+    #[arg(long, conflicts_with = "text")]
+    pub(crate) svg: bool,
+    /// A chart on the terminal instead of a page
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+/// Which graph, and in which form.
+#[derive(Args, Debug)]
+pub(crate) struct GraphArgs {
+    /// The example; `pto list examples` shows all
+    pub(crate) example: String,
+    /// A parameter of the example
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
+    pub(crate) params: Vec<(String, String)>,
+    /// As a picture (the default; graphs of up to 3,000 tasks)
+    #[arg(long, group = "form")]
+    pub(crate) svg: bool,
+    /// For Graphviz
+    #[arg(long, group = "form")]
+    pub(crate) dot: bool,
+    /// For programs
+    #[arg(long, group = "form")]
+    pub(crate) json: bool,
+    /// The file to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// How the simulated device is hosted.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use pto_timeline::Trace;
+
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -40,6 +42,8 @@ pub(crate) struct Failure {
     exit: Exit,
     message: String,
     as_json: bool,
+    /// The timeline up to the fault, if the run was recorded.
+    trace: Option<Box<Trace>>,
 }
 
 impl Failure {
@@ -54,12 +58,27 @@ impl Failure {
     }
 
     fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        Self { exit, message: message.to_string(), as_json: false }
+        Self { exit, message: message.to_string(), as_json: false, trace: None }
     }
 
     /// Says it on standard output as well, as an object, for a program that reads `--json`.
     pub(crate) fn also_as_json(self) -> Self {
         Self { as_json: true, ..self }
+    }
+
+    /// Takes the timeline up to the fault.
+    pub(crate) fn take_trace(&mut self) -> Option<Trace> {
+        self.trace.take().map(|trace| *trace)
+    }
+
+    /// What it says.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Adds a sentence.
+    pub(crate) fn and(self, sentence: impl fmt::Display) -> Self {
+        Self { message: format!("{}\n  {sentence}", self.message), ..self }
     }
 
     /// Says what went wrong; the code to exit with.
@@ -94,7 +113,11 @@ impl From<pto_host::Error> for Failure {
             | E::BuildModeVariable { .. } => Exit::Usage,
             _ => Exit::Internal,
         };
-        Self::new(exit, error)
+        let failure = Self::new(exit, &error);
+        match error {
+            E::Fault { report, .. } => Self { trace: report.trace, ..failure },
+            _ => failure,
+        }
     }
 }
 

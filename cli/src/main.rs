@@ -1,10 +1,12 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`list`], [`info`]); [`args`] is what a user can write, [`errors`]
+//! One module for each command ([`run`], [`analyze`], [`view`], [`graph`], [`list`], [`info`]); [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
+mod analyze;
 mod args;
 mod errors;
+mod graph;
 mod info;
 mod list;
 mod logging;
@@ -14,6 +16,8 @@ mod progress;
 mod run;
 mod summary;
 mod text;
+mod timeline;
+mod view;
 
 use std::process::ExitCode;
 
@@ -24,6 +28,9 @@ use crate::args::{Cli, Command};
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Analyze(args) => analyze::analyze(&args),
+        Command::View(args) => view::view(&args),
+        Command::Graph(args) => graph::graph(&args),
         Command::List(args) => list::list(&args),
         Command::Info(args) => info::info(&args),
     };

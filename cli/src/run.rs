@@ -17,7 +17,7 @@ use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
 use crate::progress::Phase;
 use crate::summary::Summary;
-use crate::{logging, npy};
+use crate::{logging, npy, timeline};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -31,6 +31,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
     let example = host::find(&args.example)?;
     let outputs = check_outputs(example, &args.outputs)?;
+    if let Some(path) = &args.trace {
+        timeline::check_folder(path)?;
+    }
     let options = run_options(args)?;
     let device_options = device_options(args)?;
     let (params, inputs) = request(example, args)?;
@@ -45,7 +48,12 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
 
     let mut job = Job { device, prepared, options, variant: args.runtime, image: None };
     let build_time = job.build_on_host()?;
-    let rounds = job.rounds(args.rounds)?;
+    let rounds = match job.rounds(args.rounds) {
+        Ok(rounds) => rounds,
+        Err(failure) => return Err(timeline::keep(failure, args, device_options)),
+    };
+    let recorded = timeline::recorded(&rounds, args, device_options);
+    timeline::write_run(recorded.as_ref(), args)?;
     write_outputs(&job.prepared, &outputs)?;
 
     let summary = Summary {
@@ -58,6 +66,8 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         build_time,
         rounds: &rounds,
         outputs: &args.outputs,
+        trace: recorded.as_ref().zip(args.trace.as_deref()),
+        chart: recorded.as_ref().filter(|_| args.gantt),
     };
     answer(Form::from(args.json), || summary.text(), || summary.json())?;
     Ok(summary.exit())
@@ -105,13 +115,7 @@ fn check_outputs<'a>(
             let known = example.outputs().iter().map(|spec| spec.name);
             return Err(host::Error::unknown("output", name, known).into());
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            let folder = folder.display();
-            let message =
-                format!("cannot create '{}': there is no folder '{folder}'", path.display());
-            return Err(Failure::internal(message));
-        }
+        timeline::check_folder(path)?;
     }
     Ok(outputs.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect())
 }
@@ -166,6 +170,7 @@ fn run_options(args: &RunArgs) -> Result<RunOptions, Failure> {
         stall_budget: args.stall_budget_ms,
         bring_up_budget: args.bring_up_budget_ms,
         run_budget: args.run_budget_ms,
+        trace: timeline::options(args),
         ..base
     })
 }

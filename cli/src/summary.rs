@@ -1,11 +1,12 @@
 //! What `pto run` says at the end: the same facts for people and for programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host::{Params, Verdict};
 use pto_host::{DeviceOptions, RunOptions, RunReport};
+use pto_timeline::Trace;
 use serde_json::{Value, json};
 
 use crate::errors::Exit;
@@ -25,6 +26,10 @@ pub(crate) struct Summary<'a> {
     /// At least one.
     pub(crate) rounds: &'a [Round],
     pub(crate) outputs: &'a [(String, PathBuf)],
+    /// The recorded run, and its file.
+    pub(crate) trace: Option<(&'a Trace, &'a Path)>,
+    /// The recorded run, to be shown.
+    pub(crate) chart: Option<&'a Trace>,
 }
 
 impl Summary<'_> {
@@ -79,7 +84,13 @@ impl Summary<'_> {
         for (name, path) in self.outputs {
             row("written", format!("{name} to {}", path.display()));
         }
-        format!("{}\n\n{}", self.example, table(&rows, &[]))
+        if let Some((trace, path)) = self.trace {
+            rows.push(vec!["timeline".to_owned(), format!("{}{}", path.display(), dropped(trace))]);
+            let next = format!("pto view {0}; pto analyze {0}", path.display());
+            rows.push(vec![String::new(), next]);
+        }
+        let chart = self.chart.map(|trace| format!("\n{}", crate::view::chart(trace)));
+        format!("{}\n\n{}{}", self.example, table(&rows, &[]), chart.unwrap_or_default())
     }
 
     fn runtime(&self) -> String {
@@ -157,8 +168,19 @@ impl Summary<'_> {
             "outputs": self.outputs.iter()
                 .map(|(name, path)| json!({ "name": name, "file": path.display().to_string() }))
                 .collect::<Vec<_>>(),
+            "trace": self.trace.map(|(trace, path)| json!({
+                "file": path.display().to_string(),
+                "events_dropped": trace.dropped(),
+            })),
             "exit_code": self.exit() as u8,
         })
+    }
+}
+
+fn dropped(trace: &Trace) -> String {
+    match trace.dropped() {
+        0 => String::new(),
+        count => format!(", INCOMPLETE: {} events were dropped", grouped(count)),
     }
 }
 

@@ -30,8 +30,8 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(0)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xc2a8040b41ab4532)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(1)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0xb1dc854ecbc7d317)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -58,10 +58,20 @@ typedef struct pto_task_id {
 #define PTO_TASK_STATE_PUBLISHED UINT32_C(2)                 /* task_state: published */
 #define PTO_TASK_STATE_DISPATCHED UINT32_C(3)                /* task_state: dispatched */
 #define PTO_TASK_STATE_COMPLETED UINT32_C(4)                 /* task_state: completed */
+#define PTO_TRACE_KIND_ADDED UINT32_C(1)                     /* trace_kind: added */
+#define PTO_TRACE_KIND_EDGE UINT32_C(2)                      /* trace_kind: edge */
+#define PTO_TRACE_KIND_EDGE_SATISFIED UINT32_C(3)            /* trace_kind: edge satisfied */
+#define PTO_TRACE_KIND_PUBLISHED UINT32_C(4)                 /* trace_kind: published */
+#define PTO_TRACE_KIND_READY UINT32_C(5)                     /* trace_kind: ready */
+#define PTO_TRACE_KIND_DISPATCHED UINT32_C(6)                /* trace_kind: dispatched */
+#define PTO_TRACE_KIND_STARTED UINT32_C(7)                   /* trace_kind: started */
+#define PTO_TRACE_KIND_FINISHED UINT32_C(8)                  /* trace_kind: finished */
+#define PTO_TRACE_KIND_COMPLETED UINT32_C(9)                 /* trace_kind: completed */
 
 /* Flags */
 #define PTO_RUN_FLAG_KERNEL_TIMES UINT32_C(0x00000001)       /* RunConfig.flags */
 #define PTO_RUN_FLAG_KEEP_CORES UINT32_C(0x00000002)         /* RunConfig.flags */
+#define PTO_RUN_FLAG_TRACE_KEEP_OLDEST UINT32_C(0x00000004)  /* RunConfig.flags */
 #define PTO_GRAPH_FLAG_TOPOLOGICAL UINT32_C(0x00000001)      /* GraphHeader.flags */
 
 /* Regions */
@@ -71,6 +81,7 @@ typedef struct pto_task_id {
 #define PTO_REGION_READY UINT32_C(3)                         /* index into Runtime.regions */
 #define PTO_REGION_LOGS UINT32_C(4)                          /* index into Runtime.regions */
 #define PTO_REGION_GRAPH UINT32_C(5)                         /* index into Runtime.regions */
+#define PTO_REGION_TRACE UINT32_C(6)                         /* index into Runtime.regions */
 #define PTO_REGION_COUNT UINT32_C(8)                         /* entries of Runtime.regions */
 
 /* Handshake */
@@ -90,6 +101,7 @@ typedef struct pto_task_id {
 #define PTO_INLINE_CONSUMERS UINT32_C(5)                     /* consumers in a task's own line */
 #define PTO_CHUNK_CONSUMERS UINT32_C(15)                     /* consumers in one chunk */
 #define PTO_EPITAPH_BLOCKED UINT32_C(16)                     /* blocked tasks that an epitaph names */
+#define PTO_TRACE_KIND_BITS UINT32_C(7)                      /* bits of TraceEvent.what that are the kind */
 #define PTO_LOG_ENTRY_TEXT_BYTES UINT32_C(112)               /* bytes of text in a log entry */
 
 /* Faults: what happened, and what to do */
@@ -145,6 +157,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_REGION_GRAPH UINT32_C(0x00010025)
 /* A reserved entry of the region directory is not zero. Flash the firmware that belongs to this host. */
 #define PTO_FAULT_RUNTIME_REGION_UNKNOWN UINT32_C(0x00010026)
+/* The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_TRACE UINT32_C(0x00010027)
 /* GraphHeader.magic is not that of a graph image. Build the image with GraphImage; this is another file. */
 #define PTO_FAULT_GRAPH_MAGIC UINT32_C(0x00020001)
 /* GraphHeader.abi_major differs from the firmware's. Build the image again with this release. */
@@ -743,6 +757,54 @@ PTO_STATIC_ASSERT(offsetof(pto_log_entry, continues) == 5, "offset of pto_log_en
 PTO_STATIC_ASSERT(offsetof(pto_log_entry, text_bytes) == 6, "offset of pto_log_entry.text_bytes");
 PTO_STATIC_ASSERT(offsetof(pto_log_entry, time_ns) == 8, "offset of pto_log_entry.time_ns");
 PTO_STATIC_ASSERT(offsetof(pto_log_entry, text) == 16, "offset of pto_log_entry.text");
+
+/* What the trace region consists of; written by the host. */
+typedef struct pto_trace_header {
+    /* Rings of AICPU instances. */
+    PTO_ALIGN(4) uint32_t instances;
+    /* Events that the ring of an instance holds: a power of two. */
+    uint32_t instance_events;
+    /* Rings of cores. */
+    uint32_t cores;
+    /* Events that the ring of a core holds: a power of two. */
+    uint32_t core_events;
+    /* Not used; zero. */
+    uint32_t reserved[12];
+} pto_trace_header;
+PTO_STATIC_ASSERT(sizeof(pto_trace_header) == 64, "size of pto_trace_header");
+PTO_STATIC_ASSERT(offsetof(pto_trace_header, instances) == 0, "offset of pto_trace_header.instances");
+PTO_STATIC_ASSERT(offsetof(pto_trace_header, instance_events) == 4, "offset of pto_trace_header.instance_events");
+PTO_STATIC_ASSERT(offsetof(pto_trace_header, cores) == 8, "offset of pto_trace_header.cores");
+PTO_STATIC_ASSERT(offsetof(pto_trace_header, core_events) == 12, "offset of pto_trace_header.core_events");
+PTO_STATIC_ASSERT(offsetof(pto_trace_header, reserved) == 16, "offset of pto_trace_header.reserved");
+
+/* The writer's end of one ring. */
+typedef struct pto_trace_cursor {
+    /* atomic: Events written since the run began, overwritten ones included. */
+    PTO_ALIGN(64) uint64_t written;
+    /* atomic: Events that a full ring did not take. */
+    uint64_t refused;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[6];
+} pto_trace_cursor;
+PTO_STATIC_ASSERT(sizeof(pto_trace_cursor) == 64, "size of pto_trace_cursor");
+PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, written) == 0, "offset of pto_trace_cursor.written");
+PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, refused) == 8, "offset of pto_trace_cursor.refused");
+PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, reserved) == 16, "offset of pto_trace_cursor.reserved");
+
+/* One event. */
+typedef struct pto_trace_event {
+    /* atomic: The clock of the agent that wrote it. */
+    PTO_ALIGN(16) uint64_t time_ns;
+    /* atomic: Slot of the task. */
+    uint32_t task;
+    /* atomic: `TraceKind`, and the extra from bit 7 on. */
+    uint32_t what;
+} pto_trace_event;
+PTO_STATIC_ASSERT(sizeof(pto_trace_event) == 16, "size of pto_trace_event");
+PTO_STATIC_ASSERT(offsetof(pto_trace_event, time_ns) == 0, "offset of pto_trace_event.time_ns");
+PTO_STATIC_ASSERT(offsetof(pto_trace_event, task) == 8, "offset of pto_trace_event.task");
+PTO_STATIC_ASSERT(offsetof(pto_trace_event, what) == 12, "offset of pto_trace_event.what");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {

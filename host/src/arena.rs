@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
+use pto_abi::trace::TraceCapacities;
 
 use crate::Error;
 use crate::allocator::Owner;
@@ -95,6 +96,12 @@ pub(crate) fn larger(one: &Capacities, other: &Capacities) -> Capacities {
         edges: one.edges.max(other.edges),
         image_bytes: one.image_bytes.max(other.image_bytes),
         log_entries: one.log_entries.max(other.log_entries),
+        trace: TraceCapacities {
+            instances: one.trace.instances.max(other.trace.instances),
+            instance_events: one.trace.instance_events.max(other.trace.instance_events),
+            cores: one.trace.cores.max(other.trace.cores),
+            core_events: one.trace.core_events.max(other.trace.core_events),
+        },
     }
 }
 
@@ -106,10 +113,17 @@ mod tests {
     use crate::memory::Memory;
     use pto_abi::arena::Capacities;
     use pto_abi::handshake::STATUS_EXITED;
+    use pto_abi::trace::TraceCapacities;
     use std::sync::Arc;
 
-    const SMALL: Capacities =
-        Capacities { tasks: 10, arg_words: 40, edges: 20, image_bytes: 0, log_entries: 2 };
+    const SMALL: Capacities = Capacities {
+        tasks: 10,
+        arg_words: 40,
+        edges: 20,
+        image_bytes: 0,
+        log_entries: 2,
+        trace: TraceCapacities::OFF,
+    };
 
     #[test]
     fn an_arena_gives_its_memory_back_unless_it_is_lost() {

@@ -15,6 +15,7 @@ use pto_abi::arena::Arena;
 use pto_abi::runtime::WorkerEntry;
 use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
+use pto_timeline::Trace;
 
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
@@ -25,6 +26,7 @@ use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
+use crate::trace;
 use crate::{Capacities, DeviceBuffer, DeviceOptions, Error, RunOptions, RunReport, Work};
 
 /// A device that stays open between runs.
@@ -292,9 +294,13 @@ impl Device {
         let before = CoreTotals::read(&arena.view(), self.cores);
         let landing = land(&mut *self.backend, arena.view());
         let result = match landing.fault {
-            None => Ok(self.report(work, &mut arena, landing, &before)),
+            None => {
+                let report = self.report(work, &mut arena, landing, &before);
+                Ok(RunReport { trace: self.timeline(work, options, &arena), ..report })
+            }
             Some(fault) => {
-                let report = self.fault_report(work, fault, &mut arena, landing);
+                let mut report = self.fault_report(work, fault, &mut arena, landing);
+                report.trace = self.timeline(work, options, &arena);
                 Err(Error::Fault { fault, report: Box::new(report) })
             }
         };
@@ -371,7 +377,36 @@ impl Device {
             tasks_run,
             logs: logs.records,
             logs_dropped: logs.dropped,
+            trace: None,
         }
+    }
+
+    fn timeline(
+        &self,
+        work: Work<'_>,
+        options: &RunOptions,
+        arena: &RuntimeArena,
+    ) -> Option<Box<Trace>> {
+        options.trace?;
+        let (variant, builder) = match work {
+            Work::HostGraph(_) => (RuntimeVariant::HOST_BUILD_GRAPH, "loader"),
+            Work::AicpuBuilder { builder, .. } => (RuntimeVariant::AICPU_BUILD_GRAPH, builder),
+        };
+        let facts = [
+            ("device", self.name()),
+            ("runtime", variant.name()),
+            ("builder", builder),
+            ("build mode", options.build_mode.name()),
+            ("fanout", options.fanout.name()),
+        ];
+        let kinds = CoreKind::ALL.iter().map(|kind| (*kind, self.cores(*kind) as usize));
+        let kernels = self.kernels.describe().into_iter();
+        let known = trace::Known {
+            cores: kinds.flat_map(|(kind, count)| std::iter::repeat_n(kind, count)).collect(),
+            kernels: &kernels.map(|kernel| (kernel.func_id.0, kernel.name)).collect(),
+            run: facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).into(),
+        };
+        trace::drain(&arena.view(), known).map(Box::new)
     }
 
     fn fault_report(

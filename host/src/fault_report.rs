@@ -8,6 +8,8 @@ use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry};
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
+use pto_timeline::Trace;
+
 use crate::cycle;
 use crate::kernels::KernelTable;
 use crate::logs::Logs;
@@ -32,6 +34,8 @@ pub struct FaultReport {
     pub logs: Vec<LogRecord>,
     /// Log entries that were overwritten before the host read them.
     pub logs_dropped: u64,
+    /// The timeline up to the fault, if the run was recorded.
+    pub trace: Option<Box<Trace>>,
 }
 
 /// What the device knows and the epitaph does not.
@@ -71,6 +75,7 @@ impl FaultReport {
             arena_lost,
             logs: logs.records,
             logs_dropped: logs.dropped,
+            trace: None,
         }
     }
 }

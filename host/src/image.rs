@@ -2,12 +2,17 @@
 //!
 //! The layout, the checksum and the check are `pto_abi::image`; the firmware is the judge of an image.
 
+use std::collections::BTreeMap;
+
 use bytemuck::Zeroable;
+use pto_abi::CoreKind;
 use pto_abi::arena::Capacities;
 use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
+use pto_abi::trace::TraceCapacities;
+use pto_timeline::{Edge, Graph};
 
 /// A graph, ready to travel. May be run any number of times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,11 +96,50 @@ impl GraphImage {
         self.header().edge_count
     }
 
+    /// The graph that it holds, for pictures and for programs; `None`: it contradicts itself. `kernels` are names
+    /// by func id.
+    #[must_use]
+    pub fn graph(&self, name: &str, kernels: &BTreeMap<u16, String>) -> Option<Graph> {
+        let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
+        let [tasks_at, edges_at, args_at, end] = offsets(task_count, edge_count, arg_words);
+        let part = |from: u64, to: u64| {
+            self.bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+        };
+        if end != self.bytes.len() as u64 {
+            return None;
+        }
+        let words = part(edges_at, args_at)?.as_chunks::<4>().0;
+        let producers: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
+        let records = part(tasks_at, edges_at)?.chunks_exact(size_of::<TaskRecord>());
+        for (consumer, bytes) in (0_u32..task_count).zip(records) {
+            let record: TaskRecord = bytemuck::pod_read_unaligned(bytes);
+            graph.tasks.push((record.func_id, CoreKind::try_from(record.kind).ok()?));
+            if let Some(name) = kernels.get(&record.func_id) {
+                graph.kernels.entry(record.func_id).or_insert_with(|| name.clone());
+            }
+            let first = record.first_edge as usize;
+            let own = producers.get(first..first.checked_add(record.edge_count as usize)?)?;
+            if own.iter().any(|producer| *producer >= task_count) {
+                return None;
+            }
+            graph.edges.extend(own.iter().map(|&producer| Edge { producer, consumer }));
+        }
+        Some(graph)
+    }
+
     /// The capacities that the image needs. Where the header contradicts the size of the image, only the
     /// size counts: the firmware will refuse the image and name the field.
     pub(crate) fn needs(&self) -> Capacities {
         let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
-        let none = Capacities { tasks: 0, arg_words: 0, edges: 0, image_bytes: 0, log_entries: 0 };
+        let none = Capacities {
+            tasks: 0,
+            arg_words: 0,
+            edges: 0,
+            image_bytes: 0,
+            log_entries: 0,
+            trace: TraceCapacities::OFF,
+        };
         let image_bytes = self.bytes.len() as u64;
         // Within these bounds, `offsets` cannot overflow.
         let bounded = edge_count <= image_bytes && arg_words <= image_bytes;
@@ -174,6 +218,18 @@ mod tests {
         header.checksum = Checksum::of(&image.bytes[HEADER_BYTES..]);
         image.bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
         image
+    }
+
+    #[test]
+    fn the_graph_of_an_image_is_the_one_that_was_encoded() {
+        let kernels = [(0, "add".to_owned()), (9, "unused".to_owned())].into();
+        let graph = valid().graph("g", &kernels).unwrap();
+        let edges: Vec<_> = graph.edges.iter().map(|edge| (edge.producer, edge.consumer)).collect();
+        assert_eq!((graph.tasks.len(), edges), (3, vec![(0, 1), (0, 2), (1, 2)]));
+        assert_eq!((graph.kernels.len(), graph.kernels[&0].as_str()), (1, "add"));
+        assert!(GraphImage::from_bytes(vec![1; 300]).graph("g", &kernels).is_none());
+        assert!(altered(|h| h.edge_count += 2).graph("g", &kernels).is_none());
+        assert!(image(GraphFlags::empty(), [0, 7, 1]).graph("g", &kernels).is_none());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytemuck::Zeroable;
-use pto_abi::arena::Capacities;
+use pto_abi::arena::{Arena, Capacities};
 use pto_abi::kinds::RunFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
@@ -12,10 +12,11 @@ use pto_abi::runtime::{
     WorkerEntry, region,
 };
 use pto_abi::symbol::symbol;
+use pto_abi::trace::WhenFull;
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
 
 use crate::arena::{RuntimeArena, larger};
-use crate::{Error, GraphImage, KernelTimes, RunOptions, Work};
+use crate::{Error, GraphImage, KernelTimes, RunOptions, Work, trace};
 
 /// One launch, decided; nothing is written yet.
 pub(crate) struct Launch<'a> {
@@ -58,6 +59,7 @@ impl<'a> Launch<'a> {
                 orch = marshal(orch_args)?;
             }
         }
+        capacities.trace = trace::rings(options, &capacities, workers);
         Ok(Self { config, orch, image, capacities })
     }
 
@@ -71,6 +73,7 @@ impl<'a> Launch<'a> {
         let layout = arena.layout();
         let mut regions = layout.regions;
         regions[region::GRAPH] = self.image_region(regions[region::GRAPH]);
+        regions[region::TRACE] = own_size(regions[region::TRACE], self.capacities.trace.bytes());
         view.set_header(&RuntimeHeader {
             magic: RUNTIME_MAGIC,
             abi_major: ABI_MAJOR,
@@ -91,6 +94,7 @@ impl<'a> Launch<'a> {
         for (index, entry) in device.workers.iter().enumerate() {
             view.set_worker_entry(index, entry);
         }
+        self.write_trace_header(&view, regions[region::TRACE])?;
         view.prepare_run();
         let Some(image) = self.image else { return Ok(()) };
         let bytes = image.as_bytes();
@@ -101,17 +105,30 @@ impl<'a> Launch<'a> {
 
     /// The image's own size within the region that is kept for images; no image: no region.
     fn image_region(&self, kept: Region) -> Region {
-        match self.image.map(|image| image.as_bytes().len() as u64) {
-            Some(bytes) if bytes > 0 => Region { offset: kept.offset, bytes },
-            _ => Region { offset: 0, bytes: 0 },
-        }
+        own_size(kept, self.image.map_or(0, |image| image.as_bytes().len() as u64))
     }
+
+    fn write_trace_header(&self, view: &Arena<'_>, at: Region) -> Result<(), Error> {
+        if at.bytes == 0 {
+            return Ok(());
+        }
+        // The capacities hold the rings; a failure would be an error of `ArenaLayout`.
+        let written = view.set_trace_header(at, &self.capacities.trace.header());
+        written.ok_or(Error::ImageRegion { bytes: at.bytes })
+    }
+}
+
+/// The part of a region that a run uses; none, if it uses nothing.
+fn own_size(kept: Region, bytes: u64) -> Region {
+    if bytes > 0 { Region { offset: kept.offset, bytes } } else { Region { offset: 0, bytes: 0 } }
 }
 
 fn configure(options: &RunOptions, workers: usize) -> Result<RunConfig, Error> {
     // The machine lets the cores go before the arena does: `Backend::release`.
     let mut flags = RunFlags::KEEP_CORES;
     flags.set(RunFlags::KERNEL_TIMES, options.kernel_times == KernelTimes::Measure);
+    let keeps = options.trace.is_some_and(|trace| trace.when_full == WhenFull::KeepOldest);
+    flags.set(RunFlags::TRACE_KEEP_OLDEST, keeps);
     Ok(RunConfig {
         variant: 0,
         build_mode: options.build_mode.get(),

@@ -7,7 +7,7 @@ use pto_abi::{BuildMode, CoreKind, FanoutStrategy};
 #[cfg(feature = "sim")]
 use pto_sim_shim::Hosting;
 
-use crate::{Error, GraphImage};
+use crate::{Error, GraphImage, TraceOptions};
 
 /// The environment variable that chooses the build mode where no option does: 0 sequential, 1 concurrent.
 pub const BUILD_MODE_VARIABLE: &str = "PTO_AICPU_BUILD_GRAPH_BUILD_MODE";
@@ -93,6 +93,8 @@ pub struct RunOptions {
     pub run_budget: Option<Duration>,
     /// Whether the time that kernels take is measured.
     pub kernel_times: KernelTimes,
+    /// Whether the run is recorded; then kernel times are measured as well.
+    pub trace: Option<TraceOptions>,
 }
 
 impl Default for RunOptions {
@@ -107,6 +109,7 @@ impl Default for RunOptions {
             bring_up_budget: Duration::from_secs(10),
             run_budget: None,
             kernel_times: KernelTimes::Measure,
+            trace: None,
         }
     }
 }

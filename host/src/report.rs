@@ -5,6 +5,7 @@ use std::time::Duration;
 use pto_abi::arena::Arena;
 use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, RuntimeVariant};
+use pto_timeline::Trace;
 
 use crate::LogRecord;
 
@@ -31,6 +32,8 @@ pub struct RunReport {
     pub logs: Vec<LogRecord>,
     /// Log entries that were overwritten before the host read them.
     pub logs_dropped: u64,
+    /// The timeline of the run, if it was recorded.
+    pub trace: Option<Box<Trace>>,
 }
 
 impl RunReport {
@@ -124,6 +127,7 @@ mod tests {
             tasks_run: [0, 500],
             logs: Vec::new(),
             logs_dropped: 0,
+            trace: None,
         };
         assert!((report.utilisation(CoreKind::AIV) - 0.75).abs() < 1e-9);
         assert!(report.utilisation(CoreKind::AIC).abs() < 1e-9);

@@ -29,6 +29,7 @@ fn main() {
             edges: 3 * u64::from(tasks),
             image_bytes: 0,
             log_entries: 16,
+            ..Capacities::default()
         };
         let options = Options { aic: 24, aiv: 48, capacities, ..Options::default() };
         for graph in ["chain", "independent", "fork_join", "wavefront"] {

@@ -3,16 +3,19 @@
 use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::runtime::WorkerEntry;
+use pto_abi::trace::{TraceKind, TraceLane, TraceRecord};
 use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::worker::WorkerPort;
 
 use crate::clock;
 
-/// Whether a core measures its kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KernelTimes {
+/// What a core does with the times of its kernels.
+#[derive(Clone, Copy)]
+pub(crate) enum KernelTimes<'a> {
     Measure,
     Skip,
+    /// Measures, and records when they start and finish.
+    Trace(TraceLane<'a>),
 }
 
 /// One core.
@@ -21,7 +24,7 @@ pub(crate) struct CorePort<'a> {
     lines: &'a Handshake,
     worker: u32,
     kind: CoreKind,
-    times: KernelTimes,
+    times: KernelTimes<'a>,
 }
 
 impl<'a> CorePort<'a> {
@@ -29,11 +32,18 @@ impl<'a> CorePort<'a> {
         lines: &'a Handshake,
         worker: u32,
         entry: WorkerEntry,
-        times: KernelTimes,
+        times: KernelTimes<'a>,
     ) -> Self {
         // An unknown kind stands in no worker table that the firmware accepts.
         let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
         Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times }
+    }
+
+    #[inline]
+    fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
+        if let KernelTimes::Trace(lane) = &self.times {
+            lane.record(TraceRecord { time_ns, kind, task, extra: 0 });
+        }
     }
 
     /// Calls the kernel of a dispatch.
@@ -52,7 +62,8 @@ impl<'a> CorePort<'a> {
     }
 }
 
-impl WorkerPort for CorePort<'_> {
+/// All state is in the core's lines: any agent that has the core may step it.
+impl WorkerPort for &CorePort<'_> {
     #[inline]
     fn command(&mut self) -> Command {
         self.lines.command()
@@ -64,14 +75,17 @@ impl WorkerPort for CorePort<'_> {
 
     #[inline]
     fn run(&mut self, dispatch: &Dispatch) {
-        if self.times == KernelTimes::Skip {
-            Self::call(dispatch);
+        if matches!(self.times, KernelTimes::Skip) {
+            CorePort::call(dispatch);
             self.lines.account(0);
             return;
         }
         let start = clock::now_ns();
-        Self::call(dispatch);
-        self.lines.account(clock::now_ns() - start);
+        self.trace(TraceKind::STARTED, start, dispatch.task);
+        CorePort::call(dispatch);
+        let end = clock::now_ns();
+        self.trace(TraceKind::FINISHED, end, dispatch.task);
+        self.lines.account(end - start);
     }
 
     #[inline]

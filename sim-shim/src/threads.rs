@@ -14,11 +14,15 @@ use std::time::Duration;
 
 use pto_abi::FanoutStrategy;
 use pto_abi::graph::BuilderSet;
+use pto_abi::kinds::RunFlags;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
+use pto_abi::runtime::Region;
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
+use pto_abi::trace::{TraceHeader, TraceLane, TraceOwner};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
-    Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, run,
+    Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
+    Tracer, run,
 };
 
 use crate::clock;
@@ -62,6 +66,9 @@ struct Assignment {
     arena: u64,
     epoch: u32,
     cores: usize,
+    /// Where the trace rings are, if there are any: the cores write them.
+    trace: (Region, Option<TraceHeader>),
+    flags: RunFlags,
 }
 
 struct CoreJob {
@@ -134,8 +141,16 @@ impl<B: BuilderSet> Threads<B> {
     fn assign(&mut self, launch: &Launch<'static>) -> bool {
         let arena = launch.arena.window().address().0;
         let (epoch, cores) = (launch.bring_up_epoch, launch.workers.len());
-        let is_same =
-            |a: &Arc<Assignment>| a.arena == arena && a.epoch == epoch && a.cores == cores;
+        let region = launch.trace_region();
+        let trace = (region, launch.arena.trace_header(region));
+        let flags = launch.flags;
+        let is_same = |a: &Arc<Assignment>| {
+            a.arena == arena
+                && a.epoch == epoch
+                && a.cores == cores
+                && a.trace == trace
+                && a.flags == flags
+        };
         if self.assignment.as_ref().is_some_and(is_same) {
             return true;
         }
@@ -143,7 +158,7 @@ impl<B: BuilderSet> Threads<B> {
             return false;
         }
         let (order, gone) = (AtomicU32::new(0), Finish::of(cores));
-        let assignment = Arc::new(Assignment { order, gone, arena, epoch, cores });
+        let assignment = Arc::new(Assignment { order, gone, arena, epoch, cores, trace, flags });
         for (seat, port) in self.cores.iter().zip(core_ports(launch)) {
             let job = CoreJob { port, assignment: Arc::clone(&assignment) };
             // A thread ends only when its sender is dropped.
@@ -236,13 +251,13 @@ fn start<J: Send + 'static>(
 fn serve_core(me: usize, jobs: &Receiver<CoreJob>, bells: &Bells) {
     bells.cores[me].occupy();
     while let Ok(job) = jobs.recv() {
-        serve_lines(me, job.port, &job.assignment, bells);
+        serve_lines(me, &job.port, &job.assignment, bells);
         job.assignment.gone.returned();
     }
 }
 
 /// The worker loop on one pair of lines, until the core leaves or has to let go.
-fn serve_lines(me: usize, mut port: CorePort<'static>, assignment: &Assignment, bells: &Bells) {
+fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment, bells: &Bells) {
     let mut backoff = Backoff::new(bells.patience);
     loop {
         // Acquire: pairs with the Release store in `Threads::release`.
@@ -271,8 +286,8 @@ fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bel
     bells.schedulers[me].occupy();
     while let Ok(job) = jobs.recv() {
         let part = std::panic::AssertUnwindSafe(|| match job.launch.fanout {
-            FanoutStrategy::LOCKED => take_part::<Locked, B>(&job, me, bells),
-            _ => take_part::<LockFree, B>(&job, me, bells),
+            FanoutStrategy::LOCKED => traced_or_not::<Locked, B>(&job, me, bells),
+            _ => traced_or_not::<LockFree, B>(&job, me, bells),
         });
         if std::panic::catch_unwind(part).is_err() {
             supervisor::raise_panic(&job.launch);
@@ -282,12 +297,29 @@ fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bel
     }
 }
 
-fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, bells: &Arc<Bells>) {
+fn traced_or_not<F: FanoutPolicy, B: BuilderSet>(
+    job: &InstanceJob<B>,
+    me: usize,
+    bells: &Arc<Bells>,
+) {
+    if job.launch.is_traced() {
+        take_part::<F, Option<TraceLane<'static>>, B>(job, me, bells);
+    } else {
+        take_part::<F, NoTrace, B>(job, me, bells);
+    }
+}
+
+fn take_part<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
+    job: &InstanceJob<B>,
+    me: usize,
+    bells: &Arc<Bells>,
+) {
     let launch = &job.launch;
     logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
     let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff: Backoff::new(bells.patience) };
-    let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell);
     let number = u32::try_from(me).unwrap_or(u32::MAX);
+    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell).traced(tracer);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
     // The fault stands in the arena, where the caller of the run finds it.
     let _: Result<(), pto_abi::Fault> = run(instance, &*job.builders, BuilderWakes(bells));

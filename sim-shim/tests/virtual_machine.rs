@@ -20,7 +20,14 @@ const SHAPES: [&str; 4] = ["chain", "independent", "fork_join", "wavefront"];
 
 fn capacities(tasks: u32) -> Capacities {
     let edges = 3 * u64::from(tasks);
-    Capacities { tasks: tasks + 100, arg_words: 0, edges, image_bytes: 0, log_entries: 16 }
+    Capacities {
+        tasks: tasks + 100,
+        arg_words: 0,
+        edges,
+        image_bytes: 0,
+        log_entries: 16,
+        ..Capacities::default()
+    }
 }
 
 fn device(options: VirtualOptions, tasks: u32, shape: Options) -> Device {

@@ -35,7 +35,13 @@ fn options(fanout: FanoutStrategy, name: &str, tasks: u32) -> RunOptions {
     RunOptions {
         fanout,
         kernel_times: KernelTimes::Skip,
-        capacities: Capacities { tasks, arg_words: 0, edges, image_bytes: 0, log_entries: 16 },
+        capacities: Capacities {
+            tasks,
+            arg_words: 0,
+            edges,
+            log_entries: 16,
+            ..Capacities::default()
+        },
         ..RunOptions::default()
     }
 }

@@ -11,6 +11,7 @@ use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
 };
+use pto_abi::trace::TraceCapacities;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 
 /// First address of the tests' GM.
@@ -18,8 +19,14 @@ const GM: GmAddr = GmAddr(0x8000_0000);
 /// GM before and behind the arena.
 const MARGIN: u64 = 4096;
 /// What an arena of the tests provides for.
-pub(crate) const CAPACITIES: Capacities =
-    Capacities { tasks: 8, arg_words: 32, edges: 12, image_bytes: 512, log_entries: 2 };
+pub(crate) const CAPACITIES: Capacities = Capacities {
+    tasks: 8,
+    arg_words: 32,
+    edges: 12,
+    image_bytes: 512,
+    log_entries: 2,
+    trace: TraceCapacities { instances: 3, instance_events: 8, cores: 9, core_events: 4 },
+};
 
 /// Hands `test` a launch that is right: 3 AIC, 6 AIV, 3 AICPU instances, `aicpu_build_graph`.
 pub(crate) fn with_arena<R>(test: impl FnOnce(Arena<'_>) -> R) -> R {
@@ -44,6 +51,8 @@ pub(crate) fn with_arena<R>(test: impl FnOnce(Arena<'_>) -> R) -> R {
 
 fn prepare(arena: &Arena<'_>, layout: &ArenaLayout) {
     arena.set_regions(&layout.regions);
+    let trace = layout.regions[pto_abi::runtime::region::TRACE];
+    arena.set_trace_header(trace, &CAPACITIES.trace.header()).unwrap();
     arena.workers().iter().for_each(Handshake::reset);
     arena.set_kernel_addrs(&[0x40; MAX_FUNC_ID]);
     for worker in 0..9 {

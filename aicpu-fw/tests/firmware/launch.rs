@@ -67,7 +67,7 @@ fn every_field_of_the_header() {
         (Fault::RUNTIME_MAGIC, |h| h.magic += 1, [RUNTIME_MAGIC + 1, RUNTIME_MAGIC]),
         (Fault::RUNTIME_ABI_MAJOR, |h| h.abi_major += 1, [2, 1]),
         (Fault::RUNTIME_ABI_MAJOR, |h| h.abi_major = 0, [0, 1]),
-        (Fault::RUNTIME_ABI_MINOR, |h| h.abi_minor += 1, [1, 0]),
+        (Fault::RUNTIME_ABI_MINOR, |h| h.abi_minor += 1, [2, 1]),
         (Fault::RUNTIME_HEADER_BYTES, |h| h.header_bytes -= 64, [runtime - 64, runtime]),
         (Fault::RUNTIME_LAYOUT_HASH, |h| h.layout_hash = 0, [0, LAYOUT_HASH]),
         (Fault::RUNTIME_TOTAL_BYTES, |h| h.total_bytes -= 64, [total - 64, total]),
@@ -122,13 +122,14 @@ fn every_field_of_the_configuration() {
 
 #[test]
 fn every_region() {
-    const FAULTS: [Fault; 6] = [
+    const FAULTS: [Fault; 7] = [
         Fault::RUNTIME_REGION_TASKS,
         Fault::RUNTIME_REGION_PAYLOADS,
         Fault::RUNTIME_REGION_EDGES,
         Fault::RUNTIME_REGION_READY,
         Fault::RUNTIME_REGION_LOGS,
         Fault::RUNTIME_REGION_GRAPH,
+        Fault::RUNTIME_REGION_TRACE,
     ];
     let total = with_arena(|arena| arena.window().bytes());
     let tamper = |index: usize, change: &dyn Fn(&mut Region)| {
@@ -161,13 +162,15 @@ fn every_region() {
     assert_eq!(tamper(region::LOGS, &|r| r.bytes = 0), Some(Fault::RUNTIME_REGION_LOGS));
     // Ring 0 is aligned whatever the size; those behind it are not.
     assert_eq!(tamper(region::LOGS, &|r| r.bytes -= 16 * 32), Some(Fault::RUNTIME_REGION_LOGS));
-    for index in [6, 7] {
+    assert_eq!(tamper(region::TRACE, &|r| r.bytes -= 64), Some(Fault::RUNTIME_REGION_TRACE));
+    assert_eq!(tamper(region::TRACE, &|r| r.bytes = 8), Some(Fault::RUNTIME_REGION_TRACE));
+    for index in [7] {
         assert_eq!(tamper(index, &|r| r.offset = 64), Some(Fault::RUNTIME_REGION_UNKNOWN));
         assert_eq!(tamper(index, &|r| r.bytes = 64), Some(Fault::RUNTIME_REGION_UNKNOWN));
     }
     // Regions of no bytes are nowhere.
     let nothing = |r: &mut Region| *r = Region { offset: 0, bytes: 0 };
-    for index in [region::PAYLOADS, region::EDGES, region::GRAPH] {
+    for index in [region::PAYLOADS, region::EDGES, region::GRAPH, region::TRACE] {
         assert_eq!(tamper(index, &nothing), None);
     }
 }

@@ -7,6 +7,7 @@ mod hoarding;
 mod launch;
 mod mock;
 mod scheduler;
+mod trace;
 mod watchdog;
 #[path = "../common/words.rs"]
 mod words;

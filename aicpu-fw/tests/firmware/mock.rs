@@ -2,6 +2,7 @@
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
+use pto_abi::trace::TraceRecord;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{Budgets, CoreStatus, FanoutPolicy, Platform, Scheduler};
@@ -27,12 +28,22 @@ pub(crate) struct Mock {
     pub(crate) polls: usize,
     pub(crate) commits: usize,
     pub(crate) wakes: usize,
+    /// What was recorded.
+    pub(crate) events: Vec<TraceRecord>,
 }
 
 impl Mock {
     pub(crate) fn new(cores: usize) -> Self {
         let cores = vec![Core::Free; cores];
-        Self { cores, now_ns: 1_000_000, dispatches: Vec::new(), polls: 0, commits: 0, wakes: 0 }
+        Self {
+            cores,
+            now_ns: 1_000_000,
+            dispatches: Vec::new(),
+            polls: 0,
+            commits: 0,
+            wakes: 0,
+            events: Vec::new(),
+        }
     }
 
     /// The core finishes what it runs.
@@ -64,6 +75,7 @@ impl Mock {
 
 impl Platform for Mock {
     type Sharing = Shared;
+    const TRACES: bool = true;
 
     fn attach(&mut self, _: u32) {}
     fn greet(&mut self, _: usize, _: u32) {}
@@ -112,6 +124,9 @@ impl Platform for Mock {
     fn relax(&mut self) {}
     fn wake_siblings(&mut self) {
         self.wakes += 1;
+    }
+    fn trace(&mut self, record: TraceRecord) {
+        self.events.push(record);
     }
 }
 

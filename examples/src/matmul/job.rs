@@ -235,7 +235,7 @@ mod tests {
         build(&mut graph).unwrap();
         let ids: std::vec::Vec<_> = graph.tasks.iter().map(|task| task.func_id).collect();
         assert_eq!(ids, [func::ADD, func::MATMUL, func::MATMUL_ACC, func::MATMUL_ACC]);
-        assert_eq!(graph.tasks[1].producers, []);
+        assert!(graph.tasks[1].producers.is_empty());
         assert_eq!(graph.tasks[2].producers, [1]);
         assert_eq!(graph.tasks[3].producers, [2]);
         assert_eq!(graph.tasks[0].producers, [3]);

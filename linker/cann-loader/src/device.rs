@@ -37,6 +37,7 @@ const CAPACITIES: Capacities = Capacities {
     edges: 65_536,
     image_bytes: 2 << 20,
     log_entries: 64,
+    trace: pto_abi::trace::TraceCapacities::OFF,
 };
 
 /// What is to be run.

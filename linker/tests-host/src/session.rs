@@ -352,6 +352,7 @@ impl Session {
             edges: graph.producers().len().max(4096) as u64,
             image_bytes: (image.len() as u64).max(1 << 17),
             log_entries: 64,
+            ..Capacities::default()
         };
         let layout = ArenaLayout::plan(&capacities).expect("within the limits");
         let fits = |kept: &&KeptArena| kept.layout == layout && kept.workers == setup.workers;

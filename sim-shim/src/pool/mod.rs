@@ -17,8 +17,9 @@ use std::thread::JoinHandle;
 use pto_abi::FanoutStrategy;
 use pto_abi::graph::BuilderSet;
 use pto_abi::kinds::RunFlags;
-use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared};
-use pto_aicpu_fw::{Launch, LockFree, Locked};
+use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::trace::{TraceLane, TraceOwner};
+use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace};
 
 use crate::core_port::{CorePort, KernelTimes};
 use crate::logging;
@@ -126,7 +127,7 @@ impl<B: BuilderSet> Host for Pool<B> {
 
 /// Every core of the launch.
 pub(crate) fn core_ports(launch: &Launch<'static>) -> Vec<CorePort<'static>> {
-    let times = if launch.flags.contains(RunFlags::KERNEL_TIMES) {
+    let untraced = if launch.flags.contains(RunFlags::KERNEL_TIMES) {
         KernelTimes::Measure
     } else {
         KernelTimes::Skip
@@ -134,6 +135,8 @@ pub(crate) fn core_ports(launch: &Launch<'static>) -> Vec<CorePort<'static>> {
     let workers = launch.arena.workers().iter().enumerate().take(launch.workers.len());
     let port = |(worker, lines)| {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let lane = launch.trace_lane(TraceOwner::Core(number));
+        let times = lane.map_or(untraced, KernelTimes::Trace);
         CorePort::new(lines, number, launch.arena.worker_entry(worker), times)
     };
     workers.map(port).collect()
@@ -154,10 +157,18 @@ fn serve<B: BuilderSet>(me: usize, runs: &Receiver<Arc<PoolRun<B>>>, _memory: &M
 
 fn take_part<B: BuilderSet>(run: &PoolRun<B>, me: usize) {
     match (run.os_threads, run.launch.fanout) {
-        (1, FanoutStrategy::LOCKED) => turn::take_part::<Exclusive, Locked, B>(run, me),
-        (1, _) => turn::take_part::<Exclusive, LockFree, B>(run, me),
-        (_, FanoutStrategy::LOCKED) => turn::take_part::<Shared, Locked, B>(run, me),
-        (_, _) => turn::take_part::<Shared, LockFree, B>(run, me),
+        (1, FanoutStrategy::LOCKED) => traced_or_not::<Exclusive, Locked, B>(run, me),
+        (1, _) => traced_or_not::<Exclusive, LockFree, B>(run, me),
+        (_, FanoutStrategy::LOCKED) => traced_or_not::<Shared, Locked, B>(run, me),
+        (_, _) => traced_or_not::<Shared, LockFree, B>(run, me),
+    }
+}
+
+fn traced_or_not<S: Sharing, F: FanoutPolicy, B: BuilderSet>(run: &PoolRun<B>, me: usize) {
+    if run.launch.is_traced() {
+        turn::take_part::<S, F, Option<TraceLane<'static>>, B>(run, me);
+    } else {
+        turn::take_part::<S, F, NoTrace, B>(run, me);
     }
 }
 

@@ -8,13 +8,13 @@ use pto_abi::BuildMode;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Sharing;
+use pto_abi::trace::TraceOwner;
 use pto_aicore_kernels::worker;
-use pto_aicpu_fw::{Bell, BuilderHost, FanoutPolicy, Instance, LinesPlatform, Progressed};
+use pto_aicpu_fw::{Bell, BuilderHost, FanoutPolicy, Instance, LinesPlatform, Progressed, Tracer};
 
 use super::PoolRun;
 use super::offers::LONG_KERNEL_NS;
 use crate::clock;
-use crate::core_port::CorePort;
 use crate::logging;
 use crate::parker::{Backoff, Patience};
 
@@ -59,11 +59,11 @@ impl Bell for PoolBell {
     }
 }
 
-type PoolInstance<S, F> = Instance<'static, LinesPlatform<'static, S, PoolBell>, F>;
+type PoolInstance<S, F, T> = Instance<'static, LinesPlatform<'static, S, PoolBell, T>, F>;
 
 /// An instance, and how its last step went.
-struct Seat<S: Sharing, F: FanoutPolicy> {
-    instance: PoolInstance<S, F>,
+struct Seat<S: Sharing, F: FanoutPolicy, T: Tracer<'static>> {
+    instance: PoolInstance<S, F, T>,
     log_ring: Option<LogRing<'static>>,
     idle_turns: u32,
     has_returned: bool,
@@ -77,9 +77,15 @@ struct CoreRunner<'r, B> {
     kernels_are_long: bool,
 }
 
-pub(super) fn take_part<S: Sharing, F: FanoutPolicy, B: BuilderSet>(run: &PoolRun<B>, me: usize) {
+pub(super) fn take_part<S, F, T, B>(run: &PoolRun<B>, me: usize)
+where
+    S: Sharing,
+    F: FanoutPolicy,
+    T: Tracer<'static>,
+    B: BuilderSet,
+{
     let rung = Rc::new(Rung::default());
-    let mut seats: Vec<Seat<S, F>> = (me..run.launch.aicpu_instances as usize)
+    let mut seats: Vec<Seat<S, F, T>> = (me..run.launch.aicpu_instances as usize)
         .step_by(run.os_threads)
         .map(|index| seat(run, index, &rung))
         .collect();
@@ -99,14 +105,16 @@ pub(super) fn take_part<S: Sharing, F: FanoutPolicy, B: BuilderSet>(run: &PoolRu
     }
 }
 
-fn seat<S: Sharing, F: FanoutPolicy, B>(
+fn seat<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B>(
     run: &PoolRun<B>,
     index: usize,
     rung: &Rc<Rung>,
-) -> Seat<S, F> {
+) -> Seat<S, F, T> {
     let launch = &run.launch;
-    let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Rc::clone(rung)));
     let number = u32::try_from(index).unwrap_or(u32::MAX);
+    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Rc::clone(rung)));
+    let platform = platform.traced(tracer);
     Seat {
         instance: Instance::new(launch.clone(), number, platform),
         log_ring: launch.arena.log_ring(launch.log_region(), index),
@@ -116,8 +124,8 @@ fn seat<S: Sharing, F: FanoutPolicy, B>(
 }
 
 /// Steps every instance that may have something to do, and runs the cores that were rung.
-fn turn<S: Sharing, F: FanoutPolicy, B: BuilderSet>(
-    seats: &mut [Seat<S, F>],
+fn turn<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
+    seats: &mut [Seat<S, F, T>],
     rung: &Rung,
     runner: &mut CoreRunner<'_, B>,
 ) -> bool {
@@ -134,17 +142,17 @@ fn turn<S: Sharing, F: FanoutPolicy, B: BuilderSet>(
     worked | runner.run_rung(rung)
 }
 
-fn host_step<S: Sharing, F: FanoutPolicy, B: BuilderSet>(
-    seat: &mut Seat<S, F>,
+fn host_step<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
+    seat: &mut Seat<S, F, T>,
     work_shared: bool,
-    host: StepOthers<'_, '_, S, F, B>,
+    host: StepOthers<'_, '_, S, F, T, B>,
 ) -> bool {
     let run = host.runner.run;
     let alone = run.os_threads == 1 && run.launch.build_mode == BuildMode::CONCURRENT;
     if alone { seat.step(run, work_shared, host) } else { seat.step(run, work_shared, ()) }
 }
 
-impl<S: Sharing, F: FanoutPolicy> Seat<S, F> {
+impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>> Seat<S, F, T> {
     #[inline]
     fn step<B: BuilderSet, H: BuilderHost>(
         &mut self,
@@ -180,14 +188,16 @@ impl<S: Sharing, F: FanoutPolicy> Seat<S, F> {
 }
 
 /// The machine under a builder program that runs on the only thread: now and then the others get a turn.
-struct StepOthers<'s, 'r, S: Sharing, F: FanoutPolicy, B> {
-    seats: &'s mut [Seat<S, F>],
+struct StepOthers<'s, 'r, S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B> {
+    seats: &'s mut [Seat<S, F, T>],
     rung: &'s Rung,
     runner: &'s mut CoreRunner<'r, B>,
     publishes: u32,
 }
 
-impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> BuilderHost for StepOthers<'_, '_, S, F, B> {
+impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> BuilderHost
+    for StepOthers<'_, '_, S, F, T, B>
+{
     #[inline]
     fn published(&mut self) {
         self.publishes += 1;
@@ -198,7 +208,9 @@ impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> BuilderHost for StepOthers<'_, 
     }
 }
 
-impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> StepOthers<'_, '_, S, F, B> {
+impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>
+    StepOthers<'_, '_, S, F, T, B>
+{
     #[inline(never)]
     fn step_others(&mut self) {
         self.runner.run.beats[self.runner.me].turn();
@@ -271,8 +283,7 @@ impl<B> CoreRunner<'_, B> {
     fn step_core(&mut self, worker: u32) {
         let beat = &self.run.beats[self.me];
         beat.core(worker);
-        if let Some(port) = self.run.cores.get(worker as usize) {
-            let mut port: CorePort<'_> = *port;
+        if let Some(mut port) = self.run.cores.get(worker as usize) {
             worker::step(&mut port);
         }
         beat.no_core();

@@ -20,6 +20,7 @@ pub(crate) const CAPACITIES: Capacities = Capacities {
     edges: 12_000,
     image_bytes: 1 << 20,
     log_entries: 64,
+    trace: pto_abi::trace::TraceCapacities::OFF,
 };
 
 /// Options with room for every graph.

@@ -8,9 +8,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-aicpu-fw", &["pto-abi"]),
     ("pto-aicore-kernels", &["pto-abi"]),
     ("pto-sim-shim", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels"]),
-    ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-sim-shim?"]),
+    ("pto-timeline", &["pto-abi"]),
+    ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
-    ("pto-cli", &["pto-abi", "pto-aicore-kernels", "pto-host", "pto-examples"]),
+    ("pto-cli", &["pto-abi", "pto-aicore-kernels", "pto-host", "pto-timeline", "pto-examples"]),
     (
         "pto-tests",
         &[
@@ -19,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-sim-shim",
             "pto-host",
+            "pto-timeline",
             "pto-examples",
             "pto-cli",
         ],

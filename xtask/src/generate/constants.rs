@@ -3,6 +3,7 @@
 use pto_abi::kinds::{GraphFlags, RunFlags, TaskState};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{self, region};
+use pto_abi::trace::{self, TraceKind};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_abi::{handshake, image, limits, log_ring, task};
 
@@ -76,7 +77,7 @@ fn limits() -> Vec<Constant> {
 
 fn closed_sets() -> Vec<Constant> {
     fn members(set: &str, members: &[(&str, u32)]) -> Vec<Constant> {
-        let upper = |name: &str| name.to_uppercase().replace('-', "_");
+        let upper = |name: &str| name.to_uppercase().replace(['-', ' '], "_");
         let member = |(name, value): &(&str, u32)| {
             let full = format!("{}_{}", upper(set), upper(name));
             constant(full, Value::Count((*value).into()), format!("{set}: {name}"))
@@ -96,6 +97,7 @@ fn closed_sets() -> Vec<Constant> {
         set!("build_mode", BuildMode),
         set!("fanout_strategy", FanoutStrategy),
         set!("task_state", TaskState),
+        set!("trace_kind", TraceKind),
     ]
     .into_iter()
     .flatten()
@@ -152,6 +154,11 @@ fn tasks() -> Vec<Constant> {
         count("INLINE_CONSUMERS", task::INLINE_CONSUMERS, "consumers in a task's own line"),
         count("CHUNK_CONSUMERS", task::CHUNK_CONSUMERS, "consumers in one chunk"),
         count("EPITAPH_BLOCKED", runtime::EPITAPH_BLOCKED, "blocked tasks that an epitaph names"),
+        count(
+            "TRACE_KIND_BITS",
+            trace::KIND_BITS as usize,
+            "bits of TraceEvent.what that are the kind",
+        ),
         count("LOG_ENTRY_TEXT_BYTES", log_ring::ENTRY_TEXT_BYTES, "bytes of text in a log entry"),
     ]
 }

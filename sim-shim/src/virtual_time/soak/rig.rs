@@ -100,7 +100,14 @@ impl Rig {
         let edges = graph.edge_count() as u64;
         let arg_words = u64::from(NODE_ARGS) * u64::from(tasks);
         let image_bytes = image_bytes(graph);
-        let capacities = Capacities { tasks, arg_words, edges, image_bytes, log_entries: 4 };
+        let capacities = Capacities {
+            tasks,
+            arg_words,
+            edges,
+            image_bytes,
+            log_entries: 4,
+            ..Capacities::default()
+        };
         let layout = ArenaLayout::plan(&capacities).ok()?;
         let nodes = u64::from(tasks * STRIDE);
         let values = layout.total_bytes;

@@ -1,0 +1,370 @@
+//! Trace rings in device memory: what happened to which task, and when. One ring per AICPU instance and one
+//! per core, each with one writer.
+//!
+//! ```text
+//! TraceHeader | ring of instance 0 | .. | ring of instance n-1 | ring of core 0 | .. | ring of core m-1
+//!               ring: TraceCursor, 2^k TraceEvents
+//! ```
+//! A full ring overwrites its oldest events, or takes no more (`RunFlags::TRACE_KEEP_OLDEST`); either way the
+//! reader knows how many are missing. The region exists only in runs that are traced.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::closed_set;
+use crate::limits::MAX_TASKS;
+use crate::shared_struct;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+closed_set! {
+    /// What happened to a task.
+    pub struct TraceKind(u8) {
+        /// It exists. Extra: func id, and core kind from bit 16 on.
+        ADDED = 1, "added";
+        /// It waits for the producer in extra.
+        EDGE = 2, "edge";
+        /// The producer in extra had completed when the edge was added.
+        EDGE_SATISFIED = 3, "edge satisfied";
+        /// It is visible to schedulers.
+        PUBLISHED = 4, "published";
+        /// Its last producer has completed.
+        READY = 5, "ready";
+        /// The doorbell of the worker in extra.
+        DISPATCHED = 6, "dispatched";
+        /// The core begins with it.
+        STARTED = 7, "started";
+        /// The core has finished it.
+        FINISHED = 8, "finished";
+        /// The scheduler has seen that it is finished, and releases its consumers. Extra: the worker.
+        COMPLETED = 9, "completed";
+    }
+}
+
+/// Bits of `TraceEvent::what` that hold the kind; those above hold the extra.
+pub const KIND_BITS: u32 = 7;
+/// The largest extra.
+pub const MAX_EXTRA: u32 = u32::MAX >> KIND_BITS;
+const _: () = assert!(MAX_TASKS - 1 <= MAX_EXTRA, "a slot fits an extra");
+
+shared_struct! {
+    /// What the trace region consists of; written by the host.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+    pub struct TraceHeader [size = 64, align = 4] {
+        /// Rings of AICPU instances.
+        0 => instances: u32,
+        /// Events that the ring of an instance holds: a power of two.
+        4 => instance_events: u32,
+        /// Rings of cores.
+        8 => cores: u32,
+        /// Events that the ring of a core holds: a power of two.
+        12 => core_events: u32,
+        /// Not used; zero.
+        16 => reserved: [u32; 12],
+    }
+}
+
+shared_struct! {
+    /// The writer's end of one ring.
+    #[derive(Default)]
+    pub struct TraceCursor [size = 64, align = 64] {
+        /// Events written since the run began, overwritten ones included.
+        0 => written: AtomicU64,
+        /// Events that a full ring did not take.
+        8 => refused: AtomicU64,
+        /// Not used; zero.
+        16 => reserved: [AtomicU64; 6],
+    }
+}
+
+shared_struct! {
+    /// One event.
+    #[derive(Default)]
+    pub struct TraceEvent [size = 16, align = 16] {
+        /// The clock of the agent that wrote it.
+        0 => time_ns: AtomicU64,
+        /// Slot of the task.
+        8 => task: AtomicU32,
+        /// `TraceKind`, and the extra from bit 7 on.
+        12 => what: AtomicU32,
+    }
+}
+
+/// One event, by value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceRecord {
+    /// The clock of the agent that saw it.
+    pub time_ns: u64,
+    /// What happened.
+    pub kind: TraceKind,
+    /// Slot of the task.
+    pub task: u32,
+    /// See [`TraceKind`]; at most [`MAX_EXTRA`].
+    pub extra: u32,
+}
+
+/// How large the rings of a launch are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceCapacities {
+    /// Rings of AICPU instances.
+    pub instances: u32,
+    /// Events of an instance's ring; rounded up to a power of two, at least 4.
+    pub instance_events: u32,
+    /// Rings of cores.
+    pub cores: u32,
+    /// Events of a core's ring; rounded up likewise.
+    pub core_events: u32,
+}
+
+impl TraceCapacities {
+    /// No trace.
+    pub const OFF: Self = Self { instances: 0, instance_events: 0, cores: 0, core_events: 0 };
+
+    /// Whether the run is not traced.
+    #[must_use]
+    pub const fn is_off(&self) -> bool {
+        self.instances == 0
+    }
+
+    /// The header of the region.
+    #[must_use]
+    pub const fn header(&self) -> TraceHeader {
+        TraceHeader {
+            instances: self.instances,
+            instance_events: ring_events(self.instance_events),
+            cores: self.cores,
+            core_events: ring_events(self.core_events),
+            reserved: [0; 12],
+        }
+    }
+
+    /// Size of the region; none when there is no trace.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        if self.is_off() { 0 } else { self.header().bytes() }
+    }
+}
+
+impl TraceHeader {
+    /// Size of the region.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        size_of::<Self>() as u64
+            + self.instances as u64 * ring_bytes(self.instance_events)
+            + self.cores as u64 * ring_bytes(self.core_events)
+    }
+}
+
+/// The most events of one ring.
+pub const MAX_RING_EVENTS: u32 = 1 << 30;
+const MIN_RING_EVENTS: u32 = 4;
+
+const fn ring_events(asked: u32) -> u32 {
+    if asked < MIN_RING_EVENTS {
+        return MIN_RING_EVENTS;
+    }
+    match asked.checked_next_power_of_two() {
+        Some(events) if events <= MAX_RING_EVENTS => events,
+        _ => MAX_RING_EVENTS,
+    }
+}
+
+const fn ring_bytes(events: u32) -> u64 {
+    size_of::<TraceCursor>() as u64 + events as u64 * size_of::<TraceEvent>() as u64
+}
+
+/// Whose ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceOwner {
+    /// An AICPU instance.
+    Instance(u32),
+    /// A worker.
+    Core(u32),
+}
+
+impl TraceHeader {
+    /// Where the ring of `owner` begins in the region, and how many events it holds.
+    #[must_use]
+    pub fn ring(&self, owner: TraceOwner) -> Option<(u64, u32)> {
+        let first_core =
+            size_of::<Self>() as u64 + u64::from(self.instances) * ring_bytes(self.instance_events);
+        match owner {
+            TraceOwner::Instance(index) if index < self.instances => {
+                let before = u64::from(index) * ring_bytes(self.instance_events);
+                Some((size_of::<Self>() as u64 + before, self.instance_events))
+            }
+            TraceOwner::Core(index) if index < self.cores => Some((
+                first_core + u64::from(index) * ring_bytes(self.core_events),
+                self.core_events,
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// What a full ring does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It overwrites its oldest events: the end of the run is known.
+    #[default]
+    DropOldest,
+    /// It takes no more events: the beginning of the run is known.
+    KeepOldest,
+}
+
+/// The ring of one agent.
+#[derive(Clone, Copy)]
+pub struct TraceLane<'a> {
+    cursor: &'a TraceCursor,
+    events: &'a [TraceEvent],
+    when_full: WhenFull,
+}
+
+impl<'a> TraceLane<'a> {
+    /// A ring; `None`: the number of its events is not a power of two.
+    #[must_use]
+    pub fn new(
+        cursor: &'a TraceCursor,
+        events: &'a [TraceEvent],
+        when_full: WhenFull,
+    ) -> Option<Self> {
+        events.len().is_power_of_two().then_some(Self { cursor, events, when_full })
+    }
+
+    /// Records an event. One writer per ring.
+    #[inline]
+    pub fn record(&self, record: TraceRecord) {
+        let number = self.cursor.written.load(Ordering::Relaxed);
+        if self.when_full == WhenFull::KeepOldest && number >= self.events.len() as u64 {
+            let refused = self.cursor.refused.load(Ordering::Relaxed);
+            self.cursor.refused.store(refused + 1, Ordering::Relaxed);
+            return;
+        }
+        let Some(event) = self.event(number) else { return };
+        event.time_ns.store(record.time_ns, Ordering::Relaxed);
+        event.task.store(record.task, Ordering::Relaxed);
+        let what = u32::from(record.kind.get()) | record.extra << KIND_BITS;
+        event.what.store(what, Ordering::Relaxed);
+        // Release: pairs with the Acquire load of written in `read_all`.
+        self.cursor.written.store(number + 1, Ordering::Release);
+    }
+
+    /// Forgets everything. Only while nobody writes.
+    pub fn reset(&self) {
+        self.cursor.written.store(0, Ordering::Relaxed);
+        self.cursor.refused.store(0, Ordering::Relaxed);
+    }
+
+    /// Hands every event to `each`, the oldest first; returns how many are missing. Meant for a ring that is
+    /// no longer written; events that a writer overwrites meanwhile count as missing.
+    pub fn read_all(&self, mut each: impl FnMut(TraceRecord)) -> u64 {
+        // Acquire: pairs with the Release store of written in `record`.
+        let written = self.cursor.written.load(Ordering::Acquire);
+        let held = written.min(self.events.len() as u64);
+        let mut missing = written - held + self.cursor.refused.load(Ordering::Relaxed);
+        for number in written - held..written {
+            match self.event(number).and_then(|event| self.read(event, number)) {
+                Some(record) => each(record),
+                None => missing += 1,
+            }
+        }
+        missing
+    }
+
+    fn read(&self, event: &TraceEvent, number: u64) -> Option<TraceRecord> {
+        let what = event.what.load(Ordering::Relaxed);
+        let record = TraceRecord {
+            time_ns: event.time_ns.load(Ordering::Relaxed),
+            task: event.task.load(Ordering::Relaxed),
+            // The mask keeps seven bits.
+            kind: TraceKind::try_from((what & ((1 << KIND_BITS) - 1)) as u8).ok()?,
+            extra: what >> KIND_BITS,
+        };
+        // Acquire: as in `read_all`; the place may just be written anew by an agent that did not come back.
+        let written = self.cursor.written.load(Ordering::Acquire);
+        (written <= number + self.events.len() as u64).then_some(record)
+    }
+
+    #[inline]
+    fn event(&self, number: u64) -> Option<&'a TraceEvent> {
+        // A power of two: the mask keeps what fits an index.
+        #[expect(clippy::cast_possible_truncation, reason = "masked by the number of events")]
+        let index = number as usize & self.events.len().wrapping_sub(1);
+        self.events.get(index)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+    use super::{
+        MAX_EXTRA, TraceCapacities, TraceCursor, TraceEvent, TraceKind, TraceLane, TraceOwner,
+        TraceRecord, WhenFull,
+    };
+    use std::vec::Vec;
+
+    fn record(time_ns: u64) -> TraceRecord {
+        TraceRecord { time_ns, kind: TraceKind::READY, task: 7, extra: MAX_EXTRA }
+    }
+
+    fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
+        let events: Vec<_> = (0..8).map(|_| TraceEvent::default()).collect();
+        let cursor = TraceCursor::default();
+        test(&TraceLane::new(&cursor, &events, when_full).unwrap());
+        assert!(TraceLane::new(&cursor, &events[..7], when_full).is_none());
+    }
+
+    fn drained(lane: &TraceLane<'_>) -> (Vec<TraceRecord>, u64) {
+        let mut records = Vec::new();
+        let missing = lane.read_all(|record| records.push(record));
+        (records, missing)
+    }
+
+    #[test]
+    fn what_is_recorded_is_read() {
+        with_ring(WhenFull::DropOldest, |lane| {
+            (0..8).for_each(|time| lane.record(record(time)));
+            assert_eq!(drained(lane), ((0..8).map(record).collect(), 0));
+            lane.reset();
+            assert_eq!(drained(lane), (Vec::new(), 0));
+        });
+    }
+
+    #[test]
+    fn a_full_ring_drops_its_oldest_events_and_counts_them() {
+        with_ring(WhenFull::DropOldest, |lane| {
+            (0..19).for_each(|time| lane.record(record(time)));
+            assert_eq!(drained(lane), ((11..19).map(record).collect(), 11));
+        });
+    }
+
+    #[test]
+    fn a_full_ring_keeps_its_oldest_events_if_asked_to() {
+        with_ring(WhenFull::KeepOldest, |lane| {
+            (0..19).for_each(|time| lane.record(record(time)));
+            assert_eq!(drained(lane), ((0..8).map(record).collect(), 11));
+        });
+    }
+
+    #[test]
+    fn a_kind_that_does_not_exist_is_missing_not_invented() {
+        with_ring(WhenFull::DropOldest, |lane| {
+            lane.record(record(1));
+            lane.event(0).unwrap().what.store(99, super::Ordering::Relaxed);
+            assert_eq!(drained(lane), (Vec::new(), 1));
+        });
+    }
+
+    #[test]
+    fn rings_stand_one_behind_the_other_on_lines_of_their_own() {
+        let asked = TraceCapacities { instances: 3, instance_events: 9, cores: 2, core_events: 1 };
+        let header = asked.header();
+        assert_eq!((header.instance_events, header.core_events), (16, 4));
+        let at = |owner| header.ring(owner).unwrap();
+        assert_eq!(at(TraceOwner::Instance(0)), (64, 16));
+        assert_eq!(at(TraceOwner::Instance(2)), (64 + 2 * (64 + 256), 16));
+        assert_eq!(at(TraceOwner::Core(1)), (64 + 3 * 320 + 128, 4));
+        assert_eq!(header.bytes(), 64 + 3 * 320 + 2 * 128);
+        assert_eq!((asked.bytes(), TraceCapacities::OFF.bytes()), (header.bytes(), 0));
+        assert!(header.ring(TraceOwner::Instance(3)).is_none());
+        assert!(header.ring(TraceOwner::Core(2)).is_none());
+    }
+}

@@ -1,0 +1,121 @@
+//! The events that builder and scheduler leave, in their order.
+
+use pto_abi::graph::{GraphBuilder, TaskSpec};
+use pto_abi::sync::Shared;
+use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::{CoreKind, FuncId, TaskId};
+use pto_aicpu_fw::{Builder, BuilderHost, FanoutPolicy, Step};
+
+use crate::both_strategies;
+use crate::mock::{scheduler, worker_of};
+use crate::words::{Kernels, Size, Words};
+
+const SIZE: Size = Size { tasks: 16, arg_words: 16, edges: 16, instances: 1 };
+
+/// A builder's machine whose clock goes on by ten at each look.
+#[derive(Default)]
+struct Machine {
+    looks: std::cell::Cell<u64>,
+    events: Vec<TraceRecord>,
+}
+
+impl BuilderHost for &mut Machine {
+    const TRACES: bool = true;
+    fn published(&mut self) {}
+    fn now_ns(&self) -> u64 {
+        self.looks.set(self.looks.get() + 10);
+        self.looks.get()
+    }
+    fn trace(&mut self, record: TraceRecord) {
+        self.events.push(record);
+    }
+}
+
+type Event = (&'static str, u32, u32);
+
+fn told(events: &[TraceRecord]) -> Vec<Event> {
+    events.iter().map(|event| (event.kind.name(), event.task, event.extra)).collect()
+}
+
+fn build<F: FanoutPolicy>(words: &Words, machine: &mut Machine) -> [TaskId; 3] {
+    let mut builder = Builder::<Shared, F, Kernels, _>::new(words.inputs(), Kernels, machine);
+    let mut add = |kind: CoreKind, producers: &[TaskId]| {
+        let task = builder.add_task(TaskSpec::new(FuncId(5), kind, &[])).unwrap();
+        producers.iter().for_each(|producer| {
+            builder.add_edge(*producer, task).unwrap();
+        });
+        builder.publish(task).unwrap();
+        task
+    };
+    let first = add(CoreKind::AIC, &[]);
+    let second = add(CoreKind::AIV, &[first]);
+    let third = add(CoreKind::AIV, &[first, second]);
+    builder.finish().unwrap();
+    [first, second, third]
+}
+
+fn events_of_a_graph<F: FanoutPolicy>() {
+    let words = Words::new(SIZE);
+    let mut machine = Machine::default();
+    build::<F>(&words, &mut machine);
+    let aiv = 5 | 1 << 16;
+    let expected = [
+        ("added", 0, 5),
+        ("published", 0, 0),
+        ("ready", 0, 0),
+        ("added", 1, aiv),
+        ("edge", 1, 0),
+        ("published", 1, 0),
+        ("added", 2, aiv),
+        ("edge", 2, 0),
+        ("edge", 2, 1),
+        ("published", 2, 0),
+    ];
+    assert_eq!(told(&machine.events), expected);
+    assert!(machine.events.is_sorted_by_key(|event| event.time_ns));
+    assert_eq!(machine.looks.get(), 60, "two looks at the clock for each task");
+
+    let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[CoreKind::AIC, CoreKind::AIV]);
+    for time in 1..4 {
+        mock.now_ns = 1000 * time;
+        scheduler.step(&mut mock).unwrap();
+        mock.finish_all();
+    }
+    mock.now_ns = 4000;
+    assert_eq!(scheduler.step(&mut mock), Ok(Step::Worked));
+    let [aic, aiv] = [0, 1].map(|core| worker_of(0, core));
+    let expected = [
+        ("dispatched", 0, aic),
+        ("completed", 0, aic),
+        ("ready", 1, 0),
+        ("dispatched", 1, aiv),
+        ("completed", 1, aiv),
+        ("ready", 2, 0),
+        ("dispatched", 2, aiv),
+        ("completed", 2, aiv),
+    ];
+    assert_eq!(told(&mock.events), expected);
+    let times: Vec<_> = mock.events.iter().map(|event| event.time_ns).collect();
+    assert_eq!(times, [1000, 2000, 2000, 2000, 3000, 3000, 3000, 4000]);
+}
+
+fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
+    let words = Words::new(SIZE);
+    let mut machine = Machine::default();
+    let mut builder = Builder::<Shared, F, Kernels, _>::new(words.inputs(), Kernels, &mut machine);
+    let spec = TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
+    let first = builder.submit(spec, &[]).unwrap();
+    let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[CoreKind::AIV]);
+    scheduler.step(&mut mock).unwrap();
+    mock.finish_all();
+    scheduler.step(&mut mock).unwrap();
+    builder.submit(spec, &[first]).unwrap();
+    let edges: Vec<_> =
+        told(&machine.events).into_iter().filter(|event| event.0.starts_with("edge")).collect();
+    assert_eq!(edges, [(TraceKind::EDGE_SATISFIED.name(), 1, 0)]);
+}
+
+both_strategies! {
+    every_event_of_a_graph_in_order => events_of_a_graph;
+    satisfied_edges => an_edge_that_is_satisfied_is_told_as_such;
+}

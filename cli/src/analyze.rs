@@ -1,0 +1,30 @@
+//! `pto analyze`: a recorded run against its lower bounds, and where the difference went.
+
+use pto_timeline::{Analysis, report};
+use serde_json::json;
+
+use crate::args::AnalyzeArgs;
+use crate::errors::{Exit, Failure};
+use crate::output::{Form, answer};
+use crate::timeline;
+
+/// Analyses a trace.
+pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
+    let analysed = || {
+        let trace = timeline::read(&args.trace)?;
+        let analysis = Analysis::of(&trace).map_err(|error| {
+            Failure::usage(format!("cannot analyse '{}': {error}", args.trace.display()))
+        })?;
+        Ok((trace, analysis))
+    };
+    let (trace, analysis) = analysed().map_err(|failure: Failure| match args.json {
+        true => failure.also_as_json(),
+        false => failure,
+    })?;
+    answer(
+        Form::from(args.json),
+        || format!("{}\n\n{}", args.trace.display(), report::text(&trace, &analysis)),
+        || json!({ "run": trace.run, "analysis": analysis, "over_bound": analysis.over_bound() }),
+    )?;
+    Ok(Exit::Pass)
+}

@@ -1,0 +1,96 @@
+//! Timelines as files: what `pto run --trace` writes, and what the commands that read it do first.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use pto_host::{DeviceOptions, TraceOptions, WhenFull};
+use pto_timeline::{Trace, file};
+
+use crate::args::{KeptEvents, RunArgs};
+use crate::errors::Failure;
+use crate::progress::Phase;
+use crate::run::Round;
+
+/// How the run is to be recorded; `None`: it is not.
+pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
+    let wanted = args.trace.is_some() || args.gantt;
+    let when_full = match args.trace_keep {
+        KeptEvents::Newest => WhenFull::DropOldest,
+        KeptEvents::Oldest => WhenFull::KeepOldest,
+    };
+    let events = args.trace_events;
+    wanted.then_some(TraceOptions { instance_events: events, core_events: events, when_full })
+}
+
+/// Nothing runs for a file that cannot be written in the end.
+pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(Failure::internal(format!(
+            "cannot create '{}': there is no folder '{}'",
+            path.display(),
+            folder.display()
+        ))),
+    }
+}
+
+/// The timeline of the last round.
+pub(crate) fn recorded(rounds: &[Round], args: &RunArgs, device: DeviceOptions) -> Option<Trace> {
+    let trace = rounds.last()?.report.trace.as_deref()?;
+    Some(with_facts(trace.clone(), args, device))
+}
+
+/// What the command line knows of the run, and the library does not.
+fn with_facts(mut trace: Trace, args: &RunArgs, device: DeviceOptions) -> Trace {
+    let params: Vec<_> =
+        args.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let facts = [
+        ("example", args.example.clone()),
+        ("parameters", if params.is_empty() { "defaults".to_owned() } else { params.join(" ") }),
+        ("hosting", device.hosting.to_string()),
+        ("pto", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+    trace
+}
+
+/// Writes the timeline of a run that ended well.
+pub(crate) fn write_run(trace: Option<&Trace>, args: &RunArgs) -> Result<(), Failure> {
+    let (Some(trace), Some(path)) = (trace, &args.trace) else { return Ok(()) };
+    let _phase = Phase::begin("writing the timeline", 1);
+    write(path, |to| file::write(trace, to))
+}
+
+/// Writes the timeline of a run that did not, and says so with the fault.
+pub(crate) fn keep(mut failure: Failure, args: &RunArgs, device: DeviceOptions) -> Failure {
+    let (Some(trace), Some(path)) = (failure.take_trace(), &args.trace) else { return failure };
+    let trace = with_facts(trace, args, device);
+    match write(path, |to| file::write(&trace, to)) {
+        Ok(()) => failure.and(format!("The timeline up to the fault is in {}.", path.display())),
+        Err(unwritten) => failure.and(unwritten.message()),
+    }
+}
+
+/// Writes a file.
+pub(crate) fn write(
+    path: &Path,
+    body: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let written = File::create(path).and_then(|file| {
+        let mut to = BufWriter::new(file);
+        body(&mut to)?;
+        to.flush()
+    });
+    written
+        .map_err(|error| Failure::internal(format!("cannot write '{}': {error}", path.display())))
+}
+
+/// Reads a timeline.
+pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
+    let name = path.display();
+    let bytes = fs::read(path)
+        .map_err(|error| Failure::internal(format!("cannot read '{name}': {error}")))?;
+    file::read(&bytes).map_err(|error| Failure::usage(format!("cannot use '{name}': {error}")))
+}

@@ -1,0 +1,176 @@
+//! Timelines of real runs: recorded in every hosting mode, runtime variant and fanout strategy, they are whole,
+//! in order, and what the graph says; full rings say what they dropped.
+
+use std::num::NonZeroUsize;
+
+use pto_host::abi::trace::TraceOwner;
+use pto_host::abi::{CoreKind, FanoutStrategy, Fault, GraphBuilder, RuntimeVariant, TaskSpec};
+use pto_host::timeline::{Analysis, Task, Trace};
+use pto_host::{
+    Capacities, Device, DeviceOptions, Error, HostGraph, Hosting, RunOptions, TraceOptions,
+    WhenFull, Work, func,
+};
+use pto_tests::graphs::{self, Shapes};
+
+const TASKS: u32 = 2000;
+
+fn hostings() -> [Hosting; 3] {
+    let pool = |n| Hosting::Pool { os_threads: NonZeroUsize::new(n).expect("not zero") };
+    [pool(1), pool(3), Hosting::Threads]
+}
+
+fn open(hosting: Hosting) -> Device {
+    let options = DeviceOptions { aic: 4, aiv: 8, hosting, ..DeviceOptions::default() };
+    let mut device = Device::open_sim(options, Shapes).expect("the device opens");
+    device.register_library().expect("the library registers once");
+    device
+}
+
+fn options(name: &str, trace: Option<TraceOptions>) -> RunOptions {
+    let (tasks, edges) = graphs::counts(name, TASKS);
+    let capacities = Capacities { tasks, edges, ..Capacities::default() };
+    RunOptions { capacities, trace, ..RunOptions::default() }
+}
+
+fn record(device: &mut Device, name: &str, options: &RunOptions) -> Trace {
+    let work = Work::AicpuBuilder { builder: name, orch_args: &[TASKS.into()] };
+    let report = device.run(work, options).expect("the run passes");
+    *report.trace.expect("the run was recorded")
+}
+
+/// Every task has every moment, and one agent's or a happens-before's order is the clock's.
+fn whole_and_in_order(trace: &Trace, way: &str) {
+    for (slot, Task { core, scheduler, at, .. }) in trace.tasks.iter().enumerate() {
+        let way = format!("{way}, task {slot}: {at:?}");
+        assert!(at.added <= at.published && at.added.is_some(), "{way}");
+        assert!(at.ready.is_some() && at.ready <= at.dispatched, "{way}");
+        assert!(at.dispatched <= at.started && at.started <= at.finished, "{way}");
+        assert!(at.finished <= at.completed, "{way}");
+        assert!(core.is_some() && scheduler.is_some(), "{way}");
+    }
+    for edge in &trace.edges {
+        let [producer, consumer] =
+            [edge.producer, edge.consumer].map(|slot| trace.task(slot).expect("a task"));
+        assert!(producer.at.finished <= consumer.at.started, "{way}: {edge:?}");
+    }
+}
+
+#[test]
+fn every_way_to_run_is_recorded() {
+    for hosting in hostings() {
+        let mut device = open(hosting);
+        for name in graphs::NAMES {
+            for &fanout in FanoutStrategy::ALL {
+                let way = format!("{name}, {hosting}, {fanout}");
+                let options = RunOptions { fanout, ..options(name, Some(TraceOptions::default())) };
+                let trace = record(&mut device, name, &options);
+                let (tasks, edges) = graphs::counts(name, TASKS);
+                assert_eq!(
+                    (trace.tasks.len(), trace.edges.len()),
+                    (tasks as usize, edges as usize),
+                    "{way}"
+                );
+                assert_eq!(trace.dropped(), 0, "{way}: {:?}", trace.lanes);
+                assert_eq!((trace.lanes.len(), trace.cores.len()), (4 + 12, 12), "{way}");
+                whole_and_in_order(&trace, &way);
+                let analysis = Analysis::of(&trace).expect("it can be analysed");
+                assert!(analysis.over_bound() >= 1.0, "{way}");
+                assert_eq!(analysis.tasks_timed, tasks as usize, "{way}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_graph_of_the_host_is_recorded_with_its_kernels() {
+    let mut device = open(Hosting::default());
+    let mut graph = HostGraph::new(&device, &[]);
+    let first =
+        graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[]).expect("a task");
+    graph
+        .submit(TaskSpec::new(func::SPIN_AIV, CoreKind::AIV, &[20_000]), &[first])
+        .expect("a task");
+    let image = graph.finish().expect("the graph is right");
+    let options = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
+    let report = device.run(Work::HostGraph(&image), &options).expect("the run passes");
+    let trace = report.trace.expect("recorded");
+    whole_and_in_order(&trace, "host");
+    assert_eq!(trace.kernel(trace.tasks[1].func_id), "spin_aiv");
+    assert_eq!(trace.run["runtime"], RuntimeVariant::HOST_BUILD_GRAPH.name());
+    assert!(trace.tasks[1].duration_ns() > 20_000, "{:?}", trace.tasks[1]);
+    assert_eq!(Analysis::of(&trace).expect("analysed").critical_path, [0, 1]);
+}
+
+#[test]
+fn a_run_is_recorded_only_if_it_is_asked_to_be() {
+    for hosting in hostings() {
+        let mut device = open(hosting);
+        for trace in [None, Some(TraceOptions::default()), None, Some(TraceOptions::default())] {
+            let work = Work::AicpuBuilder { builder: "chain", orch_args: &[TASKS.into()] };
+            let report = device.run(work, &options("chain", trace)).expect("the run passes");
+            assert_eq!(report.trace.is_some(), trace.is_some(), "{hosting}");
+            if let Some(trace) = &report.trace {
+                // Nothing of an earlier run is left in the rings.
+                assert_eq!(trace.tasks.len(), TASKS as usize);
+                whole_and_in_order(trace, "again");
+            }
+        }
+    }
+}
+
+#[test]
+fn full_rings_keep_one_end_of_the_run_and_count_the_rest() {
+    for when_full in [WhenFull::DropOldest, WhenFull::KeepOldest] {
+        for hosting in hostings() {
+            let trace =
+                TraceOptions { instance_events: Some(256), core_events: Some(64), when_full };
+            let trace = record(&mut open(hosting), "chain", &options("chain", Some(trace)));
+            let way = format!("{hosting}, {when_full:?}");
+            let builder = trace.lanes[0];
+            assert_eq!(builder.owner, TraceOwner::Instance(0));
+            // Added, published, edge of each task, and the first one's ready.
+            assert_eq!(
+                (builder.recorded, builder.dropped),
+                (256, u64::from(3 * TASKS) - 256),
+                "{way}"
+            );
+            let [first, last] =
+                [0, TASKS - 1].map(|slot| trace.task(slot).expect("a task").at.added);
+            let keeps = when_full == WhenFull::KeepOldest;
+            assert_eq!((first.is_some(), last.is_some()), (keeps, !keeps), "{way}");
+            let lanes = trace.lanes.iter().filter(|lane| matches!(lane.owner, TraceOwner::Core(_)));
+            let core_events: u64 = lanes.map(|lane| lane.recorded + lane.dropped).sum();
+            assert_eq!(core_events, u64::from(2 * TASKS), "{way}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_fails_leaves_its_timeline() {
+    let mut device = open(Hosting::default());
+    let mut options = options("chain", Some(TraceOptions::default()));
+    options.capacities.tasks = 100;
+    let work = Work::AicpuBuilder { builder: "chain", orch_args: &[TASKS.into()] };
+    let Err(Error::Fault { fault, report }) = device.run(work, &options) else {
+        panic!("no fault")
+    };
+    assert_eq!(fault, Fault::BUILD_TASKS_FULL);
+    let trace = report.trace.expect("recorded up to the fault");
+    assert_eq!(trace.tasks.len(), 100);
+    assert!(trace.tasks.iter().all(|task| task.at.published.is_some()));
+}
+
+#[test]
+fn rings_that_no_memory_holds_are_refused() {
+    let mut device = open(Hosting::default());
+    let trace = TraceOptions { instance_events: Some(u32::MAX), ..TraceOptions::default() };
+    let work = Work::AicpuBuilder { builder: "chain", orch_args: &[4] };
+    let refused =
+        device.run(work, &options("chain", Some(trace))).expect_err("refused").to_string();
+    assert!(refused.contains("capacity trace"), "{refused}");
+    let trace = TraceOptions { instance_events: Some(1 << 30), ..TraceOptions::default() };
+    let refused =
+        device.run(work, &options("chain", Some(trace))).expect_err("refused").to_string();
+    assert!(refused.contains("bytes of GM"), "{refused}");
+    device.run(work, &options("chain", None)).expect("the device is as before");
+}

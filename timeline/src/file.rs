@@ -1,0 +1,355 @@
+//! Traces as files: JSON that Perfetto and Chrome show, with a section of our own that holds everything.
+//!
+//! `traceEvents` is for viewers; `pto` is what [`read`] reads. The schema is in `docs/timeline.md`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use pto_abi::CoreKind;
+use pto_abi::trace::TraceOwner;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Edge, Lane, Moments, Task, Trace};
+
+/// The version of the section `pto` that is written, and the only one that is read.
+pub const VERSION: u32 = 1;
+/// The name of the schema.
+pub const SCHEMA: &str = "pto-timeline";
+
+/// Why a file is not a trace.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It is not JSON, or the section has another shape.
+    #[error("it is not a trace: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is JSON of something else.
+    #[error("it has no section \"pto\", so no `pto run --trace` wrote it")]
+    NoSection,
+    /// It is a trace of another release.
+    #[error(
+        "it has schema {schema} version {version}, and this pto reads {SCHEMA} version {VERSION}: use the pto that wrote it, or record the run again"
+    )]
+    Version {
+        /// Its schema.
+        schema: String,
+        /// Its version.
+        version: u32,
+    },
+    /// It contradicts itself.
+    #[error("it contradicts itself: {0}")]
+    Contradiction(String),
+}
+
+/// What tells whether the rest can be read.
+#[derive(Deserialize)]
+struct Envelope {
+    pto: Option<Identity>,
+}
+
+#[derive(Deserialize)]
+struct Identity {
+    schema: String,
+    version: u32,
+}
+
+#[derive(Deserialize)]
+struct File {
+    pto: Section,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Section {
+    schema: String,
+    version: u32,
+    run: BTreeMap<String, String>,
+    makespan_ns: u64,
+    instances: u32,
+    cores: Vec<String>,
+    kernels: BTreeMap<u16, String>,
+    lanes: Vec<LaneRow>,
+    task_columns: Vec<String>,
+    tasks: Vec<TaskRow>,
+    edges: Vec<u32>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct LaneRow {
+    lane: String,
+    recorded: u64,
+    dropped: u64,
+}
+
+/// As [`TASK_COLUMNS`]; -1 where nothing is known.
+pub(crate) type TaskRow = [i64; 11];
+
+/// What stands in a row of `tasks`. The row's place is the task's slot; moments are in nanoseconds.
+pub const TASK_COLUMNS: [&str; 11] = [
+    "func_id",
+    "kind",
+    "core",
+    "scheduler",
+    "added",
+    "published",
+    "ready",
+    "dispatched",
+    "started",
+    "finished",
+    "completed",
+];
+
+/// Reads a trace.
+///
+/// # Errors
+/// See [`FileError`].
+pub fn read(bytes: &[u8]) -> Result<Trace, FileError> {
+    let envelope: Envelope = serde_json::from_slice(bytes)?;
+    let Identity { schema, version } = envelope.pto.ok_or(FileError::NoSection)?;
+    if schema != SCHEMA || version != VERSION {
+        return Err(FileError::Version { schema, version });
+    }
+    let file: File = serde_json::from_slice(bytes)?;
+    file.pto.trace().map_err(FileError::Contradiction)
+}
+
+impl Section {
+    fn of(trace: &Trace) -> Self {
+        let lane = |lane: &Lane| LaneRow {
+            lane: lane_name(lane.owner),
+            recorded: lane.recorded,
+            dropped: lane.dropped,
+        };
+        Self {
+            schema: SCHEMA.to_owned(),
+            version: VERSION,
+            run: trace.run.clone(),
+            makespan_ns: trace.makespan_ns,
+            instances: trace.instances,
+            cores: trace.cores.iter().map(|kind| kind.name().to_owned()).collect(),
+            kernels: trace.kernels.clone(),
+            lanes: trace.lanes.iter().map(lane).collect(),
+            task_columns: TASK_COLUMNS.map(str::to_owned).into(),
+            tasks: trace.tasks.iter().map(row).collect(),
+            edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
+        }
+    }
+
+    fn trace(self) -> Result<Trace, String> {
+        if self.task_columns != TASK_COLUMNS {
+            return Err(format!("task_columns are not {TASK_COLUMNS:?}"));
+        }
+        let kind = |name: &String| {
+            CoreKind::from_name(name).ok_or_else(|| format!("\"{name}\" is no core kind"))
+        };
+        let cores: Vec<CoreKind> = self.cores.iter().map(kind).collect::<Result<_, _>>()?;
+        let rows = self.tasks.iter().enumerate();
+        let task =
+            |(slot, row)| task(row, cores.len()).map_err(|what| format!("task {slot}: {what}"));
+        let tasks: Vec<Task> = rows.map(task).collect::<Result<_, _>>()?;
+        let lane = |row: &LaneRow| {
+            let owner =
+                lane_owner(&row.lane).ok_or_else(|| format!("\"{}\" is no lane", row.lane))?;
+            Ok::<_, String>(Lane { owner, recorded: row.recorded, dropped: row.dropped })
+        };
+        Ok(Trace {
+            run: self.run,
+            instances: self.instances,
+            kernels: self.kernels,
+            edges: edges(&self.edges, tasks.len())?,
+            lanes: self.lanes.iter().map(lane).collect::<Result<_, _>>()?,
+            makespan_ns: self.makespan_ns,
+            cores,
+            tasks,
+        })
+    }
+}
+
+fn edges(slots: &[u32], tasks: usize) -> Result<Vec<Edge>, String> {
+    let (pairs, rest) = slots.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err("an edge has a producer and no consumer".to_owned());
+    }
+    let edge = |&[producer, consumer]: &[u32; 2]| {
+        if producer as usize >= tasks || consumer as usize >= tasks {
+            return Err(format!("the edge {producer} -> {consumer} leaves the {tasks} tasks"));
+        }
+        Ok(Edge { producer, consumer })
+    };
+    pairs.iter().map(edge).collect()
+}
+
+fn lane_name(owner: TraceOwner) -> String {
+    match owner {
+        TraceOwner::Instance(index) => format!("aicpu {index}"),
+        TraceOwner::Core(index) => format!("core {index}"),
+    }
+}
+
+fn lane_owner(name: &str) -> Option<TraceOwner> {
+    let (owner, index) = name.split_once(' ')?;
+    match (owner, index.parse().ok()?) {
+        ("aicpu", index) => Some(TraceOwner::Instance(index)),
+        ("core", index) => Some(TraceOwner::Core(index)),
+        _ => None,
+    }
+}
+
+pub(crate) fn row(task: &Task) -> TaskRow {
+    let number = |known: Option<u64>| known.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1);
+    let at = &task.at;
+    [
+        task.func_id.into(),
+        task.kind.get().into(),
+        number(task.core.map(u64::from)),
+        number(task.scheduler.map(u64::from)),
+        number(at.added),
+        number(at.published),
+        number(at.ready),
+        number(at.dispatched),
+        number(at.started),
+        number(at.finished),
+        number(at.completed),
+    ]
+}
+
+fn task(row: &TaskRow, cores: usize) -> Result<Task, String> {
+    let [func_id, kind, core, scheduler, moments @ ..] = *row;
+    let func_id = u16::try_from(func_id).map_err(|_| format!("{func_id} is no func id"))?;
+    let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+    let number = |number: i64| if number < 0 { Ok(None) } else { u32::try_from(number).map(Some) };
+    let core = number(core).map_err(|_| format!("{core} is no core"))?;
+    if core.is_some_and(|core| core as usize >= cores) {
+        return Err(format!("core {} of {cores}", core.unwrap_or(0)));
+    }
+    let [added, published, ready, dispatched, started, finished, completed] =
+        moments.map(|moment| u64::try_from(moment).ok());
+    Ok(Task {
+        func_id,
+        kind: kind.ok_or("an unknown core kind")?,
+        core,
+        scheduler: number(scheduler).map_err(|_| format!("{scheduler} is no AICPU instance"))?,
+        at: Moments { added, published, ready, dispatched, started, finished, completed },
+    })
+}
+
+/// Writes a trace.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(trace: &Trace, to: &mut impl Write) -> io::Result<()> {
+    to.write_all(b"{\"displayTimeUnit\":\"ns\",\n\"pto\":")?;
+    serde_json::to_writer(&mut *to, &Section::of(trace))?;
+    to.write_all(b",\n\"traceEvents\":[\n")?;
+    let mut events = Events { to, first: true };
+    events.names(trace)?;
+    events.tasks(trace)?;
+    events.flows(trace)?;
+    to.write_all(b"\n]}\n")
+}
+
+/// Process ids of the viewer's groups: the instances, then a group for each core kind.
+const AICPU_GROUP: usize = 0;
+
+fn group_of(kind: CoreKind) -> usize {
+    1 + kind.index()
+}
+
+/// Microseconds with nanoseconds behind the point, as viewers want them.
+struct Micros(u64);
+
+impl std::fmt::Display for Micros {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+struct Events<'w, W> {
+    to: &'w mut W,
+    first: bool,
+}
+
+impl<W: Write> Events<'_, W> {
+    fn event(&mut self, body: std::fmt::Arguments<'_>) -> io::Result<()> {
+        let separator = if std::mem::take(&mut self.first) { "" } else { ",\n" };
+        write!(self.to, "{separator}{{{body}}}")
+    }
+
+    fn names(&mut self, trace: &Trace) -> io::Result<()> {
+        let groups = ["AICPU".to_owned()].into_iter();
+        let kinds = CoreKind::ALL.iter().map(|kind| kind.name().to_uppercase());
+        for (pid, name) in groups.chain(kinds).enumerate() {
+            self.event(format_args!(
+                r#""ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}"#
+            ))?;
+        }
+        for instance in 0..trace.instances {
+            self.lane(AICPU_GROUP, instance, &format!("aicpu {instance}"))?;
+        }
+        for (core, kind) in (0_u32..).zip(&trace.cores) {
+            self.lane(group_of(*kind), core, &trace.core_name(core))?;
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, pid: usize, tid: u32, name: &str) -> io::Result<()> {
+        self.event(format_args!(
+            r#""ph":"M","pid":{pid},"tid":{tid},"name":"thread_name","args":{{"name":"{name}"}}"#
+        ))?;
+        self.event(format_args!(
+            r#""ph":"M","pid":{pid},"tid":{tid},"name":"thread_sort_index","args":{{"sort_index":{tid}}}"#
+        ))
+    }
+
+    fn tasks(&mut self, trace: &Trace) -> io::Result<()> {
+        let kernels: BTreeMap<u16, String> = trace
+            .kernels
+            .iter()
+            .map(|(func, name)| (*func, serde_json::Value::from(name.as_str()).to_string()))
+            .collect();
+        for (slot, task) in (0_u32..).zip(&trace.tasks) {
+            let name = kernels.get(&task.func_id).map_or("\"?\"", String::as_str);
+            if let (Some((start, end)), Some(core)) = (task.span(), task.core) {
+                let (pid, ts, dur) = (group_of(task.kind), Micros(start), Micros(end - start));
+                let wait = start.saturating_sub(task.at.ready.unwrap_or(start));
+                self.event(format_args!(
+                    r#""ph":"X","pid":{pid},"tid":{core},"ts":{ts},"dur":{dur},"name":{name},"args":{{"task":{slot},"wait_ns":{wait}}}"#
+                ))?;
+            }
+            self.moment(slot, 0, "add", task.at.added)?;
+            let scheduler = task.scheduler.unwrap_or(0);
+            self.moment(slot, scheduler, "dispatch", task.at.dispatched)?;
+            self.moment(slot, scheduler, "complete", task.at.completed)?;
+        }
+        Ok(())
+    }
+
+    fn moment(&mut self, slot: u32, tid: u32, what: &str, at: Option<u64>) -> io::Result<()> {
+        let Some(at) = at else { return Ok(()) };
+        let ts = Micros(at);
+        self.event(format_args!(
+            r#""ph":"i","s":"t","pid":{AICPU_GROUP},"tid":{tid},"ts":{ts},"name":"{what} {slot}""#
+        ))
+    }
+
+    /// An arrow from the end of each producer to the start of its consumer.
+    fn flows(&mut self, trace: &Trace) -> io::Result<()> {
+        for (id, edge) in trace.edges.iter().enumerate() {
+            let ends = trace.task(edge.producer).zip(trace.task(edge.consumer));
+            let Some((producer, consumer)) = ends else { continue };
+            let spans = producer.span().zip(consumer.span());
+            let (Some((from, to)), Some(out), Some(into)) = (spans, producer.core, consumer.core)
+            else {
+                continue;
+            };
+            // An arrow binds to the slice around its time: the last nanosecond still is.
+            let (pid, ts) = (group_of(producer.kind), Micros(from.0.max(from.1.saturating_sub(1))));
+            self.event(format_args!(
+                r#""ph":"s","id":{id},"pid":{pid},"tid":{out},"ts":{ts},"name":"edge","cat":"edge""#
+            ))?;
+            let (pid, ts) = (group_of(consumer.kind), Micros(to.0));
+            self.event(format_args!(
+                r#""ph":"f","bp":"e","id":{id},"pid":{pid},"tid":{into},"ts":{ts},"name":"edge","cat":"edge""#
+            ))?;
+        }
+        Ok(())
+    }
+}

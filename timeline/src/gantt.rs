@@ -1,0 +1,72 @@
+//! A compact chart for a terminal: a line for each core, or for a few together, darker where they are busier.
+
+use pto_abi::CoreKind;
+
+use crate::model::Trace;
+use crate::text::{percent, time};
+
+/// Lines for the cores of one kind, at most.
+const LINES_A_KIND: usize = 12;
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// The chart, `columns` characters of time wide (at least 10).
+#[must_use]
+pub fn chart(trace: &Trace, columns: usize) -> String {
+    let columns = columns.max(10);
+    let span = trace.makespan_ns.max(1);
+    let mut text = String::new();
+    let mut label_width = 0;
+    let mut lines = Vec::new();
+    for kind in CoreKind::ALL {
+        let workers: Vec<u32> = (0_u32..)
+            .zip(&trace.cores)
+            .filter(|(_, core)| *core == kind)
+            .map(|(worker, _)| worker)
+            .collect();
+        let together = workers.len().div_ceil(LINES_A_KIND).max(1);
+        for (index, group) in workers.chunks(together).enumerate() {
+            let first = index * together;
+            let label = match group.len() {
+                1 => format!("{kind} {first}"),
+                count => format!("{kind} {first}-{}", first + count - 1),
+            };
+            label_width = label_width.max(label.len());
+            lines.push((label, group.to_vec()));
+        }
+    }
+    text += &format!("{:label_width$}  0{:>width$}\n", "", time(span), width = columns - 1);
+    for (label, group) in lines {
+        let (shades, busy) = shades(trace, &group, columns, span);
+        let share = percent(busy, span * group.len() as u64);
+        text += &format!("{label:<label_width$}  {shades}  {share}\n");
+    }
+    text
+}
+
+/// The shades of some cores together, and their time in kernels.
+fn shades(trace: &Trace, workers: &[u32], columns: usize, span: u64) -> (String, u64) {
+    let mut busy = vec![0_u64; columns];
+    // Borders between columns, so that nothing is lost to rounding.
+    let border = |column: usize| u128_to_u64(u128::from(span) * column as u128 / columns as u128);
+    let spans =
+        trace.tasks.iter().filter(|task| task.core.is_some_and(|core| workers.contains(&core)));
+    for (start, end) in spans.filter_map(crate::model::Task::span) {
+        let first = u128_to_u64(u128::from(start) * columns as u128 / u128::from(span));
+        let mut column = usize::try_from(first).unwrap_or(0).min(columns - 1).saturating_sub(1);
+        while column < columns && border(column) < end {
+            let overlap = end.min(border(column + 1)).saturating_sub(start.max(border(column)));
+            busy[column] += overlap;
+            column += 1;
+        }
+    }
+    let shade = |(column, busy): (usize, &u64)| {
+        let whole = (border(column + 1) - border(column)).max(1) * workers.len() as u64;
+        let level = if *busy == 0 { 0 } else { 1 + busy * 3 / whole };
+        SHADES[usize::try_from(level).unwrap_or(0).min(SHADES.len() - 1)]
+    };
+    (busy.iter().enumerate().map(shade).collect(), busy.iter().sum())
+}
+
+fn u128_to_u64(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}

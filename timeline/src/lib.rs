@@ -1,0 +1,26 @@
+//! The timeline of a run: from the events that the device recorded to files, numbers and pictures.
+//!
+//! ```text
+//! trace rings --Collector--> Trace --file::write--> JSON for Perfetto, Chrome and `pto` --file::read--> Trace
+//!  (pto-host)  collect.rs    model.rs   file.rs                                            file.rs
+//! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
+//! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
+//! Graph --layout--> svg, dot, json                                                     graph/
+//! ```
+//! What the words mean, and the schema of the file: `docs/timeline.md`.
+
+pub mod analysis;
+mod collect;
+pub mod file;
+pub mod gantt;
+pub mod graph;
+pub mod html;
+mod model;
+pub mod report;
+pub mod svg;
+pub mod text;
+
+pub use analysis::Analysis;
+pub use collect::Collector;
+pub use graph::Graph;
+pub use model::{Edge, Lane, Moments, Neighbours, Task, Trace};

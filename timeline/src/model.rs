@@ -1,0 +1,180 @@
+//! A run as its timeline has it: tasks with their moments, edges, lanes.
+
+use std::collections::BTreeMap;
+
+use pto_abi::CoreKind;
+use pto_abi::trace::TraceOwner;
+
+/// The timeline of one run. Times are nanoseconds since the first event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    /// Facts about the run, for people: example, device, options.
+    pub run: BTreeMap<String, String>,
+    /// The core kind of each worker.
+    pub cores: Vec<CoreKind>,
+    /// AICPU instances.
+    pub instances: u32,
+    /// The kernel of each func id that a task has.
+    pub kernels: BTreeMap<u16, String>,
+    /// The tasks, by slot.
+    pub tasks: Vec<Task>,
+    /// The edges, in the order in which they were added.
+    pub edges: Vec<Edge>,
+    /// What was recorded, and what was not.
+    pub lanes: Vec<Lane>,
+    /// From the first event to the last one.
+    pub makespan_ns: u64,
+}
+
+/// A task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Which kernel.
+    pub func_id: u16,
+    /// Which cores it runs on.
+    pub kind: CoreKind,
+    /// The worker that it was dispatched to.
+    pub core: Option<u32>,
+    /// The AICPU instance that dispatched it.
+    pub scheduler: Option<u32>,
+    /// When what happened to it.
+    pub at: Moments,
+}
+
+/// When what happened to a task; `None`: it did not, or nobody recorded it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moments {
+    /// It exists.
+    pub added: Option<u64>,
+    /// It is visible to schedulers.
+    pub published: Option<u64>,
+    /// Its last producer has completed.
+    pub ready: Option<u64>,
+    /// Its core's doorbell.
+    pub dispatched: Option<u64>,
+    /// The core begins with it.
+    pub started: Option<u64>,
+    /// The core has finished it.
+    pub finished: Option<u64>,
+    /// The scheduler has seen that, and releases its consumers.
+    pub completed: Option<u64>,
+}
+
+impl Task {
+    /// When the core worked on it.
+    #[must_use]
+    pub fn span(&self) -> Option<(u64, u64)> {
+        let (start, end) = (self.at.started?, self.at.finished?);
+        Some((start, end.max(start)))
+    }
+
+    /// Time in the kernel; zero where it is not known.
+    #[must_use]
+    pub fn duration_ns(&self) -> u64 {
+        self.span().map_or(0, |(start, end)| end - start)
+    }
+}
+
+/// `consumer` waits for `producer`; both are slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Edge {
+    /// Who comes first.
+    pub producer: u32,
+    /// Who waits.
+    pub consumer: u32,
+}
+
+/// One agent's ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Whose.
+    pub owner: TraceOwner,
+    /// Events that were read.
+    pub recorded: u64,
+    /// Events that the ring had no room for.
+    pub dropped: u64,
+}
+
+impl Trace {
+    /// The task in a slot.
+    #[must_use]
+    pub fn task(&self, slot: u32) -> Option<&Task> {
+        self.tasks.get(slot as usize)
+    }
+
+    /// How a kernel is called.
+    #[must_use]
+    pub fn kernel(&self, func_id: u16) -> String {
+        self.kernels.get(&func_id).cloned().unwrap_or_else(|| format!("func {func_id}"))
+    }
+
+    /// How many cores of a kind there are.
+    #[must_use]
+    pub fn core_count(&self, kind: CoreKind) -> usize {
+        self.cores.iter().filter(|core| **core == kind).count()
+    }
+
+    /// The name of a worker: its kind, and its number among those of its kind.
+    #[must_use]
+    pub fn core_name(&self, worker: u32) -> String {
+        let Some(kind) = self.cores.get(worker as usize) else { return format!("core {worker}") };
+        let before = self.cores.iter().take(worker as usize).filter(|core| *core == kind).count();
+        format!("{kind} {before}")
+    }
+
+    /// Events that no ring had room for.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.dropped).sum()
+    }
+
+    /// The producers of each task: `offsets[slot]..offsets[slot + 1]` of the list.
+    #[must_use]
+    pub fn producers(&self) -> Neighbours {
+        Neighbours::new(
+            self.tasks.len(),
+            self.edges.iter().map(|edge| (edge.consumer, edge.producer)),
+        )
+    }
+
+    /// The consumers of each task.
+    #[must_use]
+    pub fn consumers(&self) -> Neighbours {
+        Neighbours::new(
+            self.tasks.len(),
+            self.edges.iter().map(|edge| (edge.producer, edge.consumer)),
+        )
+    }
+}
+
+/// For each task, some others; in one list.
+#[derive(Clone, Debug)]
+pub struct Neighbours {
+    starts: Vec<usize>,
+    slots: Vec<u32>,
+}
+
+impl Neighbours {
+    /// From pairs of a task and its neighbour; both are below `tasks`.
+    pub(crate) fn new(tasks: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
+        let mut starts = vec![0; tasks + 1];
+        for (task, _) in pairs.clone() {
+            starts[task as usize + 1] += 1;
+        }
+        for index in 0..tasks {
+            starts[index + 1] += starts[index];
+        }
+        let (mut next, mut slots) = (starts.clone(), vec![0; starts[tasks]]);
+        for (task, neighbour) in pairs {
+            slots[next[task as usize]] = neighbour;
+            next[task as usize] += 1;
+        }
+        Self { starts, slots }
+    }
+
+    /// The neighbours of a task.
+    #[must_use]
+    pub fn of(&self, slot: u32) -> &[u32] {
+        &self.slots[self.starts[slot as usize]..self.starts[slot as usize + 1]]
+    }
+}

@@ -1,0 +1,187 @@
+//! An analysis as text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::analysis::{Analysis, Chain, KindTime};
+use crate::model::Trace;
+use crate::text::{percent, table, time};
+
+/// Tasks of the chain that are told one by one; of a longer one, the first and the last half of them.
+const CHAIN_SHOWN: usize = 12;
+
+/// The analysis, for people.
+#[must_use]
+pub fn text(trace: &Trace, analysis: &Analysis) -> String {
+    let mut text = String::new();
+    for (name, fact) in &trace.run {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {name:<12}  {fact}");
+    }
+    text += &head(analysis);
+    text += "\nwhere the time of the cores went, of cores x makespan\n";
+    text += &kinds(analysis);
+    let overhead = percent(analysis.overhead_ns, analysis.makespan_ns);
+    let _ = writeln!(
+        text,
+        "\n  scheduler overhead: an idle core and a ready task of its kind at once for {}, {overhead} of the makespan",
+        time(analysis.overhead_ns)
+    );
+    text += "\nthe chain that the last task waited for\n";
+    text += &chain(trace, &analysis.chain);
+    text += "\nkernels on the critical path\n";
+    text += &critical(trace, analysis);
+    text += "\nkernels\n";
+    text += &kernels(analysis);
+    text += "\nworst waits, from ready to started\n";
+    text += &waits(analysis);
+    text
+}
+
+fn head(analysis: &Analysis) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<12}  {value}");
+    };
+    line("tasks", format!("{}, {} edges", analysis.tasks, analysis.edges));
+    if analysis.tasks_timed < analysis.tasks {
+        let left = analysis.tasks - analysis.tasks_timed;
+        line("INCOMPLETE", format!("{left} tasks have no start or no end, and are left out"));
+    }
+    if analysis.events_dropped > 0 {
+        let dropped = analysis.events_dropped;
+        line(
+            "INCOMPLETE",
+            format!("{dropped} events were dropped: record with larger --trace-events"),
+        );
+    }
+    line("makespan", time(analysis.makespan_ns));
+    let tasks = analysis.critical_path.len();
+    let bounds = &analysis.bounds;
+    let path = percent(bounds.critical_path_ns, analysis.makespan_ns);
+    line(
+        "lower bounds",
+        format!("critical path {}, {path}: {tasks} tasks", time(bounds.critical_path_ns)),
+    );
+    for work in &bounds.work {
+        let share = percent(work.bound_ns, analysis.makespan_ns);
+        let (bound, sum, cores) = (time(work.bound_ns), time(work.work_ns), work.cores);
+        line("", format!("{} work {bound}, {share}: {sum} on {cores} cores", work.kind));
+    }
+    let ratio = analysis.over_bound();
+    line("", format!("the makespan is {ratio:.2} times the largest of them"));
+    text
+}
+
+fn kinds(analysis: &Analysis) -> String {
+    let head = [
+        "",
+        "cores",
+        "busy",
+        "staged",
+        "overhead",
+        "polling",
+        "producers",
+        "builder",
+        "nothing left",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(analysis.kinds.iter().map(|kind| kind_row(kind, analysis.makespan_ns)));
+    table(&rows, &[])
+}
+
+fn kind_row(kind: &KindTime, makespan_ns: u64) -> Vec<String> {
+    let whole = kind.cores as u64 * makespan_ns;
+    let parts = [
+        kind.busy_ns,
+        kind.staged_ns,
+        kind.overhead_ns,
+        kind.polling_ns,
+        kind.no_work.producers_ns,
+        kind.no_work.builder_ns,
+        kind.no_work.nothing_left_ns,
+    ];
+    let mut row = vec![kind.kind.to_string(), kind.cores.to_string()];
+    row.extend(parts.map(|part| percent(part, whole)));
+    row
+}
+
+fn chain(trace: &Trace, chain: &Chain) -> String {
+    let mut text = format!(
+        "  {} tasks: builder {}, seeing ends {}, dispatching {}, starting {}, running {}\n",
+        chain.links.len(),
+        time(chain.building_ns),
+        time(chain.collecting_ns),
+        time(chain.dispatching_ns),
+        time(chain.starting_ns),
+        time(chain.running_ns)
+    );
+    let head =
+        ["task", "kernel", "core", "builder", "seeing", "dispatching", "starting", "running"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let links = &chain.links;
+    for (index, link) in links.iter().enumerate() {
+        let shown = index < CHAIN_SHOWN / 2 || index + CHAIN_SHOWN / 2 >= links.len();
+        if index == CHAIN_SHOWN / 2 && !shown {
+            rows.push(vec!["..".to_owned(), format!("{} more", links.len() - CHAIN_SHOWN)]);
+        }
+        let Some(task) = trace.task(link.task).filter(|_| shown) else { continue };
+        let core = task.core.map_or_else(String::new, |core| trace.core_name(core));
+        let mut row = vec![link.task.to_string(), trace.kernel(task.func_id), core];
+        let parts = [
+            link.building_ns,
+            link.collecting_ns,
+            link.dispatching_ns,
+            link.starting_ns,
+            link.running_ns,
+        ];
+        row.extend(parts.map(time));
+        rows.push(row);
+    }
+    text += &table(&rows, &[1, 2]);
+    text
+}
+
+fn critical(trace: &Trace, analysis: &Analysis) -> String {
+    let mut kernels: BTreeMap<u16, (usize, u64)> = BTreeMap::new();
+    for task in analysis.critical_path.iter().filter_map(|slot| trace.task(*slot)) {
+        let (count, sum) = kernels.entry(task.func_id).or_default();
+        (*count, *sum) = (*count + 1, *sum + task.duration_ns());
+    }
+    let row = |(func, (count, sum)): (u16, (usize, u64))| {
+        let share = percent(sum, analysis.bounds.critical_path_ns);
+        vec![trace.kernel(func), count.to_string(), time(sum), share]
+    };
+    let mut rows = vec![["kernel", "tasks", "time", "share"].map(str::to_owned).to_vec()];
+    rows.extend(kernels.into_iter().map(row));
+    table(&rows, &[])
+}
+
+fn kernels(analysis: &Analysis) -> String {
+    let head = ["kernel", "kind", "runs", "total", "min", "median", "p95", "max", "mean wait"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for kernel in &analysis.kernels {
+        let mut row =
+            vec![kernel.kernel.clone(), kernel.kind.to_string(), kernel.count.to_string()];
+        let times =
+            [kernel.total_ns, kernel.min_ns, kernel.median_ns, kernel.p95_ns, kernel.max_ns];
+        row.extend(times.map(time));
+        row.push(time(kernel.mean_wait_ns));
+        rows.push(row);
+    }
+    table(&rows, &[1])
+}
+
+fn waits(analysis: &Analysis) -> String {
+    let head =
+        ["task", "kernel", "core", "ready at", "waited", "dispatching", "a core idle", "starting"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for wait in &analysis.waits {
+        let mut row = vec![wait.task.to_string(), wait.kernel.clone(), wait.core.clone()];
+        let times =
+            [wait.ready_ns, wait.wait_ns, wait.dispatching_ns, wait.idle_core_ns, wait.starting_ns];
+        row.extend(times.map(time));
+        rows.push(row);
+    }
+    table(&rows, &[1, 2])
+}

@@ -1,0 +1,162 @@
+//! A static picture of a run, for documents: lanes, a colour for each kernel, the chain that the last task
+//! waited for.
+
+use std::fmt::Write;
+
+use pto_abi::CoreKind;
+
+use crate::analysis::Analysis;
+use crate::model::{Task, Trace};
+use crate::text::{escaped, time};
+
+const WIDTH: f64 = 1200.0;
+const LEFT: f64 = 70.0;
+const TOP: f64 = 34.0;
+const LANE: f64 = 12.0;
+const GAP: f64 = 2.0;
+/// Narrower than this, neighbours of one kernel are drawn as one.
+const NARROW: f64 = 0.4;
+
+/// Colours for kernels, by the order of their func ids (Okabe and Ito's eight, without black, and lighter ones).
+pub(crate) const COLOURS: [&str; 12] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a400", "#7a5195",
+    "#8fbcbb", "#a3be8c", "#b48ead", "#d08770",
+];
+
+pub(crate) fn colour(trace: &Trace, func_id: u16) -> &'static str {
+    let place = trace.kernels.keys().position(|known| *known == func_id).unwrap_or(0);
+    COLOURS[place % COLOURS.len()]
+}
+
+/// The picture.
+#[must_use]
+pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
+    let lanes = trace.cores.len();
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand lanes")]
+    let bottom = TOP + lanes as f64 * (LANE + GAP);
+    let height = bottom + 40.0;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         font-family=\"sans-serif\" font-size=\"10\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+    );
+    let facts: Vec<_> = trace.run.iter().map(|(name, fact)| format!("{name}: {fact}")).collect();
+    let title =
+        format!("{} tasks in {}  {}", trace.tasks.len(), time(trace.makespan_ns), facts.join(", "));
+    // Writing to a string does not fail.
+    let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"12\">{}</text>", escaped(&title));
+    axis(trace, bottom, &mut svg);
+    for (worker, _) in (0_u32..).zip(&trace.cores) {
+        let y = lane_top(worker);
+        let _ = writeln!(
+            svg,
+            "<text x=\"4\" y=\"{:.1}\">{}</text><rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{LANE}\" fill=\"#f2f2f2\"/>",
+            y + LANE - 2.0,
+            trace.core_name(worker),
+            WIDTH - LEFT - 10.0
+        );
+    }
+    tasks(trace, &mut svg);
+    chain(trace, analysis, &mut svg);
+    legend(trace, bottom + 28.0, &mut svg);
+    svg += "</svg>\n";
+    svg
+}
+
+fn lane_top(worker: u32) -> f64 {
+    TOP + f64::from(worker) * (LANE + GAP)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a pixel has room for it")]
+fn x_of(trace: &Trace, at: u64) -> f64 {
+    LEFT + (WIDTH - LEFT - 10.0) * at as f64 / trace.makespan_ns.max(1) as f64
+}
+
+fn axis(trace: &Trace, bottom: f64, svg: &mut String) {
+    for tenth in 0..=10 {
+        let at = trace.makespan_ns / 10 * tenth;
+        let x = x_of(trace, at);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{x:.1} {TOP}V{bottom:.1}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            TOP - 5.0,
+            time(at)
+        );
+    }
+}
+
+/// One rectangle a task; where tasks are narrower than can be seen, one for all of a kernel in a row.
+fn tasks(trace: &Trace, svg: &mut String) {
+    let mut order: Vec<&Task> =
+        trace.tasks.iter().filter(|task| task.span().is_some() && task.core.is_some()).collect();
+    order.sort_by_key(|task| (task.core, task.at.started));
+    let mut open: Option<(u32, u16, f64, f64)> = None;
+    for task in order {
+        let (Some((start, end)), Some(core)) = (task.span(), task.core) else { continue };
+        let (from, to) = (x_of(trace, start), x_of(trace, end));
+        match &mut open {
+            Some((lane, func, _, right))
+                if *lane == core
+                    && *func == task.func_id
+                    && to - from < NARROW
+                    && from - *right < NARROW =>
+            {
+                *right = to;
+            }
+            _ => {
+                flush(trace, open.take(), svg);
+                open = Some((core, task.func_id, from, to));
+            }
+        }
+    }
+    flush(trace, open, svg);
+}
+
+fn flush(trace: &Trace, block: Option<(u32, u16, f64, f64)>, svg: &mut String) {
+    let Some((core, func, from, to)) = block else { return };
+    let (y, width) = (lane_top(core), (to - from).max(0.3));
+    let fill = colour(trace, func);
+    let _ = writeln!(
+        svg,
+        "<rect x=\"{from:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{LANE}\" fill=\"{fill}\"><title>{}</title></rect>",
+        escaped(&trace.kernel(func))
+    );
+}
+
+fn chain(trace: &Trace, analysis: &Analysis, svg: &mut String) {
+    let mut path = String::new();
+    for link in &analysis.chain.links {
+        let Some(task) = trace.task(link.task) else { continue };
+        let (Some((start, end)), Some(core)) = (task.span(), task.core) else { continue };
+        let middle = lane_top(core) + LANE / 2.0;
+        let step = if path.is_empty() { 'M' } else { 'L' };
+        let _ = write!(path, "{step}{:.1} {middle:.1}H{:.1}", x_of(trace, start), x_of(trace, end));
+    }
+    if !path.is_empty() {
+        let _ = writeln!(
+            svg,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"#d00\" stroke-width=\"1.5\"/>"
+        );
+    }
+}
+
+fn legend(trace: &Trace, y: f64, svg: &mut String) {
+    let mut x = LEFT;
+    let chain = ("#d00".to_owned(), "what the last task waited for".to_owned());
+    let kernels =
+        trace.kernels.iter().map(|(func, name)| (colour(trace, *func).to_owned(), name.clone()));
+    for (fill, name) in kernels.chain([chain]) {
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"9\" height=\"9\" fill=\"{fill}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+            y - 8.0,
+            x + 12.0,
+            escaped(&name)
+        );
+        #[expect(clippy::cast_precision_loss, reason = "the length of a name")]
+        let width = name.len() as f64 * 6.0 + 28.0;
+        x += width;
+    }
+    let kinds: Vec<_> =
+        CoreKind::ALL.iter().map(|kind| format!("{} {kind}", trace.core_count(*kind))).collect();
+    let _ = writeln!(svg, "<text x=\"4\" y=\"{y:.1}\">{}</text>", kinds.join(", "));
+}

@@ -1,0 +1,181 @@
+//! The analysis of traces whose numbers can be worked out by hand.
+
+use pto_abi::CoreKind;
+use pto_timeline::analysis::{Analysis, AnalysisError, KindTime, Link, NoWork};
+use pto_timeline::{Moments, Trace};
+
+use crate::hand::{edge, task, three_tasks};
+
+fn analysis(trace: &Trace) -> Analysis {
+    Analysis::of(trace).expect("the trace can be analysed")
+}
+
+/// Everything that a core can do, summed, is all the time that there is.
+fn adds_up(trace: &Trace, analysis: &Analysis) {
+    for kind in &analysis.kinds {
+        let spent = kind.busy_ns + kind.staged_ns + kind.overhead_ns + kind.polling_ns;
+        let all = kind.cores as u64 * trace.makespan_ns;
+        assert_eq!(spent + kind.no_work.total_ns(), all, "{kind:?}");
+    }
+}
+
+#[test]
+fn three_tasks_on_three_cores() {
+    let trace = three_tasks();
+    let found = analysis(&trace);
+    adds_up(&trace, &found);
+    assert_eq!((found.makespan_ns, found.tasks, found.tasks_timed, found.edges), (210, 3, 3, 1));
+    assert_eq!((found.bounds.critical_path_ns, found.bounds.largest_ns), (140, 140));
+    let works: Vec<_> =
+        found.bounds.work.iter().map(|work| (work.work_ns, work.bound_ns)).collect();
+    assert_eq!(works, [(40, 40), (140, 70)]);
+    assert_eq!(found.critical_path, [0, 2]);
+    assert_eq!(found.overhead_ns, 30);
+    let aic = KindTime {
+        kind: CoreKind::AIC,
+        cores: 1,
+        busy_ns: 40,
+        staged_ns: 10,
+        overhead_ns: 20,
+        polling_ns: 10,
+        no_work: NoWork { producers_ns: 130, ..NoWork::default() },
+        overhead_span_ns: 20,
+    };
+    let aiv = KindTime {
+        kind: CoreKind::AIV,
+        cores: 2,
+        busy_ns: 140,
+        staged_ns: 20,
+        overhead_ns: 20,
+        polling_ns: 80,
+        no_work: NoWork { nothing_left_ns: 160, ..NoWork::default() },
+        overhead_span_ns: 10,
+    };
+    assert_eq!(found.kinds, [aic, aiv]);
+    assert!((found.over_bound() - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn the_chain_of_three_tasks_is_the_whole_run() {
+    let chain = analysis(&three_tasks()).chain;
+    let first =
+        Link { task: 0, dispatching_ns: 10, starting_ns: 10, running_ns: 100, ..Link::default() };
+    let second = Link {
+        task: 2,
+        collecting_ns: 10,
+        dispatching_ns: 20,
+        starting_ns: 10,
+        running_ns: 40,
+        ..Link::default()
+    };
+    assert_eq!(chain.links, [first, second]);
+    assert_eq!((chain.collecting_ns, chain.dispatching_ns, chain.starting_ns), (10, 30, 20));
+    assert_eq!(chain.running_ns, 140);
+}
+
+#[test]
+fn waits_say_what_for_and_whether_a_core_was_idle() {
+    let waits = analysis(&three_tasks()).waits;
+    let told: Vec<_> = waits
+        .iter()
+        .map(|wait| {
+            (wait.task, wait.wait_ns, wait.dispatching_ns, wait.idle_core_ns, wait.starting_ns)
+        })
+        .collect();
+    assert_eq!(told, [(2, 30, 20, 20, 10), (0, 20, 10, 10, 10), (1, 20, 10, 10, 10)]);
+    assert_eq!((waits[0].core.as_str(), waits[0].kernel.as_str()), ("aic 0", "matmul"));
+}
+
+#[test]
+fn statistics_per_kernel() {
+    let mut trace = three_tasks();
+    trace.makespan_ns = 10_000;
+    trace.tasks = (1..=100).map(|n| task(CoreKind::AIV, 1, [0, 0, 5, 10, 10 + n, 200])).collect();
+    trace.edges.clear();
+    let found = analysis(&trace);
+    let add = &found.kernels[0];
+    assert_eq!((add.kernel.as_str(), add.count, add.total_ns), ("add", 100, 5050));
+    assert_eq!((add.min_ns, add.median_ns, add.p95_ns, add.max_ns), (1, 50, 95, 100));
+    assert_eq!((add.mean_wait_ns, found.waits.len()), (10, 10));
+}
+
+/// One AIV; the second task is published long after the first has finished.
+#[test]
+fn a_slow_builder_is_told_apart_from_dependencies() {
+    let mut trace = three_tasks();
+    trace.tasks = vec![
+        task(CoreKind::AIV, 1, [50, 50, 50, 50, 80, 80]),
+        task(CoreKind::AIV, 1, [180, 180, 180, 180, 210, 210]),
+    ];
+    trace.edges = vec![edge(0, 1)];
+    let found = analysis(&trace);
+    adds_up(&trace, &found);
+    let aiv = &found.kinds[1];
+    assert_eq!(
+        aiv.no_work,
+        NoWork { builder_ns: 50 + 180 + 100, producers_ns: 0, nothing_left_ns: 30 }
+    );
+    assert_eq!((aiv.overhead_ns, found.overhead_ns), (0, 0));
+    assert_eq!(found.chain.links.len(), 1, "the builder ends the chain");
+    assert_eq!((found.chain.building_ns, found.chain.running_ns), (180, 30));
+}
+
+/// The next task is staged while the core is busy: nobody waits, and nothing is counted twice.
+#[test]
+fn a_task_staged_on_a_busy_core_is_not_a_staged_core() {
+    let mut trace = three_tasks();
+    trace.cores = vec![CoreKind::AIV];
+    trace.makespan_ns = 200;
+    trace.tasks = vec![
+        task(CoreKind::AIV, 0, [0, 0, 0, 0, 100, 120]),
+        task(CoreKind::AIV, 0, [0, 0, 50, 100, 200, 200]),
+    ];
+    trace.edges.clear();
+    let found = analysis(&trace);
+    adds_up(&trace, &found);
+    let aiv = &found.kinds[0];
+    assert_eq!((aiv.busy_ns, aiv.staged_ns, aiv.polling_ns, aiv.overhead_ns), (200, 0, 0, 0));
+    assert_eq!(found.kinds.len(), 1);
+}
+
+#[test]
+fn a_ready_task_beside_an_unseen_end_is_overhead() {
+    let mut trace = three_tasks();
+    trace.cores = vec![CoreKind::AIV];
+    trace.makespan_ns = 200;
+    trace.tasks = vec![
+        task(CoreKind::AIV, 0, [0, 0, 0, 0, 100, 130]),
+        task(CoreKind::AIV, 0, [0, 0, 130, 130, 200, 200]),
+    ];
+    trace.edges.clear();
+    let found = analysis(&trace);
+    adds_up(&trace, &found);
+    assert_eq!(
+        (found.overhead_ns, found.kinds[0].overhead_ns, found.kinds[0].polling_ns),
+        (30, 30, 0)
+    );
+}
+
+#[test]
+fn what_is_not_known_is_counted_and_invents_nothing() {
+    let mut trace = three_tasks();
+    trace.lanes[0].dropped = 4;
+    trace.tasks[1].at = Moments { published: Some(0), ready: Some(0), ..Moments::default() };
+    trace.tasks[2].at.finished = None;
+    trace.tasks[2].at.completed = None;
+    let found = analysis(&trace);
+    adds_up(&trace, &found);
+    assert_eq!((found.tasks, found.tasks_timed, found.events_dropped), (3, 1, 4));
+    assert_eq!(found.kinds[0].busy_ns, 50, "it runs to the end");
+    assert_eq!(found.kinds[1].overhead_span_ns, 210 - 10 + 10, "task 1 waits to the end");
+}
+
+#[test]
+fn what_cannot_be_analysed_is_refused() {
+    let mut trace = three_tasks();
+    trace.edges = vec![edge(0, 2), edge(2, 0)];
+    assert_eq!(Analysis::of(&trace), Err(AnalysisError::Cycle(0)));
+    trace.tasks.clear();
+    trace.edges.clear();
+    assert_eq!(Analysis::of(&trace), Err(AnalysisError::Empty));
+}

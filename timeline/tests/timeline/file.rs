@@ -1,0 +1,98 @@
+//! Traces as files: what is written is read, what is wrong is said, and a viewer finds what it needs.
+
+use pto_timeline::file::{self, FileError};
+use pto_timeline::{Moments, Trace};
+use serde_json::Value;
+
+use crate::hand::three_tasks;
+
+fn written(trace: &Trace) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    file::write(trace, &mut bytes).expect("a vector takes everything");
+    bytes
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut trace = three_tasks();
+    trace.tasks[1].at = Moments::default();
+    (trace.tasks[1].core, trace.tasks[1].scheduler) = (None, None);
+    trace.kernels.insert(9, "a \"quoted\"\nname".to_owned());
+    trace.tasks[0].func_id = 9;
+    assert_eq!(file::read(&written(&trace)).expect("it is a trace"), trace);
+}
+
+#[test]
+fn a_viewer_finds_lanes_slices_and_arrows() {
+    let json: Value = serde_json::from_slice(&written(&three_tasks())).expect("it is JSON");
+    let events = json["traceEvents"].as_array().expect("a list");
+    let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).collect::<Vec<_>>();
+    let slices = of("X");
+    assert_eq!(slices.len(), 3);
+    assert_eq!(
+        (&slices[2]["name"], &slices[2]["pid"], &slices[2]["tid"]),
+        (&"matmul".into(), &1.into(), &0.into())
+    );
+    assert_eq!((slices[2]["ts"].as_f64(), slices[2]["dur"].as_f64()), (Some(0.16), Some(0.04)));
+    let names: Vec<_> = of("M").iter().filter_map(|event| event["args"]["name"].as_str()).collect();
+    assert_eq!(names, ["AICPU", "AIC", "AIV", "aicpu 0", "aicpu 1", "aic 0", "aiv 0", "aiv 1"]);
+    let (starts, ends) = (of("s"), of("f"));
+    assert_eq!((starts.len(), ends.len()), (1, 1));
+    assert_eq!(starts[0]["id"], ends[0]["id"]);
+    // The arrow leaves within the producer's slice and arrives at the consumer's.
+    assert_eq!((starts[0]["tid"].as_u64(), starts[0]["ts"].as_f64()), (Some(1), Some(0.119)));
+    assert_eq!((ends[0]["tid"].as_u64(), ends[0]["ts"].as_f64()), (Some(0), Some(0.16)));
+    assert_eq!(of("i").len(), 9, "add, dispatch and complete of each task");
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    file::read(bytes).expect_err("it is no trace").to_string()
+}
+
+/// The trace with a change to its section.
+fn changed(change: impl FnOnce(&mut Value)) -> String {
+    let mut json: Value = serde_json::from_slice(&written(&three_tasks())).expect("it is JSON");
+    change(&mut json["pto"]);
+    refusal(json.to_string().as_bytes())
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    assert!(refusal(b"").contains("not a trace"));
+    assert!(refusal(b"{\"traceEvents\": [").contains("line 1"));
+    let whole = written(&three_tasks());
+    assert!(refusal(&whole[..whole.len() / 2]).contains("not a trace"));
+    assert!(refusal(b"{\"traceEvents\": []}").contains("no section \"pto\""));
+    assert!(refusal(&[0xFF, 0xFE]).contains("not a trace"));
+}
+
+#[test]
+fn a_trace_of_another_version_is_refused_with_both() {
+    let message = changed(|pto| pto["version"] = 2.into());
+    assert!(
+        message.contains("version 2") && message.contains("reads pto-timeline version 1"),
+        "{message}"
+    );
+    let other = br#"{"pto": {"schema": "pto-timeline", "version": 7, "anything": 1}}"#;
+    assert!(matches!(file::read(other), Err(FileError::Version { version: 7, .. })));
+}
+
+#[test]
+fn a_trace_that_contradicts_itself_is_refused_with_the_place() {
+    type Change = fn(&mut Value);
+    let cases: [(&str, Change); 8] = [
+        ("0 -> 3 leaves the 3 tasks", |pto| pto["edges"] = vec![0, 3].into()),
+        ("a producer and no consumer", |pto| pto["edges"] = vec![0].into()),
+        ("task 1: core 3 of 3", |pto| pto["tasks"][1][2] = 3.into()),
+        ("task 0: an unknown core kind", |pto| pto["tasks"][0][1] = 2.into()),
+        ("task 2: 70000 is no func id", |pto| pto["tasks"][2][0] = 70_000.into()),
+        ("\"gpu\" is no core kind", |pto| pto["cores"][0] = "gpu".into()),
+        ("\"gpu 1\" is no lane", |pto| pto["lanes"][0]["lane"] = "gpu 1".into()),
+        ("task_columns", |pto| pto["task_columns"][3] = "x".into()),
+    ];
+    for (words, change) in cases {
+        let message = changed(change);
+        assert!(message.contains(words), "{message}");
+    }
+    assert!(changed(|pto| pto["tasks"][0] = vec![1, 2].into()).contains("not a trace"));
+}
