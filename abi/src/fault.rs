@@ -215,6 +215,8 @@ faults! {
             "Look for a kernel that writes outside its buffers.";
         0x05 CORE_NOT_STOPPED: "A core did not leave its loop when it was asked to.",
             "The kernel that it runs does not return: the epitaph names it.";
+        0x06 CORE_EXCEPTION: "A core took an exception in a kernel.",
+            "Check the task's arguments against the kernel's; the report says where and at which address.";
     }
     /// No progress.
     STALL = 0x0006 {
@@ -237,6 +239,15 @@ faults! {
             "Nothing to do.";
         0x02 RUN_PANIC: "Host code of the simulator panicked in the run.",
             "See the message on standard error; a builder or kernel of yours may be the cause.";
+    }
+    /// The machine that runs a firmware image.
+    FW = 0x0008 {
+        0x01 FW_EXCEPTION: "An AICPU instance took an exception.",
+            "The report says where; a builder of yours may be the cause, or a kernel that writes outside its buffers.";
+        0x02 FW_PANIC: "The firmware panicked.",
+            "The console says where; a builder of yours may be the cause.";
+        0x03 FW_LOST: "The machine ended, or does not answer.",
+            "The report says how it ended and what its console said; the next run starts another one.";
     }
 }
 

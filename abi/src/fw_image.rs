@@ -51,25 +51,18 @@ pub mod virt {
     pub const MAX_RAM_BYTES: u64 = 8 << 30;
 }
 
-/// Faults that only a machine of its own can have. They belong into the table of [`crate::fault`].
+/// Faults that only a machine of its own can have; rows of the table in [`crate::fault`].
 pub mod fw_fault {
     use crate::Fault;
 
-    /// A core took an exception in a kernel; detail: `ESR_EL1` and `FAR_EL1`.
-    pub const CORE_EXCEPTION: Fault = fault(0x0005_0006);
-    /// An AICPU instance took an exception; detail: `ESR_EL1` and `FAR_EL1`.
-    pub const FW_EXCEPTION: Fault = fault(0x0008_0001);
-    /// Code of the firmware panicked; detail: where.
-    pub const FW_PANIC: Fault = fault(0x0008_0002);
-    /// The machine ended or does not answer.
-    pub const FW_LOST: Fault = fault(0x0008_0003);
-
-    const fn fault(code: u32) -> Fault {
-        match Fault::from_code(code) {
-            Some(fault) => fault,
-            None => panic!("a fault's code is not zero"),
-        }
-    }
+    /// As [`Fault::CORE_EXCEPTION`].
+    pub const CORE_EXCEPTION: Fault = Fault::CORE_EXCEPTION;
+    /// As [`Fault::FW_EXCEPTION`].
+    pub const FW_EXCEPTION: Fault = Fault::FW_EXCEPTION;
+    /// As [`Fault::FW_PANIC`].
+    pub const FW_PANIC: Fault = Fault::FW_PANIC;
+    /// As [`Fault::FW_LOST`].
+    pub const FW_LOST: Fault = Fault::FW_LOST;
 }
 
 /// `FwIdentity::magic`: "PTOFWIMG", little-endian.
@@ -99,8 +92,11 @@ shared_struct! {
         40 => builder_count: u32,
         /// Bytes of their names.
         44 => names_bytes: u32,
+        /// Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with
+        /// zero here. Zero: the file is not sealed.
+        48 => checksum: u64,
         /// Not used; zero.
-        48 => reserved: [u64; 2],
+        56 => reserved: u64,
     }
 }
 
@@ -153,7 +149,8 @@ impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
             kind,
             builder_count: builders.len() as u32,
             names_bytes: NAMES_BYTES as u32,
-            reserved: [0; 2],
+            checksum: 0,
+            reserved: 0,
         };
         Self { identity, names }
     }
@@ -211,8 +208,10 @@ shared_struct! {
         12 => kernel_count: u32,
         /// Size of the blob.
         16 => total_bytes: u64,
+        /// As `FwIdentity::checksum`, of the blob's file.
+        24 => checksum: u64,
         /// Not used; zero.
-        24 => reserved: [u64; 5],
+        32 => reserved: [u64; 4],
     }
 }
 

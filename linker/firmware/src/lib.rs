@@ -37,4 +37,4 @@ pub use pto_c_builder::listed as c_builder;
 #[cfg(target_os = "linux")]
 pub use pto_cann_platform::firmware;
 #[cfg(target_os = "none")]
-pub use pto_fw_virt::firmware;
+pub use pto_virt_platform::firmware;

@@ -22,7 +22,11 @@ fn every_graph_in_every_mode() {
                     let ended = session.run(shape, &setup).unwrap_or_else(|e| panic!("{e}"));
                     println!("{variant} {mode} {fanout} {shape:?}: {:?}", ended.time);
                     let console = session.machine.console();
-                    assert_eq!(ended.fault, None, "{shape:?} {setup:?} {:?}\n{console}", ended.logs);
+                    assert_eq!(
+                        ended.fault, None,
+                        "{shape:?} {setup:?} {:?}\n{console}",
+                        ended.logs
+                    );
                     assert_eq!(ended.wrong, [""; 0], "{shape:?} {setup:?}");
                 }
             }
