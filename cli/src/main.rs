@@ -1,10 +1,12 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`list`], [`info`]); [`args`] is what a user can write, [`errors`]
+//! One module for each command ([`run`], [`list`], [`info`], [`fw`]); [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
 mod args;
+mod device;
 mod errors;
+mod fw;
 mod info;
 mod list;
 mod logging;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::List(args) => list::list(&args),
         Command::Info(args) => info::info(&args),
+        Command::Fw(args) => fw::fw(&args),
     };
     match result {
         Ok(code) => code.into(),

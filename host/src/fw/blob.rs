@@ -49,6 +49,8 @@ pub(crate) fn flat(elf: &Elf<'_>) -> Vec<u8> {
             to.copy_from_slice(source);
         }
     }
+    // The linker script counts whole lines.
+    flat.resize(flat.len().next_multiple_of(64), 0);
     flat
 }
 

@@ -2,7 +2,7 @@
 //! size of the file.
 
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFMAG, EM_AARCH64, ET_DYN, ET_EXEC, EV_CURRENT, FileHeader64,
+    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, ET_DYN, ET_EXEC, EV_CURRENT, FileHeader64,
     NT_GNU_BUILD_ID, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE,
     SHT_NOBITS, SHT_NOTE, SHT_NULL, SectionHeader64,
 };
@@ -167,7 +167,6 @@ fn check_header(header: &Header) -> Result<(), ImageError> {
         ("e_ident[EI_CLASS]", ident.class.into(), ELFCLASS64.into(), "2: 64 bits"),
         ("e_ident[EI_DATA]", ident.data.into(), ELFDATA2LSB.into(), "1: little-endian"),
         ("e_ident[EI_VERSION]", ident.version.into(), EV_CURRENT.into(), "1"),
-        ("e_ident[EI_OSABI]", ident.os_abi.into(), 0, "0"),
         ("e_ident[EI_ABIVERSION]", ident.abi_version.into(), 0, "0"),
         ("e_ident[EI_PAD]", ident.padding.iter().map(|byte| u64::from(*byte)).sum(), 0, "0"),
         ("e_machine", machine.into(), EM_AARCH64.into(), "183: AArch64"),
@@ -180,6 +179,8 @@ fn check_header(header: &Header) -> Result<(), ImageError> {
     for (field, found, expected, words) in fields {
         must(found == expected, field, found, words)?;
     }
+    let os_abi = ident.os_abi;
+    must([0, ELFOSABI_GNU].contains(&os_abi), "e_ident[EI_OSABI]", os_abi.into(), "0 or 3")?;
     let file_type = header.e_type(LE);
     must([ET_EXEC, ET_DYN].contains(&file_type), "e_type", file_type.into(), "2 or 3")?;
     must(header.e_phnum(LE) > 0, "e_phnum", 0, "above 0")?;
