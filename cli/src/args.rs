@@ -196,10 +196,10 @@ pub(crate) struct RunArgs {
         default_value = "a2a3sim"
     )]
     pub(crate) device: DeviceChoice,
-    /// Cube cores [default: 24; on virt 3]
+    /// Cube cores [default: 24; on virt 4]
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) aic: Option<u32>,
-    /// Vector cores [default: 48; on virt 6]. On virt --aicpu, --aic and --aiv are at most 64 together
+    /// Vector cores [default: 48; on virt 8]. On virt --aicpu, --aic and --aiv are at most 64 together
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) aiv: Option<u32>,
     /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]

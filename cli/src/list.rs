@@ -15,7 +15,7 @@ const DEVICES: &[(&str, &str)] = &[
     ("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV unless told otherwise"),
     (
         "virt",
-        "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 3 AIC, 6 AIV unless told otherwise",
+        "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 4 AIC, 8 AIV unless told otherwise",
     ),
 ];
 

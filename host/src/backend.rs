@@ -57,6 +57,11 @@ pub(crate) trait Backend: Send {
         &[]
     }
 
+    /// The process that it runs in, if that is one of its own.
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+
     /// How long it took to start; `None`: there is nothing to start.
     fn start_times(&self) -> Option<StartTimes> {
         None

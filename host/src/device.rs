@@ -160,6 +160,12 @@ impl Device {
         self.backend.builders()
     }
 
+    /// The process that the device runs in; `None`: it has none of its own, or that has ended.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.backend.process_id()
+    }
+
     /// What it is and holds, for people.
     #[must_use]
     pub fn describe(&self) -> DeviceDescription {

@@ -58,12 +58,12 @@ pub struct VirtDeviceOptions {
 }
 
 impl Default for VirtDeviceOptions {
-    /// A small die: 4 AICPU, 3 AIC, 6 AIV and 1 GiB.
+    /// A small die: 4 AICPU, 4 AIC, 8 AIV and 1 GiB. Four clusters, because each scheduler needs one.
     fn default() -> Self {
         Self {
             aicpu: 4,
-            aic: 3,
-            aiv: 6,
+            aic: 4,
+            aiv: 8,
             gm_bytes: 1 << 30,
             boot_budget: Duration::from_secs(10),
             qemu: QEMU.into(),
@@ -309,6 +309,10 @@ impl Backend for Virt {
 
     fn post_mortem(&self) -> &[String] {
         &self.post_mortem
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.machine.as_ref().map(|machine| machine.qemu().id())
     }
 
     fn start_times(&self) -> Option<StartTimes> {
