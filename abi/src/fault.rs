@@ -217,8 +217,8 @@ faults! {
             "Look for a kernel that writes outside its buffers.";
         0x05 CORE_NOT_STOPPED: "A core did not leave its loop when it was asked to.",
             "The kernel that it runs does not return: the epitaph names it.";
-        0x06 CORE_EXCEPTION: "A kernel ended in a processor exception.",
-            "The exception record holds cause, address and registers; the epitaph names task and kernel.";
+        0x06 CORE_EXCEPTION: "A core took an exception in a kernel.",
+            "Check the task's arguments against the kernel's; the report says where and at which address.";
     }
     /// No progress.
     STALL = 0x0006 {
@@ -267,14 +267,14 @@ faults! {
         0x0B LAUNCH_C_BUILDERS: "More C builders are at work at once than the firmware has room for.",
             "Run fewer devices with C builders at once in one process.";
     }
-    /// The firmware image on the device.
+    /// The machine that runs a firmware image.
     FW = 0x0009 {
-        0x01 FW_EXCEPTION: "The firmware, or a builder in it, ended in a processor exception.",
-            "The exception record holds cause, address and registers; look at the builder first.";
-        0x02 FW_PANIC: "The firmware, or a builder in it, panicked.",
-            "See the message on the console; builders must not panic.";
-        0x03 FW_LOST: "The machine under the firmware ended or does not answer.",
-            "See the console; the next run boots the machine again.";
+        0x01 FW_EXCEPTION: "An AICPU instance took an exception.",
+            "The report says where; a builder of yours may be the cause, or a kernel that writes outside its buffers.";
+        0x02 FW_PANIC: "The firmware panicked.",
+            "The console says where; a builder of yours may be the cause.";
+        0x03 FW_LOST: "The machine ended, or does not answer.",
+            "The report says how it ended and what its console said; the next run starts another one.";
     }
 }
 

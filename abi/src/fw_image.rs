@@ -42,8 +42,11 @@ shared_struct! {
         40 => builder_count: u32,
         /// Bytes of their names.
         44 => names_bytes: u32,
+        /// Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with
+        /// zero here. Zero: the file is not sealed.
+        48 => checksum: u64,
         /// Not used; zero.
-        48 => reserved: [u64; 2],
+        56 => reserved: u64,
     }
 }
 
@@ -96,7 +99,8 @@ impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
             kind,
             builder_count: builders.len() as u32,
             names_bytes: NAMES_BYTES as u32,
-            reserved: [0; 2],
+            checksum: 0,
+            reserved: 0,
         };
         Self { identity, names }
     }
@@ -154,8 +158,10 @@ shared_struct! {
         12 => kernel_count: u32,
         /// Size of the blob.
         16 => total_bytes: u64,
+        /// As `FwIdentity::checksum`, of the blob's file.
+        24 => checksum: u64,
         /// Not used; zero.
-        24 => reserved: [u64; 5],
+        32 => reserved: [u64; 4],
     }
 }
 

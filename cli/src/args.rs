@@ -39,6 +39,126 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Shows layouts, limits and faults of the runtime
     Info(InfoArgs),
+    /// Builds, inspects and flashes firmware images
+    Fw(FwArgs),
+}
+
+/// Firmware images.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct FwArgs {
+    #[command(subcommand)]
+    pub(crate) command: FwCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FwCommand {
+    /// Builds the default images, or those of a firmware crate, and seals them with a checksum
+    Build(FwBuildArgs),
+    /// Shows what an image is and holds, and whether this host can use it (exit code 1: it cannot)
+    Inspect(FwInspectArgs),
+    /// Verifies images and makes them the ones that a device runs from now on
+    Flash(FwFlashArgs),
+    /// Lists what each device has, and had
+    List(FwListArgs),
+    /// Makes a device run what it had before the last flash
+    Rollback(FwRollbackArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FwBuildArgs {
+    /// For which platform
+    #[arg(long, value_name = "PLATFORM", value_enum, default_value = "virt")]
+    pub(crate) image: FwPlatform,
+    /// The folder of a firmware crate of your own
+    /// [default: the images of the sources that this program was built from]
+    #[arg(long = "crate", value_name = "PATH")]
+    pub(crate) crate_folder: Option<PathBuf>,
+    /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
+    /// assertions end in a fault that says where
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Where the compiler comes from
+    #[arg(long, value_name = "SOURCE", value_enum, default_value = "any")]
+    pub(crate) compiler: CompilerSource,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FwPlatform {
+    /// The emulated machine
+    Virt,
+    /// The CANN driver stack of an Ascend device
+    Cann,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompilerSource {
+    /// rustup within 60 seconds; where that fails, Debian's packages, in a cache
+    Any,
+    /// rustup
+    Rustup,
+    /// Debian's packages, in a cache: $XDG_CACHE_HOME/pto or ~/.cache/pto
+    Debian,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FwInspectArgs {
+    /// The image
+    pub(crate) image: PathBuf,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FwFlashArgs {
+    /// The image; for virt a firmware, a blob of kernels, or both
+    #[arg(required = true, value_name = "IMAGE")]
+    pub(crate) images: Vec<PathBuf>,
+    /// The device [default: the one that the image is for]
+    #[arg(long, value_name = "DEVICE", value_enum)]
+    pub(crate) device: Option<FlashTarget>,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FwListArgs {
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FwRollbackArgs {
+    /// The device
+    #[arg(long, value_name = "DEVICE", value_enum, default_value = "virt")]
+    pub(crate) device: FlashTarget,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A device that has flashed images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FlashTarget {
+    /// The emulated machine
+    Virt,
+    /// An Ascend 910B or 910C, through CANN
+    A2a3,
+}
+
+/// A device that runs graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceChoice {
+    /// The simulator: firmware and kernels in this process
+    A2a3sim,
+    /// The flashed firmware image on an emulated AArch64 machine (QEMU)
+    Virt,
 }
 
 /// How a graph is run.
@@ -77,17 +197,25 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_AICPU)))]
     pub(crate) aicpu: u32,
 
-    /// Cube cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
-    pub(crate) aic: u32,
-    /// Vector cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48)]
-    pub(crate) aiv: u32,
-    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB
-    #[arg(long, help_heading = "Device", value_name = "BYTES", default_value = "4G")]
-    #[arg(value_parser = byte_count)]
-    pub(crate) gm_bytes: u64,
-    /// How the device is hosted on this machine [default: pool]
+    /// The device; `pto list devices` says what they are
+    #[arg(
+        long,
+        help_heading = "Device",
+        value_name = "DEVICE",
+        value_enum,
+        default_value = "a2a3sim"
+    )]
+    pub(crate) device: DeviceChoice,
+    /// Cube cores [default: 24; on virt 4]
+    #[arg(long, help_heading = "Device", value_name = "N")]
+    pub(crate) aic: Option<u32>,
+    /// Vector cores [default: 48; on virt 8]. On virt --aicpu, --aic and --aiv are at most 64 together
+    #[arg(long, help_heading = "Device", value_name = "N")]
+    pub(crate) aiv: Option<u32>,
+    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
+    #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
+    pub(crate) gm_bytes: Option<u64>,
+    /// How the simulator is hosted on this machine [default: pool]
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,
     /// OS threads of `--hosting pool` [default: one for each processor]

@@ -110,6 +110,10 @@ impl From<pto_host::Error> for Failure {
             | E::Capacity(_)
             | E::ArenaMemory { .. }
             | E::OrchArgs { .. }
+            | E::VirtCores { .. }
+            | E::VirtGm { .. }
+            | E::Image(_)
+            | E::KernelNotFlashed { .. }
             | E::BuildModeVariable { .. } => Exit::Usage,
             _ => Exit::Internal,
         };
@@ -117,6 +121,27 @@ impl From<pto_host::Error> for Failure {
         match error {
             E::Fault { report, .. } => Self { trace: report.trace, ..failure },
             _ => failure,
+        }
+    }
+}
+
+impl From<pto_host::fw::StoreError> for Failure {
+    fn from(error: pto_host::fw::StoreError) -> Self {
+        use pto_host::fw::StoreError as E;
+        match error {
+            E::Image(_) | E::NothingFlashed { .. } | E::NothingBefore { .. } | E::NoHome => {
+                Self::usage(error)
+            }
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<pto_fw_build::BuildError> for Failure {
+    fn from(error: pto_fw_build::BuildError) -> Self {
+        match error {
+            pto_fw_build::BuildError::NoCrate(_) => Self::usage(error),
+            error => Self::internal(error),
         }
     }
 }

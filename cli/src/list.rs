@@ -11,8 +11,13 @@ use crate::output::{Form, answer};
 use crate::text::{filled, grouped, table};
 
 /// Devices that this build can open: name, what it is.
-const DEVICES: &[(&str, &str)] =
-    &[("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV unless told otherwise")];
+const DEVICES: &[(&str, &str)] = &[
+    ("a2a3sim", "an a2a3 die in this process: 4 AICPU, 24 AIC, 48 AIV unless told otherwise"),
+    (
+        "virt",
+        "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 4 AIC, 8 AIV unless told otherwise",
+    ),
+];
 
 /// Lists.
 pub(crate) fn list(args: &ListArgs) -> Result<Exit, Failure> {

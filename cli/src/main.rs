@@ -1,11 +1,14 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`analyze`], [`view`], [`graph`], [`list`], [`info`]); [`args`] is what a user can write, [`errors`]
+//! One module for each command ([`run`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
+//! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
 mod analyze;
 mod args;
+mod device;
 mod errors;
+mod fw;
 mod graph;
 mod info;
 mod list;
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Command::Graph(args) => graph::graph(&args),
         Command::List(args) => list::list(&args),
         Command::Info(args) => info::info(&args),
+        Command::Fw(args) => fw::fw(&args),
     };
     match result {
         Ok(code) => code.into(),

@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 
 use pto_abi::RuntimeVariant;
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
-use pto_examples::Builders;
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
-use pto_host::{
-    Device, DeviceOptions, GraphImage, Hosting, RunOptions, RunProgress, RunReport, Work,
-};
+use pto_host::{Device, GraphImage, RunOptions, RunProgress, RunReport, Work};
 
-use crate::args::{HostingMode, RunArgs};
+use crate::args::RunArgs;
+use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
 use crate::progress::Phase;
@@ -35,10 +33,10 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         timeline::check_folder(path)?;
     }
     let options = run_options(args)?;
-    let device_options = device_options(args)?;
+    let wanted = Wanted::of(args)?;
     let (params, inputs) = request(example, args)?;
 
-    let mut device = Device::open_sim(device_options, Builders)?;
+    let mut device = wanted.open()?;
     device.register_library()?;
     let phase = Phase::begin("preparing inputs", 1);
     let prepared = example.prepare(&params, &inputs, &device)?;
@@ -50,16 +48,17 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
     let build_time = job.build_on_host()?;
     let rounds = match job.rounds(args.rounds) {
         Ok(rounds) => rounds,
-        Err(failure) => return Err(timeline::keep(failure, args, device_options)),
+        Err(failure) => return Err(timeline::keep(failure, args, &wanted)),
     };
-    let recorded = timeline::recorded(&rounds, args, device_options);
+    let recorded = timeline::recorded(&rounds, args, &wanted);
     timeline::write_run(recorded.as_ref(), args)?;
     write_outputs(&job.prepared, &outputs)?;
 
     let summary = Summary {
         example: example.name(),
         device: job.device.name(),
-        device_options,
+        wanted: &wanted,
+        start_times: job.device.start_times(),
         options: &job.options,
         variant: args.runtime,
         params: &params,
@@ -128,25 +127,6 @@ fn check_unique<'a>(option: &str, names: impl Iterator<Item = &'a String>) -> Re
         }
     }
     Ok(())
-}
-
-fn device_options(args: &RunArgs) -> Result<DeviceOptions, Failure> {
-    let pool = |threads| match threads {
-        Some(os_threads) => Hosting::Pool { os_threads },
-        None => Hosting::Pool { os_threads: pto_host::default_pool_threads() },
-    };
-    let hosting = match (args.hosting, args.pool_threads) {
-        (Some(HostingMode::Threads), Some(_)) => {
-            return Err(Failure::usage(
-                "--pool-threads belongs to --hosting pool; leave one of them out",
-            ));
-        }
-        (Some(HostingMode::Threads), None) => Hosting::Threads,
-        (Some(HostingMode::Pool), threads) => pool(threads),
-        (None, None) => Hosting::default(),
-        (None, threads) => pool(threads),
-    };
-    Ok(DeviceOptions { aic: args.aic, aiv: args.aiv, gm_bytes: args.gm_bytes, hosting })
 }
 
 /// Everything but the capacities, which the example computes.

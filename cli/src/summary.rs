@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host::{Params, Verdict};
-use pto_host::{DeviceOptions, RunOptions, RunReport};
+use pto_host::{RunOptions, RunReport, StartTimes};
 use pto_timeline::Trace;
 use serde_json::{Value, json};
 
+use crate::device::Wanted;
 use crate::errors::Exit;
 use crate::run::Round;
 use crate::text::{bytes, duration, filled, grouped, rate, table};
@@ -17,7 +18,9 @@ use crate::text::{bytes, duration, filled, grouped, rate, table};
 pub(crate) struct Summary<'a> {
     pub(crate) example: &'a str,
     pub(crate) device: &'a str,
-    pub(crate) device_options: DeviceOptions,
+    pub(crate) wanted: &'a Wanted,
+    /// How long the device took to start, if there was something to start.
+    pub(crate) start_times: Option<StartTimes>,
     pub(crate) options: &'a RunOptions,
     pub(crate) variant: RuntimeVariant,
     pub(crate) params: &'a Params,
@@ -69,6 +72,9 @@ impl Summary<'_> {
         if let Some(time) = self.build_time {
             row("host build", duration(time));
         }
+        if let Some(times) = self.start_times {
+            row("start", start(&times));
+        }
         let reports = self.reports();
         // Of an even number the slower one of the two in the middle.
         if let Some(median) = reports.get(reports.len() / 2) {
@@ -102,9 +108,9 @@ impl Summary<'_> {
     }
 
     fn device_line(&self) -> String {
-        let DeviceOptions { aic, aiv, gm_bytes, hosting } = self.device_options;
+        let [aic, aiv] = [CoreKind::AIC, CoreKind::AIV].map(|kind| self.wanted.cores(kind));
         let aicpu = self.options.aicpu_instances;
-        let gm = bytes(gm_bytes);
+        let (gm, hosting) = (bytes(self.wanted.gm_bytes()), self.wanted.hosting());
         format!("{}, {aicpu} AICPU, {aic} AIC, {aiv} AIV, {gm}, {hosting}", self.device)
     }
 
@@ -149,10 +155,11 @@ impl Summary<'_> {
             "device": {
                 "name": self.device,
                 "aicpu": self.options.aicpu_instances,
-                "aic": self.device_options.aic,
-                "aiv": self.device_options.aiv,
-                "gm_bytes": self.device_options.gm_bytes,
-                "hosting": self.device_options.hosting.to_string(),
+                "aic": self.wanted.cores(CoreKind::AIC),
+                "aiv": self.wanted.cores(CoreKind::AIV),
+                "gm_bytes": self.wanted.gm_bytes(),
+                "hosting": self.wanted.hosting(),
+                "start": self.start_times.map(start_json),
             },
             "params": params,
             "host_build_ns": self.build_time.map(nanos),
@@ -182,6 +189,26 @@ fn dropped(trace: &Trace) -> String {
         0 => String::new(),
         count => format!(", INCOMPLETE: {} events were dropped", grouped(count)),
     }
+}
+
+fn start(times: &StartTimes) -> String {
+    let (boot, guest) = (duration(times.boot), duration(times.guest_boot));
+    let mut text = format!("boot {boot} ({guest} in the firmware)");
+    for (what, time) in [("handshake", times.handshake), ("first task", times.first_task)] {
+        if let Some(time) = time {
+            text += &format!(", {what} {}", duration(time));
+        }
+    }
+    text
+}
+
+fn start_json(times: StartTimes) -> Value {
+    json!({
+        "boot_ns": nanos(times.boot),
+        "firmware_boot_ns": nanos(times.guest_boot),
+        "handshake_ns": times.handshake.map(nanos),
+        "first_task_ns": times.first_task.map(nanos),
+    })
 }
 
 fn errors(verdict: &Verdict) -> String {

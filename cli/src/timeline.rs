@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use pto_host::{DeviceOptions, TraceOptions, WhenFull};
+use pto_host::{TraceOptions, WhenFull};
 use pto_timeline::{Trace, file};
 
 use crate::args::{KeptEvents, RunArgs};
+use crate::device::Wanted;
 use crate::errors::Failure;
 use crate::progress::Phase;
 use crate::run::Round;
@@ -37,19 +38,19 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
 }
 
 /// The timeline of the last round.
-pub(crate) fn recorded(rounds: &[Round], args: &RunArgs, device: DeviceOptions) -> Option<Trace> {
+pub(crate) fn recorded(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Option<Trace> {
     let trace = rounds.last()?.report.trace.as_deref()?;
     Some(with_facts(trace.clone(), args, device))
 }
 
 /// What the command line knows of the run, and the library does not.
-fn with_facts(mut trace: Trace, args: &RunArgs, device: DeviceOptions) -> Trace {
+fn with_facts(mut trace: Trace, args: &RunArgs, device: &Wanted) -> Trace {
     let params: Vec<_> =
         args.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let facts = [
         ("example", args.example.clone()),
         ("parameters", if params.is_empty() { "defaults".to_owned() } else { params.join(" ") }),
-        ("hosting", device.hosting.to_string()),
+        ("hosting", device.hosting()),
         ("pto", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
@@ -64,7 +65,7 @@ pub(crate) fn write_run(trace: Option<&Trace>, args: &RunArgs) -> Result<(), Fai
 }
 
 /// Writes the timeline of a run that did not, and says so with the fault.
-pub(crate) fn keep(mut failure: Failure, args: &RunArgs, device: DeviceOptions) -> Failure {
+pub(crate) fn keep(mut failure: Failure, args: &RunArgs, device: &Wanted) -> Failure {
     let (Some(trace), Some(path)) = (failure.take_trace(), &args.trace) else { return failure };
     let trace = with_facts(trace, args, device);
     match write(path, |to| file::write(&trace, to)) {

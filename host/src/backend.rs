@@ -18,6 +18,19 @@ pub(crate) struct Landing {
     pub(crate) arena_lost: bool,
 }
 
+/// How long a machine took until it worked; of the first run after its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StartTimes {
+    /// From the start of the machine until it waits for a launch.
+    pub boot: Duration,
+    /// Of that, from the firmware's first instruction.
+    pub guest_boot: Duration,
+    /// From the launch until every core has answered the greeting; `None`: there was no run yet.
+    pub handshake: Option<Duration>,
+    /// From the launch until a core has finished a task.
+    pub first_task: Option<Duration>,
+}
+
 /// Something that runs arenas.
 pub(crate) trait Backend: Send {
     /// The device's name.
@@ -38,6 +51,21 @@ pub(crate) trait Backend: Send {
 
     /// Replaces everything that a lost arena may have taken with it.
     fn renew(&mut self);
+
+    /// What the machine itself says of the fault of the last run.
+    fn post_mortem(&self) -> &[String] {
+        &[]
+    }
+
+    /// The process that it runs in, if that is one of its own.
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
+
+    /// How long it took to start; `None`: there is nothing to start.
+    fn start_times(&self) -> Option<StartTimes> {
+        None
+    }
 }
 
 #[cfg(test)]

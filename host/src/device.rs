@@ -19,7 +19,7 @@ use pto_timeline::Trace;
 
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
-use crate::backend::{Backend, Landing};
+use crate::backend::{Backend, Landing, StartTimes};
 use crate::fault_report::{Context, FaultReport};
 use crate::kernels::{Kernel, KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
@@ -80,23 +80,46 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_with(options, |memory| {
-            Box::new(crate::simulator::Simulator::new(options.hosting, memory, builders))
-        })
+        let DeviceOptions { aic, aiv, gm_bytes, hosting } = options;
+        Self::check_workers(aic, aiv)?;
+        let memory = Arc::new(Memory::map(gm_bytes)?);
+        let simulator = crate::simulator::Simulator::new(hosting, Arc::clone(&memory), builders);
+        Self::open_with(aic, aiv, memory, Box::new(simulator))
+    }
+
+    /// Opens the device `virt`: boots `image` on an emulated machine whose cores run the kernels of `blob`.
+    ///
+    /// # Errors
+    /// `Image`: one of them cannot be used here. `VirtCores`, `VirtGm`: there is no such machine. `Virt`: QEMU is
+    /// missing, or the image does not boot.
+    #[cfg(feature = "virt")]
+    pub fn open_virt(
+        options: &crate::VirtDeviceOptions,
+        image: &crate::fw::Image,
+        blob: &crate::fw::Image,
+    ) -> Result<Self, Error> {
+        let (aic, aiv) = (options.aic, options.aiv);
+        let (machine, memory) = crate::virt::device::Virt::open(options, image, blob)?;
+        Self::open_with(aic, aiv, memory, Box::new(machine))
+    }
+
+    fn check_workers(aic: u32, aiv: u32) -> Result<(), Error> {
+        let count = aic.checked_add(aiv).and_then(|count| usize::try_from(count).ok());
+        match count {
+            Some(1..=pto_abi::limits::MAX_WORKERS) => Ok(()),
+            _ => Err(Error::Workers { aic, aiv }),
+        }
     }
 
     pub(crate) fn open_with(
-        options: DeviceOptions,
-        backend: impl FnOnce(Arc<Memory>) -> Box<dyn Backend>,
+        aic: u32,
+        aiv: u32,
+        memory: Arc<Memory>,
+        backend: Box<dyn Backend>,
     ) -> Result<Self, Error> {
-        let DeviceOptions { aic, aiv, gm_bytes, .. } = options;
-        let count = aic.checked_add(aiv).and_then(|count| usize::try_from(count).ok());
-        if count.is_none_or(|count| count == 0 || count > pto_abi::limits::MAX_WORKERS) {
-            return Err(Error::Workers { aic, aiv });
-        }
-        let memory = Arc::new(Memory::map(gm_bytes)?);
+        Self::check_workers(aic, aiv)?;
         Ok(Self {
-            backend: backend(Arc::clone(&memory)),
+            backend,
             memory,
             cores: [aic, aiv],
             workers: worker_table(aic, aiv),
@@ -104,6 +127,21 @@ impl Device {
             arena: None,
             epochs: Epochs::default(),
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn open_fake(
+        options: DeviceOptions,
+        backend: impl Backend + 'static,
+    ) -> Result<Self, Error> {
+        let memory = Arc::new(Memory::map(options.gm_bytes)?);
+        Self::open_with(options.aic, options.aiv, memory, Box::new(backend))
+    }
+
+    /// How long the device took to start; `None`: there is nothing to start, as on the simulator.
+    #[must_use]
+    pub fn start_times(&self) -> Option<StartTimes> {
+        self.backend.start_times()
     }
 
     /// The device's name, such as `a2a3sim`.
@@ -122,6 +160,12 @@ impl Device {
     #[must_use]
     pub fn builders(&self) -> Vec<String> {
         self.backend.builders()
+    }
+
+    /// The process that the device runs in; `None`: it has none of its own, or that has ended.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.backend.process_id()
     }
 
     /// What it is and holds, for people.
@@ -428,7 +472,9 @@ impl Device {
                 Work::AicpuBuilder { builder, .. } => Some(builder),
             },
         };
-        FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs)
+        let mut report = FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs);
+        report.sentences.extend_from_slice(self.backend.post_mortem());
+        report
     }
 }
 

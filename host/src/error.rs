@@ -111,6 +111,49 @@ pub enum Error {
         device: &'static str,
     },
 
+    /// A library kernel that the flashed kernels do not have.
+    #[error(
+        "the kernels flashed to {device} do not have {name}: build and flash those of this release with \
+         `pto fw build` and `pto fw flash`"
+    )]
+    KernelNotFlashed {
+        /// The kernel.
+        name: String,
+        /// The device.
+        device: &'static str,
+    },
+
+    /// An image that a device cannot have.
+    #[error(transparent)]
+    Image(#[from] crate::fw::ImageError),
+
+    /// More cores than an emulated machine has, or none of a sort.
+    #[error(
+        "virt with {aicpu} AICPU, {aic} AIC and {aiv} AIV: each is a vCPU, and the machine has at most {}; \
+         there must be at least one AICPU and one core",
+        pto_abi::fw_image::virt::MAX_VCPUS
+    )]
+    VirtCores {
+        /// AICPU instances asked for.
+        aicpu: u32,
+        /// Cube cores asked for.
+        aic: u32,
+        /// Vector cores asked for.
+        aiv: u32,
+    },
+
+    /// More memory than an emulated machine has.
+    #[error("virt with {bytes} bytes of GM: at most 8 GiB less 12 MiB can be had")]
+    VirtGm {
+        /// Size asked for.
+        bytes: u64,
+    },
+
+    /// The emulated machine cannot be started.
+    #[cfg(feature = "virt")]
+    #[error(transparent)]
+    Virt(#[from] crate::virt::VirtError),
+
     /// A func id above the limit.
     #[error("func id {func_id} is above the limit: use 0 to {}", MAX_FUNC_ID - 1)]
     FuncIdLimit {

@@ -1,29 +1,82 @@
-//! Global memory of a simulated device: one anonymous mapping of this process.
+//! Global memory of a device: one anonymous mapping of this process, where device addresses are those of this
+//! process, or part of the RAM of an emulated machine, where they are the machine's.
 //!
 //! Pages cost nothing until they are touched (`MAP_NORESERVE`), so that a device may have gigabytes.
 
 use std::io;
 use std::ptr::{self, NonNull};
+#[cfg(feature = "virt")]
+use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
 
 use crate::Error;
+#[cfg(feature = "virt")]
+use crate::virt::memory::Ram;
+
+/// Memory of a device.
+pub(crate) enum Gm {
+    /// Of the simulator.
+    Own(Mapping),
+    /// Of an emulated machine.
+    #[cfg(feature = "virt")]
+    Machine(Arc<Ram>),
+}
+
+impl Gm {
+    /// Maps `bytes` bytes of zeros, aligned to a page.
+    pub(crate) fn map(bytes: u64) -> Result<Self, Error> {
+        Mapping::new(bytes).map(Self::Own)
+    }
+
+    /// Size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.window().bytes()
+    }
+
+    /// The device address of the first byte.
+    pub(crate) fn address(&self) -> GmAddr {
+        self.window().address()
+    }
+
+    /// All of it.
+    pub(crate) fn window(&self) -> GmWindow<'_> {
+        // SAFETY: the window is returned with the lifetime of this borrow.
+        unsafe { self.lasting_window() }
+    }
+
+    /// All of it, for agents whose lifetimes the compiler cannot see.
+    ///
+    /// # Safety
+    /// The caller keeps this `Gm` alive for as long as the window, or anything made from it, is used.
+    pub(crate) unsafe fn lasting_window(&self) -> GmWindow<'static> {
+        match self {
+            // SAFETY: the caller promises the lifetime.
+            Self::Own(mapping) => unsafe { mapping.lasting_window() },
+            #[cfg(feature = "virt")]
+            Self::Machine(ram) => {
+                // SAFETY: the caller promises the lifetime.
+                let gm = unsafe { ram.lasting_gm() };
+                gm.expect("`VirtOptions::check` has seen that RAM holds GM")
+            }
+        }
+    }
+}
 
 /// A mapping, unmapped on drop.
-pub(crate) struct Gm {
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the mapping belongs to this value alone; all access goes through `GmWindow`s, which may be used
 // on any thread.
-unsafe impl Send for Gm {}
+unsafe impl Send for Mapping {}
 // SAFETY: as for Send.
-unsafe impl Sync for Gm {}
+unsafe impl Sync for Mapping {}
 
-impl Gm {
-    /// Maps `bytes` bytes of zeros, aligned to a page.
-    pub(crate) fn map(bytes: u64) -> Result<Self, Error> {
+impl Mapping {
+    fn new(bytes: u64) -> Result<Self, Error> {
         let refused = |source| Error::MapGm { bytes, source };
         // A slice or an allocation of Rust never exceeds isize::MAX, and no more is ever mapped.
         let length = usize::try_from(bytes).ok().filter(|length| isize::try_from(*length).is_ok());
@@ -40,34 +93,18 @@ impl Gm {
         Ok(Self { start, bytes: length })
     }
 
-    /// Size in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes as u64
-    }
-
-    /// The device address of the first byte; on the simulator the address in this process.
-    pub(crate) fn address(&self) -> GmAddr {
-        GmAddr(self.start.as_ptr().expose_provenance() as u64)
-    }
-
-    /// All of it.
-    pub(crate) fn window(&self) -> GmWindow<'_> {
-        // SAFETY: the window borrows the mapping, which is readable and writable, aligned to a page, and
-        // reached through windows and kernels' raw pointers only.
-        unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes(), self.address()) }
-    }
-
-    /// All of it, for agents whose lifetimes the compiler cannot see.
-    ///
     /// # Safety
-    /// The caller keeps this `Gm` alive for as long as the window, or anything made from it, is used.
-    pub(crate) unsafe fn lasting_window(&self) -> GmWindow<'static> {
-        // SAFETY: as in `window`; the caller promises the lifetime.
-        unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes(), self.address()) }
+    /// The caller keeps this alive for as long as the window, or anything made from it, is used.
+    unsafe fn lasting_window(&self) -> GmWindow<'static> {
+        // On the simulator the device address is the address in this process.
+        let address = GmAddr(self.start.as_ptr().expose_provenance() as u64);
+        // SAFETY: the mapping is readable and writable, aligned to a page, and reached through windows and
+        // kernels' raw pointers only; the caller promises the lifetime.
+        unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes as u64, address) }
     }
 }
 
-impl Drop for Gm {
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: `map` made this mapping of exactly this length, and nothing borrows it any more.
         let result = unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };

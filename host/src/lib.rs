@@ -4,8 +4,9 @@
 //! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, buffer.rs
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
-//!   |------ dyn Backend: the simulator                        backend.rs, simulator.rs
+//!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs
+//! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/
 //! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
 //! ```
 //!
@@ -34,11 +35,8 @@
 //! # }
 //! ```
 #![cfg_attr(
-    not(feature = "sim"),
-    expect(
-        dead_code,
-        reason = "the simulator is the only backend: without it no device is opened"
-    )
+    not(any(feature = "sim", feature = "virt")),
+    expect(dead_code, reason = "without a backend no device is opened")
 )]
 
 mod allocator;
@@ -49,6 +47,7 @@ mod cycle;
 mod device;
 mod error;
 mod fault_report;
+pub mod fw;
 mod gm;
 mod graph;
 mod image;
@@ -62,8 +61,11 @@ mod report;
 #[cfg(feature = "sim")]
 mod simulator;
 mod trace;
+#[cfg(feature = "virt")]
+pub mod virt;
 
 pub use allocator::Place;
+pub use backend::StartTimes;
 pub use buffer::DeviceBuffer;
 pub use cycle::Cycle;
 pub use device::{Device, DeviceDescription};
@@ -77,6 +79,8 @@ pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, W
 pub use progress::RunProgress;
 pub use report::RunReport;
 pub use trace::TraceOptions;
+#[cfg(feature = "virt")]
+pub use virt::device::VirtDeviceOptions;
 
 /// The interface that host and firmware share: layouts, limits, faults, `GraphBuilder`.
 pub use pto_abi as abi;

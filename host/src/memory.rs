@@ -17,9 +17,13 @@ pub(crate) struct Memory {
 impl Memory {
     /// Maps `bytes` bytes.
     pub(crate) fn map(bytes: u64) -> Result<Self, Error> {
-        let gm = Gm::map(bytes)?;
+        Gm::map(bytes).map(Self::of)
+    }
+
+    /// Takes `gm` over.
+    pub(crate) fn of(gm: Gm) -> Self {
         let allocator = Mutex::new(Allocator::new(gm.address(), gm.bytes()));
-        Ok(Self { gm, allocator })
+        Self { gm, allocator }
     }
 
     /// The mapping.

@@ -28,8 +28,7 @@ pub(crate) fn options(aic: u32, aiv: u32, gm_bytes: u64) -> DeviceOptions {
 pub(crate) fn device_that(
     play: impl FnMut(Arena<'static>, u32) -> Landing + Send + 'static,
 ) -> Device {
-    let mut device =
-        Device::open_with(options(1, 2, 8 << 20), |_| Box::new(Fake::new(play))).expect("8 MiB");
+    let mut device = Device::open_fake(options(1, 2, 8 << 20), Fake::new(play)).expect("8 MiB");
     device.register_library().expect("an empty table");
     device
 }
@@ -220,9 +219,8 @@ fn what_cannot_be_launched_leaves_the_device_usable() {
 
 #[test]
 fn a_device_has_1_to_128_cores() {
-    let open = |aic, aiv| {
-        Device::open_with(options(aic, aiv, 1 << 20), |_| Box::new(Fake::new(|_, _| SUCCESS))).err()
-    };
+    let open =
+        |aic, aiv| Device::open_fake(options(aic, aiv, 1 << 20), Fake::new(|_, _| SUCCESS)).err();
     assert!(open(0, 1).is_none() && open(64, 64).is_none());
     for (aic, aiv) in [(0, 0), (64, 65), (u32::MAX, 1)] {
         assert!(matches!(open(aic, aiv), Some(Error::Workers { .. })));

@@ -87,7 +87,7 @@ fn every_wrong_task_is_refused() {
 fn a_task_needs_a_core_of_its_kind() {
     let play = |_, _| crate::backend::fake::SUCCESS;
     let fake = crate::backend::fake::Fake::new(play);
-    let mut device = Device::open_with(options(0, 1, 1 << 16), |_| Box::new(fake)).unwrap();
+    let mut device = Device::open_fake(options(0, 1, 1 << 16), fake).unwrap();
     device.register_library().unwrap();
     let cube = TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]);
     let refused = HostGraph::new(&device, &[]).add_task(cube).unwrap_err();

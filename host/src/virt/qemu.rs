@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::memory::Ram;
+use super::memory::Ram;
 
 /// What QEMU is called, if nobody says otherwise.
 pub const QEMU: &str = "qemu-system-aarch64";
@@ -28,6 +28,8 @@ pub struct QemuOptions {
     pub program: PathBuf,
     /// The image to boot.
     pub image: PathBuf,
+    /// The image as an open file, which is booted instead of the one at `image`.
+    pub image_file: Option<Arc<OwnedFd>>,
     /// vCPUs.
     pub vcpus: u32,
     /// How guest code is executed.
@@ -166,13 +168,17 @@ fn command(options: &QemuOptions, ram: &Ram) -> Command {
     let memory = format!(
         "memory-backend-file,id=ram,size={megabytes}M,mem-path=/proc/self/fd/{descriptor},share=on"
     );
+    let opened = options.image_file.as_ref().map(|file| file.as_raw_fd());
+    let image = opened.map(|image| PathBuf::from(format!("/proc/self/fd/{image}")));
+    let image = image.unwrap_or_else(|| options.image.clone());
+    let inherited = [Some(descriptor), opened];
     let mut command = Command::new(&options.program);
     command
         .args(["-M", "virt,gic-version=3,memory-backend=ram", "-cpu", "cortex-a72"])
         .args(["-smp", &vcpus, "-m", &format!("{megabytes}M"), "-object", &memory])
         .args(["-display", "none", "-nodefaults", "-serial", "stdio", "-monitor", "none"])
         .args(["-semihosting", "-no-user-config", "-kernel"])
-        .arg(&options.image)
+        .arg(&image)
         .args(match options.execution {
             Execution::Parallel => ["-accel", "tcg,thread=multi"],
             Execution::Counted => ["-icount", "shift=4,sleep=off"],
@@ -183,15 +189,17 @@ fn command(options: &QemuOptions, ram: &Ram) -> Command {
         .stderr(Stdio::piped());
     let owner = std::process::id();
     // SAFETY: between fork and exec only calls that are safe there are made.
-    unsafe { command.pre_exec(move || inherit(descriptor, owner)) };
+    unsafe { command.pre_exec(move || inherit(inherited, owner)) };
     command
 }
 
-/// In the child: keeps RAM open over exec, and dies with the thread that started it.
-fn inherit(descriptor: RawFd, owner: u32) -> io::Result<()> {
-    // SAFETY: clears close-on-exec of a descriptor that is open here.
-    if unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } < 0 {
-        return Err(io::Error::last_os_error());
+/// In the child: keeps RAM and image open over exec, and dies with the thread that started it.
+fn inherit(descriptors: [Option<RawFd>; 2], owner: u32) -> io::Result<()> {
+    for descriptor in descriptors.into_iter().flatten() {
+        // SAFETY: clears close-on-exec of a descriptor that is open here.
+        if unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
     }
     // SAFETY: asks for a signal; touches no memory.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {

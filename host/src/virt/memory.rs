@@ -2,12 +2,34 @@
 //! however this process ends.
 
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use pto_abi::fw_image::{BootBlock, virt};
 use pto_abi::{GmAddr, GmWindow};
+
+/// Memory without a name with these bytes, for a process that is given its descriptor.
+///
+/// # Errors
+/// What the system says.
+pub fn nameless_file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
+    let mut file = File::from(create(name)?);
+    file.write_all(bytes)?;
+    Ok(file.into())
+}
+
+fn create(name: &str) -> io::Result<OwnedFd> {
+    let name = CString::new(name)?;
+    // SAFETY: the name is a string; the result is checked.
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open, and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
 
 /// A mapping, unmapped on drop.
 pub struct Ram {
@@ -30,14 +52,7 @@ impl Ram {
     pub fn new(bytes: u64) -> io::Result<Self> {
         let too_large = || io::Error::from(io::ErrorKind::InvalidInput);
         let length = usize::try_from(bytes).map_err(|_| too_large())?;
-        let name = CString::new("pto-virt-ram")?;
-        // SAFETY: the name is a string; the result is checked.
-        let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is open, and nobody else owns it.
-        let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let file = create("pto-virt-ram")?;
         let end = libc::off_t::try_from(bytes).map_err(|_| too_large())?;
         // SAFETY: sets the size of our own file.
         if unsafe { libc::ftruncate(file.as_raw_fd(), end) } != 0 {
@@ -73,6 +88,26 @@ impl Ram {
         // SAFETY: the window borrows the mapping, which is readable and writable, aligned to a page, and
         // reached through windows only on this side.
         unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes(), GmAddr(virt::RAM_ADDRESS)) }
+    }
+
+    /// Makes the pages through which host and image meet what they are before the first boot.
+    pub fn clear_boot_block(&self) {
+        let at = virt::BOOT_BLOCK_ADDRESS - virt::RAM_ADDRESS;
+        let written = self.window().write_bytes(at, &[0; size_of::<BootBlock>()]);
+        debug_assert!(written.is_some(), "RAM holds the boot block");
+    }
+
+    /// GM, for who keeps this alive for as long as the window, or anything made from it, is used.
+    ///
+    /// # Safety
+    /// The caller does so.
+    pub(crate) unsafe fn lasting_gm(&self) -> Option<GmWindow<'static>> {
+        let offset = virt::GM_ADDRESS - virt::RAM_ADDRESS;
+        // SAFETY: as in `window`; the caller promises the lifetime.
+        let all = unsafe {
+            GmWindow::from_raw(self.start.as_ptr(), self.bytes(), GmAddr(virt::RAM_ADDRESS))
+        };
+        all.part(offset, self.bytes().checked_sub(offset)?)
     }
 
     /// GM: what the image and its stacks leave.

@@ -1,23 +1,27 @@
 //! The emulated machine: boot, launch, wait. What a device backend `virt` owns.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pto_abi::arena::Arena;
 use pto_abi::fw_image::{BootBlock, LaunchOrder, VCPU_DEAD, virt};
-use pto_abi::sync::Ordering;
+use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{GmAddr, GmWindow};
 
-use crate::boot::{self, BootState, Exception};
-use crate::memory::Ram;
-use crate::qemu::{self, Execution, QEMU, Qemu, QemuOptions};
+use super::boot::{self, BootState, Exception};
+use super::memory::Ram;
+use super::qemu::{self, Execution, QEMU, Qemu, QemuOptions};
 
 /// How to boot.
 #[derive(Clone, Debug)]
 pub struct VirtOptions {
     /// The firmware image.
     pub image: PathBuf,
+    /// The image as an open file, which is booted instead of the one at `image`.
+    pub image_file: Option<Arc<OwnedFd>>,
     /// vCPUs: AICPU instances and workers together.
     pub vcpus: u32,
     /// Size of RAM, a multiple of 2 MiB.
@@ -38,6 +42,7 @@ impl VirtOptions {
     pub fn new(image: PathBuf, vcpus: u32) -> Self {
         Self {
             image,
+            image_file: None,
             vcpus,
             ram_bytes: 256 << 20,
             boot_budget: Duration::from_secs(10),
@@ -45,6 +50,34 @@ impl VirtOptions {
             qemu: QEMU.into(),
             extra: Vec::new(),
         }
+    }
+}
+
+impl VirtOptions {
+    /// Whether there can be such a machine; where QEMU is.
+    ///
+    /// # Errors
+    /// `NoQemu`, `Vcpus`, `RamBytes`.
+    pub fn check(&self) -> Result<PathBuf, VirtError> {
+        if self.vcpus == 0 || self.vcpus as usize > virt::MAX_VCPUS {
+            return Err(VirtError::Vcpus(self.vcpus));
+        }
+        let smallest = virt::GM_ADDRESS - virt::RAM_ADDRESS + virt::RAM_GRANULE;
+        let is_usable = (smallest..=virt::MAX_RAM_BYTES).contains(&self.ram_bytes)
+            && self.ram_bytes.is_multiple_of(virt::RAM_GRANULE);
+        if !is_usable {
+            return Err(VirtError::RamBytes(self.ram_bytes));
+        }
+        qemu::find(&self.qemu).ok_or_else(|| VirtError::NoQemu(self.qemu.clone()))
+    }
+
+    /// RAM for it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn make_ram(&self) -> Result<Arc<Ram>, VirtError> {
+        let io = |source| VirtError::Io { what: "making the machine's RAM", source };
+        Ram::new(self.ram_bytes).map(Arc::new).map_err(io)
     }
 }
 
@@ -102,6 +135,37 @@ pub enum VirtError {
     },
 }
 
+/// How long a run is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// While nothing at all moves on the machine.
+    pub silence: Duration,
+    /// After the run's fault.
+    pub after_fault: Duration,
+}
+
+/// When the machine was last seen to live.
+struct Watch {
+    patience: Patience,
+    beat: u64,
+    beat_at: Instant,
+    fault_at: Option<Instant>,
+}
+
+impl Watch {
+    fn is_late(&mut self, machine: &VirtMachine, arena: &Arena<'_>) -> bool {
+        let beat = machine.beat(arena);
+        if beat != self.beat {
+            (self.beat, self.beat_at) = (beat, Instant::now());
+        }
+        if self.fault_at.is_none() && arena.fault().first().is_some() {
+            self.fault_at = Some(Instant::now());
+        }
+        let after_fault = |at: Instant| at.elapsed() > self.patience.after_fault;
+        self.beat_at.elapsed() > self.patience.silence || self.fault_at.is_some_and(after_fault)
+    }
+}
+
 /// How long the boot took.
 #[derive(Clone, Copy, Debug)]
 pub struct BootTimes {
@@ -115,45 +179,44 @@ pub struct BootTimes {
 pub struct VirtMachine {
     // Before `ram`: the process goes first.
     qemu: Qemu,
-    ram: Ram,
+    ram: Arc<Ram>,
     vcpus: u32,
     sequence: u32,
     boot: BootTimes,
 }
 
 impl VirtMachine {
-    /// Starts a machine and waits until all its vCPUs are ready.
+    /// Starts a machine with RAM of its own, and waits until all its vCPUs are ready.
     ///
     /// # Errors
     /// See [`VirtError`].
     pub fn boot(options: &VirtOptions) -> Result<Self, VirtError> {
-        let program = qemu::find(&options.qemu);
-        let program = program.ok_or_else(|| VirtError::NoQemu(options.qemu.clone()))?;
-        if options.vcpus == 0 || options.vcpus as usize > virt::MAX_VCPUS {
-            return Err(VirtError::Vcpus(options.vcpus));
-        }
+        options.check()?;
+        Self::boot_on(options, &options.make_ram()?)
+    }
+
+    /// Starts a machine on RAM that may have been another one's: what is in GM stays.
+    ///
+    /// # Errors
+    /// See [`VirtError`].
+    pub fn boot_on(options: &VirtOptions, ram: &Arc<Ram>) -> Result<Self, VirtError> {
+        let program = options.check()?;
         let start = Instant::now();
-        let ram_bytes = options.ram_bytes;
-        let wrong_size = || VirtError::RamBytes(ram_bytes);
-        let smallest = virt::GM_ADDRESS - virt::RAM_ADDRESS + virt::RAM_GRANULE;
-        let is_usable = ram_bytes >= smallest
-            && ram_bytes <= virt::MAX_RAM_BYTES
-            && ram_bytes.is_multiple_of(virt::RAM_GRANULE);
-        if !is_usable {
-            return Err(wrong_size());
-        }
-        let io = |what| move |source| VirtError::Io { what, source };
-        let ram = Ram::new(ram_bytes).map_err(io("making the machine's RAM"))?;
-        boot::write_header(ram.boot_block().ok_or_else(wrong_size)?, options.vcpus, ram_bytes);
+        ram.clear_boot_block();
+        let block = ram.boot_block().ok_or(VirtError::RamBytes(ram.bytes()))?;
+        boot::write_header(block, options.vcpus, ram.bytes());
         let process = QemuOptions {
             program,
             image: options.image.clone(),
+            image_file: options.image_file.clone(),
             vcpus: options.vcpus,
             execution: options.execution,
             extra: options.extra.clone(),
         };
-        let qemu = Qemu::start(&process, &ram).map_err(io("starting QEMU"))?;
+        let io = |source| VirtError::Io { what: "starting QEMU", source };
+        let qemu = Qemu::start(&process, ram).map_err(io)?;
         let none = BootTimes { total: Duration::ZERO, guest: Duration::ZERO };
+        let ram = Arc::clone(ram);
         let mut machine = Self { qemu, ram, vcpus: options.vcpus, sequence: 0, boot: none };
         machine.await_boot(start, options.boot_budget)?;
         Ok(machine)
@@ -247,6 +310,44 @@ impl VirtMachine {
         })
     }
 
+    /// Waits until every AICPU instance has done its part of an order, for as long as the machine shows that it
+    /// lives; `look` is called again and again.
+    ///
+    /// # Errors
+    /// `Ended`; `Hangs`: nothing on the machine has moved for `patience.silence`, or an instance has not returned
+    /// `patience.after_fault` after the run's fault. The machine must be replaced.
+    pub fn wait_alive(
+        &self,
+        order: &LaunchOrder,
+        arena: &Arena<'_>,
+        patience: Patience,
+        mut look: impl FnMut(),
+    ) -> Result<(), VirtError> {
+        let instances = arena.config().aicpu_instances.clamp(1, self.vcpus);
+        let mut watch = Watch { patience, beat: 0, beat_at: Instant::now(), fault_at: None };
+        self.poll(
+            "of the run",
+            |machine| {
+                look();
+                Ok(boot::have_done(machine.block(), instances, order))
+            },
+            |machine, _| watch.is_late(machine, arena),
+        )
+    }
+
+    /// Changes as long as the machine lives: idle vCPUs nap, the others count what they do.
+    fn beat(&self, arena: &Arena<'_>) -> u64 {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let lines = self.block().vcpus.iter().take(self.vcpus as usize);
+        let naps = lines.map(|line| count(&line.naps).wrapping_add(count(&line.step_ticks)));
+        let instances = arena.instances().iter().map(|line| {
+            count(&line.added).wrapping_add(count(&line.published)) ^ count(&line.completed)
+        });
+        let workers = arena.workers().iter().take(self.vcpus as usize);
+        let ran = workers.map(|lines| count(&lines.worker.tasks_run));
+        naps.chain(instances).chain(ran).fold(0, |sum, next| sum.rotate_left(7) ^ next)
+    }
+
     /// Lets all vCPUs let go of the last arena, so that it may be freed.
     ///
     /// # Errors
@@ -286,12 +387,21 @@ impl VirtMachine {
         &self.qemu
     }
 
-    /// Polls: at first without a pause, then with growing ones.
     fn wait_until(
         &self,
         when: &'static str,
         budget: Duration,
         is_so: impl Fn(&Self) -> Result<bool, VirtError>,
+    ) -> Result<(), VirtError> {
+        self.poll(when, is_so, |_, waited| waited > budget)
+    }
+
+    /// Polls: at first without a pause, then with growing ones.
+    fn poll(
+        &self,
+        when: &'static str,
+        mut is_so: impl FnMut(&Self) -> Result<bool, VirtError>,
+        mut is_late: impl FnMut(&Self, Duration) -> bool,
     ) -> Result<(), VirtError> {
         let start = Instant::now();
         let mut polls = 0_u32;
@@ -313,7 +423,7 @@ impl VirtMachine {
                 return Err(VirtError::Ended { when, status, console });
             }
             let waited = start.elapsed();
-            if waited > budget || self.has_dead_vcpu() {
+            if is_late(self, waited) || self.has_dead_vcpu() {
                 let (vcpus, console) = (self.describe_vcpus(), self.console());
                 return Err(VirtError::Hangs { when, waited, vcpus, console });
             }

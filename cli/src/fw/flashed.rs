@@ -1,0 +1,162 @@
+//! `pto fw flash`, `list` and `rollback`: which image each device has.
+
+use std::path::Path;
+
+use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Store};
+use serde_json::{Value, json};
+
+use crate::args::{FlashTarget, FwFlashArgs, FwListArgs, FwRollbackArgs};
+use crate::errors::{Exit, Failure};
+use crate::fw::build;
+use crate::output::{Form, answer};
+use crate::text::{bytes, table};
+
+/// Makes images the ones of a device.
+pub(crate) fn flash(args: &FwFlashArgs) -> Result<Exit, Failure> {
+    let images: Vec<_> = args.images.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let first = images.first().map_or(FlashDevice::Virt, |image| FlashDevice::of(image.kind));
+    let device = args.device.map_or(first, device_of);
+    let store = Store::open()?;
+    let made = store.flash(device, &images.iter().collect::<Vec<_>>())?;
+    say_generation(device, &made, args.json)
+}
+
+/// Goes back to what a device had before.
+pub(crate) fn rollback(args: &FwRollbackArgs) -> Result<Exit, Failure> {
+    let device = device_of(args.device);
+    let now = Store::open()?.rollback(device)?;
+    say_generation(device, &now, args.json)
+}
+
+/// Lists what each device has and had.
+pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
+    let store = Store::open()?;
+    let states = FlashDevice::ALL.iter().map(|device| Ok((*device, store.state(*device)?)));
+    let states: Vec<_> = states.collect::<Result<_, Failure>>()?;
+    let as_text = || {
+        let parts: Vec<_> =
+            states.iter().map(|(device, state)| state_text(*device, state.as_ref())).collect();
+        format!("{}\nKept in {}\n", parts.join("\n"), store.root().display())
+    };
+    let as_json = || {
+        let devices: serde_json::Map<_, _> = states
+            .iter()
+            .map(|(device, state)| (device.name().to_owned(), state_json(state.as_ref())))
+            .collect();
+        json!({ "folder": store.root().display().to_string(), "devices": devices })
+    };
+    answer(Form::from(args.json), as_text, as_json)?;
+    Ok(Exit::Pass)
+}
+
+/// Firmware and kernels of `virt`; the default ones are built and flashed where there are none.
+pub(crate) fn images_of_virt() -> Result<(Image, Image), Failure> {
+    let store = Store::open()?;
+    let flashed = store.load(FlashDevice::Virt)?;
+    let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
+    if let (Some(firmware), Some(kernels)) = (&firmware, &kernels) {
+        return Ok((firmware.clone(), kernels.clone()));
+    }
+    build::say("virt has no image: building the default one, and flashing it");
+    let built: Vec<Image> = build::build_default()?.into_iter().map(|built| built.image).collect();
+    let of_kind = |kind| built.iter().find(move |image: &&Image| image.kind == kind).cloned();
+    let missing: Vec<_> = [
+        firmware.is_none().then(|| of_kind(ImageKind::Virt)).flatten(),
+        kernels.is_none().then(|| of_kind(ImageKind::Kernels)).flatten(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let made = store.flash(FlashDevice::Virt, &missing.iter().collect::<Vec<_>>())?;
+    build::say(&format!("flashed to virt as generation {}", made.number));
+    let firmware = firmware.or_else(|| of_kind(ImageKind::Virt));
+    let kernels = kernels.or_else(|| of_kind(ImageKind::Kernels));
+    let none = || Failure::internal("the build made no image for virt");
+    Ok((firmware.ok_or_else(none)?, kernels.ok_or_else(none)?))
+}
+
+fn device_of(target: FlashTarget) -> FlashDevice {
+    match target {
+        FlashTarget::Virt => FlashDevice::Virt,
+        FlashTarget::A2a3 => FlashDevice::A2a3,
+    }
+}
+
+fn say_generation(
+    device: FlashDevice,
+    generation: &Generation,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let as_text = || {
+        let rows = generation_rows(generation);
+        format!("{} has generation {}\n{}", device.name(), generation.number, table(&rows, &[]))
+    };
+    let as_json = || json!({ "device": device.name(), "generation": generation_json(generation) });
+    answer(Form::from(json), as_text, as_json)?;
+    Ok(Exit::Pass)
+}
+
+fn slots(generation: &Generation) -> [(&'static str, Option<&Entry>); 2] {
+    [("firmware", generation.firmware.as_ref()), ("kernels", generation.kernels.as_ref())]
+}
+
+fn generation_rows(generation: &Generation) -> Vec<Vec<String>> {
+    let there = slots(generation).into_iter().filter_map(|(slot, entry)| Some((slot, entry?)));
+    let row = |(slot, entry): (&str, &Entry)| {
+        let hash = entry.sha256.get(..12).unwrap_or(&entry.sha256).to_owned();
+        vec![slot.to_owned(), entry.name.clone(), bytes(entry.bytes), format!("sha256 {hash}")]
+    };
+    there.map(row).collect()
+}
+
+fn state_text(device: FlashDevice, state: Option<&DeviceState>) -> String {
+    let Some(state) = state else {
+        return format!("{}\n  nothing flashed\n", device.name());
+    };
+    let mut rows = Vec::new();
+    for generation in state.generations.iter().rev() {
+        let is_current = generation.number == state.current;
+        let mark = if is_current { "now" } else { "" };
+        for (index, row) in generation_rows(generation).into_iter().enumerate() {
+            let (number, mark) = match index {
+                0 => (generation.number.to_string(), mark),
+                _ => (String::new(), ""),
+            };
+            rows.push([vec![mark.to_owned(), number], row].concat());
+        }
+    }
+    format!("{}\n{}", device.name(), table(&rows, &[1]))
+}
+
+fn state_json(state: Option<&DeviceState>) -> Value {
+    let Some(state) = state else { return Value::Null };
+    json!({
+        "current": state.current,
+        "generations": state.generations.iter().map(generation_json).collect::<Vec<_>>(),
+    })
+}
+
+fn generation_json(generation: &Generation) -> Value {
+    let entry = |entry: Option<&Entry>| {
+        entry.map(|entry| {
+            json!({
+                "name": entry.name,
+                "bytes": entry.bytes,
+                "sha256": entry.sha256,
+                "build_id": entry.build_id,
+            })
+        })
+    };
+    json!({
+        "number": generation.number,
+        "before": generation.before,
+        "flashed_at_s": generation.flashed_at_s,
+        "firmware": entry(generation.firmware.as_ref()),
+        "kernels": entry(generation.kernels.as_ref()),
+    })
+}
+
+fn read(path: &Path) -> Result<Image, Failure> {
+    Image::read(path)
+        .map_err(|error| Failure::usage(format!("'{}' is refused: {error}", path.display())))
+}

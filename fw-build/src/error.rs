@@ -1,0 +1,85 @@
+//! Why there is no image.
+
+use std::io;
+use std::path::PathBuf;
+
+use pto_host::fw::ImageError;
+
+use crate::Platform;
+
+/// Why there is no image.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No compiler can be had.
+    #[error(
+        "there is no compiler for {triple}.\n  rustup: {rustup}\n  Debian's packages: {debian}\n  \
+         Run `rustup target add {triple}` where there is a network, and try again."
+    )]
+    NoCompiler {
+        /// The target.
+        triple: &'static str,
+        /// Why not from rustup.
+        rustup: String,
+        /// Why not from Debian.
+        debian: String,
+    },
+    /// A program that is needed is missing.
+    #[error("{program} is not installed: `apt-get install {packages}` brings it")]
+    NoProgram {
+        /// The program.
+        program: String,
+        /// The packages that have it.
+        packages: String,
+    },
+    /// The sources that this program was built from are gone.
+    #[error(
+        "the sources that this program was built from are not in '{0}' any more: \
+         give a firmware crate with --crate, or build `pto` again"
+    )]
+    NoSources(PathBuf),
+    /// There is no crate.
+    #[error("there is no Cargo.toml in '{0}': give the folder of a firmware crate")]
+    NoCrate(PathBuf),
+    /// cargo fails.
+    #[error("cargo cannot build {what}: see its messages above ({how})")]
+    Cargo {
+        /// What it should have built.
+        what: String,
+        /// How it ended.
+        how: String,
+    },
+    /// cargo has built something else.
+    #[error(
+        "cargo has built nothing that is a firmware image for {}: {}", platform.triple(), hint(*platform)
+    )]
+    NoImage {
+        /// The platform.
+        platform: Platform,
+    },
+    /// What was built is no image.
+    #[error("'{path}': {error}")]
+    Image {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: ImageError,
+    },
+    /// A file cannot be read or written.
+    #[error("'{path}': {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+const fn hint(platform: Platform) -> &'static str {
+    match platform {
+        Platform::Virt => {
+            "the crate needs a binary with firmware!, linked as linker/own-firmware is"
+        }
+        Platform::Cann => "the crate needs a cdylib with firmware!, as linker/cann has",
+    }
+}

@@ -1,0 +1,112 @@
+//! Builds firmware images: finds a compiler for AArch64 or brings one, runs cargo, seals what comes out.
+//!
+//! ```text
+//! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   toolchain.rs, debian.rs
+//!         --cargo--> ELF files --seal--> Built                                       cargo.rs
+//! ```
+//! [`process`] runs programs within a limit, [`packages`] says where tools that are missing come from.
+
+mod cargo;
+mod debian;
+mod error;
+pub mod packages;
+mod process;
+mod toolchain;
+
+use std::path::{Path, PathBuf};
+
+use pto_host::fw::{Image, ImageKind, seal};
+
+pub use error::BuildError;
+pub use toolchain::{Source, Toolchain};
+
+/// For which platform an image is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Platform {
+    /// The emulated machine: a firmware and, without a crate of one's own, the blob of kernels.
+    #[default]
+    Virt,
+    /// The CANN driver stack: a shared object.
+    Cann,
+}
+
+impl Platform {
+    /// The Rust target.
+    #[must_use]
+    pub const fn triple(self) -> &'static str {
+        match self {
+            Self::Virt => "aarch64-unknown-none",
+            Self::Cann => "aarch64-unknown-linux-gnu",
+        }
+    }
+}
+
+/// How an image is built.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// With overflow checks and debug assertions: a panic becomes a fault that says where.
+    #[default]
+    Checked,
+    /// As it is shipped: small, and no panic is reachable.
+    Release,
+}
+
+/// What to build.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// For which platform.
+    pub platform: Platform,
+    /// A firmware crate of one's own; `None`: the default images, from the sources of this program.
+    pub crate_folder: Option<PathBuf>,
+    /// How.
+    pub profile: Profile,
+    /// Which compiler.
+    pub source: Source,
+}
+
+/// An image that was built and sealed.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The file.
+    pub path: PathBuf,
+    /// The image.
+    pub image: Image,
+}
+
+/// Builds what `request` asks for; tells `say` what it does, in sentences.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildError> {
+    let toolchain = Toolchain::provide(request.platform, request.source, say)?;
+    let mut built = Vec::new();
+    for artifact in cargo::build(request, &toolchain, say)? {
+        built.push(finish(&artifact)?);
+    }
+    match built.iter().find(|built| built.image.kind == wanted(request.platform)) {
+        Some(_) => Ok(built),
+        None => Err(BuildError::NoImage { platform: request.platform }),
+    }
+}
+
+const fn wanted(platform: Platform) -> ImageKind {
+    match platform {
+        Platform::Virt => ImageKind::Virt,
+        Platform::Cann => ImageKind::Cann,
+    }
+}
+
+/// Seals a copy of what cargo has built, and reads it as a device would.
+fn finish(artifact: &Path) -> Result<Built, BuildError> {
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| BuildError::File { path, source }
+    };
+    let refused = |error| BuildError::Image { path: artifact.to_path_buf(), error };
+    let mut file = std::fs::read(artifact).map_err(io(artifact))?;
+    seal(&mut file).map_err(refused)?;
+    let path = artifact.with_extension("img");
+    std::fs::write(&path, &file).map_err(io(&path))?;
+    let image = Image::read(&path).map_err(refused)?;
+    Ok(Built { path, image })
+}

@@ -1,0 +1,217 @@
+//! An image file, and the judgement on it.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
+
+use super::blob::{self, BlobKernel, KernelBlob};
+use super::elf::{Elf, Section, Sizes};
+use super::seal::{self, Seal};
+use super::{ImageError, identity};
+
+/// What an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageKind {
+    /// Firmware of the emulated machine `virt`.
+    Virt,
+    /// Firmware for the CANN driver stack.
+    Cann,
+    /// A blob of kernels for an AArch64 device.
+    Kernels,
+}
+
+impl ImageKind {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Virt => "virt",
+            Self::Cann => "cann",
+            Self::Kernels => "kernels",
+        }
+    }
+
+    /// The devices that can have it.
+    pub(crate) const fn devices(self) -> &'static str {
+        match self {
+            Self::Virt | Self::Kernels => "virt (--device virt)",
+            Self::Cann => "a2a3 (--device a2a3)",
+        }
+    }
+}
+
+impl fmt::Display for ImageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Virt => "a firmware image for virt",
+            Self::Cann => "a firmware image for the CANN driver stack",
+            Self::Kernels => "a blob of kernels for virt",
+        })
+    }
+}
+
+/// A device that has flashed images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlashDevice {
+    /// The emulated machine.
+    Virt,
+    /// An Ascend 910B or 910C, through CANN.
+    A2a3,
+}
+
+impl FlashDevice {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Virt, Self::A2a3];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Virt => "virt",
+            Self::A2a3 => "a2a3",
+        }
+    }
+
+    /// Whether it can have an image of this kind.
+    #[must_use]
+    pub const fn takes(self, kind: ImageKind) -> bool {
+        match kind {
+            ImageKind::Virt | ImageKind::Kernels => matches!(self, Self::Virt),
+            ImageKind::Cann => matches!(self, Self::A2a3),
+        }
+    }
+
+    /// The device that an image of this kind is for.
+    #[must_use]
+    pub const fn of(kind: ImageKind) -> Self {
+        match kind {
+            ImageKind::Virt | ImageKind::Kernels => Self::Virt,
+            ImageKind::Cann => Self::A2a3,
+        }
+    }
+}
+
+/// An image whose structure holds together.
+#[derive(Clone, Debug)]
+pub struct Image {
+    bytes: Vec<u8>,
+    /// The file's name.
+    pub name: String,
+    /// What it is.
+    pub kind: ImageKind,
+    /// Its first instruction; 0: it has none.
+    pub entry: u64,
+    /// Its sections.
+    pub sections: Vec<Section>,
+    /// Sizes of what is loaded.
+    pub sizes: Sizes,
+    /// ABI: major, minor.
+    pub abi: (u16, u16),
+    /// The hash of the structs that it shares with the host; a blob shares none.
+    pub layout_hash: Option<u64>,
+    /// Builders that are linked in.
+    pub builders: Vec<String>,
+    /// Kernels inside.
+    pub kernels: Vec<BlobKernel>,
+    /// The linker's hash of the content; empty: there is none.
+    pub build_id: String,
+    /// Its checksum.
+    pub seal: Seal,
+    /// SHA-256 of the file.
+    pub sha256: String,
+}
+
+impl Image {
+    /// Reads an image that this host can use.
+    ///
+    /// # Errors
+    /// Why not: see [`ImageError`].
+    pub fn read(path: &Path) -> Result<Self, ImageError> {
+        let image = Self::inspect(path)?;
+        image.verify()?;
+        Ok(image)
+    }
+
+    /// Reads an image that may be of another release, or damaged inside; [`Image::verify`] says that.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no image at all.
+    pub fn inspect(path: &Path) -> Result<Self, ImageError> {
+        let bytes = fs::read(path)
+            .map_err(|source| ImageError::Read { path: path.to_path_buf(), source })?;
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+        Self::parse(name, bytes)
+    }
+
+    /// As [`Image::inspect`], of a file's content.
+    ///
+    /// # Errors
+    /// When it is no image.
+    pub fn parse(name: String, bytes: Vec<u8>) -> Result<Self, ImageError> {
+        let elf = Elf::parse(&bytes)?;
+        let identity = identity::read(&elf)?;
+        let (entry, sizes, build_id) = (elf.entry, elf.sizes(), seal::hex(&elf.build_id));
+        Ok(Self {
+            entry,
+            sizes,
+            build_id,
+            sections: elf.sections,
+            seal: seal::examine(&bytes, identity.checksum, identity.checksum_at),
+            sha256: seal::sha256(&bytes),
+            kind: identity.kind,
+            abi: identity.abi,
+            layout_hash: identity.layout_hash,
+            builders: identity.builders,
+            kernels: identity.kernels,
+            name,
+            bytes,
+        })
+    }
+
+    /// Whether it is whole, and of this host's interface.
+    ///
+    /// # Errors
+    /// `Checksum`, `Abi`, `LayoutHash`.
+    pub fn verify(&self) -> Result<(), ImageError> {
+        if let Seal::Broken { sealed, found } = self.seal {
+            return Err(ImageError::Checksum { sealed, found });
+        }
+        let expected = (ABI_MAJOR, ABI_MINOR);
+        if self.abi.0 != expected.0 || self.abi.1 < expected.1 {
+            return Err(ImageError::Abi { found: self.abi, expected });
+        }
+        match self.layout_hash {
+            Some(found) if found != LAYOUT_HASH => {
+                Err(ImageError::LayoutHash { found, expected: LAYOUT_HASH })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `device` can have it.
+    ///
+    /// # Errors
+    /// `WrongDevice`.
+    pub fn suits(&self, device: FlashDevice) -> Result<(), ImageError> {
+        match device.takes(self.kind) {
+            true => Ok(()),
+            false => Err(ImageError::WrongDevice { device, image: self.kind }),
+        }
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its kernels, as they are copied into GM; `None`: it is not a blob.
+    #[must_use]
+    pub fn blob(&self) -> Option<KernelBlob> {
+        let elf = Elf::parse(&self.bytes).ok().filter(|_| self.kind == ImageKind::Kernels)?;
+        Some(KernelBlob { bytes: blob::flat(&elf), kernels: self.kernels.clone() })
+    }
+}

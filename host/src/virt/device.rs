@@ -1,0 +1,321 @@
+//! The backend `virt`.
+//!
+//! ```text
+//! (no machine) --ready--> booted --launch, wait_alive--> landed --let_go--> booted
+//!       ^                                  |                       |
+//!       '---------- ended or hangs: put down, FW_LOST -------------'
+//! ```
+//! A machine that is put down is gone: nothing writes to GM any more, so that no arena is ever lost. The next run
+//! boots another one on the same RAM, and buffers keep what they hold.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pto_abi::arena::Arena;
+use pto_abi::fw_image::virt;
+use pto_abi::runtime::{Epitaph, InstanceLine};
+use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::{Fault, GmAddr};
+
+use super::machine::{Patience, VirtError, VirtMachine, VirtOptions};
+use super::memory::{Ram, nameless_file};
+use super::qemu::{Execution, QEMU};
+use crate::allocator::Owner;
+use crate::backend::{Backend, Landing, StartTimes};
+use crate::fw::{FlashDevice, Image, ImageError, KernelBlob};
+use crate::gm::Gm;
+use crate::kernels::KernelCode;
+use crate::memory::Memory;
+use crate::{Error, Kernel};
+
+/// The device's name.
+pub(crate) const NAME: &str = "virt";
+/// What instances may take to stop cores, beside the bring-up budget.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a core may take to let go of an arena: kernels that return do so before.
+const LET_GO_BUDGET: Duration = Duration::from_secs(1);
+/// Lines of the console that a report shows.
+const CONSOLE_LINES: usize = 20;
+
+/// What an emulated device consists of. Each AICPU instance and each core is one vCPU; together they are at
+/// most 64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VirtDeviceOptions {
+    /// AICPU instances, 1 to 16; a run may use fewer.
+    pub aicpu: u32,
+    /// Cube cores.
+    pub aic: u32,
+    /// Vector cores.
+    pub aiv: u32,
+    /// Size of GM in bytes, rounded up to 2 MiB; up to 8 GiB less 12 MiB. Memory is used as it is touched.
+    pub gm_bytes: u64,
+    /// How long the machine may take to boot.
+    pub boot_budget: Duration,
+    /// QEMU; a name is looked for in PATH.
+    pub qemu: PathBuf,
+}
+
+impl Default for VirtDeviceOptions {
+    /// A small die: 4 AICPU, 4 AIC, 8 AIV and 1 GiB. Four clusters, because each scheduler needs one.
+    fn default() -> Self {
+        Self {
+            aicpu: 4,
+            aic: 4,
+            aiv: 8,
+            gm_bytes: 1 << 30,
+            boot_budget: Duration::from_secs(10),
+            qemu: QEMU.into(),
+        }
+    }
+}
+
+impl VirtDeviceOptions {
+    /// The machine for it, which boots `image`.
+    fn machine(&self, image: &Image) -> Result<VirtOptions, Error> {
+        let vcpus = [self.aic, self.aiv].iter().try_fold(self.aicpu, |sum, n| sum.checked_add(*n));
+        let most = u32::try_from(virt::MAX_VCPUS).unwrap_or(u32::MAX);
+        let (aicpu, aic, aiv) = (self.aicpu, self.aic, self.aiv);
+        let vcpus = vcpus.filter(|sum| aicpu > 0 && aic + aiv > 0 && *sum <= most);
+        let vcpus = vcpus.ok_or(Error::VirtCores { aicpu, aic, aiv })?;
+        let image_file = nameless_file("pto-virt-image", image.bytes())
+            .map_err(|source| VirtError::Io { what: "keeping the image", source })?;
+        let beside_gm = virt::GM_ADDRESS - virt::RAM_ADDRESS;
+        let ram_bytes = self.gm_bytes.max(1).checked_next_multiple_of(virt::RAM_GRANULE);
+        let ram_bytes = ram_bytes.and_then(|gm_bytes| gm_bytes.checked_add(beside_gm));
+        let ram_bytes = ram_bytes.filter(|bytes| *bytes <= virt::MAX_RAM_BYTES);
+        Ok(VirtOptions {
+            image: PathBuf::from(&image.name),
+            image_file: Some(Arc::new(image_file)),
+            vcpus,
+            ram_bytes: ram_bytes.ok_or(Error::VirtGm { bytes: self.gm_bytes })?,
+            boot_budget: self.boot_budget,
+            execution: Execution::Parallel,
+            qemu: self.qemu.clone(),
+            extra: Vec::new(),
+        })
+    }
+}
+
+/// A kernel in GM.
+struct Placed {
+    name: String,
+    address: GmAddr,
+}
+
+/// An emulated machine, and what it takes to start another one.
+pub(crate) struct Virt {
+    options: VirtOptions,
+    ram: Arc<Ram>,
+    machine: Option<VirtMachine>,
+    builders: Vec<String>,
+    kernels: BTreeMap<u32, Placed>,
+    times: StartTimes,
+    post_mortem: Vec<String>,
+}
+
+impl Virt {
+    /// Boots `image` and puts the kernels into GM. Returns the memory as well.
+    pub(crate) fn open(
+        options: &VirtDeviceOptions,
+        image: &Image,
+        blob: &Image,
+    ) -> Result<(Self, Arc<Memory>), Error> {
+        for image in [image, blob] {
+            image.verify()?;
+            image.suits(FlashDevice::Virt)?;
+        }
+        let wrong = |image: &Image| {
+            let (device, image) = (FlashDevice::Virt, image.kind);
+            Error::Image(ImageError::WrongDevice { device, image })
+        };
+        let kernels = blob.blob().ok_or_else(|| wrong(blob))?;
+        if image.blob().is_some() {
+            return Err(wrong(image));
+        }
+        let machine_options = options.machine(image)?;
+        machine_options.check()?;
+        let ram = machine_options.make_ram()?;
+        let memory = Arc::new(Memory::of(Gm::Machine(Arc::clone(&ram))));
+        let kernels = place(&memory, &kernels)?;
+        let mut device = Self {
+            options: machine_options,
+            ram,
+            machine: None,
+            builders: image.builders.clone(),
+            kernels,
+            times: StartTimes::default(),
+            post_mortem: Vec::new(),
+        };
+        device.ready()?;
+        Ok((device, memory))
+    }
+
+    /// The machine, started if there is none.
+    fn ready(&mut self) -> Result<&mut VirtMachine, VirtError> {
+        let machine = match self.machine.take() {
+            Some(machine) => machine,
+            None => {
+                let machine = VirtMachine::boot_on(&self.options, &self.ram)?;
+                let boot = machine.boot_times();
+                self.times = StartTimes {
+                    boot: boot.total,
+                    guest_boot: boot.guest,
+                    ..StartTimes::default()
+                };
+                machine
+            }
+        };
+        Ok(self.machine.insert(machine))
+    }
+
+    fn launch(&mut self, arena: &Arena<'static>) -> Result<(), VirtError> {
+        let mut times = self.times;
+        let machine = self.ready()?;
+        let (config, epoch) = (arena.config(), arena.header().bring_up_epoch);
+        let patience = Patience {
+            silence: Duration::from_nanos(config.stall_budget_ns) + GRACE,
+            after_fault: Duration::from_nanos(config.bring_up_budget_ns) + GRACE,
+        };
+        let workers = arena.workers().get(..config.worker_count as usize).unwrap_or(&[]);
+        let start = Instant::now();
+        let order = machine.launch(arena.window().address(), arena.window().bytes());
+        let landed = machine.wait_alive(&order, arena, patience, || {
+            let answered = |epoch_of: &AtomicEpoch| epoch_of.load(Ordering::Relaxed) == epoch;
+            if times.handshake.is_none()
+                && workers.iter().all(|lines| answered(&lines.worker.aicore_done))
+            {
+                times.handshake = Some(start.elapsed());
+            }
+            let ran = |counter: &AtomicU64| counter.load(Ordering::Relaxed) > 0;
+            if times.first_task.is_none()
+                && workers.iter().any(|lines| ran(&lines.worker.tasks_run))
+            {
+                times.first_task = Some(start.elapsed());
+            }
+        });
+        (self.times.handshake, self.times.first_task) = (times.handshake, times.first_task);
+        landed
+    }
+
+    /// What the machine has left of a fault: exceptions with their registers, the console.
+    fn collect(&mut self, error: Option<&VirtError>) {
+        self.post_mortem =
+            error.map(|error| format!("The machine: {error}.")).into_iter().collect();
+        let Some(machine) = &self.machine else { return };
+        let exceptions = machine.exceptions();
+        self.post_mortem.extend(exceptions.iter().map(ToString::to_string));
+        let console = machine.console();
+        // An error shows the console itself.
+        if error.is_none() && !console.is_empty() {
+            let lines: Vec<_> = console.lines().collect();
+            let shown = lines.get(lines.len().saturating_sub(CONSOLE_LINES)..).unwrap_or(&lines);
+            self.post_mortem.push(format!("The console: {}", shown.join("\n    ")));
+        }
+    }
+}
+
+type AtomicEpoch = pto_abi::sync::AtomicU32;
+
+/// Copies the blob to a page of its own, for good: QEMU does not see writes of the host to code that it has
+/// translated.
+fn place(memory: &Memory, blob: &KernelBlob) -> Result<BTreeMap<u32, Placed>, Error> {
+    let room = blob.bytes.len() as u64 + virt::PAGE_BYTES;
+    let block = memory.alloc(room, Owner::Runtime)?;
+    let start = GmAddr(block.0.next_multiple_of(virt::PAGE_BYTES));
+    let window = memory.gm().window();
+    let offset = window.offset_of(start, blob.bytes.len() as u64);
+    let written = offset.and_then(|offset| window.write_bytes(offset, &blob.bytes));
+    debug_assert!(written.is_some(), "the allocator handed out memory outside GM");
+    let place = |kernel: &crate::fw::BlobKernel| {
+        let placed = Placed { name: kernel.name.clone(), address: start.offset(kernel.offset) };
+        (kernel.func_id, placed)
+    };
+    Ok(blob.kernels.iter().map(place).collect())
+}
+
+/// What the host can say when the machine cannot any more.
+fn write_epitaph(arena: &Arena<'_>, fault: Fault) {
+    let sum = |counter: fn(&InstanceLine) -> &AtomicU64| {
+        let counts = arena.instances().iter().map(|line| counter(line).load(Ordering::Relaxed));
+        counts.fold(0, u64::wrapping_add)
+    };
+    arena.set_epitaph(&Epitaph {
+        added: sum(|line| &line.added),
+        published: sum(|line| &line.published),
+        completed: sum(|line| &line.completed),
+        ..Epitaph::of(fault)
+    });
+    arena.fault().seal_epitaph();
+}
+
+impl Backend for Virt {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn builders(&self) -> Vec<String> {
+        self.builders.clone()
+    }
+
+    fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
+        let name = kernel.name().to_owned();
+        let library = match kernel.code() {
+            KernelCode::Library(library) => library,
+            KernelCode::Function(_) => {
+                return Err(Error::KernelNotForDevice { name, device: NAME });
+            }
+        };
+        match self.kernels.get(&library.func_id) {
+            Some(placed) if placed.name == library.name => Ok(placed.address),
+            _ => Err(Error::KernelNotFlashed { name, device: NAME }),
+        }
+    }
+
+    fn run(&mut self, arena: Arena<'static>) -> Landing {
+        let start = Instant::now();
+        self.post_mortem.clear();
+        let landed = self.launch(&arena);
+        let makespan = start.elapsed();
+        if let Err(error) = landed {
+            self.collect(Some(&error));
+            // Puts the machine down: from here on nobody else writes to GM.
+            self.machine = None;
+            arena.fault().raise(Fault::FW_LOST);
+            if !arena.fault().epitaph_is_sealed() {
+                write_epitaph(&arena, arena.fault().first().unwrap_or(Fault::FW_LOST));
+            }
+        }
+        let fault = arena.fault().first();
+        if fault.is_some() && self.machine.is_some() {
+            self.collect(None);
+        }
+        Landing { fault, makespan, arena_lost: false }
+    }
+
+    fn release(&mut self) -> bool {
+        let stuck = |machine: &mut VirtMachine| machine.let_go(LET_GO_BUDGET).is_err();
+        if self.machine.as_mut().is_some_and(stuck) {
+            // A kernel that does not return goes with its machine.
+            self.machine = None;
+        }
+        true
+    }
+
+    fn renew(&mut self) {
+        self.machine = None;
+    }
+
+    fn post_mortem(&self) -> &[String] {
+        &self.post_mortem
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        self.machine.as_ref().map(|machine| machine.qemu().id())
+    }
+
+    fn start_times(&self) -> Option<StartTimes> {
+        Some(self.times)
+    }
+}

@@ -1,0 +1,19 @@
+//! The device `virt`: the firmware image on an emulated AArch64 machine, whose memory is shared with this
+//! process.
+//!
+//! ```text
+//! device.rs   the backend: kernels in GM, runs, what a fault leaves   machine.rs  boot, launch, wait
+//! qemu.rs     owns the QEMU process                                   boot.rs     the boot block, from this side
+//! memory.rs   RAM, shared with the machine
+//! ```
+//! GM is what the image and its stacks leave of RAM. Its addresses are the machine's; here everything goes through
+//! windows that know both. Nothing has a name: RAM and image are files without one, and the process dies with the
+//! thread that started it, so that nothing is left however this process ends.
+
+pub mod boot;
+pub(crate) mod device;
+pub mod machine;
+pub mod memory;
+pub mod qemu;
+
+pub use machine::{BootTimes, Patience, VirtError, VirtMachine, VirtOptions};
