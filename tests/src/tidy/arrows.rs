@@ -11,7 +11,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-timeline", &["pto-abi"]),
     ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
-    ("pto-cli", &["pto-abi", "pto-aicore-kernels", "pto-host", "pto-timeline", "pto-examples"]),
+    ("pto-fw-build", &["pto-host"]),
+    (
+        "pto-cli",
+        &[
+            "pto-abi",
+            "pto-aicore-kernels",
+            "pto-host",
+            "pto-timeline",
+            "pto-examples",
+            "pto-fw-build",
+        ],
+    ),
     (
         "pto-tests",
         &[
@@ -23,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-timeline",
             "pto-examples",
             "pto-cli",
+            "pto-fw-build",
         ],
     ),
     ("xtask", &["pto-abi"]),
@@ -55,7 +67,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-cann-loader", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples"]),
     (
         "pto-linker-tests",
-        &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-virt-platform", "pto-kernels-blob"],
+        &[
+            "pto-abi",
+            "pto-host",
+            "pto-aicpu-fw",
+            "pto-aicore-kernels",
+            "pto-virt-platform",
+            "pto-kernels-blob",
+        ],
     ),
 ];
 
