@@ -66,8 +66,8 @@ fn every_way_to_run_is_recorded() {
                 let trace = record(&mut device, name, &options);
                 let (tasks, edges) = graphs::counts(name, TASKS);
                 assert_eq!(
-                    (trace.tasks.len(), trace.edges.len()),
-                    (tasks as usize, edges as usize),
+                    (trace.tasks.len(), trace.edges.len() as u64),
+                    (tasks as usize, edges),
                     "{way}"
                 );
                 assert_eq!(trace.dropped(), 0, "{way}: {:?}", trace.lanes);

@@ -67,6 +67,9 @@ pub(crate) fn write_run(trace: Option<&Trace>, args: &RunArgs) -> Result<(), Fai
 /// Writes the timeline of a run that did not, and says so with the fault.
 pub(crate) fn keep(mut failure: Failure, args: &RunArgs, device: &Wanted) -> Failure {
     let (Some(trace), Some(path)) = (failure.take_trace(), &args.trace) else { return failure };
+    if trace.tasks.is_empty() {
+        return failure;
+    }
     let trace = with_facts(trace, args, device);
     match write(path, |to| file::write(&trace, to)) {
         Ok(()) => failure.and(format!("The timeline up to the fault is in {}.", path.display())),

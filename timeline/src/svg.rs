@@ -3,8 +3,6 @@
 
 use std::fmt::Write;
 
-use pto_abi::CoreKind;
-
 use crate::analysis::Analysis;
 use crate::model::{Task, Trace};
 use crate::text::{escaped, time};
@@ -75,9 +73,10 @@ fn axis(trace: &Trace, bottom: f64, svg: &mut String) {
     for tenth in 0..=10 {
         let at = trace.makespan_ns / 10 * tenth;
         let x = x_of(trace, at);
+        let anchor = if tenth == 10 { "end" } else { "middle" };
         let _ = writeln!(
             svg,
-            "<path d=\"M{x:.1} {TOP}V{bottom:.1}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            "<path d=\"M{x:.1} {TOP}V{bottom:.1}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
             TOP - 5.0,
             time(at)
         );
@@ -113,7 +112,7 @@ fn tasks(trace: &Trace, svg: &mut String) {
 
 fn flush(trace: &Trace, block: Option<(u32, u16, f64, f64)>, svg: &mut String) {
     let Some((core, func, from, to)) = block else { return };
-    let (y, width) = (lane_top(core), (to - from).max(0.3));
+    let (y, width) = (lane_top(core), (to - from).max(0.7));
     let fill = colour(trace, func);
     let _ = writeln!(
         svg,
@@ -156,7 +155,4 @@ fn legend(trace: &Trace, y: f64, svg: &mut String) {
         let width = name.len() as f64 * 6.0 + 28.0;
         x += width;
     }
-    let kinds: Vec<_> =
-        CoreKind::ALL.iter().map(|kind| format!("{} {kind}", trace.core_count(*kind))).collect();
-    let _ = writeln!(svg, "<text x=\"4\" y=\"{y:.1}\">{}</text>", kinds.join(", "));
 }

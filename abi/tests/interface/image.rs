@@ -84,9 +84,10 @@ fn every_flipped_bit_is_found() {
         let mut bad = good.clone();
         bad[bit / 8] ^= 1 << (bit % 8);
         let result = check(&bad);
-        // The one bit that says less than it could: an order that is there and not claimed.
+        // What says less than it could is accepted: an order that is there and not claimed, a lower minor.
         let is_flag = bit == 40 * 8;
-        assert_eq!(result.is_ok(), is_flag, "bit {bit}: {result:?}");
+        let is_lower_minor = (80..96).contains(&bit) && ABI_MINOR >> (bit - 80) & 1 == 1;
+        assert_eq!(result.is_ok(), is_flag || is_lower_minor, "bit {bit}: {result:?}");
     }
 }
 

@@ -8,3 +8,4 @@ mod pto;
 mod round_trip;
 mod runs;
 mod tables;
+mod timelines;
