@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(0)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x05890606029cb595)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xba75d14b9399778e)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -239,6 +239,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_CORE_WRONG_STATUS UINT32_C(0x00050004)
 /* A core did not leave its loop when it was asked to. The kernel that it runs does not return: the epitaph names it. */
 #define PTO_FAULT_CORE_NOT_STOPPED UINT32_C(0x00050005)
+/* A core took an exception in a kernel. Check the task's arguments against the kernel's; the report says where and at which address. */
+#define PTO_FAULT_CORE_EXCEPTION UINT32_C(0x00050006)
 /* A task runs on a core for longer than the task budget. The epitaph names kernel and core; raise the task budget if the kernel is right. */
 #define PTO_FAULT_STALL_CORE UINT32_C(0x00060001)
 /* Tasks are ready and cores of their kind are idle. This is an error of the runtime: report it with the graph and the options. */
@@ -255,6 +257,12 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUN_CANCELLED UINT32_C(0x00070001)
 /* Host code of the simulator panicked in the run. See the message on standard error; a builder or kernel of yours may be the cause. */
 #define PTO_FAULT_RUN_PANIC UINT32_C(0x00070002)
+/* An AICPU instance took an exception. The report says where; a builder of yours may be the cause, or a kernel that writes outside its buffers. */
+#define PTO_FAULT_FW_EXCEPTION UINT32_C(0x00080001)
+/* The firmware panicked. The console says where; a builder of yours may be the cause. */
+#define PTO_FAULT_FW_PANIC UINT32_C(0x00080002)
+/* The machine ended, or does not answer. The report says how it ended and what its console said; the next run starts another one. */
+#define PTO_FAULT_FW_LOST UINT32_C(0x00080003)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
@@ -808,8 +816,10 @@ typedef struct pto_fw_identity {
     uint32_t builder_count;
     /* Bytes of their names. */
     uint32_t names_bytes;
+    /* Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with zero here. Zero: the file is not sealed. */
+    uint64_t checksum;
     /* Not used; zero. */
-    uint64_t reserved[2];
+    uint64_t reserved;
 } pto_fw_identity;
 PTO_STATIC_ASSERT(sizeof(pto_fw_identity) == 64, "size of pto_fw_identity");
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, magic) == 0, "offset of pto_fw_identity.magic");
@@ -820,7 +830,8 @@ PTO_STATIC_ASSERT(offsetof(pto_fw_identity, layout_hash) == 16, "offset of pto_f
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, kind) == 24, "offset of pto_fw_identity.kind");
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, builder_count) == 40, "offset of pto_fw_identity.builder_count");
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, names_bytes) == 44, "offset of pto_fw_identity.names_bytes");
-PTO_STATIC_ASSERT(offsetof(pto_fw_identity, reserved) == 48, "offset of pto_fw_identity.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, checksum) == 48, "offset of pto_fw_identity.checksum");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, reserved) == 56, "offset of pto_fw_identity.reserved");
 
 /* The start of a blob of kernels: position-independent code for GM, to be copied to any page. Its table of `KernelBlobEntry` follows. */
 typedef struct pto_kernel_blob_header {
@@ -834,8 +845,10 @@ typedef struct pto_kernel_blob_header {
     uint32_t kernel_count;
     /* Size of the blob. */
     uint64_t total_bytes;
+    /* As `FwIdentity::checksum`, of the blob's file. */
+    uint64_t checksum;
     /* Not used; zero. */
-    uint64_t reserved[5];
+    uint64_t reserved[4];
 } pto_kernel_blob_header;
 PTO_STATIC_ASSERT(sizeof(pto_kernel_blob_header) == 64, "size of pto_kernel_blob_header");
 PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, magic) == 0, "offset of pto_kernel_blob_header.magic");
@@ -843,7 +856,8 @@ PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, abi_major) == 8, "offset of p
 PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, abi_minor) == 10, "offset of pto_kernel_blob_header.abi_minor");
 PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, kernel_count) == 12, "offset of pto_kernel_blob_header.kernel_count");
 PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, total_bytes) == 16, "offset of pto_kernel_blob_header.total_bytes");
-PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, reserved) == 24, "offset of pto_kernel_blob_header.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, checksum) == 24, "offset of pto_kernel_blob_header.checksum");
+PTO_STATIC_ASSERT(offsetof(pto_kernel_blob_header, reserved) == 32, "offset of pto_kernel_blob_header.reserved");
 
 /* One kernel of a blob. */
 typedef struct pto_kernel_blob_entry {
@@ -950,8 +964,10 @@ typedef struct pto_vcpu_line {
     uint64_t seen_ticks;
     /* atomic: Times that it slept. */
     uint64_t naps;
+    /* atomic: On a machine of one vCPU, in the line of each instance's number: the ticks that the instance took in the last order. Where a tick is an instruction, they are counted exactly. */
+    uint64_t step_ticks;
     /* atomic: Not used; zero. */
-    uint64_t reserved[3];
+    uint64_t reserved[2];
 } pto_vcpu_line;
 PTO_STATIC_ASSERT(sizeof(pto_vcpu_line) == 64, "size of pto_vcpu_line");
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, state) == 0, "offset of pto_vcpu_line.state");
@@ -961,7 +977,8 @@ PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, done) == 12, "offset of pto_vcpu_line.
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, ready_ticks) == 16, "offset of pto_vcpu_line.ready_ticks");
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, seen_ticks) == 24, "offset of pto_vcpu_line.seen_ticks");
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, naps) == 32, "offset of pto_vcpu_line.naps");
-PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, reserved) == 40, "offset of pto_vcpu_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, step_ticks) == 40, "offset of pto_vcpu_line.step_ticks");
+PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, reserved) == 48, "offset of pto_vcpu_line.reserved");
 
 /* The last exception of one vCPU. */
 typedef struct pto_exception_record {
