@@ -315,7 +315,7 @@ fn what_cannot_be_opened_says_why() {
     let (firmware, kernels) = images();
     let refused = |options: &VirtDeviceOptions, firmware: &Image, kernels: &Image| {
         let opened = Device::open_virt(options, firmware, kernels);
-        opened.err().expect("no device").to_string()
+        opened.expect_err("no device").to_string()
     };
     let options = VirtDeviceOptions::default();
     let text = refused(

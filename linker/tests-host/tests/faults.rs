@@ -184,6 +184,7 @@ fn a_boot_header_of_another_release_is_refused() {
     let options = QemuOptions {
         program: QEMU.into(),
         image: Images::get().firmware.clone(),
+        image_file: None,
         vcpus: 2,
         execution: Execution::Parallel,
         extra: Vec::new(),
