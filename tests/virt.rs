@@ -334,7 +334,7 @@ fn what_cannot_be_opened_says_why() {
 
 #[test]
 fn a_function_of_this_process_is_no_kernel_there() {
-    unsafe extern "C" fn nothing(_: *const u64) {}
+    extern "C" fn nothing(_: *const u64) {}
     let mut device = small();
     let kernel = pto_host::Kernel::from_fn("mine", CoreKind::AIV, nothing);
     let refused = device.register_kernel(FuncId(500), kernel).unwrap_err().to_string();

@@ -162,6 +162,32 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
 }
 
+#[test]
+fn a_firmware_crate_outside_of_the_workspace_is_built_and_boots() {
+    let home = Home::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+    let own = home.0.path().join("mine");
+    fs::create_dir_all(own.join("src")).expect("a folder");
+    for file in ["build.rs", "src/main.rs", "src/builders.rs"] {
+        fs::copy(root.join("linker/own-firmware").join(file), own.join(file)).expect("a copy");
+    }
+    fs::copy(root.join("Cargo.lock"), own.join("Cargo.lock")).expect("a copy");
+    let manifest = format!(
+        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n[[bin]]\n\
+         name = \"mine\"\ntest = false\n[dependencies]\npto-abi = {{ path = {:?} }}\n\
+         pto-virt-platform = {{ path = {:?} }}\n",
+        root.join("abi"),
+        root.join("linker/virt/platform"),
+    );
+    fs::write(own.join("Cargo.toml"), manifest).expect("a file");
+    let build = ["fw", "build", "--release", "--json", "--crate", text(&own)];
+    let built = json(&home.pto(&build, 0));
+    let image = built["images"][0]["file"].as_str().expect("a path").to_owned();
+    home.pto(&["fw", "flash", &image, text(&images()[1])], 0);
+    let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
+    assert!(refused.contains("the firmware has: diamond"), "{refused}");
+}
+
 /// The machine of a running `pto`.
 fn machine_of(child: &Child) -> Option<u32> {
     let entries = fs::read_dir("/proc").expect("Linux").flatten();

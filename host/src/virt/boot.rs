@@ -18,6 +18,7 @@ pub fn write_header(block: &BootBlock, vcpus: u32, ram_bytes: u64) {
     header.abi.store(u32::from(ABI_MAJOR) << 16 | u32::from(ABI_MINOR), Ordering::Relaxed);
     header.vcpus.store(vcpus, Ordering::Relaxed);
     header.layout_hash.store(LAYOUT_HASH, Ordering::Relaxed);
+    // Release: pairs with the start of QEMU, which is a system call; nothing looks before.
     header.ram_bytes.store(ram_bytes, Ordering::Release);
 }
 

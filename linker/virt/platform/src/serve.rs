@@ -90,6 +90,7 @@ fn take_part<B: BuilderSet>(me: Vcpu, order: &LaunchOrder, builders: &B) {
 
 fn assume(me: Vcpu, state: u32, role: u32) {
     me.line.role.store(role, Ordering::Relaxed);
+    // Release: pairs with the host's Acquire load of state.
     me.line.state.store(state, Ordering::Release);
 }
 
