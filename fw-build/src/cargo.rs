@@ -5,7 +5,7 @@ use std::io::{BufReader, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cargo_metadata::{CrateType, Message, TargetKind};
+use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
 use crate::packages::CANN_LINKER;
 use crate::{BuildError, Platform, Profile, Request, Toolchain};
@@ -32,29 +32,38 @@ const CHECKED: &[&str] = &[
 /// One call of cargo.
 struct Job {
     folder: PathBuf,
-    packages: Vec<&'static str>,
+    /// `None`: what the folder's own package makes.
+    package: Option<&'static str>,
+    profile: Profile,
     what: String,
 }
 
 impl Job {
-    fn of(request: &Request) -> Result<Self, BuildError> {
+    /// What `request` needs. The kernels are always built as they are shipped: where a panic stands in constants,
+    /// they would need relocations.
+    fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
+        let profile = request.profile;
         if let Some(folder) = &request.crate_folder {
             if !folder.join("Cargo.toml").is_file() {
                 return Err(BuildError::NoCrate(folder.clone()));
             }
             let what = format!("the crate in '{}'", folder.display());
-            return Ok(Self { folder: folder.clone(), packages: Vec::new(), what });
+            return Ok(vec![Self { folder: folder.clone(), package: None, profile, what }]);
         }
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = here.parent().unwrap_or(here).to_path_buf();
         if !folder.join("linker").is_dir() {
             return Err(BuildError::NoSources(folder));
         }
-        let packages = match request.platform {
-            Platform::Virt => vec!["pto-fw-virt", "pto-kernels-blob"],
-            Platform::Cann => vec!["pto-fw-cann"],
+        let packages: &[_] = match request.platform {
+            Platform::Virt => &[("pto-fw-virt", profile), ("pto-kernels-blob", Profile::Release)],
+            Platform::Cann => &[("pto-fw-cann", profile)],
         };
-        Ok(Self { folder, what: packages.join(" and "), packages })
+        let job = |&(package, profile): &(&'static str, Profile)| {
+            let (folder, what) = (folder.clone(), package.to_owned());
+            Self { folder, package: Some(package), profile, what }
+        };
+        Ok(packages.iter().map(job).collect())
     }
 }
 
@@ -64,34 +73,28 @@ pub(crate) fn build(
     toolchain: &Toolchain,
     say: &dyn Fn(&str),
 ) -> Result<Vec<PathBuf>, BuildError> {
-    let job = Job::of(request)?;
-    say(&format!("building {} for {}", job.what, request.platform.triple()));
-    let mut command = command(request, toolchain, &job)?;
+    let mut files = Vec::new();
+    for job in Job::of(request)? {
+        say(&format!("building {} for {}", job.what, request.platform.triple()));
+        files.extend(run(request, toolchain, &job)?);
+    }
+    Ok(files)
+}
+
+fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBuf>, BuildError> {
+    let mut command = command(request, toolchain, job)?;
     let failed = |how: String| BuildError::Cargo { what: job.what.clone(), how };
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let output = child.stdout.take().map(BufReader::new);
-    let manifest = job.folder.join("Cargo.toml").canonicalize().unwrap_or_default();
     let mut files = Vec::new();
     for message in output.into_iter().flat_map(Message::parse_stream) {
-        let Message::CompilerArtifact(artifact) =
-            message.map_err(|error| failed(error.to_string()))?
-        else {
-            continue;
-        };
-        let is_asked_for = match job.packages.as_slice() {
-            [] => {
-                artifact.manifest_path.as_std_path().canonicalize().is_ok_and(|at| at == manifest)
-            }
-            // cargo names packages in its own way; their targets are called as they are, or with underscores.
-            packages => packages
-                .iter()
-                .any(|name| name.replace('-', "_") == artifact.target.name.replace('-', "_")),
-        };
+        let message = message.map_err(|error| failed(error.to_string()))?;
+        let Message::CompilerArtifact(artifact) = message else { continue };
         let is_image = match request.platform {
             Platform::Virt => artifact.target.kind.contains(&TargetKind::Bin),
             Platform::Cann => artifact.target.crate_types.contains(&CrateType::CDyLib),
         };
-        if is_asked_for && is_image {
+        if is_image && job.asks_for(&artifact) {
             let shared = artifact.filenames.iter().find(|file| file.extension() == Some("so"));
             files.extend(artifact.executable.as_ref().or(shared).map(|file| file.clone().into()));
         }
@@ -100,9 +103,25 @@ pub(crate) fn build(
     if status.success() { Ok(files) } else { Err(failed(status.to_string())) }
 }
 
+impl Job {
+    fn asks_for(&self, artifact: &Artifact) -> bool {
+        // A library's target is called like its package, with underscores.
+        let plain = |name: &str| name.replace('-', "_");
+        match self.package {
+            Some(package) => plain(package) == plain(&artifact.target.name),
+            None => {
+                let own = self.folder.join("Cargo.toml").canonicalize();
+                own.is_ok_and(|own| {
+                    artifact.manifest_path.as_std_path().canonicalize().is_ok_and(|at| at == own)
+                })
+            }
+        }
+    }
+}
+
 fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Command, BuildError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let (profile, settings) = match request.profile {
+    let (profile, settings) = match job.profile {
         Profile::Release => ("firmware", RELEASE),
         Profile::Checked => ("firmware-checked", CHECKED),
     };
@@ -114,7 +133,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     command.current_dir(&job.folder).args(["build", part, "--profile", profile]);
     command.args(["--target", request.platform.triple()]);
     command.args(["--message-format", "json-render-diagnostics"]);
-    job.packages.iter().for_each(|package| {
+    job.package.iter().for_each(|package| {
         command.args(["--package", package]);
     });
     settings.iter().for_each(|setting| {

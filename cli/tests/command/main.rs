@@ -4,6 +4,7 @@ mod bad_files;
 mod bad_requests;
 mod budgets;
 mod files;
+mod firmware;
 mod pto;
 mod round_trip;
 mod runs;

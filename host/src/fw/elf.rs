@@ -271,7 +271,7 @@ fn read_section(
     };
     let name = name.ok_or_else(wrong)?.to_owned();
     let (offset, size) = (section.sh_offset(LE), section.sh_size(LE));
-    let end = offset.checked_add(size).unwrap_or(u64::MAX);
+    let end = offset.saturating_add(size);
     if section.sh_type(LE) != SHT_NOBITS && end > bytes.len() as u64 {
         return Err(truncated(&format!("section {name}"), end, bytes));
     }

@@ -12,8 +12,8 @@ use super::disk::Writer;
 use super::{FlashDevice, Image, ImageError, ImageKind, Seal, Store, StoreError, seal};
 
 const NAMES: &[&str] = &["chain", "tree"];
-const TEXT: u64 = 0x200;
-const NOTE: u64 = 0x240;
+const TEXT: usize = 0x200;
+const NOTE: usize = 0x240;
 /// Where the identity begins.
 const IDENTITY: usize = 0x240 + 16;
 
@@ -48,14 +48,14 @@ fn open_image(kind: [u8; 16], salt: u8) -> Vec<u8> {
     put(&mut file, 64, 1_u32);
     put(&mut file, 68, 5_u32);
     for (at, value) in
-        [(72, TEXT), (80, base), (88, base), (96, 0x200), (104, 0x200), (112, 0x1000)]
+        [(72, TEXT as u64), (80, base), (88, base), (96, 0x200), (104, 0x200), (112, 0x1000)]
     {
         put(&mut file, at, value);
     }
     let note_bytes = size_of_val(&note) as u64;
     let sections = [
-        (1_u32, 1_u32, 6_u64, base, TEXT, 0x40),
-        (7, 7, 2, base + 0x40, NOTE, note_bytes),
+        (1_u32, 1_u32, 6_u64, base, TEXT as u64, 0x40),
+        (7, 7, 2, base + 0x40, NOTE as u64, note_bytes),
         (17, 3, 0, 0, 0x380, names.len() as u64),
     ];
     for (index, (name, kind, flags, address, offset, bytes)) in sections.into_iter().enumerate() {
@@ -66,12 +66,12 @@ fn open_image(kind: [u8; 16], salt: u8) -> Vec<u8> {
             put(&mut file, at + field, value);
         }
     }
-    file[TEXT as usize] = salt;
+    file[TEXT] = salt;
     // SAFETY: the note is made of integers without padding, and this reads all of it.
     let note = unsafe {
         std::slice::from_raw_parts(std::ptr::from_ref(&note).cast::<u8>(), size_of_val(&note))
     };
-    file[NOTE as usize..NOTE as usize + note.len()].copy_from_slice(note);
+    file[NOTE..NOTE + note.len()].copy_from_slice(note);
     file[0x380..0x380 + names.len()].copy_from_slice(names);
     file
 }
@@ -148,12 +148,12 @@ fn every_field_of_the_identity_is_checked() {
         ("names_bytes", with(IDENTITY + 44, 3_u32)),
         ("damaged: its checksum", with(IDENTITY + 48, 3_u64)),
         ("FwIdentity.reserved", with(IDENTITY + 56, 1_u64)),
-        ("not a note of owner PTO", with(NOTE as usize + 12, *b"XTO\0")),
+        ("not a note of owner PTO", with(NOTE + 12, *b"XTO\0")),
     ];
     for (expected, refused) in fields {
         assert!(refused.contains(expected), "{expected}: {refused:?}");
     }
-    assert!(with(NOTE as usize + 4, 1_u32 << 20).contains("its note is cut"));
+    assert!(with(NOTE + 4, 1_u32 << 20).contains("its note is cut"));
     assert!(with(80, 0x1000_u64).contains("e_entry"), "the segment is elsewhere");
     assert!(with(104, 1_u64 << 40).contains("p_vaddr"), "the segment is too large");
     assert!(with(128 + 128, 1_u32).contains("does not say what it is"), "no .note.pto");
@@ -216,7 +216,7 @@ fn of(salt: u8) -> Image {
 
 fn flashed(store: &Store) -> Option<u8> {
     let flashed = store.load(FlashDevice::Virt).unwrap()?;
-    flashed.firmware.map(|image| image.bytes()[TEXT as usize])
+    flashed.firmware.map(|image| image.bytes()[TEXT])
 }
 
 #[test]

@@ -1,0 +1,233 @@
+//! `pto fw` and `pto run --device virt`: images are built, refused, flashed and rolled back; nothing is left of a
+//! run that is interrupted. QEMU and the compiler's target are brought where they are missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use pto_fw_build::packages;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::pto::{Answer, answer, command, pto};
+
+/// Firmware and kernels, built once.
+fn images() -> &'static [PathBuf; 2] {
+    static IMAGES: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    IMAGES.get_or_init(|| {
+        packages::QEMU.install().unwrap_or_else(|why| panic!("{why}"));
+        let built = json(&pto(&["fw", "build", "--release", "--json"], 0));
+        let of = |kind: &str| {
+            let images = built["images"].as_array().expect("a list");
+            let image = images.iter().find(|image| image["kind"] == kind).expect("it is built");
+            PathBuf::from(image["file"].as_str().expect("a path"))
+        };
+        [of("virt"), of("kernels")]
+    })
+}
+
+fn json(answer: &Answer) -> Value {
+    serde_json::from_str(&answer.stdout).expect("one JSON value")
+}
+
+/// A home for flashed images.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        Self(TempDir::new().expect("a folder"))
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
+        command.env("PTO_HOME", self.0.path().join("home"));
+        command
+    }
+
+    fn pto(&self, args: &[&str], code: i32) -> Answer {
+        let answer = answer(&mut self.command(args));
+        assert_eq!(answer.code, Some(code), "{args:?}\n{}{}", answer.stdout, answer.stderr);
+        answer
+    }
+
+    fn current(&self) -> Value {
+        let list = json(&self.pto(&["fw", "list", "--json"], 0));
+        list["devices"]["virt"]["current"].clone()
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.0.path().join(name);
+        fs::write(&path, bytes).expect("a file");
+        path.to_string_lossy().into_owned()
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn an_image_is_inspected() {
+    let [firmware, kernels] = images();
+    let told = pto(&["fw", "inspect", text(firmware)], 0).stdout;
+    for part in ["AArch64", "0x40200000", "text ", "layout hash", "paged_attention", ".text", "yes"]
+    {
+        assert!(told.contains(part), "{part} in\n{told}");
+    }
+    let blob = json(&pto(&["fw", "inspect", text(kernels), "--json"], 0));
+    assert_eq!((&blob["kind"], &blob["usable"]), (&"kernels".into(), &true.into()));
+    assert!(blob["kernels"].as_array().is_some_and(|kernels| kernels.len() > 10));
+}
+
+#[test]
+fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
+    let home = Home::new();
+    let whole = fs::read(&images()[0]).expect("the image");
+    let with = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= byte;
+        bytes
+    };
+    let own = fs::read(env!("CARGO_BIN_EXE_pto")).expect("this program");
+    for (name, bytes, reason) in [
+        ("cut", whole[..whole.len() / 2].to_vec(), "the file is cut"),
+        ("x86", own, "x86-64"),
+        ("text", b"no image at all".to_vec(), "no ELF file"),
+        ("damaged", with(0x1100, 1), "checksum"),
+        ("entry", with(24, 4), "e_entry"),
+    ] {
+        let path = home.file(name, &bytes);
+        let refused = home.pto(&["fw", "flash", &path, "--device", "virt"], 2);
+        assert!(refused.stderr.contains(reason), "{name}: {}", refused.stderr);
+    }
+    let refused = home.pto(&["fw", "flash", text(&images()[0]), "--device", "a2a3"], 2);
+    assert!(refused.stderr.contains("a2a3 cannot have"), "{}", refused.stderr);
+    assert!(home.pto(&["fw", "flash", "/nowhere"], 2).stderr.contains("/nowhere"));
+    assert_eq!(home.current(), Value::Null);
+    assert!(home.pto(&["fw", "rollback"], 2).stderr.contains("virt has no image"));
+}
+
+#[test]
+fn an_interrupted_flash_leaves_the_old_image() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    // The kernel ends the process when its file grows beyond the limit, of 64 blocks.
+    let mut interrupted = Command::new("sh");
+    interrupted.args(["-c", "ulimit -c 0; ulimit -f 64; exec \"$@\"", "sh"]);
+    interrupted.args([env!("CARGO_BIN_EXE_pto"), "fw", "flash", text(firmware)]);
+    interrupted.env("PTO_HOME", home.0.path().join("home"));
+    let output = interrupted.output().expect("sh is there");
+    assert!(!output.status.success(), "{output:?}");
+    assert_eq!(home.current(), 1);
+    let told = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    assert!(told.contains("PASS"), "{told}");
+    home.pto(&["fw", "flash", text(firmware)], 0);
+    assert_eq!(home.current(), 2);
+    home.pto(&["fw", "rollback", "--device", "virt"], 0);
+    assert_eq!(home.current(), 1);
+}
+
+#[test]
+fn a_run_without_an_image_builds_and_flashes_one_and_says_so() {
+    images();
+    let home = Home::new();
+    let first = home.pto(&["run", "random_dag", "--device", "virt"], 0);
+    assert!(first.stderr.contains("building the default one"), "{}", first.stderr);
+    assert!(
+        first.stdout.contains("boot") && first.stdout.contains("handshake"),
+        "{}",
+        first.stdout
+    );
+    let args = ["run", "random_dag", "--device", "virt", "--runtime", "host_build_graph", "--json"];
+    let second = home.pto(&args, 0);
+    assert_eq!(second.stderr, "");
+    let start = &json(&second)["device"]["start"];
+    let total: u64 =
+        ["boot_ns", "first_task_ns"].iter().filter_map(|key| start[key].as_u64()).sum();
+    assert!(total > 0 && total < 5_000_000_000, "{start}");
+}
+
+#[test]
+fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
+    let home = Home::new();
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../linker/own-firmware");
+    let built = json(&home.pto(&["fw", "build", "--crate", own, "--json"], 0));
+    let image = built["images"][0]["file"].as_str().expect("a path").to_owned();
+    home.pto(&["fw", "flash", &image, text(&images()[1])], 0);
+    let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
+    assert!(refused.contains("the firmware has: diamond"), "{refused}");
+    assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
+}
+
+#[test]
+fn a_firmware_crate_outside_of_the_workspace_is_built_and_boots() {
+    let home = Home::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
+    let own = home.0.path().join("mine");
+    fs::create_dir_all(own.join("src")).expect("a folder");
+    for file in ["build.rs", "src/main.rs", "src/builders.rs"] {
+        fs::copy(root.join("linker/own-firmware").join(file), own.join(file)).expect("a copy");
+    }
+    fs::copy(root.join("Cargo.lock"), own.join("Cargo.lock")).expect("a copy");
+    let manifest = format!(
+        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n[[bin]]\n\
+         name = \"mine\"\ntest = false\n[dependencies]\npto-abi = {{ path = {:?} }}\n\
+         pto-virt-platform = {{ path = {:?} }}\n",
+        root.join("abi"),
+        root.join("linker/virt/platform"),
+    );
+    fs::write(own.join("Cargo.toml"), manifest).expect("a file");
+    let build = ["fw", "build", "--release", "--json", "--crate", text(&own)];
+    let built = json(&home.pto(&build, 0));
+    let image = built["images"][0]["file"].as_str().expect("a path").to_owned();
+    home.pto(&["fw", "flash", &image, text(&images()[1])], 0);
+    let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
+    assert!(refused.contains("the firmware has: diamond"), "{refused}");
+}
+
+/// The machine of a running `pto`.
+fn machine_of(child: &Child) -> Option<u32> {
+    let entries = fs::read_dir("/proc").expect("Linux").flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.into_iter().find(|id| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
+        parent == Some(&child.id().to_string()) && stat.contains("(qemu")
+    })
+}
+
+fn await_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "it does not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_process() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let mut run =
+            home.command(&["run", "random_dag", "--device", "virt", "--rounds", "100000"]);
+        let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pto");
+        let machine = await_some(|| machine_of(&child));
+        std::thread::sleep(Duration::from_millis(300));
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill").success());
+        assert!(!child.wait().expect("it ends").success(), "{signal}");
+        await_some(|| {
+            // A process that has ended is gone, or waits to be collected by init.
+            let stat = fs::read_to_string(format!("/proc/{machine}/stat")).unwrap_or_default();
+            (stat.is_empty() || stat.contains(") Z ")).then_some(())
+        });
+    }
+}
