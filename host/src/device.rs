@@ -16,6 +16,8 @@ use pto_abi::runtime::WorkerEntry;
 use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 
+#[cfg(any(feature = "sim", test))]
+use crate::DeviceOptions;
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
@@ -25,7 +27,7 @@ use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
-use crate::{Capacities, DeviceBuffer, DeviceOptions, Error, RunOptions, RunReport, Work};
+use crate::{Capacities, DeviceBuffer, Error, RunOptions, RunReport, Work};
 
 /// A device that stays open between runs.
 pub struct Device {
