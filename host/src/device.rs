@@ -17,6 +17,8 @@ use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 use pto_timeline::Trace;
 
+#[cfg(any(feature = "sim", test))]
+use crate::DeviceOptions;
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
@@ -27,7 +29,7 @@ use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
 use crate::trace;
-use crate::{Capacities, DeviceBuffer, DeviceOptions, Error, RunOptions, RunReport, Work};
+use crate::{Capacities, DeviceBuffer, Error, RunOptions, RunReport, Work};
 
 /// A device that stays open between runs.
 pub struct Device {

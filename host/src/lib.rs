@@ -35,8 +35,11 @@
 //! # }
 //! ```
 #![cfg_attr(
-    not(any(feature = "sim", feature = "virt")),
-    expect(dead_code, reason = "without a backend no device is opened")
+    not(any(feature = "sim", test)),
+    expect(
+        dead_code,
+        reason = "memory of this process is the simulator's; without a backend no device is opened"
+    )
 )]
 
 mod allocator;
