@@ -82,12 +82,12 @@ pub use trace::TraceOptions;
 pub use pto_abi as abi;
 pub use pto_abi::arena::Capacities;
 pub use pto_abi::trace::WhenFull;
-/// The timeline of a run, and what can be made of it.
-pub use pto_timeline as timeline;
 /// The library kernels and their func ids, as [`Device::register_library`] registers them.
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::{Hosting, UnknownHosting, default_pool_threads, logging as sim_logging};
+/// The timeline of a run, and what can be made of it.
+pub use pto_timeline as timeline;
 
 // Images and arenas are little-endian, and addresses have 64 bits.
 const _: () = assert!(cfg!(target_endian = "little") && usize::BITS == 64);
