@@ -137,7 +137,6 @@ mod view {
         Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
     };
     use crate::sync::{AtomicU64, Ordering};
-    use crate::trace::{TraceHeader, TraceLane, TraceOwner, WhenFull};
     use crate::{CoreKind, Fault, FuncId, GmAddr};
 
     /// A part of GM that holds at least a `Runtime`. Nothing is proved of its contents.
@@ -313,17 +312,6 @@ mod view {
             self.reset_traces();
         }
 
-        fn reset_traces(&self) {
-            let at = self.regions()[region::TRACE];
-            let Some(header) = self.trace_header(at) else { return };
-            let instances = (0..header.instances).map(TraceOwner::Instance);
-            for owner in instances.chain((0..header.cores).map(TraceOwner::Core)) {
-                if let Some(lane) = self.trace_lane(at, owner, WhenFull::default()) {
-                    lane.reset();
-                }
-            }
-        }
-
         /// The tasks.
         ///
         /// # Errors
@@ -374,37 +362,6 @@ mod view {
             let count = each.checked_sub(cursor_bytes)? / size_of::<LogEntry>() as u64;
             let entries = part.live_slice(start + cursor_bytes, usize::try_from(count).ok()?)?;
             Some(LogRing { cursor: part.live(start)?, entries })
-        }
-
-        /// What the trace region says of itself; `None`: there is none, it is not in the arena, or its size
-        /// is not the one that it says.
-        #[must_use]
-        pub fn trace_header(&self, at: Region) -> Option<TraceHeader> {
-            let part = self.window.part(at.offset, at.bytes).filter(|_| at.bytes > 0)?;
-            let header: TraceHeader = part.read(0)?;
-            (header.bytes() == at.bytes).then_some(header)
-        }
-
-        /// Writes the header of the trace region. `None`: the region does not hold it.
-        #[must_use]
-        pub fn set_trace_header(&self, at: Region, header: &TraceHeader) -> Option<()> {
-            self.window.part(at.offset, at.bytes)?.write(0, header)
-        }
-
-        /// The trace ring of `owner`; `None`: there is none.
-        #[must_use]
-        pub fn trace_lane(
-            &self,
-            at: Region,
-            owner: TraceOwner,
-            when_full: WhenFull,
-        ) -> Option<TraceLane<'a>> {
-            let (start, events) = self.trace_header(at)?.ring(owner)?;
-            let part = self.window.part(at.offset, at.bytes)?;
-            let cursor = part.live(start)?;
-            let first = start + size_of::<crate::trace::TraceCursor>() as u64;
-            let events = part.live_slice(first, usize::try_from(events).ok()?)?;
-            TraceLane::new(cursor, events, when_full)
         }
 
         /// The window of a region.
