@@ -199,6 +199,20 @@ fn machine_of(child: &Child) -> Option<u32> {
     })
 }
 
+/// The same command, with SIGINT as a terminal leaves it: what runs in the background of a shell ignores it, and
+/// so do all its children.
+fn interruptible(command: &Command) -> Command {
+    let mut wrapped = Command::new("env");
+    wrapped.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => wrapped.env(name, value),
+            None => wrapped.env_remove(name),
+        };
+    }
+    wrapped
+}
+
 fn await_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -216,8 +230,8 @@ fn an_interrupted_run_leaves_no_process() {
     let [firmware, kernels] = images();
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
     for signal in ["-INT", "-TERM", "-KILL"] {
-        let mut run =
-            home.command(&["run", "random_dag", "--device", "virt", "--rounds", "100000"]);
+        let run = home.command(&["run", "random_dag", "--device", "virt", "--rounds", "100000"]);
+        let mut run = interruptible(&run);
         let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pto");
         let machine = await_some(|| machine_of(&child));
         std::thread::sleep(Duration::from_millis(300));
