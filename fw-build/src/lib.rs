@@ -4,7 +4,7 @@
 //! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   toolchain.rs, debian.rs
 //!         --cargo--> ELF files --seal--> Built                                       cargo.rs
 //! ```
-//! [`process`] runs programs within a limit, [`packages`] says where tools that are missing come from.
+//! `process` runs programs within a limit, [`packages`] says where tools that are missing come from.
 
 mod cargo;
 mod debian;
