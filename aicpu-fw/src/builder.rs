@@ -19,7 +19,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
 use crate::fanout::{FanoutPolicy, Place, place_of};
-use crate::state::SharedState;
+use crate::state::{SharedState, kind_of};
 
 /// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
 /// no longer shows in `cargo bench -p pto-tests`.
@@ -384,8 +384,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         }
         if release_published::<S>(task) {
             self.trace(TraceKind::READY, id.slot, 0);
-            let kind = CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)];
-            self.state.queue(kind).push::<S>(&[id.slot]);
+            self.state.queue(kind_of(task)).push::<S>(&[id.slot]);
         }
         self.host.published();
         Ok(())

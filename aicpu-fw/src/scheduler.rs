@@ -30,7 +30,7 @@ use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::platform::{CoreStatus, Platform, Staged};
-use crate::state::SharedState;
+use crate::state::{SharedState, kind_of};
 use crate::watchdog::{Budgets, Watchdog};
 
 /// Consumers that one step releases at most. 1,024 decrements take about 10 us: the length of the pause that
@@ -458,9 +458,4 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
         blame.task(TaskId { slot, generation: self.generation }).func(func.into())
     }
-}
-
-#[inline]
-fn kind_of(task: &Task) -> CoreKind {
-    CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)]
 }

@@ -65,3 +65,9 @@ impl<'a> SharedState<'a> {
         self.instances.iter().map(counter).sum()
     }
 }
+
+/// The core kind of a task. The builder wrote it from a `CoreKind`.
+#[inline]
+pub(crate) fn kind_of(task: &Task) -> CoreKind {
+    CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)]
+}
