@@ -4,7 +4,7 @@
 //! test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
-//! generate           writes docs/abi.md and host/include/pto_abi.h
+//! generate           writes docs/abi.md, host/include/pto_abi.h and host/include/pto_runtime.h
 //! generate --check   fails when they are stale
 //! ```
 //! [`suite`] says what the steps are, [`steps`] runs them, [`target`] provides the bare-metal target,
@@ -25,7 +25,7 @@ usage: cargo xtask <command>
   test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
-  generate           writes docs/abi.md and host/include/pto_abi.h
+  generate           writes docs/abi.md, host/include/pto_abi.h and host/include/pto_runtime.h
   generate --check   fails when they are stale
 ";
 
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
             steps.extend(suite::tests(&root));
             steps::run_all(&steps)
         }
-        ["generate"] => generate::write(&root),
+        ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
         ["generate", "--check"] => generate::check(&root),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -27,7 +27,8 @@ const TOOLS: &[Tool] = &[
         package: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
         purpose: "links the cann image",
     },
-    Tool { program: "cc", package: "gcc libc6-dev", purpose: "compiles the C header" },
+    Tool { program: "cc", package: "gcc libc6-dev", purpose: "compiles C programs" },
+    Tool { program: "c++", package: "g++", purpose: "compiles C++ programs" },
 ];
 
 /// Makes sure that every tool is there.

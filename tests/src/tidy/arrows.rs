@@ -12,6 +12,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     ("pto-fw-build", &["pto-host"]),
+    // Other languages.
+    ("pto-native", &["pto-host"]),
+    ("pto-c-interface", &["pto-host", "pto-native"]),
     (
         "pto-cli",
         &[
