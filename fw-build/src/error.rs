@@ -41,6 +41,14 @@ pub enum BuildError {
     /// There is no crate.
     #[error("there is no Cargo.toml in '{0}': give the folder of a firmware crate")]
     NoCrate(PathBuf),
+    /// A manifest that says what cannot be.
+    #[error("'{path}': {what}")]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// cargo fails.
     #[error("cargo cannot build {what}: see its messages above ({how})")]
     Cargo {
@@ -78,7 +86,7 @@ pub enum BuildError {
 const fn hint(platform: Platform) -> &'static str {
     match platform {
         Platform::Virt => {
-            "the crate needs a binary with firmware!, linked as linker/own-firmware is"
+            "the crate needs a binary with firmware!, linked as linker/example-firmware is"
         }
         Platform::Cann => "the crate needs a cdylib with firmware!, as linker/cann has",
     }

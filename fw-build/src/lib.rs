@@ -62,6 +62,8 @@ pub struct Request {
     pub profile: Profile,
     /// Which compiler.
     pub source: Source,
+    /// Features of the crate.
+    pub features: Vec<String>,
 }
 
 /// An image that was built and sealed.
@@ -83,16 +85,17 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildE
     for artifact in cargo::build(request, &toolchain, say)? {
         built.push(finish(&artifact)?);
     }
-    match built.iter().find(|built| built.image.kind == wanted(request.platform)) {
+    match built.iter().find(|built| is_wanted(request.platform, built.image.kind)) {
         Some(_) => Ok(built),
         None => Err(BuildError::NoImage { platform: request.platform }),
     }
 }
 
-const fn wanted(platform: Platform) -> ImageKind {
+/// A crate may make firmware, kernels or both.
+const fn is_wanted(platform: Platform, kind: ImageKind) -> bool {
     match platform {
-        Platform::Virt => ImageKind::Virt,
-        Platform::Cann => ImageKind::Cann,
+        Platform::Virt => matches!(kind, ImageKind::Virt | ImageKind::Kernels),
+        Platform::Cann => matches!(kind, ImageKind::Cann),
     }
 }
 

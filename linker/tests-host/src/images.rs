@@ -22,8 +22,8 @@ pub struct Images {
     pub firmware: PathBuf,
     /// `pto-kernels-blob`.
     pub kernels: PathBuf,
-    /// `pto-own-firmware`.
-    pub own: PathBuf,
+    /// `pto-example-virt` with builders that misbehave.
+    pub misbehaving: PathBuf,
 }
 
 impl Images {
@@ -36,38 +36,44 @@ impl Images {
         IMAGES.get_or_init(|| Self {
             firmware: build("pto-fw-virt"),
             kernels: build("pto-kernels-blob"),
-            own: build("pto-own-firmware"),
+            misbehaving: misbehaving(),
         })
     }
 }
 
 fn build(package: &str) -> PathBuf {
-    build_in(&workspace(), package, &[])
+    build_binary(package, package, &[])
 }
 
-/// Builds an image of the workspace or crate in `folder`, with further arguments of cargo; returns the file.
-///
-/// # Panics
-/// When cargo fails.
-#[must_use]
-pub fn build_in(folder: &Path, package: &str, extra: &[&str]) -> PathBuf {
+/// Not where cargo puts it: the crate's image without the feature has that place.
+fn misbehaving() -> PathBuf {
+    let features = ["--features", "misbehaving"];
+    let built = build_binary("pto-example-firmware", "pto-example-virt", &features);
+    let image = built.with_file_name("pto-example-virt-misbehaving");
+    std::fs::copy(built, &image).expect("the target folder is writable");
+    image
+}
+
+/// Builds an image of the workspace, with further arguments of cargo; returns the file.
+fn build_binary(package: &str, binary: &str, extra: &[&str]) -> PathBuf {
     let mut command = Command::new(env!("CARGO"));
     command
-        .args(["build", "--package", package, "--profile", "firmware", "--target", TARGET])
+        .args(["build", "--package", package, "--bin", binary])
+        .args(["--profile", "firmware", "--target", TARGET])
         .args(["--message-format", "json-render-diagnostics"])
         .args(extra)
         // Flags for this process's own build (coverage, sanitizers) are not for an image.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
-        .current_dir(folder)
+        .current_dir(workspace())
         .stdin(Stdio::null())
         .stderr(Stdio::inherit());
     let output = command.output().expect("cargo starts");
     assert!(output.status.success(), "cargo build --package {package} failed: see above");
     let artifacts = Message::parse_stream(output.stdout.as_slice()).filter_map(|message| {
         match message.expect("cargo writes JSON") {
-            Message::CompilerArtifact(artifact) if artifact.target.name == package => {
+            Message::CompilerArtifact(artifact) if artifact.target.name == binary => {
                 artifact.executable
             }
             _ => None,
@@ -77,8 +83,7 @@ pub fn build_in(folder: &Path, package: &str, extra: &[&str]) -> PathBuf {
 }
 
 /// The workspace that these tests were built in.
-#[must_use]
-pub fn workspace() -> PathBuf {
+fn workspace() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.ancestors().nth(2).expect("linker/tests-host is two folders down").to_path_buf()
 }

@@ -17,10 +17,10 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront"];
     let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
-    for (path, builders) in [
-        (&Images::get().firmware, [examples, shapes].concat()),
-        (&Images::get().own, vec!["diamond", "crashing", "failing", "panicking"]),
-    ] {
+    let own = vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking"];
+    for (path, builders) in
+        [(&Images::get().firmware, [examples, shapes].concat()), (&Images::get().misbehaving, own)]
+    {
         let identity = identity(&read(path)).expect("the image has a note");
         assert_eq!((identity.fixed.magic, identity.fixed.layout_hash), (FW_MAGIC, LAYOUT_HASH));
         assert_eq!(identity.fixed.kind, FW_KIND_VIRT);
@@ -42,7 +42,7 @@ fn no_panic_is_reachable() {
         assert_eq!(aborts.len(), ours, "{}: {aborts:x?}", path.display());
     }
     // The method sees panics where there are some: in the image with a builder that panics.
-    assert!(!panic_symbols(&read(&Images::get().own)).unwrap().is_empty());
+    assert!(!panic_symbols(&read(&Images::get().misbehaving)).unwrap().is_empty());
 }
 
 #[test]

@@ -38,7 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &["pto-abi"]),
-    // The images. A firmware crate of a user's own depends on `pto-firmware` and on nothing else of ours.
+    // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
+    // kernels, and on nothing else of ours.
     ("pto-c-builder", &["pto-abi"]),
     ("pto-virt-platform", DEVICE_ARROWS),
     ("pto-cann-platform", DEVICE_ARROWS),
@@ -58,11 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["pto-cann-platform", "pto-examples", "pto-abi", "pto-aicore-kernels", "pto-c-builder"],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
-    (
-        "pto-own-firmware",
-        &["pto-firmware", "pto-virt-platform", "pto-kernels-blob", "pto-abi", "pto-aicore-kernels"],
-    ),
-    ("pto-example-firmware", &["pto-firmware"]),
+    ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob"]),
     // What plays the device around the images.
     ("pto-cann-loader", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples"]),
     (

@@ -38,18 +38,17 @@ fn the_method_sees_a_panic() {
 /// Builds a copy of the example, changed, under this name, in a folder outside of this workspace.
 fn build_outside(name: &str, change: impl FnOnce(String) -> String) -> PathBuf {
     let example = common::root().join("linker/example-firmware");
-    let firmware = common::root().join("linker/firmware");
     let outside = tempfile::tempdir().expect("a temporary folder");
     let folder = outside.path();
-    for part in ["c/build_graph.c", "build.rs", "src/lib.rs", "src/main.rs"] {
+    for part in ["c/build_graph.c", "build.rs", "src/lib.rs", "src/virt.rs", "src/kernels.rs"] {
         copy(&example.join(part), &folder.join(part));
     }
     let source = fs::read_to_string(example.join("src/builders.rs")).expect("the example");
     fs::write(folder.join("src/builders.rs"), change(source)).expect("writable");
     let manifest = fs::read_to_string(example.join("Cargo.toml")).expect("a manifest");
-    let manifest = manifest
-        .replace("\"../firmware\"", &format!("{:?}", firmware.display().to_string()))
-        .replace("pto-example-firmware", name);
+    let linker = common::root().join("linker").display().to_string();
+    let manifest =
+        manifest.replace("\"../", &format!("\"{linker}/")).replace("pto-example-firmware", name);
     fs::write(folder.join("Cargo.toml"), manifest).expect("writable");
     let lock = common::root().join("Cargo.lock");
     if lock.exists() {
