@@ -251,7 +251,7 @@ impl<'a> VirtualRun<'a> {
 
 fn told(injection: &Injection, report: &VirtualReport) -> String {
     match report.injections {
-        0 => format!("{injection} did NOT happen: there was no such task"),
+        0 => format!("{injection} did NOT happen: the core had no such task"),
         _ => format!("{injection} happened"),
     }
 }
