@@ -37,12 +37,12 @@ fn copy_outside(to: &Path) {
 
 /// Firmware and kernels of the crate in `folder`.
 fn build(folder: &Path, profile: Profile) -> (Image, Image) {
-    for program in [packages::QEMU, packages::CANN_LINKER] {
-        program.install().unwrap_or_else(|why| panic!("{why}"));
-    }
+    let say = |sentence: &str| println!("{sentence}");
+    packages::install(&[packages::QEMU, packages::CROSS_C], &say)
+        .unwrap_or_else(|why| panic!("{why}"));
     let crate_folder = Some(folder.to_path_buf());
     let request = Request { crate_folder, profile, ..Request::default() };
-    let built = pto_fw_build::build(&request, &|sentence| println!("{sentence}"));
+    let built = pto_fw_build::build(&request, &say);
     let built = built.unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| {
         let found = built.iter().find(|built| built.image.kind == kind);

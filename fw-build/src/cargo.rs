@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
-use crate::packages::CANN_LINKER;
-use crate::{BuildError, Platform, Profile, Request, Toolchain};
+use pto_toolchain::{Toolchain, packages};
+
+use crate::{BuildError, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 const RELEASE: &[&str] = &[
@@ -207,9 +208,12 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     settings.iter().for_each(|setting| {
         command.args(["--config", setting]);
     });
-    command.args(&toolchain.arguments).envs(toolchain.environment.iter().map(|(k, v)| (k, v)));
+    if let Some(folder) = &request.target_folder {
+        command.arg("--target-dir").arg(folder);
+    }
+    toolchain.equip(&mut command);
     if request.platform == Platform::Cann {
-        let linker = CANN_LINKER.need()?;
+        let linker = packages::CROSS_C.need()?;
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", linker);
     }
     // Flags for the caller's own build (coverage, sanitizers) are not for an image.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pto_host::fw::ImageError;
+use pto_toolchain::ToolError;
 
 use crate::Platform;
 
@@ -11,27 +12,9 @@ use crate::Platform;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No compiler can be had.
-    #[error(
-        "there is no compiler for {triple}.\n  rustup: {rustup}\n  Debian's packages: {debian}\n  \
-         Run `rustup target add {triple}` where there is a network, and try again."
-    )]
-    NoCompiler {
-        /// The target.
-        triple: &'static str,
-        /// Why not from rustup.
-        rustup: String,
-        /// Why not from Debian.
-        debian: String,
-    },
-    /// A program that is needed is missing.
-    #[error("{program} is not installed: `apt-get install {packages}` brings it")]
-    NoProgram {
-        /// The program.
-        program: String,
-        /// The packages that have it.
-        packages: String,
-    },
+    /// Something to build with is missing.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
     /// The sources that this program was built from are gone.
     #[error(
         "the sources that this program was built from are not in '{0}' any more: \

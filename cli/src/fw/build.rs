@@ -26,6 +26,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             CompilerSource::Debian => Source::Debian,
         },
         features: args.features.clone(),
+        target_folder: None,
     };
     let built = pto_fw_build::build(&request, &say)?;
     let as_json = || -> serde_json::Value {

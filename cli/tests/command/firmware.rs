@@ -17,7 +17,9 @@ use crate::pto::{Answer, answer, command, pto};
 fn images() -> &'static [PathBuf; 2] {
     static IMAGES: OnceLock<[PathBuf; 2]> = OnceLock::new();
     IMAGES.get_or_init(|| {
-        packages::QEMU.install().unwrap_or_else(|why| panic!("{why}"));
+        let say = |sentence: &str| println!("{sentence}");
+        let programs = [packages::QEMU, packages::CROSS_C];
+        packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
         let built = json(&pto(&["fw", "build", "--release", "--json"], 0));
         let of = |kind: &str| {
             let images = built["images"].as_array().expect("a list");

@@ -3,11 +3,13 @@
 use pto_abi::fw_image::{FW_KIND_VIRT, FW_MAGIC};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_aicore_kernels::LIBRARY;
-use pto_linker_tests::Images;
+use std::fmt::Write;
+
 use pto_linker_tests::code::{
-    instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
+    Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
 };
-use pto_linker_tests::images::{KernelBlob, identity};
+use pto_linker_tests::images::{KernelBlob, cann, identity};
+use pto_linker_tests::{Images, goldens};
 
 fn read(path: &std::path::Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -57,10 +59,23 @@ fn the_firmware_computes_no_floating_point() {
 #[test]
 fn the_scheduler_is_small() {
     let firmware = sizes(&read(&Images::get().firmware)).unwrap();
-    let kernels = sizes(&read(&Images::get().kernels)).unwrap();
-    println!("pto-fw-virt {firmware:?}\npto-kernels-blob {kernels:?}");
     assert!(firmware.text < 64 << 10, "{firmware:?}");
+    let kernels = sizes(&read(&Images::get().kernels)).unwrap();
     assert_eq!((kernels.data, kernels.bss), (0, 0));
+}
+
+/// `PTO_BLESS=1 cargo test -p pto-linker-tests --test images` renews them.
+#[test]
+fn sizes_in_bytes() {
+    let mut table = String::from("image                text   rodata     data      bss\n");
+    let images = Images::get();
+    for (name, path) in
+        [("virt", &images.firmware), ("kernels", &images.kernels), ("cann", &cann())]
+    {
+        let Sizes { text, rodata, data, bss } = sizes(&read(path)).unwrap();
+        writeln!(table, "{name:16} {text:8} {rodata:8} {data:8} {bss:8}").unwrap();
+    }
+    goldens::check("sizes", &table);
 }
 
 #[test]

@@ -11,7 +11,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-timeline", &["pto-abi"]),
     ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
-    ("pto-fw-build", &["pto-host"]),
+    ("pto-toolchain", &[]),
+    ("pto-fw-build", &["pto-host", "pto-toolchain"]),
     (
         "pto-cli",
         &[
@@ -37,7 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-fw-build",
         ],
     ),
-    ("xtask", &["pto-abi"]),
+    ("xtask", &["pto-abi", "pto-toolchain"]),
     // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
     // kernels, and on nothing else of ours.
     ("pto-c-builder", &["pto-abi"]),
@@ -56,7 +57,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fw-virt", &["pto-virt-platform", "pto-examples", "pto-abi", "pto-aicore-kernels"]),
     (
         "pto-fw-cann",
-        &["pto-cann-platform", "pto-examples", "pto-abi", "pto-aicore-kernels", "pto-c-builder"],
+        &[
+            "pto-cann-platform",
+            "pto-examples",
+            "pto-abi",
+            "pto-aicore-kernels",
+            "pto-c-builder",
+            "pto-fw-build",
+        ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob"]),
@@ -71,6 +79,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-virt-platform",
             "pto-kernels-blob",
+            "pto-fw-build",
         ],
     ),
 ];

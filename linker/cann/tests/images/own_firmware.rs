@@ -7,11 +7,10 @@ use std::time::Duration;
 use crate::common;
 
 const LIMIT: Duration = Duration::from_secs(120);
-const IMAGE: &str = "libpto_example_firmware.so";
 
 #[test]
 fn in_this_workspace() {
-    let image = common::build(&common::root(), "pto-example-firmware", "--lib", IMAGE);
+    let image = common::build(Some(&common::root().join("linker/example-firmware")));
     common::load("example", &image, LIMIT);
 }
 
@@ -54,7 +53,7 @@ fn build_outside(name: &str, change: impl FnOnce(String) -> String) -> PathBuf {
     if lock.exists() {
         copy(&lock, &folder.join("Cargo.lock"));
     }
-    common::build(folder, name, "--lib", &format!("lib{}.so", name.replace('-', "_")))
+    common::build(Some(folder))
 }
 
 fn copy(from: &Path, to: &Path) {
