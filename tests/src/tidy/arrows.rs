@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     ("pto-fw-build", &["pto-host"]),
+    ("pto-bench", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     (
         "pto-cli",
         &[
@@ -21,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-timeline",
             "pto-examples",
             "pto-fw-build",
+            "pto-bench",
         ],
     ),
     (
@@ -35,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-examples",
             "pto-cli",
             "pto-fw-build",
+            "pto-bench",
         ],
     ),
     ("xtask", &["pto-abi"]),
