@@ -79,6 +79,9 @@ pub(crate) struct FwBuildArgs {
     /// [default: the images of the sources that this program was built from]
     #[arg(long = "crate", value_name = "PATH")]
     pub(crate) crate_folder: Option<PathBuf>,
+    /// Features of that crate, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "crate_folder")]
+    pub(crate) features: Vec<String>,
     /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
     /// assertions end in a fault that says where
     #[arg(long)]

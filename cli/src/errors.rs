@@ -161,7 +161,9 @@ impl From<pto_host::fw::StoreError> for Failure {
 impl From<pto_fw_build::BuildError> for Failure {
     fn from(error: pto_fw_build::BuildError) -> Self {
         match error {
-            pto_fw_build::BuildError::NoCrate(_) => Self::usage(error),
+            pto_fw_build::BuildError::NoCrate(_) | pto_fw_build::BuildError::Manifest { .. } => {
+                Self::usage(error)
+            }
             error => Self::internal(error),
         }
     }

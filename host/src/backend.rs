@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pto_abi::arena::Arena;
-use pto_abi::{Fault, GmAddr};
+use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
 
@@ -43,6 +43,11 @@ pub(crate) trait Backend: Send {
 
     /// Where the code of `kernel` is on this device.
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error>;
+
+    /// The kernels of the blob that was flashed to it: func id and kernel. None, where nothing is flashed.
+    fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
+        Vec::new()
+    }
 
     /// Runs a prepared arena, and returns when every instance has returned or was given up.
     fn run(&mut self, arena: Arena<'static>) -> Landing;
@@ -116,7 +121,7 @@ pub(crate) mod fake {
         fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
             match kernel.code() {
                 KernelCode::Library(library) => Ok(GmAddr(0x1000 + u64::from(library.func_id))),
-                KernelCode::Function(_) => {
+                KernelCode::Function(_) | KernelCode::Flashed => {
                     Err(Error::KernelNotForDevice { name: kernel.name().into(), device: "fake" })
                 }
             }

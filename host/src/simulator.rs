@@ -43,6 +43,10 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         let entry = match kernel.code() {
             KernelCode::Library(library) => library.entry,
             KernelCode::Function(entry) => entry,
+            KernelCode::Flashed => {
+                let name = kernel.name().to_owned();
+                return Err(Error::KernelNotFlashed { name, device: self.name() });
+            }
         };
         Ok(GmAddr(entry as usize as u64))
     }
