@@ -29,6 +29,7 @@ use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::pace::Pace;
 use crate::platform::{CoreStatus, Platform, Staged};
 use crate::state::{SharedState, kind_of};
 use crate::watchdog::{Budgets, Watchdog};
@@ -42,6 +43,9 @@ const LOCAL_READY: usize = MAX_WORKERS;
 const SHARED_BATCH: usize = 16;
 /// Completions after which the counts are flushed even if the instance is never idle.
 const FLUSH_EVERY: u64 = 4096;
+
+/// A task is pended behind a core that is expected to be free within this time.
+const PEND_WITHIN_NS: u64 = 50_000;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +77,9 @@ pub struct Scheduler<'a, P: Platform, F> {
     waits_for_build: bool,
     generation: u32,
     traced_ns: u64,
+    // The clock as this step found it, where a look at a core costs something.
+    now_ns: u64,
+    pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
     policy: PhantomData<(fn() -> P, F)>,
@@ -100,6 +107,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             waits_for_build: mode == BuildMode::SEQUENTIAL,
             generation,
             traced_ns: 0,
+            now_ns: 0,
+            pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -111,7 +120,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// # Errors
     /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
     pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
-        self.cores.add(worker, kind)
+        self.cores.add(worker, kind)?;
+        if P::SLOTS > 1 {
+            self.say_free();
+        }
+        Ok(())
     }
 
     /// How many cores it manages.
@@ -153,13 +166,18 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             }
             self.waits_for_build = false;
         }
-        let collected = self.collect(platform)?;
-        let first_staged = self.busy_count();
-        let dispatched = self.dispatch(platform)?;
+        if P::POLLS_COST {
+            self.now_ns = platform.now_ns();
+        }
+        let mut collected = self.collect(platform)?;
+        let mut dispatched = self.dispatch(platform)?;
+        if P::POLLS_COST && !(collected | dispatched) {
+            collected = self.collect_early(platform)?;
+            dispatched = self.dispatch(platform)?;
+        }
         self.share_rest();
         let shared = core::mem::take(&mut self.shared);
         if dispatched {
-            self.trace_dispatches(platform, first_staged);
             platform.commit();
         }
         if shared {
@@ -178,7 +196,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         Ok(Step::Worked)
     }
 
-    /// Polls the busy cores and completes what has finished, until the step's releases are used up.
+    /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
+    /// used up.
     #[inline]
     fn collect(&mut self, platform: &mut P) -> Result<bool, Fault> {
         let mut budget = RELEASES_A_STEP;
@@ -193,17 +212,77 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let mut index = 0;
         while self.release.is_none() {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
+            if P::POLLS_COST && !self.pace.is_due(core, self.now_ns) {
+                index += 1;
+                continue;
+            }
             match platform.poll(core) {
-                CoreStatus::Busy => index += 1,
-                CoreStatus::Finished => {
-                    self.cores.release(index);
-                    self.complete(platform, core, &mut budget);
+                CoreStatus::Busy => {
+                    if P::POLLS_COST {
+                        self.pace.looked_in_vain(core, self.now_ns);
+                    }
+                    index += 1;
+                }
+                status => {
+                    index += usize::from(self.finished(platform, index, status, &mut budget)?);
                     worked = true;
                 }
-                status => return Err(self.wrong_status(core, status)),
             }
         }
         Ok(worked)
+    }
+
+    /// There is nothing else to do: looks at the cores that are not due as well, until one has finished.
+    fn collect_early(&mut self, platform: &mut P) -> Result<bool, Fault> {
+        let mut budget = RELEASES_A_STEP;
+        for index in 0..self.busy_count() {
+            let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
+            if self.pace.was_looked_at(core, self.now_ns) {
+                continue;
+            }
+            match platform.poll(core) {
+                CoreStatus::Busy => {}
+                status => {
+                    self.finished(platform, index, status, &mut budget)?;
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The core at `index` of the busy ones has finished its task, or its only one: takes it out of service, or
+    /// follows it to the next. Whether it is still at `index`, and need not be looked at again.
+    #[inline]
+    fn finished(
+        &mut self,
+        platform: &mut P,
+        index: usize,
+        status: CoreStatus,
+        budget: &mut u32,
+    ) -> Result<bool, Fault> {
+        let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else {
+            return Ok(false);
+        };
+        if !matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
+            return Err(self.wrong_status(core, status));
+        }
+        let slot = self.cores.running(core);
+        if P::POLLS_COST {
+            self.pace.finished(core, self.now_ns);
+        }
+        let next = if P::SLOTS > 1 { self.cores.advance(core) } else { None };
+        match next.and_then(|next| self.state.task(next)) {
+            Some(task) => {
+                self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);
+                if status == CoreStatus::FinishedMore {
+                    self.pace.hurry(core);
+                }
+            }
+            None => self.cores.release(index),
+        }
+        self.complete(platform, core, slot, budget);
+        Ok(next.is_some() && status == CoreStatus::Finished)
     }
 
     #[cold]
@@ -215,8 +294,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// Closes the fanout of the task that a core has finished, and releases its consumers.
     #[inline]
-    fn complete(&mut self, platform: &mut P, core: usize, budget: &mut u32) {
-        let slot = self.cores.running(core);
+    fn complete(&mut self, platform: &mut P, core: usize, slot: u32, budget: &mut u32) {
         let Some(task) = self.state.task(slot) else { return };
         self.look_at_clock(platform);
         if P::TRACES {
@@ -280,21 +358,66 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
     }
 
-    /// Fills the free cores: from the own newly ready tasks, then from the shared queues.
+    /// Fills the free cores, from the own newly ready tasks, then from the shared queues; then what is pending.
     #[inline]
     fn dispatch(&mut self, platform: &mut P) -> Result<bool, Fault> {
         let mut staged = false;
         for &kind in CoreKind::ALL {
+            let rung = self.busy_count();
             while self.cores.free_count(kind) > 0 {
                 let Some(slot) = self.local[kind.index()].pop() else { break };
-                self.stage(platform, kind, slot)?;
+                self.stage_on_free(platform, kind, slot)?;
                 staged = true;
             }
             if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
                 staged |= self.dispatch_shared(platform, kind)?;
             }
+            if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
+                staged |= self.pend(platform, kind, rung)?;
+            }
         }
         Ok(staged)
+    }
+
+    /// Gives second tasks to busy cores, those that are free soonest first, unless a sibling has a free core of the
+    /// kind. `rung`: how many of the busy cores were so before this step.
+    fn pend(&mut self, platform: &mut P, kind: CoreKind, rung: usize) -> Result<bool, Fault> {
+        let mut staged = false;
+        loop {
+            let is_ready =
+                !self.local[kind.index()].is_empty() || self.state.queue(kind).has_ready();
+            if !is_ready || self.siblings_are_hungry(kind) {
+                return Ok(staged);
+            }
+            let Some(core) = self.soonest_free(kind, rung) else { return Ok(staged) };
+            let mut shared = [0];
+            let slot = match self.local[kind.index()].pop() {
+                Some(slot) => slot,
+                None if self.state.queue(kind).pop::<P::Sharing>(&mut shared) == 1 => shared[0],
+                None => return Ok(staged),
+            };
+            self.cores.pend(core, slot);
+            self.stage(platform, core, slot)?;
+            staged = true;
+        }
+    }
+
+    /// Whether a sibling has a free core of `kind`, as it said last.
+    fn siblings_are_hungry(&self, kind: CoreKind) -> bool {
+        let others = self.state.instances.iter().filter(|line| !core::ptr::eq(*line, self.line));
+        let mut free = others.map(|line| line.free_cores[kind.index()].load(Ordering::Relaxed));
+        free.any(|count| count > 0)
+    }
+
+    /// The busy core of `kind` with room for a second task that is free soonest, if it is soon enough.
+    fn soonest_free(&self, kind: CoreKind, rung: usize) -> Option<usize> {
+        let rung = self.cores.busy().iter().take(rung).copied().map(usize::from);
+        let with_room = rung.filter(|core| self.cores.has_room(*core, kind));
+        let known = with_room.filter_map(|core| {
+            let remaining_ns = self.pace.remaining_ns(core, self.now_ns)?;
+            (remaining_ns <= PEND_WITHIN_NS).then_some((remaining_ns, core))
+        });
+        known.min().map(|(_, core)| core)
     }
 
     /// Takes no more from the shared queue than the free cores run.
@@ -306,7 +429,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let slots = slots.get_mut(..room).unwrap_or_default();
             let taken = self.state.queue(kind).pop::<P::Sharing>(slots);
             for &slot in slots.iter().take(taken) {
-                self.stage(platform, kind, slot)?;
+                self.stage_on_free(platform, kind, slot)?;
                 staged = true;
             }
             if taken < SHARED_BATCH {
@@ -316,7 +439,24 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     }
 
     #[inline]
-    fn stage(&mut self, platform: &mut P, kind: CoreKind, slot: u32) -> Result<(), Fault> {
+    fn stage_on_free(
+        &mut self,
+        platform: &mut P,
+        kind: CoreKind,
+        slot: u32,
+    ) -> Result<(), Fault> {
+        let Some(core) = self.cores.take(kind, slot) else {
+            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
+        };
+        if P::POLLS_COST {
+            let func_id = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
+            self.pace.start(core, func_id, self.now_ns);
+        }
+        self.stage(platform, core, slot)
+    }
+
+    #[inline]
+    fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         let state = task.state.load(Ordering::Relaxed);
         if state != TaskState::PUBLISHED.get() {
@@ -329,23 +469,13 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
             args: self.state.payloads_address.offset(8 * payload),
         };
-        let Some(core) = self.cores.take(kind, slot) else {
-            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
-        };
-        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))
-    }
-
-    /// The cores that this step has staged stand behind those that were busy before.
-    #[inline]
-    fn trace_dispatches(&self, platform: &mut P, first_staged: usize) {
-        if !P::TRACES {
-            return;
+        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
+        if P::TRACES {
+            let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
+            let extra = self.cores.worker(core);
+            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
         }
-        let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
-        for core in self.cores.busy().iter().skip(first_staged).copied().map(usize::from) {
-            let (task, extra) = (self.cores.running(core), self.cores.worker(core));
-            platform.trace(TraceRecord { time_ns, kind, task, extra });
-        }
+        Ok(())
     }
 
     #[cold]
@@ -381,6 +511,17 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.line.completed.store(self.completed, Ordering::Relaxed);
         let busy = u32::try_from(self.busy_count()).unwrap_or(u32::MAX);
         self.line.busy_cores.store(busy, Ordering::Relaxed);
+        if P::SLOTS > 1 {
+            self.say_free();
+        }
+    }
+
+    /// Says in the own line which cores wait for work: siblings do not pend a task that one of them could run.
+    fn say_free(&self) {
+        for &kind in CoreKind::ALL {
+            let free = u32::try_from(self.cores.free_count(kind)).unwrap_or(u32::MAX);
+            self.line.free_cores[kind.index()].store(free, Ordering::Relaxed);
+        }
     }
 
     /// Tells the others how many tasks this instance has completed.
