@@ -226,6 +226,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 status => {
                     index += usize::from(self.finished(platform, index, status, &mut budget)?);
                     worked = true;
+                    if P::POLLS_COST && !self.local.iter().all(|local| local.is_empty()) {
+                        break;
+                    }
                 }
             }
         }

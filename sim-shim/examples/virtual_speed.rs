@@ -13,7 +13,7 @@ use graphs::Shapes;
 use pto_abi::CoreKind;
 use pto_abi::arena::Capacities;
 use pto_sim_shim::Hosting;
-use pto_sim_shim::virtual_time::{Compute, KernelCosts, Profile, VirtualOptions};
+use pto_sim_shim::virtual_time::{Compute, KernelCosts, Profile, VirtualOptions, VirtualReport};
 
 /// Nanoseconds of a kernel: a number, or `low..high`.
 fn costs(text: &str) -> KernelCosts {
@@ -22,6 +22,13 @@ fn costs(text: &str) -> KernelCosts {
         Some((low, high)) => KernelCosts::Drawn { low: number(low), high: number(high), seed: 1 },
         None => KernelCosts::Constant(number(text)),
     }
+}
+
+/// Part of the core time of a kind that was idle while tasks were ready and undispatched, in percent.
+fn core_time_lost(report: &VirtualReport, kind: CoreKind) -> f64 {
+    let kind = report.kinds[kind.index()];
+    let all = u64::from(kind.cores) * report.graph_ns;
+    100.0 * kind.time.overhead_core_ns as f64 / all.max(1) as f64
 }
 
 fn main() {
@@ -65,7 +72,7 @@ fn main() {
             assert_eq!(report.violation_count, 0, "{:?}", report.violations);
             let steps: u64 = report.instances.iter().map(|instance| instance.steps).sum();
             println!(
-                "{name} {graph}: {:.2} M tasks/s, {:.0} ns/task, {:.2} steps/task, graph {} us, bound {} us ({:.3} x; critical path {} us), overhead AIC {:.1} % AIV {:.1} %, used {:.1} / {:.1} %, {:.0} AICPU ns/task, waits {} {} {} ns/task, hash {:016x}",
+                "{name} {graph}: {:.2} M tasks/s, {:.0} ns/task, {:.2} steps/task, graph {} us, bound {} us ({:.3} x; critical path {} us), overhead AIC {:.1} % AIV {:.1} % (core time {:.2} / {:.2} %), used {:.1} / {:.1} %, {:.0} AICPU ns/task, waits {} {} {} ns/task, hash {:016x}",
                 report.tasks as f64 / best / 1e6,
                 best * 1e9 / report.tasks as f64,
                 steps as f64 / report.tasks as f64,
@@ -75,6 +82,8 @@ fn main() {
                 report.critical_path_ns / 1000,
                 100.0 * report.overhead(CoreKind::AIC),
                 100.0 * report.overhead(CoreKind::AIV),
+                core_time_lost(&report, CoreKind::AIC),
+                core_time_lost(&report, CoreKind::AIV),
                 100.0 * report.utilisation(CoreKind::AIC),
                 100.0 * report.utilisation(CoreKind::AIV),
                 report.aicpu_ns_per_task(1),

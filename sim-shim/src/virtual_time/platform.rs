@@ -151,7 +151,10 @@ impl Platform for VirtualPlatform {
             // A sibling that is ahead in virtual time made the task ready: this instance sees it then.
             let ready_ns = world.ledger.ready_ns(dispatch.task);
             self.now_ns = self.now_ns.max(ready_ns);
-            self.now_ns += world.chooser.delay(profile.dispatch_ns) + profile.line_miss_ns.low;
+            // Who released its last producer has just written the task's line; others fetch it.
+            let is_own = world.ledger.was_made_ready_by(dispatch.task, self.me);
+            let line = if is_own { profile.line_hit_ns } else { profile.line_miss_ns };
+            self.now_ns += world.chooser.delay(profile.dispatch_ns) + line.low;
         }
         self.inner.stage(core, dispatch)
     }

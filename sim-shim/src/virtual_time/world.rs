@@ -238,6 +238,7 @@ impl World {
     #[inline]
     fn became_ready(&mut self, slot: u32, task: &Task, instance: usize, now_ns: u64) {
         self.trace.add(now_ns, EventKind::Ready, instance, slot);
+        self.ledger.made_ready_by(slot, instance);
         let kind = usize::from(task.kind.load(Relaxed) & 1);
         self.account.add(now_ns, kind, Change::TaskReady);
     }
