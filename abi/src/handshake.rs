@@ -219,7 +219,7 @@ impl Handshake {
         let older = previous_dispatch_id(newer);
         // Acquire: as in `status`.
         let status = self.worker.status.load(Ordering::Acquire);
-        if status == FINISHED | older {
+        if status == FINISHED | older || status == newer {
             Status::Finished
         } else if status == FINISHED | newer {
             Status::FinishedBoth
@@ -375,6 +375,7 @@ mod tests {
         next_dispatch_id, previous_dispatch_id,
     };
     use crate::kinds::CoreKind;
+    use crate::sync::Ordering;
 
     fn in_service() -> Handshake {
         let lines = Handshake::default();
@@ -461,6 +462,9 @@ mod tests {
             assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::Busy);
             lines.finish(older);
             assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::Finished);
+            lines.worker.status.store(newer, Ordering::Relaxed);
+            assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::Finished, "has begun");
+            lines.finish(older);
             let dispatch = Dispatch { id: newer, task: 44, kernel: 55, args: 66 };
             assert_eq!(lines.command(), Command::Run(dispatch));
             assert_eq!(lines.status(newer, FINISHED | older), Status::Busy);

@@ -9,8 +9,8 @@ use bytemuck::{Pod, Zeroable};
 use crate::fault::Fault;
 use crate::handshake::Handshake;
 use crate::ids::{GmAddr, TaskId};
-use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use crate::kinds::CoreKind;
+use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use crate::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 

@@ -8,7 +8,8 @@ use heapless::Vec;
 
 use pto_abi::Fault;
 use pto_abi::handshake::{
-    FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id, previous_dispatch_id,
+    FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id,
+    previous_dispatch_id,
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;

@@ -38,7 +38,8 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) const fn new() -> Self {
-        let turn = Turn { started_ns: 0, looked_ns: u64::MAX, due_ns: 0, kernel: 0, was_in_vain: false };
+        let turn =
+            Turn { started_ns: 0, looked_ns: u64::MAX, due_ns: 0, kernel: 0, was_in_vain: false };
         Self { expected_ns: [UNKNOWN; ESTIMATES], turns: [turn; MAX_WORKERS] }
     }
 

@@ -8,30 +8,32 @@
 //!         `- poll the busy cores
 //!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
 //! ```
+//! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it.
 //! Invariants:
-//! - A step is bounded: it polls each core once, releases at most [`RELEASES_A_STEP`] consumers (a larger
+//! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers (a larger
 //!   fanout goes on in the next step), and fills each core at most once.
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
 
+mod collect;
+mod dispatch;
+
 use core::marker::PhantomData;
 
 use heapless::Vec;
-use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::kinds::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::Task;
-use pto_abi::trace::{TraceKind, TraceRecord};
-use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
+use pto_abi::{BuildMode, Fault, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::pace::Pace;
-use crate::platform::{CoreStatus, Platform, Staged};
-use crate::state::{SharedState, kind_of};
+use crate::platform::Platform;
+use crate::state::SharedState;
 use crate::watchdog::{Budgets, Watchdog};
 
 /// Consumers that one step releases at most. 1,024 decrements take about 10 us: the length of the pause that
@@ -43,9 +45,6 @@ const LOCAL_READY: usize = MAX_WORKERS;
 const SHARED_BATCH: usize = 16;
 /// Completions after which the counts are flushed even if the instance is never idle.
 const FLUSH_EVERY: u64 = 4096;
-
-/// A task is pended behind a core that is expected to be free within this time.
-const PEND_WITHIN_NS: u64 = 50_000;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +74,12 @@ pub struct Scheduler<'a, P: Platform, F> {
     completed: u64,
     unflushed: u64,
     waits_for_build: bool,
+    mode: BuildMode,
     generation: u32,
     traced_ns: u64,
     // The clock as this step found it, where a look at a core costs something.
     now_ns: u64,
+    look_from: usize,
     pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
@@ -105,9 +106,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             completed: 0,
             unflushed: 0,
             waits_for_build: mode == BuildMode::SEQUENTIAL,
+            mode,
             generation,
             traced_ns: 0,
             now_ns: 0,
+            look_from: 0,
             pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
@@ -196,318 +199,6 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         Ok(Step::Worked)
     }
 
-    /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
-    /// used up.
-    #[inline]
-    fn collect(&mut self, platform: &mut P) -> Result<bool, Fault> {
-        let mut budget = RELEASES_A_STEP;
-        let mut worked = false;
-        if self.release.is_some() {
-            worked = true;
-            if let Some(Release { slot, walk }) = self.release.take() {
-                self.look_at_clock(platform);
-                self.go_on(platform, slot, walk, &mut budget);
-            }
-        }
-        let mut index = 0;
-        while self.release.is_none() {
-            let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            if P::POLLS_COST && !self.pace.is_due(core, self.now_ns) {
-                index += 1;
-                continue;
-            }
-            match platform.poll(core) {
-                CoreStatus::Busy => {
-                    if P::POLLS_COST {
-                        self.pace.looked_in_vain(core, self.now_ns);
-                    }
-                    index += 1;
-                }
-                status => {
-                    index += usize::from(self.finished(platform, index, status, &mut budget)?);
-                    worked = true;
-                    if P::POLLS_COST && !self.local.iter().all(|local| local.is_empty()) {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(worked)
-    }
-
-    /// There is nothing else to do: looks at the cores that are not due as well, until one has finished.
-    fn collect_early(&mut self, platform: &mut P) -> Result<bool, Fault> {
-        let mut budget = RELEASES_A_STEP;
-        for index in 0..self.busy_count() {
-            let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            if self.pace.was_looked_at(core, self.now_ns) {
-                continue;
-            }
-            match platform.poll(core) {
-                CoreStatus::Busy => {}
-                status => {
-                    self.finished(platform, index, status, &mut budget)?;
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
-    /// The core at `index` of the busy ones has finished its task, or its only one: takes it out of service, or
-    /// follows it to the next. Whether it is still at `index`, and need not be looked at again.
-    #[inline]
-    fn finished(
-        &mut self,
-        platform: &mut P,
-        index: usize,
-        status: CoreStatus,
-        budget: &mut u32,
-    ) -> Result<bool, Fault> {
-        let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else {
-            return Ok(false);
-        };
-        if !matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
-            return Err(self.wrong_status(core, status));
-        }
-        let slot = self.cores.running(core);
-        if P::POLLS_COST {
-            self.pace.finished(core, self.now_ns);
-        }
-        let next = if P::SLOTS > 1 { self.cores.advance(core) } else { None };
-        match next.and_then(|next| self.state.task(next)) {
-            Some(task) => {
-                self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);
-                if status == CoreStatus::FinishedMore {
-                    self.pace.hurry(core);
-                }
-            }
-            None => self.cores.release(index),
-        }
-        self.complete(platform, core, slot, budget);
-        Ok(next.is_some() && status == CoreStatus::Finished)
-    }
-
-    #[cold]
-    fn wrong_status(&mut self, core: usize, status: CoreStatus) -> Fault {
-        let found = if let CoreStatus::Foreign(found) = status { found } else { 0 };
-        let blame = self.blame_core(Fault::CORE_WRONG_STATUS, core);
-        self.blame.leave(blame.detail(found.into(), 0))
-    }
-
-    /// Closes the fanout of the task that a core has finished, and releases its consumers.
-    #[inline]
-    fn complete(&mut self, platform: &mut P, core: usize, slot: u32, budget: &mut u32) {
-        let Some(task) = self.state.task(slot) else { return };
-        self.look_at_clock(platform);
-        if P::TRACES {
-            let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
-            let time_ns = self.traced_ns;
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
-        }
-        let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(platform, slot, walk, budget);
-    }
-
-    /// Where events are recorded: one look serves all events of a completion.
-    #[inline]
-    fn look_at_clock(&mut self, platform: &P) {
-        if P::TRACES {
-            self.traced_ns = platform.now_ns();
-        }
-    }
-
-    #[inline]
-    fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
-        let Some(task) = self.state.task(slot) else { return };
-        while let Some(consumer) = walk.next(task, self.state.chunks) {
-            self.release(platform, consumer);
-            *budget = budget.saturating_sub(1);
-            if *budget == 0 {
-                self.release = Some(Release { slot, walk });
-                return;
-            }
-        }
-        task.state.store(TaskState::COMPLETED.get(), Ordering::Relaxed);
-        self.completed += 1;
-        self.unflushed += 1;
-    }
-
-    /// One producer of `consumer` has completed.
-    #[inline]
-    fn release(&mut self, platform: &mut P, consumer: u32) {
-        let Some(task) = self.state.task(consumer) else { return };
-        // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
-        // Release half of the others and with the publish in `release_published`.
-        if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
-            if P::TRACES {
-                let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
-                platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
-            }
-            self.make_ready(consumer, task);
-        }
-    }
-
-    #[inline]
-    fn make_ready(&mut self, slot: u32, task: &Task) {
-        let kind = kind_of(task);
-        let local = &mut self.local[kind.index()];
-        if let Err(slot) = local.push(slot) {
-            self.state.queue(kind).push::<P::Sharing>(local);
-            local.clear();
-            self.shared = true;
-            // There is room now.
-            local.push(slot).unwrap_or_default();
-        }
-    }
-
-    /// Fills the free cores, from the own newly ready tasks, then from the shared queues; then what is pending.
-    #[inline]
-    fn dispatch(&mut self, platform: &mut P) -> Result<bool, Fault> {
-        let mut staged = false;
-        for &kind in CoreKind::ALL {
-            let rung = self.busy_count();
-            while self.cores.free_count(kind) > 0 {
-                let Some(slot) = self.local[kind.index()].pop() else { break };
-                self.stage_on_free(platform, kind, slot)?;
-                staged = true;
-            }
-            if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
-                staged |= self.dispatch_shared(platform, kind)?;
-            }
-            if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
-                staged |= self.pend(platform, kind, rung)?;
-            }
-        }
-        Ok(staged)
-    }
-
-    /// Gives second tasks to busy cores, those that are free soonest first, unless a sibling has a free core of the
-    /// kind. `rung`: how many of the busy cores were so before this step.
-    fn pend(&mut self, platform: &mut P, kind: CoreKind, rung: usize) -> Result<bool, Fault> {
-        let mut staged = false;
-        loop {
-            let is_ready =
-                !self.local[kind.index()].is_empty() || self.state.queue(kind).has_ready();
-            if !is_ready || self.siblings_are_hungry(kind) {
-                return Ok(staged);
-            }
-            let Some(core) = self.soonest_free(kind, rung) else { return Ok(staged) };
-            let mut shared = [0];
-            let slot = match self.local[kind.index()].pop() {
-                Some(slot) => slot,
-                None if self.state.queue(kind).pop::<P::Sharing>(&mut shared) == 1 => shared[0],
-                None => return Ok(staged),
-            };
-            self.cores.pend(core, slot);
-            self.stage(platform, core, slot)?;
-            staged = true;
-        }
-    }
-
-    /// Whether a sibling has a free core of `kind`, as it said last.
-    fn siblings_are_hungry(&self, kind: CoreKind) -> bool {
-        let others = self.state.instances.iter().filter(|line| !core::ptr::eq(*line, self.line));
-        let mut free = others.map(|line| line.free_cores[kind.index()].load(Ordering::Relaxed));
-        free.any(|count| count > 0)
-    }
-
-    /// The busy core of `kind` with room for a second task that is free soonest, if it is soon enough.
-    fn soonest_free(&self, kind: CoreKind, rung: usize) -> Option<usize> {
-        let rung = self.cores.busy().iter().take(rung).copied().map(usize::from);
-        let with_room = rung.filter(|core| self.cores.has_room(*core, kind));
-        let known = with_room.filter_map(|core| {
-            let remaining_ns = self.pace.remaining_ns(core, self.now_ns)?;
-            (remaining_ns <= PEND_WITHIN_NS).then_some((remaining_ns, core))
-        });
-        known.min().map(|(_, core)| core)
-    }
-
-    /// Takes no more from the shared queue than the free cores run.
-    fn dispatch_shared(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
-        let mut staged = false;
-        loop {
-            let mut slots = [0; SHARED_BATCH];
-            let room = self.cores.free_count(kind).min(SHARED_BATCH);
-            let slots = slots.get_mut(..room).unwrap_or_default();
-            let taken = self.state.queue(kind).pop::<P::Sharing>(slots);
-            for &slot in slots.iter().take(taken) {
-                self.stage_on_free(platform, kind, slot)?;
-                staged = true;
-            }
-            if taken < SHARED_BATCH {
-                return Ok(staged);
-            }
-        }
-    }
-
-    #[inline]
-    fn stage_on_free(
-        &mut self,
-        platform: &mut P,
-        kind: CoreKind,
-        slot: u32,
-    ) -> Result<(), Fault> {
-        let Some(core) = self.cores.take(kind, slot) else {
-            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
-        };
-        if P::POLLS_COST {
-            let func_id = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
-            self.pace.start(core, func_id, self.now_ns);
-        }
-        self.stage(platform, core, slot)
-    }
-
-    #[inline]
-    fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
-        let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
-        let state = task.state.load(Ordering::Relaxed);
-        if state != TaskState::PUBLISHED.get() {
-            return Err(self.wrong_task(slot, state));
-        }
-        task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
-        let payload = u64::from(task.payload.load(Ordering::Relaxed));
-        let staged = Staged {
-            task: slot,
-            kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
-            args: self.state.payloads_address.offset(8 * payload),
-        };
-        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
-        if P::TRACES {
-            let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
-            let extra = self.cores.worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn refused(&mut self, fault: Fault, core: usize) -> Fault {
-        let blame = self.blame_core(fault, core);
-        self.blame.leave(blame)
-    }
-
-    #[cold]
-    fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
-        let task = TaskId { slot, generation: self.generation };
-        let expected = TaskState::PUBLISHED.get().into();
-        let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);
-        self.blame.leave(blame.detail(state.into(), expected))
-    }
-
-    /// Gives away what no own core took.
-    #[inline]
-    fn share_rest(&mut self) {
-        for &kind in CoreKind::ALL {
-            let local = &mut self.local[kind.index()];
-            if !local.is_empty() {
-                self.state.queue(kind).push::<P::Sharing>(local);
-                local.clear();
-                self.shared = true;
-            }
-        }
-    }
-
     /// Says in the own line what siblings need in order not to take a long kernel for a stall.
     #[inline]
     fn say(&self) {
@@ -574,7 +265,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         let now = platform.now_ns();
         self.watch_time(now)?;
-        match self.watchdog.stalled(now, &self.state) {
+        match self.watchdog.stalled(now, &self.state, self.mode) {
             Some(blame) => Err(self.blame.leave(blame)),
             None => Ok(()),
         }
