@@ -450,8 +450,7 @@ mod tests {
         lines.ring(last);
         lines.finish(last);
         for _ in 0..3 {
-            let older = next_dispatch_id(last);
-            let newer = next_dispatch_id(older);
+            let (older, newer) = (next_dispatch_id(last), next_dispatch_id(next_dispatch_id(last)));
             lines.stage(older, 11, 22, 33);
             lines.ring(older);
             lines.stage(newer, 44, 55, 66);
@@ -492,8 +491,8 @@ mod tests {
 
     #[test]
     fn ids_wrap_below_the_reserved_values() {
-        assert_eq!(next_dispatch_id(LAST_DISPATCH_ID), 0);
-        assert_eq!(previous_dispatch_id(0), LAST_DISPATCH_ID);
+        let (first, last) = (next_dispatch_id(LAST_DISPATCH_ID), previous_dispatch_id(0));
+        assert_eq!((first, last), (0, LAST_DISPATCH_ID));
         assert_eq!(LAST_DISPATCH_ID & 1, 1, "the low bits alternate over the wrap");
         assert_eq!(next_dispatch_id(super::DOORBELL_IDLE), 0);
         assert_eq!(next_dispatch_id(6), 7);

@@ -16,11 +16,13 @@ mod logging;
 mod npy;
 mod output;
 mod progress;
+mod replay;
 mod run;
 mod summary;
 mod text;
 mod timeline;
 mod view;
+mod virtual_time;
 
 use std::process::ExitCode;
 

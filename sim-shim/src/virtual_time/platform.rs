@@ -94,7 +94,7 @@ impl VirtualPlatform {
             self.now_ns += world.chooser.delay(cost);
             cost = profile.store_burst_ns;
             if what == Ring::Dispatch {
-                world.dispatched(worker, self.now_ns);
+                world.dispatched(worker, self.now_ns, self.me);
             }
             world.ring(worker, self.now_ns, self.me, what);
         }
@@ -135,7 +135,7 @@ impl Platform for VirtualPlatform {
         if matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
             let tasks = self.tasks.get_mut(core);
             let task = tasks.and_then(VecDeque::pop_front).unwrap_or(u32::MAX);
-            self.now_ns = self.world.borrow_mut().completed(task, self.me, self.now_ns);
+            self.now_ns = self.world.borrow_mut().completed(task, (self.me, worker), self.now_ns);
         }
         status
     }
