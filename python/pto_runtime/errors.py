@@ -23,7 +23,9 @@ class PtoError(RuntimeError):
         self.remedy = remedy
 
     def __str__(self):
-        return f"{self.name}: {self.message}\nWhat to do: {self.remedy}"
+        # A post-mortem begins with the name and ends with the remedy.
+        text = self.message if self.name in self.message else f"{self.name}: {self.message}"
+        return text if self.remedy in text else f"{text}\nWhat to do: {self.remedy}"
 
 
 class FaultError(PtoError):

@@ -1,4 +1,4 @@
-//! What a run from Rust costs beyond its makespan: the measure for the same run from Python (`python/bench.py`).
+//! What a run from Rust costs beyond its makespan: the measure for the same run from Python (`python/benches/overhead.py`).
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ const ROUNDS: usize = 1000;
 
 fn main() -> Result<(), Failure> {
     let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
-    let options = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 64 << 20, hosting };
+    let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, hosting };
     let device = SharedDevice::open_sim(options)?;
     device.with(|device| device.register_library())??;
     let mut graph = GraphDraft::default();

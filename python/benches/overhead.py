@@ -11,7 +11,7 @@ from pto_runtime import Device, Graph
 
 
 def main(rounds=1000):
-    with Device(aic=1, aiv=2, gm_bytes=64 << 20, os_threads=1) as device:
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20, os_threads=1) as device:
         device.register_library()
         empty = next(func_id for func_id, name, _ in device.kernels if name == "empty_aiv")
         graph = Graph()
