@@ -195,6 +195,13 @@ impl fmt::Debug for Device {
 
 /// Memory.
 impl Device {
+    /// Where GM begins; it is as large as [`describe`](Self::describe) says. On the simulator device addresses are
+    /// those of this process.
+    #[must_use]
+    pub fn gm_address(&self) -> GmAddr {
+        self.memory.gm().address()
+    }
+
     /// Allocates GM, aligned to 64 bytes; its bytes are not initialised to anything in particular.
     ///
     /// # Errors
