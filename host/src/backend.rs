@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use pto_abi::arena::Arena;
 use pto_abi::{Fault, FuncId, GmAddr};
+#[cfg(feature = "sim")]
+use pto_sim_shim::virtual_time::VirtualReport;
 
 use crate::{Error, Kernel};
 
@@ -60,6 +62,12 @@ pub(crate) trait Backend: Send {
     /// What the machine itself says of the fault of the last run.
     fn post_mortem(&self) -> &[String] {
         &[]
+    }
+
+    /// What the machine saw in virtual time; of the last run, if that is how it was hosted.
+    #[cfg(feature = "sim")]
+    fn take_virtual_report(&mut self) -> Option<Box<VirtualReport>> {
+        None
     }
 
     /// The process that it runs in, if that is one of its own.

@@ -310,11 +310,20 @@ impl Device {
         let result = match landing.fault {
             None => {
                 let report = self.report(work, &mut arena, landing, &before);
-                Ok(RunReport { trace: self.timeline(work, options, &arena), ..report })
+                Ok(RunReport {
+                    trace: self.timeline(work, options, &arena),
+                    #[cfg(feature = "sim")]
+                    virtual_report: self.backend.take_virtual_report(),
+                    ..report
+                })
             }
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
                 report.trace = self.timeline(work, options, &arena);
+                #[cfg(feature = "sim")]
+                {
+                    report.virtual_report = self.backend.take_virtual_report();
+                }
                 Err(Error::Fault { fault, report: Box::new(report) })
             }
         };
@@ -392,6 +401,8 @@ impl Device {
             logs: logs.records,
             logs_dropped: logs.dropped,
             trace: None,
+            #[cfg(feature = "sim")]
+            virtual_report: None,
         }
     }
 

@@ -11,3 +11,4 @@ mod round_trip;
 mod runs;
 mod tables;
 mod timelines;
+mod virtual_time;
