@@ -26,6 +26,7 @@ use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::fault_report::{Context, FaultReport};
+use crate::fw::Recording;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
@@ -293,6 +294,9 @@ impl Device {
         options: &RunOptions,
         land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
     ) -> Result<RunReport, Error> {
+        if options.trace.is_some() && self.backend.recording() == Recording::Off {
+            return Err(Error::RecordsNothing { device: self.name().to_owned() });
+        }
         let launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
         self.epochs.run = after(self.epochs.run);
