@@ -26,6 +26,12 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // Everything shares this profile; `pto bench` measures with the release profile, by hand.
         Step::cargo("build everything", "test --workspace --all-targets --no-run"),
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
+        // Each seed twice: with something going wrong in two of three (and a run after it), and without.
+        Step::cargo(
+            "seeded runs",
+            "test --workspace --test virtual_soak -- --nocapture seeds_pass",
+        )
+        .with("PTO_SOAK_SEEDS", "50000"),
         Step::cargo("doc tests", "test --workspace --doc"),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
