@@ -111,6 +111,10 @@ faults! {
             "Flash the firmware that belongs to this host.";
         0x27 RUNTIME_REGION_TRACE: "The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core.",
             "Launch through Device::run.";
+        0x30 RUNTIME_REGIONS_OVERLAP: "Two regions of the arena overlap.",
+            "Launch through Device::run.";
+        0x31 RUNTIME_ORCH_RESERVED: "OrchArgs.reserved is not zero.",
+            "Flash the firmware that belongs to this host.";
     }
     /// The graph image of `host_build_graph`.
     GRAPH = 0x0002 {

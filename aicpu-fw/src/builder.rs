@@ -6,6 +6,7 @@
 //! - `outstanding` is raised before a task is published (in reserves of [`RESERVE`], one
 //!   read-modify-write for each); what is left of the reserve is given back before `build_done` is set.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 
 use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
@@ -72,6 +73,8 @@ pub struct Builder<'a, S, F, M, H> {
     reserve: u64,
     traced_ns: u64,
     blame: BlameSlot,
+    /// The last address that could not be read.
+    unread: Cell<GmAddr>,
     policy: PhantomData<(S, F)>,
 }
 
@@ -106,6 +109,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             reserve: 0,
             traced_ns: 0,
             blame: BlameSlot::default(),
+            unread: Cell::new(GmAddr::NULL),
             policy: PhantomData,
         }
     }
@@ -119,7 +123,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     /// The circumstances of a fault that a call returned.
     #[must_use]
     pub fn blame(&self, fault: Fault) -> Blame {
-        self.blame.of(fault)
+        let blame = self.blame.of(fault);
+        let next = TaskId { slot: self.next_task, generation: self.generation };
+        match fault {
+            // Who reads the kind out of a record or a call gives up before it adds the task.
+            Fault::BUILD_UNKNOWN_KIND => blame.task(next),
+            // The program reads for the task that it is about to add; from where, says the detail.
+            Fault::BUILD_GM_RANGE => blame.task(next).detail(self.unread.get().0, 0),
+            _ => blame,
+        }
     }
 
     /// The last publish has been made: lets the run end.
@@ -391,7 +403,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        self.memory.read_u32(address).ok_or(Fault::BUILD_GM_RANGE)
+        let word = self.memory.read_u32(address);
+        if word.is_none() {
+            self.unread.set(address);
+        }
+        word.ok_or(Fault::BUILD_GM_RANGE)
     }
 }
 

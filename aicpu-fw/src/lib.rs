@@ -29,6 +29,7 @@ pub mod stall;
 pub mod state;
 pub mod trace;
 mod watchdog;
+mod wire_level;
 
 // These read the arena, whose words are not those of a model checker.
 #[cfg(not(any(loom, shuttle)))]
@@ -50,3 +51,4 @@ pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
 pub use trace::{NoTrace, Tracer};
 pub use watchdog::Budgets;
+pub use wire_level::wire_level;

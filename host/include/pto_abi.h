@@ -159,6 +159,10 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_REGION_UNKNOWN UINT32_C(0x00010026)
 /* The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_REGION_TRACE UINT32_C(0x00010027)
+/* Two regions of the arena overlap. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGIONS_OVERLAP UINT32_C(0x00010030)
+/* OrchArgs.reserved is not zero. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_RUNTIME_ORCH_RESERVED UINT32_C(0x00010031)
 /* GraphHeader.magic is not that of a graph image. Build the image with GraphImage; this is another file. */
 #define PTO_FAULT_GRAPH_MAGIC UINT32_C(0x00020001)
 /* GraphHeader.abi_major differs from the firmware's. Build the image again with this release. */

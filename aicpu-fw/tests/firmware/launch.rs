@@ -176,6 +176,32 @@ fn every_region() {
 }
 
 #[test]
+fn regions_that_overlap() {
+    // The graph image in the logs; a line that the payloads share with the tasks before them.
+    check_refused(Fault::RUNTIME_REGIONS_OVERLAP, Some([4, 5]), |arena| {
+        let mut regions = arena.regions();
+        regions[region::GRAPH].offset = regions[region::LOGS].offset;
+        arena.set_regions(&regions);
+    });
+    check_refused(Fault::RUNTIME_REGIONS_OVERLAP, Some([0, 1]), |arena| {
+        let mut regions = arena.regions();
+        regions[region::PAYLOADS].offset -= 8;
+        arena.set_regions(&regions);
+    });
+}
+
+#[test]
+fn reserved_words_of_the_orchestration() {
+    for word in [0, 14] {
+        check_refused(Fault::RUNTIME_ORCH_RESERVED, Some([7, 0]), |arena| {
+            let mut orch = arena.orch_args();
+            orch.reserved[word] = 7;
+            arena.set_orch_args(&orch);
+        });
+    }
+}
+
+#[test]
 fn more_tasks_than_the_ready_queues_hold() {
     // 8 tasks need 8 slots in each queue; 16 lines of tasks are claimed by taking in the payloads.
     check_refused(Fault::RUNTIME_REGION_READY, None, |arena| {
