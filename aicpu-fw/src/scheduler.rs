@@ -31,6 +31,7 @@ use pto_abi::{BuildMode, Fault, TaskId};
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::mutant::{self, Mutant};
 use crate::pace::Pace;
 use crate::platform::Platform;
 use crate::state::SharedState;
@@ -180,7 +181,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         self.share_rest();
         let shared = core::mem::take(&mut self.shared);
-        if dispatched {
+        if dispatched && !mutant::is(Mutant::ForgetsToCommit) {
             platform.commit();
         }
         if shared {
@@ -241,7 +242,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     #[inline(never)]
     fn idle(&mut self, platform: &mut P) -> Result<Step, Fault> {
         self.flush();
-        if self.state.build_is_done() && self.state.outstanding() == 0 {
+        let is_empty = self.state.outstanding() == 0 || mutant::is(Mutant::EndsWithTheBuild);
+        if self.state.build_is_done() && is_empty {
             platform.wake_siblings();
             return self.verify_end();
         }

@@ -1,7 +1,7 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! ```text
-//! test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
+//! test               the whole suite: unit, system, doc, loom and shuttle tests, mutants, no_std build, generated files
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
 //! generate           writes docs/abi.md and host/include/pto_abi.h
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
+  test               the whole suite: unit, system, doc, loom and shuttle tests, mutants, no_std build, generated files
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   generate           writes docs/abi.md and host/include/pto_abi.h

@@ -12,6 +12,7 @@ use pto_abi::trace::{TraceKind, TraceRecord};
 
 use super::{RELEASES_A_STEP, Release, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
 use crate::state::kind_of;
 
@@ -33,7 +34,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let mut index = if P::POLLS_COST { core::mem::take(&mut self.look_from) } else { 0 };
         while self.release.is_none() {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            if P::POLLS_COST && !self.pace.is_due(core, self.now_ns) {
+            let is_due = self.pace.is_due(core, self.now_ns) && !mutant::is(Mutant::NeverLooks);
+            if P::POLLS_COST && !is_due {
                 index += 1;
                 continue;
             }
@@ -63,7 +65,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let mut budget = RELEASES_A_STEP;
         for index in 0..self.busy_count() {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            if self.pace.was_looked_at(core, self.now_ns) {
+            if self.pace.was_looked_at(core, self.now_ns) || mutant::is(Mutant::NeverLooks) {
                 continue;
             }
             match platform.poll(core) {
@@ -97,7 +99,11 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::POLLS_COST {
             self.pace.finished(core, self.now_ns);
         }
-        let next = if P::SLOTS > 1 { self.cores.advance(core) } else { None };
+        let mut next = if P::SLOTS > 1 { self.cores.advance(core) } else { None };
+        if mutant::is(Mutant::ForgetsTheSecond) {
+            next = None;
+        }
+        let slot = next.filter(|_| mutant::is(Mutant::TakesTheSecondForTheFirst)).unwrap_or(slot);
         match next.and_then(|next| self.state.task(next)) {
             Some(task) => {
                 self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);
@@ -128,7 +134,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let time_ns = self.traced_ns;
             platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
         }
-        let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
+        let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
+        let walk = ConsumerWalk::new(F::close::<P::Sharing>(task).saturating_sub(lost));
         self.go_on(platform, slot, walk, budget);
     }
 
@@ -151,15 +158,20 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 return;
             }
         }
-        task.state.store(TaskState::COMPLETED.get(), Ordering::Relaxed);
+        if !mutant::is(Mutant::ForgetsTheState) {
+            task.state.store(TaskState::COMPLETED.get(), Ordering::Relaxed);
+        }
         self.completed += 1;
-        self.unflushed += 1;
+        self.unflushed += u64::from(!mutant::is(Mutant::CountsTooEarly));
     }
 
     /// One producer of `consumer` has completed.
     #[inline]
     fn release(&mut self, platform: &mut P, consumer: u32) {
         let Some(task) = self.state.task(consumer) else { return };
+        if mutant::is(Mutant::ReleasesTwice) {
+            P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::Relaxed);
+        }
         // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
         // Release half of the others and with the publish in `release_published`.
         if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {

@@ -19,6 +19,7 @@ use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use super::{SHARED_BATCH, Scheduler};
 use crate::blame::Blame;
 use crate::fanout::FanoutPolicy;
+use crate::mutant::{self, Mutant};
 use crate::pace::LOOK_WITHIN_NS;
 use crate::platform::{Platform, Staged};
 
@@ -74,7 +75,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     fn siblings_are_hungry(&self, kind: CoreKind) -> bool {
         let others = self.state.instances.iter().filter(|line| !core::ptr::eq(*line, self.line));
         let mut free = others.map(|line| line.free_cores[kind.index()].load(Ordering::Relaxed));
-        free.any(|count| count > 0)
+        free.any(|count| count > 0) && !mutant::is(Mutant::PendsBesideFreeCores)
     }
 
     /// The busy core of `kind` with room for a second task that is free soonest, if it is soon enough.
@@ -82,6 +83,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let rung = self.cores.busy().iter().take(rung).copied().map(usize::from);
         let with_room = rung.filter(|core| self.cores.has_room(*core, kind));
         let known = with_room.filter_map(|core| {
+            if mutant::is(Mutant::PendsBehindLongKernels) {
+                return Some((0, core));
+            }
             let remaining_ns = self.pace.remaining_ns(core, self.now_ns)?;
             (remaining_ns <= PEND_WITHIN_NS).then_some((remaining_ns, core))
         });
@@ -127,6 +131,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             return Err(self.wrong_task(slot, state));
         }
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
+        if mutant::is(Mutant::CountsTooEarly) {
+            self.unflushed += 1;
+        }
         let payload = u64::from(task.payload.load(Ordering::Relaxed));
         let staged = Staged {
             task: slot,
@@ -161,7 +168,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     pub(super) fn share_rest(&mut self) {
         for &kind in CoreKind::ALL {
             let local = &mut self.local[kind.index()];
-            if !local.is_empty() {
+            if !local.is_empty() && !mutant::is(Mutant::Hoards) {
                 self.state.queue(kind).push::<P::Sharing>(local);
                 local.clear();
                 self.shared = true;
