@@ -141,17 +141,18 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         if B::SLOTS > 1 && core.rung > 1 {
             return core.poll_two();
         }
-        if core.rung == 0 || core.rung == STAGED {
+        if core.rung != 1 {
             return CoreStatus::Idle;
         }
-        match core.lines.status(core.id, core.settled) {
-            Status::Busy => CoreStatus::Busy,
-            Status::Finished | Status::FinishedBoth => {
-                core.settled = FINISHED | core.id;
-                core.rung = 0;
-                CoreStatus::Finished
-            }
-            Status::Foreign(status) => CoreStatus::Foreign(status),
+        let status = core.lines.acquire_status();
+        if status == FINISHED | core.id {
+            core.settled = status;
+            core.rung = 0;
+            CoreStatus::Finished
+        } else if status == core.settled || status == core.id {
+            CoreStatus::Busy
+        } else {
+            CoreStatus::Foreign(status)
         }
     }
 
