@@ -1,5 +1,7 @@
 //! What a user can write.
 
+mod bench;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +13,10 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
 
 use crate::errors::EXIT_CODES;
+use crate::soak::SoakArgs;
 use crate::virtual_time::VirtualArgs;
+
+pub(crate) use bench::BenchArgs;
 
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
@@ -27,6 +32,9 @@ pub(crate) enum Command {
     /// Runs an example and checks its result
     #[command(after_help = EXIT_CODES)]
     Run(Box<RunArgs>),
+    /// Runs random graphs in virtual time, with faults and without, under checkers
+    #[command(after_help = EXIT_CODES)]
+    Soak(SoakArgs),
     /// Says where the time of a recorded run went
     #[command(after_help = EXIT_CODES)]
     Analyze(AnalyzeArgs),
@@ -36,6 +44,9 @@ pub(crate) enum Command {
     /// Shows the graph of an example
     #[command(after_help = EXIT_CODES)]
     Graph(GraphArgs),
+    /// Measures what a task costs on this machine
+    #[command(after_help = EXIT_CODES)]
+    Bench(Box<BenchArgs>),
     /// Lists what there is to run, and to run it on
     List(ListArgs),
     /// Shows layouts, limits and faults of the runtime
