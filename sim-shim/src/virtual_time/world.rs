@@ -22,7 +22,7 @@ use super::lines::{Access, Lines};
 use super::options::{LineModel, VirtualOptions};
 use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
-use crate::supervisor::Beat;
+use crate::supervisor::{self, Beat};
 
 /// An instance, as others see it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,6 +32,9 @@ pub(super) struct Nap {
     pub(super) from_ns: u64,
     pub(super) period_ns: u64,
 }
+
+/// A byte that is no state of a task.
+const NO_STATE: u8 = 0xEE;
 
 /// Reports and orders under way for one core at most; one task makes one of each.
 const UNDER_WAY: usize = 8;
@@ -229,8 +232,25 @@ impl World {
         let Some(task) = state.task(slot) else { return };
         self.trace.add(now_ns, EventKind::Published, instance, slot);
         self.recorder.instance(instance, now_ns, TraceKind::PUBLISHED, (slot, 0));
+        let number = self.ledger.published;
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);
+        }
+        let trouble = self.builder_trouble().filter(|found| u64::from(found.at) == number);
+        if let Some(Injection { trouble, .. }) =
+            trouble.filter(|found| found.trouble.is_at_publish())
+        {
+            self.trouble_at_publish(trouble, task, now_ns);
+        }
+    }
+
+    #[cold]
+    fn trouble_at_publish(&mut self, trouble: Trouble, task: &Task, now_ns: u64) {
+        self.trace.add(now_ns, EventKind::Injected, 0, u32::MAX);
+        match trouble {
+            Trouble::CorruptLine => task.state.store(NO_STATE, Relaxed),
+            Trouble::CorruptCount => task.fanin.store(task.fanin.load(Relaxed) + 1, Relaxed),
+            _ => supervisor::raise_cancelled(&self.launch, now_ns),
         }
     }
 

@@ -31,6 +31,10 @@ pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
             }
         }
         Trouble::NoFlush | Trouble::NoInvalidate => &[None],
+        Trouble::CorruptLine => &[Some(Fault::SCHEDULE_TASK_STATE)],
+        // A task without producers is ready by then, and nobody looks at its count any more.
+        Trouble::CorruptCount => &[Some(Fault::STALL_DEADLOCK), None],
+        Trouble::HostDies => &[Some(Fault::RUN_CANCELLED)],
         // In sequential mode the firmware says STALL_READY when something was published before.
         Trouble::BuilderStops => &[Some(Fault::STALL_BUILDER), Some(Fault::STALL_READY)],
         Trouble::BuilderFails => &[Some(Fault::BUILD_FAILED)],
