@@ -1,5 +1,7 @@
 //! What a user can write.
 
+mod bench;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +15,8 @@ use pto_examples::host::names;
 use crate::errors::EXIT_CODES;
 use crate::soak::SoakArgs;
 use crate::virtual_time::VirtualArgs;
+
+pub(crate) use bench::BenchArgs;
 
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
@@ -40,6 +44,9 @@ pub(crate) enum Command {
     /// Shows the graph of an example
     #[command(after_help = EXIT_CODES)]
     Graph(GraphArgs),
+    /// Measures what a task costs on this machine
+    #[command(after_help = EXIT_CODES)]
+    Bench(Box<BenchArgs>),
     /// Lists what there is to run, and to run it on
     List(ListArgs),
     /// Shows layouts, limits and faults of the runtime

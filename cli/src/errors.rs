@@ -55,6 +55,11 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
+    /// A result is not what it must be.
+    pub(crate) fn wrong(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Wrong, message)
+    }
+
     /// A file, or the program itself.
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, message)

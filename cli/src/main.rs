@@ -1,11 +1,12 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`soak`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
+//! One module for each command ([`run`], [`soak`], [`bench`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
 mod analyze;
 mod args;
+mod bench;
 mod device;
 mod errors;
 mod fw;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::View(args) => view::view(&args),
         Command::Graph(args) => graph::graph(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Info(args) => info::info(&args),
         Command::Fw(args) => fw::fw(&args),

@@ -23,7 +23,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         generated_files(root),
         Step::call("AArch64 targets", tools::provide_targets),
         Step::call("emulators and cross tools", tools::provide_programs),
-        // Benchmarks are compiled here, and run by `cargo bench` only.
+        // Everything shares this profile; `pto bench` measures with the release profile, by hand.
         Step::cargo("build everything", "test --workspace --all-targets --no-run"),
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.

@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     ("pto-toolchain", &[]),
     ("pto-fw-build", &["pto-host", "pto-toolchain"]),
+    ("pto-bench", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     (
         "pto-cli",
         &[
@@ -22,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-timeline",
             "pto-examples",
             "pto-fw-build",
+            "pto-bench",
         ],
     ),
     (
@@ -36,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-examples",
             "pto-cli",
             "pto-fw-build",
+            "pto-bench",
         ],
     ),
     ("xtask", &["pto-abi", "pto-toolchain"]),
