@@ -121,6 +121,20 @@ fn random_dag_keeps_its_lines_apart_and_only_with_its_stride() {
     assert!(dense.contains("writes a line that another core is writing"), "{dense}");
 }
 
+/// A core that hangs is waited for in virtual time: 10 s of it, with a task budget of 1 ms, are soon over.
+#[test]
+fn budgets_of_different_size_take_no_time() {
+    let args = [
+        "run",
+        "random_dag",
+        "--hosting=virtual",
+        "--task-budget-ms=1",
+        "--fault=hang:core=3,task=1",
+    ];
+    let failed = pto(&args, 3).stderr;
+    assert!(failed.contains("STALL_CORE") && failed.contains("10.0 s of virtual time"), "{failed}");
+}
+
 #[test]
 fn a_fault_that_does_not_happen_is_said() {
     let late = pto(&["run", "vector_example", "--hosting=virtual", "--fault=hang:task=999"], 0);
