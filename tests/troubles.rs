@@ -65,7 +65,7 @@ const TABLE: &[(&str, Option<Fault>, Names, usize)] = &[
     ("no-answer:core=2", Some(Fault::CORE_NO_ANSWER), Names::Core, 1),
     ("hang:core=2,task=1", Some(Fault::STALL_CORE), Names::CoreTaskKernelProducers, 1),
     ("slow=1000:core=2,task=1", Some(Fault::STALL_CORE), Names::CoreTaskKernelProducers, 0),
-    ("finish-twice:core=2,task=1", Some(Fault::STALL_CORE), Names::CoreTaskKernelProducers, 0),
+    ("finish-twice:core=2,task=1", Some(Fault::STALL_CORE), Names::CoreTaskKernel, 0),
     ("wrong-id:core=2,task=1", Some(Fault::CORE_WRONG_STATUS), Names::CoreTaskKernel, 0),
     ("old-id:core=2,task=1", Some(Fault::STALL_CORE), Names::CoreTaskKernelProducers, 0),
     ("doorbell-delayed=20us:core=2,task=1", None, Names::Progress, 0),
@@ -147,35 +147,60 @@ fn left(report: &VirtualReport) -> usize {
     report.events.iter().filter(|event| event.kind == EventKind::Left).count()
 }
 
+/// Places at which a trouble is tried: where a core has its next dispatch already, that one's doorbell or report may say
+/// what was lost of the one before, and nothing comes of it.
+const TRIES: u32 = 64;
+
+/// The first place from that of `injection` on at which the run faults.
+fn first_fault(injection: Injection) -> (Box<FaultReport>, Device, Prepared) {
+    let places = if injection.trouble.is_builders() { 1 } else { TRIES };
+    for at in injection.at..injection.at + places {
+        let mut device = open(Some(Injection { at, ..injection }));
+        let mut prepared = prepare(&device);
+        let options = options(prepared.capacities());
+        match run(&mut device, &mut prepared, &options) {
+            Err(told) => return (told, device, prepared),
+            Ok(report) => {
+                assert!(report.injections > 0, "{injection} did not happen");
+                assert!(prepared.verify().expect("the outputs are read").passed(), "{injection}");
+            }
+        }
+    }
+    panic!("{injection}: no fault");
+}
+
+fn check(spec: &str, told: FaultReport, fault: Fault, names: Names, lost: usize) {
+    let text = told.to_string();
+    assert_eq!(told.fault, fault, "{spec}: {text}");
+    for word in names.words().iter().chain(&["Raised by", "What to do: "]) {
+        assert!(text.contains(word), "{spec}: no {word:?} in\n{text}");
+    }
+    let report = told.virtual_report.expect("it is virtual");
+    assert!(report.injections > 0, "{spec} did not happen");
+    let budgets = TASK_BUDGET + STALL_BUDGET + 2 * BRING_UP_BUDGET;
+    // The run itself takes less than a millisecond.
+    let bound = budgets.as_nanos() + 1_000_000;
+    assert!(u128::from(report.makespan_ns) < bound, "{spec}: {} ns", report.makespan_ns);
+    assert_eq!(left(&report), CORES - lost, "{spec}: cores that left their loops");
+}
+
 #[test]
 fn each_trouble_is_told_as_the_table_says_and_the_next_run_succeeds() {
     for &(spec, fault, names, lost) in TABLE {
         let injection: Injection = spec.parse().expect("a fault");
-        let mut device = open(Some(injection));
-        let mut prepared = prepare(&device);
-        match fault {
+        let (mut device, mut prepared) = match fault {
             None => {
+                let mut device = open(Some(injection));
+                let mut prepared = prepare(&device);
                 assert!(passes(&mut device, &mut prepared).injections > 0, "{spec} did not happen");
+                (device, prepared)
             }
             Some(fault) => {
-                let options = options(prepared.capacities());
-                let told = run(&mut device, &mut prepared, &options).expect_err(spec);
-                let text = told.to_string();
-                assert_eq!(told.fault, fault, "{spec}: {text}");
-                for word in names.words().iter().chain(&["Raised by", "What to do: "]) {
-                    assert!(text.contains(word), "{spec}: no {word:?} in\n{text}");
-                }
-                let report = told.virtual_report.expect("it is virtual");
-                assert!(report.injections > 0, "{spec} did not happen");
-                let budgets = TASK_BUDGET + STALL_BUDGET + 2 * BRING_UP_BUDGET;
-                // The run itself takes less than a millisecond.
-                assert!(
-                    u128::from(report.makespan_ns) < budgets.as_nanos() + 1_000_000,
-                    "{spec}: {report:?}"
-                );
-                assert_eq!(left(&report), CORES - lost, "{spec}: cores that left their loops");
+                let (told, device, prepared) = first_fault(injection);
+                check(spec, *told, fault, names, lost);
+                (device, prepared)
             }
-        }
+        };
         assert_eq!(passes(&mut device, &mut prepared).injections, 0, "{spec} happens once");
     }
 }
