@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::fault::Fault;
 use crate::handshake::Handshake;
 use crate::ids::{GmAddr, TaskId};
+use crate::kinds::CoreKind;
 use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use crate::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -18,7 +19,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 1;
+pub const ABI_MINOR: u16 = 2;
 
 /// Index into the directory of regions.
 pub mod region {
@@ -168,8 +169,10 @@ shared_struct! {
         32 => edges: AtomicU64,
         /// Edges whose producer had completed.
         40 => edges_satisfied: AtomicU64,
+        /// Cores without a dispatch, by kind; only where cores may have two dispatches.
+        48 => free_cores: [AtomicU32; CoreKind::COUNT],
         /// Not used; zero.
-        48 => reserved: [AtomicU64; 2],
+        56 => reserved: AtomicU64,
     }
 }
 

@@ -4,6 +4,7 @@
 //! counter has moved for the stall budget and no core of any instance is busy; a slow kernel on a busy core
 //! is not a stall. While the instance works, only its cores and the run budget are looked at.
 
+use pto_abi::BuildMode;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 
@@ -86,7 +87,12 @@ impl Watchdog {
     }
 
     /// Why the run does not get on, if it does not.
-    pub(crate) fn stalled(&mut self, now: u64, state: &SharedState<'_>) -> Option<Blame> {
+    pub(crate) fn stalled(
+        &mut self,
+        now: u64,
+        state: &SharedState<'_>,
+        mode: BuildMode,
+    ) -> Option<Blame> {
         let progress = fingerprint(state);
         let busy = state.sum(|line| line.busy_cores.load(Ordering::Relaxed).into());
         if progress != self.progress || busy > 0 || self.progress_ns == 0 {
@@ -94,7 +100,7 @@ impl Watchdog {
             return None;
         }
         let since = now.saturating_sub(self.progress_ns);
-        (since > self.budgets.stall_ns).then(|| stall::classify(state, since))
+        (since > self.budgets.stall_ns).then(|| stall::classify(state, mode, since))
     }
 }
 

@@ -30,8 +30,8 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(1)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x10b2931fc0763f4b)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(2)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0xc1b4b96089f927d7)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -445,8 +445,10 @@ typedef struct pto_instance_line {
     uint64_t edges;
     /* atomic: Edges whose producer had completed. */
     uint64_t edges_satisfied;
+    /* atomic: Cores without a dispatch, by kind; only where cores may have two dispatches. */
+    uint32_t free_cores[2];
     /* atomic: Not used; zero. */
-    uint64_t reserved[2];
+    uint64_t reserved;
 } pto_instance_line;
 PTO_STATIC_ASSERT(sizeof(pto_instance_line) == 64, "size of pto_instance_line");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, phase) == 0, "offset of pto_instance_line.phase");
@@ -456,7 +458,8 @@ PTO_STATIC_ASSERT(offsetof(pto_instance_line, published) == 16, "offset of pto_i
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, completed) == 24, "offset of pto_instance_line.completed");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges) == 32, "offset of pto_instance_line.edges");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges_satisfied) == 40, "offset of pto_instance_line.edges_satisfied");
-PTO_STATIC_ASSERT(offsetof(pto_instance_line, reserved) == 48, "offset of pto_instance_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, free_cores) == 48, "offset of pto_instance_line.free_cores");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, reserved) == 56, "offset of pto_instance_line.reserved");
 
 /* The first fault of a run, and whether its epitaph is written. */
 typedef struct pto_fault_line {
@@ -545,6 +548,23 @@ PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked_count) == 100, "offset of pto_ep
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked) == 104, "offset of pto_epitaph.blocked");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 360, "offset of pto_epitaph.reserved");
 
+/* One of the two dispatches that a core may have. */
+typedef struct pto_dispatch_words {
+    /* atomic: GM address of the kernel's code. */
+    PTO_ALIGN(8) uint64_t kernel;
+    /* atomic: GM address of the arguments. */
+    uint64_t args;
+    /* atomic: Slot of the task. */
+    uint32_t task;
+    /* atomic: Not used; zero. */
+    uint32_t reserved;
+} pto_dispatch_words;
+PTO_STATIC_ASSERT(sizeof(pto_dispatch_words) == 24, "size of pto_dispatch_words");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, kernel) == 0, "offset of pto_dispatch_words.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, args) == 8, "offset of pto_dispatch_words.args");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, task) == 16, "offset of pto_dispatch_words.task");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, reserved) == 20, "offset of pto_dispatch_words.reserved");
+
 /* What AICPU writes for one core. */
 typedef struct pto_scheduler_line {
     /* atomic: Bring-up epoch, written to greet the core. */
@@ -553,23 +573,17 @@ typedef struct pto_scheduler_line {
     uint32_t control;
     /* atomic: The dispatch id; written last. */
     uint32_t doorbell;
-    /* atomic: Slot of the task. */
-    uint32_t task;
-    /* atomic: GM address of the kernel's code. */
-    uint64_t kernel;
-    /* atomic: GM address of the arguments. */
-    uint64_t args;
     /* atomic: Not used; zero. */
-    uint64_t reserved[4];
+    uint32_t reserved;
+    /* The dispatches, by the low bit of their ids. */
+    pto_dispatch_words dispatches[2];
 } pto_scheduler_line;
 PTO_STATIC_ASSERT(sizeof(pto_scheduler_line) == 64, "size of pto_scheduler_line");
 PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, aicpu_ready) == 0, "offset of pto_scheduler_line.aicpu_ready");
 PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, control) == 4, "offset of pto_scheduler_line.control");
 PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, doorbell) == 8, "offset of pto_scheduler_line.doorbell");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, task) == 12, "offset of pto_scheduler_line.task");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, kernel) == 16, "offset of pto_scheduler_line.kernel");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, args) == 24, "offset of pto_scheduler_line.args");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, reserved) == 32, "offset of pto_scheduler_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, reserved) == 12, "offset of pto_scheduler_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, dispatches) == 16, "offset of pto_scheduler_line.dispatches");
 
 /* What the core writes. */
 typedef struct pto_worker_line {

@@ -3,10 +3,13 @@
 mod bad_files;
 mod bad_requests;
 mod budgets;
+mod debian;
 mod files;
 mod firmware;
 mod pto;
 mod round_trip;
 mod runs;
+mod soak;
 mod tables;
 mod timelines;
+mod virtual_time;

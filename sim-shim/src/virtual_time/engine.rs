@@ -17,6 +17,7 @@ use std::sync::Arc;
 use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
+use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -298,18 +299,27 @@ impl World {
     pub(super) fn charge(&mut self, note: Note) {
         let profile = self.options.profile;
         let cost_ns = match note {
-            Note::Add { args } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
+            Note::Add { args, .. } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,
             Note::Read => profile.line_hit_ns.low,
         };
         self.builder_ns += cost_ns;
+        let now_ns = self.builder_ns;
         match note {
-            Note::Edge { producer, consumer, outcome: EdgeOutcome::AlreadySatisfied } => {
-                self.ledger.satisfied(producer, consumer, self.builder_ns);
+            Note::Add { slot, func_and_kind, .. } => {
+                self.recorder.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
             }
-            Note::Publish(slot) => self.published(slot, 0, self.builder_ns),
-            _ => {}
+            Note::Edge { producer, consumer, outcome } => {
+                let mut kind = TraceKind::EDGE;
+                if outcome == EdgeOutcome::AlreadySatisfied {
+                    self.ledger.satisfied(producer, consumer, now_ns);
+                    kind = TraceKind::EDGE_SATISFIED;
+                }
+                self.recorder.instance(0, now_ns, kind, (consumer, producer));
+            }
+            Note::Publish(slot) => self.published(slot, 0, now_ns),
+            Note::Read => {}
         }
     }
 

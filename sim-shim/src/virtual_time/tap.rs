@@ -14,7 +14,7 @@ use super::inject::INJECTED_ERROR;
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    Add { args: usize },
+    Add { slot: u32, args: usize, func_and_kind: u32 },
     Edge { producer: u32, consumer: u32, outcome: EdgeOutcome },
     Publish(u32),
     Read,
@@ -81,8 +81,11 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
             HAS_FAILED.set(true);
             return Err(Fault::BUILD_FAILED);
         }
-        note(Note::Add { args: task.args.len() });
-        self.graph.add_task(task)
+        let args = task.args.len();
+        let func_and_kind = u32::from(task.func_id.0) | u32::from(task.kind.get()) << 16;
+        let id = self.graph.add_task(task)?;
+        note(Note::Add { slot: id.slot, args, func_and_kind });
+        Ok(id)
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::{BuildError, Platform, debian, process};
+use crate::{ToolError, debian, process};
 
 /// How long rustup may take.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(60);
@@ -26,23 +26,20 @@ pub enum Source {
 /// A compiler that has a target, and what cargo must be told to use it.
 #[derive(Clone, Debug)]
 pub struct Toolchain {
-    /// Variables of the environment.
-    pub(crate) environment: Vec<(String, PathBuf)>,
-    /// Arguments of `cargo build`.
-    pub(crate) arguments: Vec<String>,
+    environment: Vec<(String, PathBuf)>,
+    arguments: Vec<String>,
 }
 
 impl Toolchain {
-    /// Finds one for a platform, or brings it.
+    /// Finds one for a target, or brings it; tells `say` what it does.
     ///
     /// # Errors
     /// `NoCompiler`, with the reasons.
     pub fn provide(
-        platform: Platform,
+        triple: &'static str,
         source: Source,
         say: &dyn Fn(&str),
-    ) -> Result<Self, BuildError> {
-        let triple = platform.triple();
+    ) -> Result<Self, ToolError> {
         let not_asked = "not asked for".to_owned();
         let rustup = match source {
             Source::Any | Source::Rustup => of_rustup(triple, say),
@@ -63,8 +60,13 @@ impl Toolchain {
         };
         match debian {
             Ok(compiler) => Ok(Self::of_debian(triple, compiler)),
-            Err(debian) => Err(BuildError::NoCompiler { triple, rustup, debian }),
+            Err(debian) => Err(ToolError::NoCompiler { triple, rustup, debian }),
         }
+    }
+
+    /// Makes a `cargo build` use it.
+    pub fn equip(&self, cargo: &mut Command) {
+        cargo.args(&self.arguments).envs(self.environment.iter().map(|(name, to)| (name, to)));
     }
 
     /// Debian's compiler has no libraries for the target: cargo builds them.
