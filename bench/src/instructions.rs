@@ -4,6 +4,10 @@
 //! start and set-up. Counts do not depend on what else the machine does, except for the thread that waits for the end of
 //! a run now and then, which is a fraction of an instruction a task.
 
+mod profile;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,6 +15,7 @@ use std::sync::Arc;
 
 use pto_abi::BuildMode;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use crate::peers;
 use crate::runner::pto::{Die, Pto, Variant, pool};
@@ -28,6 +33,8 @@ pub struct Counted {
     pub tasks: u32,
     /// Instructions a task, build and run.
     pub per_task: f64,
+    /// The same by the parts of the runtime, in the order of a task's path.
+    pub parts: Vec<(&'static str, f64)>,
 }
 
 /// About how many tasks are counted.
@@ -98,17 +105,18 @@ pub fn count(
     mode: Mode,
     shape: Shape,
 ) -> Result<Counted, String> {
-    let totals = RUNS.map(|runs| {
+    let profiles = RUNS.map(|runs| {
+        let written = profile_file()?;
         let mut command = Command::new("valgrind");
-        callgrind(&mut command).arg(program).args(arguments);
+        callgrind(&mut command, written.path()).arg(program).args(arguments);
         command.args([mode.name(), shape.name(), &TASKS.to_string(), &runs.to_string()]);
-        total(command, "")
+        profile(command, "", &written)
     });
     let runner = match mode {
         Mode::Sweep => mode.name().to_owned(),
         _ => format!("pto pool-1 {}", mode.name()),
     };
-    per_task(runner, shape, totals)
+    per_task(runner, shape, profiles)
 }
 
 /// Counts a peer on one OS thread.
@@ -123,36 +131,67 @@ pub fn count_peer(
 ) -> Result<Counted, String> {
     let file = folder.join("counted");
     shape.graph(TASKS).write(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let totals = RUNS.map(|runs| {
+    let profiles = RUNS.map(|runs| {
+        let written = profile_file()?;
         let mut command = Command::new("valgrind");
-        callgrind(&mut command).arg(&peer.path).args(&peer.arguments).arg("1");
+        callgrind(&mut command, written.path()).arg(&peer.path).args(&peer.arguments).arg("1");
         command.env("STARPU_SILENT", "1").env("STARPU_HOME", folder);
         let samples = "sample 0\n".repeat(runs as usize);
-        total(command, &format!("load {}\n{samples}quit\n", file.display()))
+        profile(command, &format!("load {}\n{samples}quit\n", file.display()), &written)
     });
-    per_task(format!("{name}, 1"), shape, totals)
+    per_task(format!("{name}, 1"), shape, profiles)
 }
 
-fn callgrind(command: &mut Command) -> &mut Command {
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+fn callgrind<'a>(command: &'a mut Command, profile: &Path) -> &'a mut Command {
+    let mut file = OsString::from("--callgrind-out-file=");
+    file.push(profile);
+    command.arg("--tool=callgrind").arg(file)
 }
 
 fn per_task(
     runner: String,
     shape: Shape,
-    totals: [Result<u64, String>; 2],
+    profiles: [Result<Profile, String>; 2],
 ) -> Result<Counted, String> {
-    let [few, many] = totals;
+    let [few, many] = profiles;
     let (few, many) = (few?, many?);
     let tasks = shape.graph(TASKS).tasks();
-    let runs = f64::from(RUNS[1] - RUNS[0]);
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52 instructions")]
-    let per_task = many.saturating_sub(few) as f64 / runs / f64::from(tasks);
-    Ok(Counted { graph: shape.name(), runner, tasks, per_task })
+    let each = |few: u64, many: u64| {
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52 instructions")]
+        let difference = many.saturating_sub(few) as f64;
+        difference / f64::from(RUNS[1] - RUNS[0]) / f64::from(tasks)
+    };
+    let of = |profile: &Profile, part| profile.parts.get(part).copied().unwrap_or(0);
+    let parts = profile::names().map(|part| (part, each(of(&few, part), of(&many, part))));
+    Ok(Counted {
+        graph: shape.name(),
+        runner,
+        tasks,
+        per_task: each(few.total, many.total),
+        parts: parts.filter(|(_, instructions)| *instructions >= 0.05).collect(),
+    })
 }
 
-/// What callgrind says that all threads of the program executed together.
-fn total(mut command: Command, input: &str) -> Result<u64, String> {
+/// What a program executed.
+struct Profile {
+    total: u64,
+    parts: BTreeMap<&'static str, u64>,
+}
+
+/// What all threads of the program executed together.
+fn profile(mut command: Command, input: &str, written: &NamedTempFile) -> Result<Profile, String> {
+    let total = total(&mut command, input)?;
+    let text = std::fs::read(written.path())
+        .map_err(|error| format!("{}: {error}", written.path().display()))?;
+    Ok(Profile { total, parts: profile::parts(&String::from_utf8_lossy(&text)) })
+}
+
+fn profile_file() -> Result<NamedTempFile, String> {
+    NamedTempFile::new().map_err(|error| format!("a temporary file: {error}"))
+}
+
+/// What callgrind says on its way out.
+fn total(command: &mut Command, input: &str) -> Result<u64, String> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| {
         format!("valgrind cannot be started ({error}): apt-get install valgrind")

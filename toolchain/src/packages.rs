@@ -47,6 +47,16 @@ pub const CROSS_C: Program = Program {
 /// This machine's compiler for C.
 pub const CC: Program =
     Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles the C header", file: "" };
+/// This machine's compiler for C++.
+pub const CXX: Program =
+    Program { name: "g++", packages: "g++", purpose: "compiles peers of the benchmark", file: "" };
+/// Callgrind.
+pub const VALGRIND: Program = Program {
+    name: "valgrind",
+    packages: "valgrind",
+    purpose: "counts the instructions of a task",
+    file: "",
+};
 
 impl Program {
     /// Where it is, in PATH; `None`: it, or the file beside it, is missing.

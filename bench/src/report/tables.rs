@@ -143,8 +143,34 @@ pub(super) fn instructions(all: &[Counted]) -> String {
             one.map(|one| one.per_task)
         };
         rows.push(row(runner, &graphs.iter().map(found).collect::<Vec<_>>()));
+        if runner.starts_with("pto") {
+            rows.extend(parts(all, &graphs, runner));
+        }
     }
     format!("\ninstructions a task, build + run, on this processor (callgrind)\n{}", aligned(&rows))
+}
+
+/// The parts of what a runner executes.
+fn parts(all: &[Counted], graphs: &[&str], runner: &str) -> Vec<Vec<String>> {
+    let of = |graph: &&str| all.iter().find(|one| one.graph == *graph && one.runner == runner);
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in graphs.iter().filter_map(of).flat_map(|one| &one.parts) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let rows = names.into_iter().map(|name| {
+        let cell = |graph: &&str| {
+            let part = of(graph)?.parts.iter().find(|(known, _)| *known == name);
+            Some(part.map_or(0.0, |(_, instructions)| *instructions))
+        };
+        let cells: Vec<_> = graphs.iter().map(cell).collect();
+        let mut row = row(&format!("  {name}"), &cells);
+        // Of parts that some graphs do not have, there is no geometric mean.
+        row.pop();
+        row
+    });
+    rows.collect()
 }
 
 fn row(name: &str, cells: &[Option<f64>]) -> Vec<String> {
