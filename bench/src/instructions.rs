@@ -33,6 +33,8 @@ pub struct Counted {
     pub tasks: u32,
     /// Instructions a task, build and run.
     pub per_task: f64,
+    /// The part of them that is ours: the same on every machine with the same compiler.
+    pub own_per_task: f64,
     /// The same by the parts of the runtime, in the order of a task's path.
     pub parts: Vec<(&'static str, f64)>,
 }
@@ -163,12 +165,15 @@ fn per_task(
     };
     let of = |profile: &Profile, part| profile.parts.get(part).copied().unwrap_or(0);
     let parts = profile::names().map(|part| (part, each(of(&few, part), of(&many, part))));
+    let parts: Vec<_> = parts.filter(|(_, instructions)| *instructions >= 0.05).collect();
+    let own = parts.iter().filter(|(part, _)| *part != profile::REST);
     Ok(Counted {
         graph: shape.name(),
         runner,
         tasks,
+        own_per_task: own.map(|(_, instructions)| instructions).sum(),
         per_task: each(few.total, many.total),
-        parts: parts.filter(|(_, instructions)| *instructions >= 0.05).collect(),
+        parts,
     })
 }
 

@@ -46,10 +46,10 @@ pub const CROSS_C: Program = Program {
 };
 /// This machine's compiler for C.
 pub const CC: Program =
-    Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles the C header", file: "" };
-/// This machine's compiler for C++.
+    Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles C programs", file: "" };
+/// The C++ compiler of this machine.
 pub const CXX: Program =
-    Program { name: "g++", packages: "g++", purpose: "compiles peers of the benchmark", file: "" };
+    Program { name: "c++", packages: "g++", purpose: "compiles C++ programs", file: "" };
 /// Callgrind.
 pub const VALGRIND: Program = Program {
     name: "valgrind",

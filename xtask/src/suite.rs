@@ -62,6 +62,14 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
     ]
 }
 
+/// The header that is made from the crate of the C interface, by the test that holds it current.
+pub(crate) fn c_interface() -> Vec<Step> {
+    vec![
+        Step::cargo("pto_runtime.h", "test --quiet -p pto-c-interface --test header")
+            .with("PTO_BLESS", "1"),
+    ]
+}
+
 /// `cargo xtask lint`.
 pub(crate) fn lints(_: &Path) -> Vec<Step> {
     vec![
