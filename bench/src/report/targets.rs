@@ -62,9 +62,10 @@ fn stated(report: &Report) -> u32 {
 #[must_use]
 pub fn judge(report: &Report) -> Vec<Target> {
     let mut targets = Vec::new();
+    let tasks = stated(report);
     let point = |threads: usize| {
         let here =
-            |one: &&Comparison| one.threads == threads && one.tasks == TASKS && one.kernel_us == 0;
+            |one: &&Comparison| one.threads == threads && one.tasks == tasks && one.kernel_us == 0;
         report.comparisons.iter().find(here)
     };
     if let Some(one) = point(1) {
