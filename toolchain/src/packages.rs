@@ -57,6 +57,20 @@ pub const VALGRIND: Program = Program {
     purpose: "counts the instructions of a task",
     file: "",
 };
+/// Python, for the package `pto_runtime`.
+pub const PYTHON: Program = Program {
+    name: "python3",
+    packages: "python3 python3-venv",
+    purpose: "runs the Python package and its tests",
+    file: "",
+};
+/// What Debian's Python makes virtual environments with.
+pub const PYTHON_VENV: Program = Program {
+    name: "python3",
+    packages: "python3-venv",
+    purpose: "makes virtual environments",
+    file: "/usr/share/doc/python3-venv",
+};
 
 impl Program {
     /// Where it is, in PATH; `None`: it, or the file beside it, is missing.

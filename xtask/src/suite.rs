@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::generate;
+use crate::python;
 use crate::steps::Step;
 use crate::tools;
 
@@ -35,6 +36,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // The release profile: what is counted is what runs.
         Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
         Step::cargo("doc tests", "test --workspace --doc"),
+        python_package(root),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
         build_without_std(root),
@@ -60,6 +62,12 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
         pto("flash", &format!("fw flash {firmware} {kernels}")),
         pto("run", "run paged_attention --device virt"),
     ]
+}
+
+/// The Python package, from its wheel.
+pub(crate) fn python_package(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call("Python package", move || python::test(&root, &target))
 }
 
 /// The header that is made from the crate of the C interface, by the test that holds it current.
