@@ -19,6 +19,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
 use crate::fanout::{FanoutPolicy, Place, place_of};
+use crate::mutant::{self, Mutant};
 use crate::state::{SharedState, kind_of};
 
 /// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
@@ -278,7 +279,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn raise_outstanding(&mut self) {
         if self.reserve == 0 {
             // Relaxed: ordered before every decrement of these tasks by the publish itself.
-            S::fetch_add(&self.state.progress.outstanding, RESERVE, Ordering::Relaxed);
+            let raise = if mutant::is(Mutant::NeverRaises) { 0 } else { RESERVE };
+            S::fetch_add(&self.state.progress.outstanding, raise, Ordering::Relaxed);
             self.reserve = RESERVE;
         }
         self.reserve -= 1;
@@ -382,7 +384,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         if self.state.fault.is_raised() {
             return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
         }
-        if release_published::<S>(task) {
+        if release_published::<S>(task) || mutant::is(Mutant::PublishesAsReady) {
             self.trace(TraceKind::READY, id.slot, 0);
             self.state.queue(kind_of(task)).push::<S>(&[id.slot]);
         }

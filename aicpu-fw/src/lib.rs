@@ -21,6 +21,10 @@ mod cores;
 pub mod divide;
 pub mod fanout;
 pub mod lines;
+#[cfg(pto_mutants)]
+pub mod mutant;
+#[cfg(not(pto_mutants))]
+mod mutant;
 pub mod pace;
 pub mod platform;
 pub mod ready_queue;

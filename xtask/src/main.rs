@@ -1,7 +1,7 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! ```text
-//! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, no_std build, generated files
+//! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
@@ -23,7 +23,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test               the whole suite: unit, system, doc, loom, shuttle and Python tests, no_std build, generated files
+  test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment

@@ -39,6 +39,9 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         python_package(root),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
+        Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware mutants")
+            .with("RUSTFLAGS", "--cfg pto_mutants")
+            .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         build_without_std(root),
     ]
 }
