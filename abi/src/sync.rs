@@ -2,7 +2,7 @@
 //!
 //! [`Sharing`] decides by type whether a read-modify-write has to be one: [`Shared`] between OS threads
 //! or device cores, [`Exclusive`] where one OS thread steps everything (then a plain load and store do,
-//! about 5 ns less for each; `cargo bench -p pto-tests` prints both).
+//! about 5 ns less for each; `pto bench` prints both).
 
 #[cfg(not(any(loom, shuttle)))]
 pub use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};

@@ -24,7 +24,7 @@ use crate::mutant::{self, Mutant};
 use crate::state::{SharedState, kind_of};
 
 /// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
-/// no longer shows in `cargo bench -p pto-tests`.
+/// no longer shows in `pto bench`.
 pub const RESERVE: u64 = 64;
 
 /// What a builder reads of the device beside the shared state.

@@ -17,6 +17,13 @@ pub struct Csr {
     producers: Vec<u32>,
 }
 
+impl Default for Csr {
+    /// A graph without tasks.
+    fn default() -> Self {
+        Self::with_capacity(0, 0)
+    }
+}
+
 impl Csr {
     /// A graph without tasks, with room for `tasks` of them.
     #[must_use]

@@ -5,12 +5,18 @@
 //! Runner: load, check, sample                                       runner.rs
 //!   Pto (hosting mode, variant) <- Program (builds any Csr)         runner/pto.rs, program.rs
 //!   Sweep                                                           runner/floor.rs
+//!   Peer: a program <- Recipe (builds it into a cache)              runner/peer.rs, peers.rs, ../peers
 //! measure(Plan, runners) --> Series, between probes of the machine  measure.rs, probe.rs, small.rs
-//! Report --> text, JSON, ratios                                     report.rs
+//! METG(50 %), instructions, memory                                 metg.rs, instructions.rs, memory.rs
+//! Report --> text, JSON, ratios, targets, SVG                       report.rs
 //! ```
 
 pub mod csr;
+pub mod instructions;
 pub mod measure;
+pub mod memory;
+pub mod metg;
+pub mod peers;
 pub mod probe;
 pub mod program;
 pub mod report;

@@ -71,6 +71,8 @@ struct Turn {
 
 /// Beyond so many tasks, checks take longer than measurements: their order is checked on the same graph with fewer.
 const CHECKED_TASKS: u32 = 1_000_000;
+/// A run that takes longer is repeated [`ENOUGH`] times only.
+const SLOW: Duration = Duration::from_millis(200);
 /// Samples of one distance that suffice to leave the others out.
 const ENOUGH: usize = 3;
 
@@ -135,24 +137,31 @@ fn take_turns(
     for runner in &mut *runners {
         iterations.push(iterations_for(f64::from(kernel_us) * 1e3, runner.ns_per_iteration()?));
     }
-    let mut turns = vec![Vec::new(); runners.len()];
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); runners.len()];
+    let mut slow = vec![false; runners.len()];
     for round in 0..=rounds {
-        for ((runner, turns), &iterations) in runners.iter_mut().zip(&mut turns).zip(&iterations) {
+        for (index, runner) in runners.iter_mut().enumerate() {
+            if slow[index] && turns[index].len() >= ENOUGH {
+                continue;
+            }
             say(&format!("round {round} of {rounds}: {}", runner.name()));
-            let turn = take_turn(&mut ***runner, iterations)?;
+            let turn = take_turn(&mut ***runner, iterations[index], slow[index])?;
+            slow[index] = turn.sample.total > SLOW;
             if round > 0 {
-                turns.push(turn);
+                turns[index].push(turn);
             }
         }
     }
     Ok(turns)
 }
 
-fn take_turn(runner: &mut dyn Runner, iterations: u64) -> Result<Turn, Error> {
+fn take_turn(runner: &mut dyn Runner, iterations: u64, slow: bool) -> Result<Turn, Error> {
     let probe = || probe::round_trip_ns();
     let before = (runner.threads() > 1).then(probe);
-    // What ran before has filled the caches with its own.
-    runner.sample(iterations)?;
+    // What ran before has filled the caches with its own; where a run is long, that does not matter.
+    if !slow {
+        runner.sample(iterations)?;
+    }
     let sample = runner.sample(iterations)?;
     let round_trip_ns = before.map(|before| before.max(probe()));
     Ok(Turn { sample, round_trip_ns })

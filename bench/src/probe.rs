@@ -6,7 +6,7 @@ use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -42,51 +42,77 @@ impl Distance {
 /// The round trip of a cache line between two threads, in ns: the least of a few batches.
 #[must_use]
 pub fn round_trip_ns() -> f64 {
-    mailboxes(1, 500, 4)
+    mailboxes(1, 100, 20)
 }
 
 /// One-line mailboxes: a thread puts a number into each of `slots` lines as it becomes free, another takes it and
 /// answers in the line. Returns ns per number: the floor of any hand-over of tasks between two CPUs.
 #[must_use]
 pub fn mailbox_ns(slots: usize) -> f64 {
-    mailboxes(slots, 20_000, 4)
+    mailboxes(slots, 5_000, 20)
 }
+
+/// No number: the answering thread ends.
+const END: u64 = u64::MAX;
+/// After so long there is no further batch: on a machine that others use, a trip may take milliseconds.
+const LIMIT: Duration = Duration::from_millis(20);
 
 fn mailboxes(slots: usize, numbers: u64, batches: u64) -> f64 {
     let lines: Arc<[Line]> = (0..slots).map(|_| Line::default()).collect();
     let theirs = Arc::clone(&lines);
     let answering = thread::spawn(move || {
-        for number in 0..numbers * batches {
-            let line = &theirs[place(number, slots)];
+        for number in 0.. {
+            let word = &theirs[place(number, slots)].word;
             // Acquire: pairs with the Release store of the other thread; what it wrote before is seen.
-            while line.word.load(Ordering::Acquire) != 2 * number + 1 {
-                spin_loop();
+            if wait_for(|| Some(word.load(Ordering::Acquire)).filter(|found| *found > 2 * number))
+                == END
+            {
+                return;
             }
             // Release: pairs with the Acquire load of the other thread.
-            line.word.store(2 * number + 2, Ordering::Release);
+            word.store(2 * number + 2, Ordering::Release);
         }
     });
+    let started = Instant::now();
     let mut least = f64::INFINITY;
     let mut sent = 0;
+    let put = |number: u64, word: u64| {
+        let line = &lines[place(number, slots)];
+        let answer = number.checked_sub(slots as u64).map_or(0, |before| 2 * before + 2);
+        // Acquire: pairs with the Release store of the answer.
+        wait_for(|| Some(line.word.load(Ordering::Acquire)).filter(|found| *found == answer));
+        // Release: pairs with the Acquire load of the answering thread.
+        line.word.store(word, Ordering::Release);
+    };
     for _ in 0..batches {
         let start = Instant::now();
         for number in sent..sent + numbers {
-            let before = number.checked_sub(slots as u64);
-            let line = &lines[place(number, slots)];
-            // Acquire: pairs with the Release store of the answer.
-            while before.is_some_and(|before| line.word.load(Ordering::Acquire) != 2 * before + 2) {
-                spin_loop();
-            }
-            // Release: pairs with the Acquire load of the answering thread.
-            line.word.store(2 * number + 1, Ordering::Release);
+            put(number, 2 * number + 1);
         }
         sent += numbers;
         #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
         let each = start.elapsed().as_secs_f64() * 1e9 / numbers as f64;
         least = least.min(each);
+        if started.elapsed() > LIMIT {
+            break;
+        }
     }
+    put(sent, END);
     answering.join().expect("the answering thread does not panic");
     least
+}
+
+/// Looks again and again; where the other thread has no CPU, gives it this one now and then.
+fn wait_for(look: impl Fn() -> Option<u64>) -> u64 {
+    loop {
+        for _ in 0..1_000 {
+            if let Some(found) = look() {
+                return found;
+            }
+            spin_loop();
+        }
+        thread::yield_now();
+    }
 }
 
 fn place(number: u64, slots: usize) -> usize {

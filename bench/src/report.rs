@@ -1,17 +1,23 @@
 //! What is said of the measurements: as text, as one JSON value, as a picture.
 
+mod plot;
 mod ratios;
 mod tables;
+mod targets;
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::instructions::Counted;
 use crate::measure::Series;
+use crate::metg::Metg;
 use crate::small::SmallRun;
 use crate::stats::Statistic;
 
+pub use plot::plot;
 pub use ratios::{At, Comparison, compare};
+pub use targets::{Direction, Target, judge};
 
 /// Everything that was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +34,10 @@ pub struct Report {
     pub mailboxes: Vec<Mailboxes>,
     /// Repeated runs of four tasks.
     pub small_runs: Vec<SmallRun>,
+    /// METG(50 %).
+    pub metg: Vec<Metg>,
+    /// Instructions a task, under callgrind.
+    pub instructions: Vec<Counted>,
     /// What was asked for and could not be measured, and why.
     pub missing: Vec<String>,
 }
@@ -78,7 +88,10 @@ impl Report {
         for comparison in &self.comparisons {
             text += &ratios::text(comparison);
         }
+        text += &tables::metg(&self.metg, self.statistic);
+        text += &tables::instructions(&self.instructions);
         text += &self.floors();
+        text += &targets::text(&judge(self));
         for missing in &self.missing {
             let _ = writeln!(text, "\nnot measured: {missing}");
         }
@@ -88,7 +101,16 @@ impl Report {
     /// For programs.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or(serde_json::Value::Null)
+        let mut value = serde_json::to_value(self).unwrap_or(serde_json::Value::Null);
+        value["targets"] = judge(self)
+            .iter()
+            .map(|target| {
+                let mut value = serde_json::to_value(target).unwrap_or_default();
+                value["met"] = target.is_met().into();
+                value
+            })
+            .collect();
+        value
     }
 
     fn heading(&self) -> String {

@@ -1,6 +1,7 @@
 //! What builds and runs a graph, and can be measured: the runtime in its hosting modes, the floor, the peers.
 
 pub mod floor;
+pub mod peer;
 pub mod pto;
 
 use std::path::Path;

@@ -1,97 +1,243 @@
-//! `pto bench`: what a task costs here, on graphs of known shape.
+//! `pto bench`: what a task costs here, on graphs of known shape, beside other libraries.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use pto_abi::BuildMode;
+use pto_bench::instructions::{self, Mode};
 use pto_bench::measure::{Plan, measure};
-use pto_bench::probe;
-use pto_bench::report::{At, Machine, Mailboxes, Report, compare};
+use pto_bench::peers::{self, RECIPES, Recipe};
+use pto_bench::report::{At, Machine, Mailboxes, Report, compare, plot};
 use pto_bench::runner::floor::{AtomicSweep, PlainSweep};
+use pto_bench::runner::peer::Peer;
 use pto_bench::runner::pto::{Die, Pto, Variant, pool};
 use pto_bench::runner::{Error, Runner};
 use pto_bench::shape::Shape;
 use pto_bench::small::small_run;
+use pto_bench::{metg, probe};
 use pto_host::Hosting;
 
 use crate::args::BenchArgs;
 use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
+use crate::timeline;
 
 /// Lines of the mailboxes that are measured as a floor.
 const MAILBOXES: [usize; 3] = [1, 4, 32];
 /// Runs of four tasks.
 const SMALL_RUNS: u32 = 300;
+/// Of the scaling curves.
+const SCALE: [u32; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+/// The first argument of a call under Valgrind.
+const COUNTED: &str = "--counted";
+
+type Runners = Vec<Box<dyn Runner>>;
 
 /// Measures, and says what was measured.
 pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
-    let die = Die { aic: args.aic, aiv: args.aiv, aicpu: args.aicpu };
-    let shapes =
-        if args.graphs.is_empty() { Shape::programs().collect() } else { args.graphs.clone() };
-    let plan = Plan {
-        shapes,
-        tasks: args.tasks.clone(),
-        kernel_us: args.kernel_us.clone(),
-        rounds: args.rounds,
-        folder: None,
-    };
-    let machine = Machine::this();
-    let mut runners = runners(args, die)?;
-    let series = measure(&plan, &mut runners, &mut say(args))?;
-    drop(runners);
+    if let [mode, graph, tasks, runs] = &*args.counted {
+        return counted(mode, graph, tasks, runs);
+    }
+    if let Some(path) = &args.svg {
+        timeline::check_folder(path)?;
+    }
+    let cache = peers::cache().map_err(Failure::usage)?;
+    let (programs, missing) = built_peers(args, &cache)?;
     let mut report = Report {
-        machine,
+        machine: Machine::this(),
         statistic: args.by.into(),
+        series: Vec::new(),
         comparisons: Vec::new(),
         mailboxes: Vec::new(),
         small_runs: Vec::new(),
-        missing: Vec::new(),
-        series,
+        metg: Vec::new(),
+        instructions: Vec::new(),
+        missing,
     };
-    for (&tasks, &us) in
-        plan.tasks.iter().flat_map(|n| plan.kernel_us.iter().map(move |us| (n, us)))
-    {
-        let by = report.statistic;
-        let of =
-            |&threads: &usize| compare(&report.series, At { threads, tasks, kernel_us: us, by });
-        report.comparisons.extend(args.threads.iter().filter_map(of).collect::<Vec<_>>());
+    let folder = (!programs.is_empty()).then_some(cache.as_path());
+    if args.metg {
+        report.metg = metg(args, &programs, folder)?;
+    } else if args.instructions {
+        report.instructions = count(args, &programs, &cache)?;
+    } else {
+        graphs(args, &programs, folder, &mut report)?;
+    }
+    if let Some(path) = &args.svg {
+        let picture = plot(&report.series, report.statistic);
+        timeline::write(path, |to| to.write_all(picture.as_bytes()))?;
+    }
+    answer(Form::from(args.json), || report.text(), || report.json())?;
+    Ok(Exit::Pass)
+}
+
+/// Runners on graphs, the floors beside them, and runs of four tasks.
+fn graphs(
+    args: &BenchArgs,
+    programs: &[Built],
+    folder: Option<&Path>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let plan = Plan {
+        shapes: chosen(args, Shape::programs()),
+        tasks: if args.scaling { SCALE.to_vec() } else { args.tasks.clone() },
+        kernel_us: args.kernel_us.clone(),
+        rounds: args.rounds,
+        folder: folder.map(Path::to_path_buf),
+    };
+    let mut runners = runners(args, programs)?;
+    report.series = measure(&plan, &mut runners, &mut say(args))?;
+    drop(runners);
+    for &tasks in &plan.tasks {
+        for (&kernel_us, &threads) in plan
+            .kernel_us
+            .iter()
+            .flat_map(|us| args.threads.iter().map(move |threads| (us, threads)))
+        {
+            let at = At { threads, tasks, kernel_us, by: report.statistic };
+            report.comparisons.extend(compare(&report.series, at));
+        }
     }
     if args.threads.contains(&2) {
         let measured = |&lines: &usize| Mailboxes { lines, ns: probe::mailbox_ns(lines) };
         report.mailboxes = MAILBOXES.iter().map(measured).collect();
     }
-    report.small_runs = small_runs(args, die)?;
-    answer(Form::from(args.json), || report.text(), || report.json())?;
+    report.small_runs = small_runs(args)?;
+    Ok(())
+}
+
+fn chosen(args: &BenchArgs, otherwise: impl Iterator<Item = Shape>) -> Vec<Shape> {
+    if args.graphs.is_empty() { otherwise.collect() } else { args.graphs.clone() }
+}
+
+fn die(args: &BenchArgs) -> Die {
+    Die { aic: args.aic, aiv: args.aiv, aicpu: args.aicpu }
+}
+
+/// Ours and the peers.
+fn metg(
+    args: &BenchArgs,
+    programs: &[Built],
+    folder: Option<&Path>,
+) -> Result<Vec<metg::Metg>, Failure> {
+    let shapes = chosen(args, metg::PATTERNS.iter().filter_map(|name| Shape::by_name(name)));
+    let mut runners = Runners::new();
+    for &threads in &args.threads {
+        for variant in [Variant::Host, Variant::Aicpu(BuildMode::CONCURRENT)] {
+            runners.push(Box::new(Pto::open(pool(threads), variant, die(args))?));
+        }
+    }
+    start_peers(args, programs, &mut runners)?;
+    Ok(metg::measure(&shapes, &mut runners, args.rounds, folder, &mut say(args))?)
+}
+
+/// Instructions of ours, the sweep and the peers, on one OS thread.
+fn count(
+    args: &BenchArgs,
+    programs: &[Built],
+    cache: &Path,
+) -> Result<Vec<instructions::Counted>, Failure> {
+    let program = std::env::current_exe().map_err(Failure::internal)?;
+    let mut say = say(args);
+    let mut all = Vec::new();
+    for shape in chosen(args, Shape::programs()) {
+        for mode in Mode::ALL {
+            say(&format!("counting {shape}, {}", mode.name()));
+            let counted = instructions::count(&program, &["bench", COUNTED], mode, shape);
+            all.push(counted.map_err(Failure::internal)?);
+        }
+        for built in programs {
+            say(&format!("counting {shape}, {}", built.recipe.name));
+            let counted = instructions::count_peer(built.recipe.name, &built.program, cache, shape);
+            all.push(counted.map_err(Failure::internal)?);
+        }
+    }
+    Ok(all)
+}
+
+/// The part that Valgrind counts.
+fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<Exit, Failure> {
+    let mode = Mode::by_name(mode).ok_or_else(|| Failure::usage("no such mode"))?;
+    let shape = graph.parse().map_err(|why: String| Failure::usage(why))?;
+    let numbers = tasks.parse().ok().zip(runs.parse().ok());
+    let (tasks, runs) = numbers.ok_or_else(|| Failure::usage("tasks and runs are numbers"))?;
+    instructions::run(mode, shape, tasks, runs)?;
     Ok(Exit::Pass)
 }
 
-/// What is measured: ours with so many OS threads, and the floor.
-fn runners(args: &BenchArgs, die: Die) -> Result<Vec<Box<dyn Runner>>, Error> {
+/// A peer that can be started.
+struct Built {
+    recipe: &'static Recipe,
+    program: peers::Program,
+}
+
+/// The peers that were asked for, and what is missing.
+fn built_peers(args: &BenchArgs, cache: &Path) -> Result<(Vec<Built>, Vec<String>), Failure> {
+    let (mut built, mut missing) = (Vec::new(), Vec::new());
+    let folder = |recipe: &Recipe| -> Option<&PathBuf> {
+        args.peer.iter().find(|(name, _)| name == recipe.name).map(|(_, folder)| folder)
+    };
+    let named: Vec<&str> =
+        RECIPES.iter().filter(|recipe| recipe.needs_folder()).map(|recipe| recipe.name).collect();
+    if let Some((name, _)) = args.peer.iter().find(|(name, _)| !named.contains(&name.as_str())) {
+        return Err(Failure::usage(format!(
+            "there is no peer {name:?} with a folder; there are {}",
+            named.join(", ")
+        )));
+    }
+    let mut say = say(args);
+    let wanted = |recipe: &&Recipe| args.peers || folder(recipe).is_some();
+    for recipe in RECIPES.iter().filter(wanted) {
+        say(&format!("building {}", recipe.name));
+        match recipe.build(cache, folder(recipe).map(PathBuf::as_path)) {
+            Ok(program) => built.push(Built { recipe, program }),
+            Err(why) => missing.push(format!("{}: {why}", recipe.name)),
+        }
+    }
+    Ok((built, missing))
+}
+
+fn start_peers(args: &BenchArgs, programs: &[Built], runners: &mut Runners) -> Result<(), Error> {
+    let cache = peers::cache().unwrap_or_default();
+    for (&threads, built) in
+        args.threads.iter().flat_map(|threads| programs.iter().map(move |built| (threads, built)))
+    {
+        let Built { recipe, program } = built;
+        let (class, path) = (recipe.class, &program.path);
+        let peer = Peer::start(recipe.name, class, path, &program.arguments, threads, &cache)?;
+        runners.push(Box::new(peer));
+    }
+    Ok(())
+}
+
+/// What is measured: ours with so many OS threads, the floor, the peers.
+fn runners(args: &BenchArgs, programs: &[Built]) -> Result<Runners, Error> {
     let variants = [
         Variant::Host,
         Variant::Aicpu(BuildMode::CONCURRENT),
         Variant::Aicpu(BuildMode::SEQUENTIAL),
     ];
-    let mut runners: Vec<Box<dyn Runner>> = Vec::new();
+    let mut runners = Runners::new();
     for &threads in &args.threads {
         for variant in variants {
-            runners.push(Box::new(Pto::open(pool(threads), variant, die)?));
+            runners.push(Box::new(Pto::open(pool(threads), variant, die(args))?));
         }
     }
     if args.threads.contains(&2) {
         let concurrent = Variant::Aicpu(BuildMode::CONCURRENT);
-        runners.push(Box::new(Pto::open(Hosting::Threads, concurrent, die)?));
+        runners.push(Box::new(Pto::open(Hosting::Threads, concurrent, die(args))?));
     }
     runners.push(Box::<AtomicSweep>::default());
     runners.push(Box::<PlainSweep>::default());
+    start_peers(args, programs, &mut runners)?;
     Ok(runners)
 }
 
-fn small_runs(args: &BenchArgs, die: Die) -> Result<Vec<pto_bench::small::SmallRun>, Error> {
+fn small_runs(args: &BenchArgs) -> Result<Vec<pto_bench::small::SmallRun>, Error> {
     let mut hostings: Vec<Hosting> = args.threads.iter().map(|threads| pool(*threads)).collect();
     hostings.push(Hosting::Threads);
     let mut runs = Vec::new();
     for hosting in hostings {
-        let mut runner = Pto::open(hosting, Variant::Aicpu(BuildMode::CONCURRENT), die)?;
+        let mut runner = Pto::open(hosting, Variant::Aicpu(BuildMode::CONCURRENT), die(args))?;
         runs.push(small_run(&mut runner, SMALL_RUNS)?);
     }
     Ok(runs)

@@ -50,6 +50,13 @@ pub const CC: Program =
 /// The C++ compiler of this machine.
 pub const CXX: Program =
     Program { name: "c++", packages: "g++", purpose: "compiles C++ programs", file: "" };
+/// Callgrind.
+pub const VALGRIND: Program = Program {
+    name: "valgrind",
+    packages: "valgrind",
+    purpose: "counts the instructions of a task",
+    file: "",
+};
 /// Python, for the package `pto_runtime`.
 pub const PYTHON: Program = Program {
     name: "python3",

@@ -33,6 +33,8 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
             "test --workspace --test virtual_soak -- --nocapture seeds_pass",
         )
         .with("PTO_SOAK_SEEDS", "50000"),
+        // The release profile: what is counted is what runs.
+        Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
         Step::cargo("doc tests", "test --workspace --doc"),
         python_package(root),
         checker("loom tests", "loom"),

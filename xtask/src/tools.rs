@@ -23,8 +23,14 @@ pub(crate) fn provide_targets() -> Result<(), String> {
 
 /// Emulators and cross tools.
 pub(crate) fn provide_programs() -> Result<(), String> {
-    let programs =
-        [packages::QEMU, packages::QEMU_USER, packages::CROSS_C, packages::CC, packages::CXX];
+    let programs = [
+        packages::QEMU,
+        packages::QEMU_USER,
+        packages::CROSS_C,
+        packages::CC,
+        packages::CXX,
+        packages::VALGRIND,
+    ];
     packages::install(&programs, &say).map_err(because)?;
     say("all of them are installed");
     Ok(())

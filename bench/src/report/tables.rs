@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use crate::instructions::Counted;
 use crate::measure::Series;
+use crate::metg::Metg;
 use crate::stats::{Spread, Statistic, geometric_mean};
 
 /// Every table that the measurements fill: by kernel, tasks and OS threads.
@@ -80,6 +82,95 @@ fn table(series: &[&Series], by: Statistic) -> String {
         rows.push(row("  spread of the middle half, %", &spread));
     }
     aligned(&rows)
+}
+
+/// METG(50 %): a row for each runner, a column for each graph, us.
+pub(super) fn metg(all: &[Metg], by: Statistic) -> String {
+    let mut text = String::new();
+    for (is_single, threads) in [(true, "one OS thread"), (false, "two OS threads")] {
+        let group: Vec<&Metg> = all.iter().filter(|one| (one.threads == 1) == is_single).collect();
+        let (mut graphs, mut runners) = (Vec::new(), Vec::new());
+        for one in &group {
+            if !graphs.contains(&one.graph) {
+                graphs.push(one.graph);
+            }
+            if !runners.contains(&one.runner.as_str()) {
+                runners.push(&one.runner);
+            }
+        }
+        if group.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "\nMETG(50 %), {threads}: us, {} of the rounds", by.name());
+        let mut heading = vec![String::new()];
+        heading.extend(graphs.iter().map(|graph| (*graph).to_owned()));
+        let mut rows = vec![heading];
+        for runner in &runners {
+            let cell = |graph: &&str| {
+                let found = group.iter().find(|one| one.graph == *graph && one.runner == *runner);
+                let us = found.and_then(|one| one.us);
+                us.map_or("not reached".to_owned(), |us| format!("{:.3}", us.by(by)))
+            };
+            let cells = graphs.iter().map(cell);
+            rows.push(std::iter::once((*runner).to_owned()).chain(cells).collect());
+        }
+        text += &aligned(&rows);
+    }
+    text
+}
+
+/// Instructions a task: a row for each runner, a column for each graph.
+pub(super) fn instructions(all: &[Counted]) -> String {
+    let (mut graphs, mut runners) = (Vec::new(), Vec::new());
+    for one in all {
+        if !graphs.contains(&one.graph) {
+            graphs.push(one.graph);
+        }
+        if !runners.contains(&one.runner.as_str()) {
+            runners.push(&one.runner);
+        }
+    }
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut heading = vec![String::new()];
+    heading.extend(graphs.iter().map(|graph| (*graph).to_owned()));
+    heading.push("geo mean".to_owned());
+    let mut rows = vec![heading];
+    for runner in &runners {
+        let found = |graph: &&str| {
+            let one = all.iter().find(|one| one.graph == *graph && one.runner == *runner);
+            one.map(|one| one.per_task)
+        };
+        rows.push(row(runner, &graphs.iter().map(found).collect::<Vec<_>>()));
+        if runner.starts_with("pto") {
+            rows.extend(parts(all, &graphs, runner));
+        }
+    }
+    format!("\ninstructions a task, build + run, on this processor (callgrind)\n{}", aligned(&rows))
+}
+
+/// The parts of what a runner executes.
+fn parts(all: &[Counted], graphs: &[&str], runner: &str) -> Vec<Vec<String>> {
+    let of = |graph: &&str| all.iter().find(|one| one.graph == *graph && one.runner == runner);
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in graphs.iter().filter_map(of).flat_map(|one| &one.parts) {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let rows = names.into_iter().map(|name| {
+        let cell = |graph: &&str| {
+            let part = of(graph)?.parts.iter().find(|(known, _)| *known == name);
+            Some(part.map_or(0.0, |(_, instructions)| *instructions))
+        };
+        let cells: Vec<_> = graphs.iter().map(cell).collect();
+        let mut row = row(&format!("  {name}"), &cells);
+        // Of parts that some graphs do not have, there is no geometric mean.
+        row.pop();
+        row
+    });
+    rows.collect()
 }
 
 fn row(name: &str, cells: &[Option<f64>]) -> Vec<String> {

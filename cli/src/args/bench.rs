@@ -1,9 +1,11 @@
 //! What a user can write behind `pto bench`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use pto_bench::shape::Shape;
 
-use super::MAX_AICPU;
+use super::{MAX_AICPU, pair};
 
 /// What is measured.
 #[derive(Args, Debug)]
@@ -26,9 +28,26 @@ pub(crate) struct BenchArgs {
     #[arg(value_parser = os_threads)]
     pub(crate) threads: Vec<usize>,
 
+    /// The scaling curves: 1,000 to 10,000,000 tasks
+    #[arg(long, conflicts_with = "tasks")]
+    pub(crate) scaling: bool,
+    /// METG(50 %) instead: the least granularity at which half of the machine's peak is reached
+    /// [default graphs: four of Task Bench]
+    #[arg(long, conflicts_with_all = ["scaling", "instructions"])]
+    pub(crate) metg: bool,
+    /// Instructions a task instead, counted by callgrind (Debian package valgrind)
+    #[arg(long, conflicts_with = "scaling")]
+    pub(crate) instructions: bool,
     /// What stands for the rounds in tables and ratios
     #[arg(long, value_name = "STATISTIC", value_enum, default_value = "median")]
     pub(crate) by: Statistic,
+
+    /// Also other libraries: builds a program for each, in ~/.cache/pto/peers
+    #[arg(long, help_heading = "Peers")]
+    pub(crate) peers: bool,
+    /// The source folder of a library that no registry has: taskflow, dispenso or enkits
+    #[arg(long, help_heading = "Peers", value_name = "NAME=DIR", value_parser = pair::<PathBuf>)]
+    pub(crate) peer: Vec<(String, PathBuf)>,
 
     /// Cube cores
     #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
@@ -41,9 +60,16 @@ pub(crate) struct BenchArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_AICPU)))]
     pub(crate) aicpu: u32,
 
+    /// Writes the curves as a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// What callgrind counts: a mode, a graph, tasks, runs
+    #[arg(long, hide = true, num_args = 4)]
+    pub(crate) counted: Vec<String>,
 }
 
 /// What stands for several measurements.

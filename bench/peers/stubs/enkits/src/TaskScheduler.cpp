@@ -1,0 +1,1 @@
+// See TaskScheduler.h: everything stands there.
