@@ -8,6 +8,7 @@ use crate::limits::{MAX_AICPU_INSTANCES, MAX_TASKS};
 use crate::log_ring::{LogCursor, LogEntry};
 use crate::ready::{QueueEnds, slots_for};
 use crate::runtime::{Region, Runtime, region};
+use crate::stream::StreamCapacities;
 use crate::task::{EdgeChunk, Task, chunks_for};
 use crate::trace::{MAX_RING_EVENTS, TraceCapacities};
 
@@ -26,6 +27,8 @@ pub struct Capacities {
     pub log_entries: u32,
     /// Trace rings.
     pub trace: TraceCapacities,
+    /// What the streaming builder keeps; `tasks`, `arg_words` and `edges` are then its rings.
+    pub stream: StreamCapacities,
 }
 
 impl Default for Capacities {
@@ -37,6 +40,7 @@ impl Default for Capacities {
             image_bytes: 0,
             log_entries: 64,
             trace: TraceCapacities::OFF,
+            stream: StreamCapacities::OFF,
         }
     }
 }
@@ -89,6 +93,7 @@ impl ArenaLayout {
         let image = limit("image_bytes", capacities.image_bytes, 1 << 40)?;
         let ring_events = capacities.trace.instance_events.max(capacities.trace.core_events);
         limit("trace", ring_events.into(), MAX_RING_EVENTS.into())?;
+        let stream = limit("stream", capacities.stream.bytes().unwrap_or(u64::MAX), 1 << 40)?;
         let mut sizes = [0; region::COUNT];
         sizes[region::TASKS] = tasks * size_of::<Task>() as u64;
         sizes[region::PAYLOADS] = words * 8;
@@ -97,6 +102,7 @@ impl ArenaLayout {
         sizes[region::LOGS] = logs_bytes(capacities.log_entries);
         sizes[region::GRAPH] = image;
         sizes[region::TRACE] = capacities.trace.bytes();
+        sizes[region::STREAM] = stream;
         Ok(Self::place(sizes))
     }
 
@@ -136,6 +142,7 @@ mod view {
     use crate::runtime::{
         Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
     };
+    use crate::stream::StreamHeader;
     use crate::sync::{AtomicU64, Ordering};
     use crate::{CoreKind, Fault, FuncId, GmAddr};
 
@@ -312,6 +319,12 @@ mod view {
             self.reset_traces();
         }
 
+        /// The header of the streaming builder; `None`: the region is not in the arena.
+        #[must_use]
+        pub fn stream_header(&self, at: Region) -> Option<&'a StreamHeader> {
+            self.window.part(at.offset, at.bytes)?.live(0)
+        }
+
         /// The tasks.
         ///
         /// # Errors
@@ -400,6 +413,7 @@ mod tests {
     use super::{ArenaLayout, Capacities};
     use crate::limits::MAX_TASKS;
     use crate::runtime::{Runtime, region};
+    use crate::stream::StreamCapacities;
     use crate::trace::TraceCapacities;
 
     const NONE: Capacities = Capacities {
@@ -409,6 +423,7 @@ mod tests {
         image_bytes: 0,
         log_entries: 0,
         trace: TraceCapacities::OFF,
+        stream: StreamCapacities::OFF,
     };
 
     #[test]

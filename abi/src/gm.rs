@@ -43,6 +43,10 @@ live_words!(
     crate::trace::TraceEvent,
     crate::fw_image::BootBlock,
     crate::launch_record::LaunchTickets,
+    crate::stream::StreamHeader,
+    crate::stream::SlotRecord,
+    crate::stream::MapBucket,
+    crate::stream::MapEntry,
 );
 
 /// A range of GM that this agent can reach.
