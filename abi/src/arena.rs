@@ -45,6 +45,20 @@ impl Default for Capacities {
     }
 }
 
+impl Capacities {
+    /// What a streaming run needs that has all of a graph of this size in its window at once, as one that is
+    /// recorded has, or one in sequential build mode.
+    #[must_use]
+    pub fn streamed_whole(self) -> Self {
+        let tasks = self.tasks.max(1).next_power_of_two();
+        let map_entries = tasks.saturating_mul(4).max(StreamCapacities::STANDARD.map_entries);
+        let edges = self.edges.max(16 * u64::from(tasks));
+        let arg_words = self.arg_words.max(16 * u64::from(tasks));
+        let stream = StreamCapacities { window: tasks, map_entries, ..StreamCapacities::STANDARD };
+        Self { tasks, edges, arg_words, stream, ..self }
+    }
+}
+
 /// Why capacities cannot be provided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityError {
@@ -134,7 +148,10 @@ pub use view::Arena;
 mod view {
     use core::mem::offset_of;
 
-    use super::{EdgeChunk, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, region};
+    use super::{
+        Capacities, EdgeChunk, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, chunks_for,
+        region,
+    };
     use crate::gm::{GmWindow, LiveWords};
     use crate::handshake::Handshake;
     use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_WORKERS};
@@ -317,6 +334,21 @@ mod view {
                 }
             }
             self.reset_traces();
+        }
+
+        /// Tells the streaming builder the sizes of its rings; `None`: the region is not in the arena.
+        pub fn set_stream_sizes(&self, at: Region, capacities: &Capacities) -> Option<()> {
+            let header = self.stream_header(at)?;
+            let stream = &capacities.stream;
+            header.window.store(stream.window, Ordering::Relaxed);
+            header.map_entries.store(stream.map_entries, Ordering::Relaxed);
+            header.heap_rings.store(stream.heap_rings, Ordering::Relaxed);
+            header.first_task.store(0, Ordering::Relaxed);
+            header.heap_bytes.store(stream.heap_bytes, Ordering::Relaxed);
+            let words = capacities.arg_words.saturating_add(capacities.tasks.into());
+            header.arg_words.store(words, Ordering::Relaxed);
+            header.edge_chunks.store(chunks_for(capacities.edges), Ordering::Relaxed);
+            Some(())
         }
 
         /// The header of the streaming builder; `None`: the region is not in the arena.

@@ -280,8 +280,14 @@ shared_struct! {
         100 => blocked_count: u32,
         /// The first of them.
         104 => blocked: [BlockedTask; EPITAPH_BLOCKED],
+        /// The ring concerned, of the streaming runtime: index into `StreamHeader.rings`, plus 1; zero: none.
+        360 => ring: u32,
+        /// The argument concerned, plus 1; zero: none.
+        364 => argument: u32,
+        /// The scope concerned: its number in the run.
+        368 => scope: u64,
         /// Not used; zero.
-        360 => reserved: [u64; 19],
+        376 => reserved: [u64; 17],
     }
 }
 

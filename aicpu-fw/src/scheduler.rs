@@ -247,7 +247,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 return;
             }
         }
-        task.state.store(TaskState::COMPLETED.get(), Ordering::Relaxed);
+        // Release: pairs with the Acquire loads in `stream::Stream`, whose builder then reuses the slot and its edges:
+        // nothing of the task is touched after this store.
+        task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         self.completed += 1;
         self.unflushed += 1;
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
+use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::LIBRARY;
 use pto_timeline::Trace;
 
@@ -28,6 +28,7 @@ use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
+use crate::stream_report::StreamReport;
 use crate::trace;
 use crate::{Capacities, DeviceBuffer, Error, RunOptions, RunReport, Work};
 
@@ -410,10 +411,7 @@ impl Device {
         let (tasks_run, busy) = CoreTotals::read(&view, self.cores).since(before);
         let logs = arena.logs.drain(&view);
         RunReport {
-            variant: match work {
-                Work::HostGraph(_) => RuntimeVariant::HOST_BUILD_GRAPH,
-                Work::AicpuBuilder { .. } => RuntimeVariant::AICPU_BUILD_GRAPH,
-            },
+            variant: work.variant(),
             tasks: totals.completed,
             edges: totals.edges + totals.edges_satisfied,
             edges_satisfied: totals.edges_satisfied,
@@ -424,6 +422,10 @@ impl Device {
             logs: logs.records,
             logs_dropped: logs.dropped,
             trace: None,
+            stream: match work {
+                Work::Stream { .. } => StreamReport::read(&view),
+                _ => None,
+            },
         }
     }
 
@@ -434,10 +436,7 @@ impl Device {
         arena: &RuntimeArena,
     ) -> Option<Box<Trace>> {
         options.trace?;
-        let (variant, builder) = match work {
-            Work::HostGraph(_) => (RuntimeVariant::HOST_BUILD_GRAPH, "loader"),
-            Work::AicpuBuilder { builder, .. } => (RuntimeVariant::AICPU_BUILD_GRAPH, builder),
-        };
+        let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
         let facts = [
             ("device", self.name()),
             ("runtime", variant.name()),
@@ -469,10 +468,7 @@ impl Device {
             workers: &self.workers,
             kernels: &self.kernels,
             builders: self.builders(),
-            builder: match work {
-                Work::HostGraph(_) => None,
-                Work::AicpuBuilder { builder, .. } => Some(builder),
-            },
+            builder: work.builder(),
         };
         let mut report = FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs);
         report.sentences.extend_from_slice(self.backend.post_mortem());

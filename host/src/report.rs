@@ -7,7 +7,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_timeline::Trace;
 
-use crate::LogRecord;
+use crate::{LogRecord, StreamReport};
 
 /// What happened in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub struct RunReport {
     pub logs_dropped: u64,
     /// The timeline of the run, if it was recorded.
     pub trace: Option<Box<Trace>>,
+    /// How much of its rings a streaming run used.
+    pub stream: Option<StreamReport>,
 }
 
 impl RunReport {
@@ -128,6 +130,7 @@ mod tests {
             logs: Vec::new(),
             logs_dropped: 0,
             trace: None,
+            stream: None,
         };
         assert!((report.utilisation(CoreKind::AIV) - 0.75).abs() < 1e-9);
         assert!(report.utilisation(CoreKind::AIC).abs() < 1e-9);

@@ -150,7 +150,7 @@ impl StreamCapacities {
     /// Bytes of the region; `None`: they do not fit 64 bits.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
-        if self.window == 0 { Some(0) } else { StreamPlan::of(self)?.bytes.into() }
+        if *self == Self::OFF { Some(0) } else { Some(StreamPlan::of(self)?.bytes) }
     }
 }
 

@@ -17,10 +17,12 @@ use crate::ids::{FuncId, TaskId};
 use crate::kinds::CoreKind;
 
 pub use memory::{
-    MAX_HEAP_RINGS, MapBucket, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord, StreamCapacities,
-    StreamHeader, StreamPlan,
+    MAX_HEAP_RINGS, MapBucket, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
+    StreamCapacities, StreamHeader, StreamPlan,
 };
-pub use tensor::{ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, RawView, TensorView, ViewDefect};
+pub use tensor::{
+    ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, RawView, TensorView, ViewDefect,
+};
 
 closed_set! {
     /// Where the edges of the tasks of a scope come from.

@@ -11,6 +11,16 @@
 //! of one task, instead of a reference count on everything. What is behind `W` is not cleaned up either: an entry
 //! of the tensor map whose position is behind ends its chain.
 
+pub mod builder;
+mod edges;
 pub mod map;
+#[cfg(not(any(loom, shuttle)))]
+mod memory;
 pub mod overlap;
 pub mod region;
+pub mod rings;
+mod room;
+mod scopes;
+mod submit;
+
+pub use builder::{Schedulers, Stream, StreamMemory};

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
+use pto_abi::sync::Ordering::Relaxed;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -255,6 +256,28 @@ struct Host<'e, F: FanoutPolicy, B> {
 }
 
 impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
+    fn added(&mut self, slot: u32) {
+        self.crew.world.borrow_mut().ledger.reuse(slot);
+    }
+
+    /// One look at the watermark, then everybody who is due until then.
+    fn relax(&mut self) {
+        let until_ns = {
+            let mut world = self.crew.world.borrow_mut();
+            world.beats.iter().for_each(Beat::turn);
+            tap::drain(|note| {
+                world.charge(note);
+            });
+            let due_ns = world.agenda.next_ns().unwrap_or(0);
+            let look_ns = world.options.profile.step_ns.low.max(1);
+            world.builder_ns = due_ns.max(world.builder_ns) + look_ns;
+            world.builder_ns
+        };
+        self.crew.run(until_ns, Rival::Nobody);
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(until_ns));
+    }
+
     fn published(&mut self) {
         let (until_ns, stops) = {
             let mut world = self.crew.world.borrow_mut();
@@ -305,8 +328,17 @@ impl World {
         };
         self.builder_ns += cost_ns;
         match note {
-            Note::Edge { producer, consumer, outcome: EdgeOutcome::AlreadySatisfied } => {
-                self.ledger.satisfied(producer, consumer, self.builder_ns);
+            Note::Edge {
+                producer,
+                generation,
+                consumer,
+                outcome: EdgeOutcome::AlreadySatisfied,
+            } => {
+                // A producer that is retired has given its slot to another task.
+                let task = self.launch.state.task(producer);
+                if task.is_some_and(|task| task.generation.load(Relaxed) == generation) {
+                    self.ledger.satisfied(producer, consumer, self.builder_ns);
+                }
             }
             Note::Publish(slot) => self.published(slot, 0, self.builder_ns),
             _ => {}
