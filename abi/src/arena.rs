@@ -50,7 +50,7 @@ impl Capacities {
     /// recorded has, or one in sequential build mode.
     #[must_use]
     pub fn streamed_whole(self) -> Self {
-        let tasks = self.tasks.max(1).next_power_of_two();
+        let tasks = self.tasks.max(1).checked_next_power_of_two().unwrap_or(u32::MAX);
         let map_entries = tasks.saturating_mul(4).max(StreamCapacities::STANDARD.map_entries);
         let edges = self.edges.max(16 * u64::from(tasks));
         let arg_words = self.arg_words.max(16 * u64::from(tasks));

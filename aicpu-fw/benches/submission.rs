@@ -1,0 +1,191 @@
+//! What a submission costs: argument checks, derivation of edges, slot, publish; nothing runs meanwhile.
+//!
+//! A window is filled, which is measured; then everything in it completes, which is not. Prints ns a task for 2 and 4
+//! tensors, for windows of 4,096 and 65,536, for numbers of live tensors, for tiles of one matrix, and with all tensors
+//! read only, which is what write-after-read edges cost above.
+
+use std::time::Instant;
+
+use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::ready::{QueueEnds, slots_for};
+use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
+use pto_abi::stream::{
+    Arg, ElementType, MapBucket, MapEntry, SlotRecord, StreamBuilder, StreamHeader, TensorTask,
+    TensorView,
+};
+use pto_abi::sync::{AtomicU64, Exclusive, Ordering};
+use pto_abi::task::{CLOSED, EdgeChunk, Task};
+use pto_abi::{FuncId, GmAddr};
+use pto_aicpu_fw::builder::BuilderInputs;
+use pto_aicpu_fw::ready_queue::ReadyQueue;
+use pto_aicpu_fw::stream::map::TensorMap;
+use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
+use pto_aicpu_fw::{DeviceMemory, LockFree, SharedState};
+
+struct Kernels;
+
+impl DeviceMemory for Kernels {
+    fn kernel_addr(&self, _: FuncId) -> GmAddr {
+        GmAddr(64)
+    }
+    fn read_u32(&self, _: GmAddr) -> Option<u32> {
+        None
+    }
+}
+
+/// How a task uses its tensors.
+#[derive(Clone, Copy, Debug)]
+enum Pattern {
+    /// The last one is written, the others are read; tensors in turn.
+    Chains { live: u64 },
+    /// The same, with every access a read.
+    Reads { live: u64 },
+    /// The same as `Chains`, with 64 x 64 tiles of one matrix instead of tensors.
+    Tiles,
+}
+
+struct Words {
+    tasks: Vec<Task>,
+    payloads: Vec<AtomicU64>,
+    chunks: Vec<EdgeChunk>,
+    ends: [QueueEnds; 2],
+    slots: [Vec<AtomicU64>; 2],
+    progress: Progress,
+    fault: FaultLine,
+    instances: Vec<InstanceLine>,
+    header: StreamHeader,
+    records: Vec<SlotRecord>,
+    buckets: Vec<MapBucket>,
+    entries: Vec<MapEntry>,
+}
+
+fn many<T: Default>(count: usize) -> Vec<T> {
+    (0..count).map(|_| T::default()).collect()
+}
+
+impl Words {
+    fn new(window: usize) -> Self {
+        let queue = || many(slots_for(u32::try_from(window).unwrap()) as usize);
+        Self {
+            tasks: many(window),
+            payloads: many(8 * window),
+            chunks: many(4 * window),
+            ends: Default::default(),
+            slots: [queue(), queue()],
+            progress: Progress::default(),
+            fault: FaultLine::default(),
+            instances: many(1),
+            header: StreamHeader::default(),
+            records: many(window),
+            buckets: many(2 * window),
+            entries: many(4 * window),
+        }
+    }
+
+    fn state(&self) -> SharedState<'_> {
+        let queue = |kind: usize| ReadyQueue::new(&self.ends[kind], &self.slots[kind]).unwrap();
+        SharedState {
+            tasks: &self.tasks,
+            payloads: &self.payloads,
+            payloads_address: GmAddr(0x1000),
+            chunks: &self.chunks,
+            ready: [queue(0), queue(1)],
+            progress: &self.progress,
+            fault: &self.fault,
+            instances: &self.instances,
+        }
+    }
+
+    fn complete_all(&self) {
+        for task in &self.tasks {
+            task.fanout.fetch_or(CLOSED, Ordering::Relaxed);
+            task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
+        }
+        self.ends.iter().for_each(QueueEnds::discard);
+    }
+}
+
+/// The tensors of task `number`.
+fn views(pattern: Pattern, number: u64, count: usize) -> Vec<TensorView<'static>> {
+    let tensor = |at: u64, live: u64| {
+        let base = GmAddr(0x10_0000 + 4096 * (at % live));
+        TensorView::dense(base, ElementType::F32, &[32, 32])
+    };
+    let matrix = TensorView::dense(GmAddr(0x4000_0000), ElementType::F32, &[4096, 4096]);
+    let tile = |at: u64| {
+        let (row, column) = (u32::try_from(at / 64 % 64).unwrap(), u32::try_from(at % 64).unwrap());
+        matrix.slice(0, 64 * row, 64).slice(1, 64 * column, 64)
+    };
+    (0..count as u64)
+        .map(|arg| match pattern {
+            Pattern::Chains { live } | Pattern::Reads { live } => tensor(number + arg * 17, live),
+            Pattern::Tiles => tile(number * 7 + arg * 65),
+        })
+        .collect()
+}
+
+fn measure(window: usize, count: usize, pattern: Pattern) -> f64 {
+    let words = Words::new(window);
+    let inputs = BuilderInputs {
+        state: words.state(),
+        line: &words.instances[0],
+        orch_args: &[],
+        generation: 1,
+        has_kind: [true; 2],
+    };
+    let memory = StreamMemory {
+        header: &words.header,
+        records: &words.records,
+        map: TensorMap::new(&words.buckets, &words.entries, 0).unwrap(),
+        arg_words: words.payloads.len() as u64,
+        edge_chunks: words.chunks.len() as u64,
+        heap_rings: 1,
+        heap_bytes: 0,
+        heap: GmAddr(0),
+        first_task: 0,
+    };
+    let mut stream =
+        Stream::<Exclusive, LockFree, _, _>::new(inputs, memory, Schedulers::Run, Kernels, ());
+    let tasks: Vec<_> = (0..window as u64).map(|n| views(pattern, n, count)).collect();
+    let mut best = f64::INFINITY;
+    for _ in 0..(12 * 65_536 / window).min(60) {
+        let start = Instant::now();
+        for views in &tasks {
+            let mut args = [Arg::Scalar(0); 6];
+            for (arg, view) in args.iter_mut().zip(views) {
+                *arg = Arg::In(view);
+            }
+            if !matches!(pattern, Pattern::Reads { .. }) {
+                args[count - 1] = Arg::InOut(&views[count - 1]);
+            }
+            let task = TensorTask::new(FuncId(3), CoreKind::AIV, &args[..count + 2]);
+            stream.submit_tensors(&task).unwrap();
+        }
+        let each = start.elapsed().as_nanos() as f64 / window as f64;
+        best = best.min(each);
+        words.complete_all();
+    }
+    let line = &words.instances[0];
+    assert!(line.published.load(Ordering::Relaxed) > 0);
+    best
+}
+
+fn main() {
+    println!("{:<34} {:>10} {:>10}", "ns a task, 2 scalars beside", "4,096", "65,536");
+    for count in [1, 2, 4] {
+        let patterns = [
+            Pattern::Chains { live: 64 },
+            Pattern::Chains { live: 4096 },
+            Pattern::Chains { live: 65_536 },
+            Pattern::Reads { live: 4096 },
+            Pattern::Tiles,
+        ];
+        for pattern in patterns {
+            let small = measure(4096, count, pattern);
+            let is_slow = matches!(pattern, Pattern::Tiles);
+            let large = if is_slow { f64::NAN } else { measure(65_536, count, pattern) };
+            let name = format!("{count} tensors, {pattern:?}");
+            println!("{name:<34} {small:>10.1} {large:>10.1}");
+        }
+    }
+}
