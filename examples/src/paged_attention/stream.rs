@@ -89,13 +89,25 @@ impl Row<'_> {
             let (run_max, run_sum) = (running.slice(0, 0, 1), running.slice(0, 1, 1));
 
             let args = &[Arg::In(&q), Arg::In(&k), Arg::Out(&scores)];
-            submit(scope, func::ATTENTION_QK, CoreKind::AIC, args, &[rows, n, dim, dim, ld, size])?;
+            submit(
+                &mut **scope,
+                func::ATTENTION_QK,
+                CoreKind::AIC,
+                args,
+                &[rows, n, dim, dim, ld, size],
+            )?;
             // The probabilities replace the scores.
             let args = &[Arg::InOut(&scores), Arg::NoDep(&scores), Arg::Out(&max), Arg::Out(&sum)];
             let words = &[rows, n, size, size, self.args.scale.word()];
-            submit(scope, func::ATTENTION_SOFTMAX_PARTIAL, CoreKind::AIV, args, words)?;
+            submit(&mut **scope, func::ATTENTION_SOFTMAX_PARTIAL, CoreKind::AIV, args, words)?;
             let args = &[Arg::In(&scores), Arg::In(&v), Arg::Out(&new)];
-            submit(scope, func::ATTENTION_PV, CoreKind::AIC, args, &[rows, n, dim, size, ld, dim])?;
+            submit(
+                &mut **scope,
+                func::ATTENTION_PV,
+                CoreKind::AIC,
+                args,
+                &[rows, n, dim, size, ld, dim],
+            )?;
             // The output is its own accumulator; the last update divides it in place.
             let args = &[
                 Arg::In(&max),
@@ -107,7 +119,7 @@ impl Row<'_> {
                 Arg::NoDep(&out),
             ];
             let words = &[rows, dim, dim, dim, flags.bits()];
-            submit(scope, func::ATTENTION_UPDATE, CoreKind::AIV, args, words)
+            submit(&mut **scope, func::ATTENTION_UPDATE, CoreKind::AIV, args, words)
         })
     }
 
