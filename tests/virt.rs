@@ -42,9 +42,10 @@ const SIZES: &[(&str, &[(&str, &str)])] = &[
 fn images() -> &'static (Image, Image) {
     static IMAGES: OnceLock<(Image, Image)> = OnceLock::new();
     IMAGES.get_or_init(|| {
-        packages::QEMU.install().unwrap_or_else(|why| panic!("{why}"));
+        let say = |sentence: &str| println!("{sentence}");
+        packages::install(&[packages::QEMU], &say).unwrap_or_else(|why| panic!("{why}"));
         let request = Request { profile: Profile::Release, ..Request::default() };
-        let built = pto_fw_build::build(&request, &|sentence| println!("{sentence}"));
+        let built = pto_fw_build::build(&request, &say);
         let built = built.unwrap_or_else(|error| panic!("{error}"));
         let of = |kind| {
             let found = built.iter().find(|built| built.image.kind == kind);

@@ -46,14 +46,13 @@ impl Default for Capacities {
 }
 
 impl Capacities {
-    /// What a streaming run needs that has all of a graph of this size in its window at once, as one that is
-    /// recorded has, or one in sequential build mode.
+    /// For a streaming run whose window holds all of a graph of this size at once.
     #[must_use]
     pub fn streamed_whole(self) -> Self {
         let tasks = self.tasks.max(1).checked_next_power_of_two().unwrap_or(u32::MAX);
-        let map_entries = tasks.saturating_mul(4).max(StreamCapacities::STANDARD.map_entries);
-        let edges = self.edges.max(16 * u64::from(tasks));
-        let arg_words = self.arg_words.max(16 * u64::from(tasks));
+        let map_entries = tasks.saturating_mul(4).max(16_384);
+        let per_slot = 16 * u64::from(tasks);
+        let (edges, arg_words) = (self.edges.max(per_slot), self.arg_words.max(per_slot));
         let stream = StreamCapacities { window: tasks, map_entries, ..StreamCapacities::STANDARD };
         Self { tasks, edges, arg_words, stream, ..self }
     }
@@ -445,8 +444,6 @@ mod tests {
     use super::{ArenaLayout, Capacities};
     use crate::limits::MAX_TASKS;
     use crate::runtime::{Runtime, region};
-    use crate::stream::StreamCapacities;
-    use crate::trace::TraceCapacities;
 
     const NONE: Capacities = Capacities {
         tasks: 0,
@@ -454,8 +451,8 @@ mod tests {
         edges: 0,
         image_bytes: 0,
         log_entries: 0,
-        trace: TraceCapacities::OFF,
-        stream: StreamCapacities::OFF,
+        trace: crate::trace::TraceCapacities::OFF,
+        stream: crate::stream::StreamCapacities::OFF,
     };
 
     #[test]

@@ -107,8 +107,6 @@ faults! {
             "Launch through Device::run.";
         0x25 RUNTIME_REGION_GRAPH: "The region of the graph image is outside the arena or misaligned.",
             "Launch through Device::run.";
-        0x26 RUNTIME_REGION_UNKNOWN: "A reserved entry of the region directory is not zero.",
-            "Flash the firmware that belongs to this host.";
         0x27 RUNTIME_REGION_TRACE: "The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core.",
             "Launch through Device::run.";
         0x28 RUNTIME_REGION_STREAM: "The region of the streaming builder is outside the arena, or too small for its sizes.",

@@ -24,4 +24,4 @@ pub mod worker;
 
 pub use attention::update::UpdateFlags;
 pub use library::{KernelFn, LIBRARY, LibraryKernel, by_name, func};
-pub use probe::dag_value;
+pub use probe::{dag_value, mix, spin};

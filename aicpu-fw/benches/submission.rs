@@ -98,6 +98,7 @@ impl Words {
 
     fn complete_all(&self) {
         for task in &self.tasks {
+            // Release: pairs with the Acquire load in `Stream::advance`.
             task.fanout.fetch_or(CLOSED, Ordering::Relaxed);
             task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         }

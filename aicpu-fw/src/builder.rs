@@ -53,6 +53,10 @@ pub trait BuilderHost {
     #[inline]
     fn added(&mut self, _slot: u32) {}
 
+    /// An edge was derived from tensors.
+    #[inline]
+    fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}
+
     /// The builder waits for schedulers. A host whose thread steps other instances gives them a turn.
     #[inline]
     fn relax(&mut self) {}

@@ -10,7 +10,7 @@
 //! instance to `StopCores`; the first one to raise it writes the epitaph.
 
 use pto_abi::arena::Arena;
-use pto_abi::graph::{BuildError, BuilderSet};
+use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome};
 use pto_abi::image::CheckedImage;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
@@ -304,6 +304,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.host.added(slot);
     }
 
+    #[inline]
+    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
+        self.host.derived(producer, consumer, outcome);
+    }
+
     fn relax(&mut self) {
         self.host.relax();
         self.platform.relax();
@@ -432,6 +437,11 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn added(&mut self, slot: u32) {
         self.0.added(slot);
+    }
+
+    #[inline]
+    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
+        self.0.derived(producer, consumer, outcome);
     }
 
     fn relax(&mut self) {

@@ -292,6 +292,10 @@ fn shared_state<'a>(
     for (index, fault) in REGION_FAULTS.into_iter().enumerate() {
         arena.region_window(regions[index], fault)?;
     }
+    let stream = regions[region::STREAM];
+    if stream.bytes > 0 && arena.stream_header(stream).is_none() {
+        return Err(Fault::RUNTIME_REGION_STREAM);
+    }
     let tasks = arena.tasks(regions[region::TASKS])?;
     if tasks.len() > MAX_TASKS as usize {
         return Err(Fault::RUNTIME_REGION_TASKS);

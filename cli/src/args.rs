@@ -1,5 +1,7 @@
 //! What a user can write.
 
+mod bench;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +13,9 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
 
 use crate::errors::EXIT_CODES;
+use crate::virtual_time::VirtualArgs;
+
+pub(crate) use bench::BenchArgs;
 
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
@@ -35,6 +40,9 @@ pub(crate) enum Command {
     /// Shows the graph of an example
     #[command(after_help = EXIT_CODES)]
     Graph(GraphArgs),
+    /// Measures what a task costs on this machine
+    #[command(after_help = EXIT_CODES)]
+    Bench(Box<BenchArgs>),
     /// Lists what there is to run, and to run it on
     List(ListArgs),
     /// Shows layouts, limits and faults of the runtime
@@ -74,6 +82,9 @@ pub(crate) struct FwBuildArgs {
     /// [default: the images of the sources that this program was built from]
     #[arg(long = "crate", value_name = "PATH")]
     pub(crate) crate_folder: Option<PathBuf>,
+    /// Features of that crate, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "crate_folder")]
+    pub(crate) features: Vec<String>,
     /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
     /// assertions end in a fault that says where
     #[arg(long)]
@@ -192,10 +203,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Runtime", value_name = "STRATEGY", value_parser = fanout)]
     #[arg(default_value_t = FanoutStrategy::LOCK_FREE)]
     pub(crate) fanout: FanoutStrategy,
-    /// AICPU instances; of aicpu_build_graph one builds and the others schedule
-    #[arg(long, help_heading = "Runtime", value_name = "N", default_value_t = 4)]
+    /// AICPU instances; of aicpu_build_graph one builds and the others schedule [default: 4, or the profile's]
+    #[arg(long, help_heading = "Runtime", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_AICPU)))]
-    pub(crate) aicpu: u32,
+    pub(crate) aicpu: Option<u32>,
 
     /// Task slots of tensormap_and_ringbuffer: a power of two [default: 4096; recorded runs hold all tasks]
     #[arg(long, help_heading = "Runtime", value_name = "N")]
@@ -214,10 +225,10 @@ pub(crate) struct RunArgs {
         default_value = "a2a3sim"
     )]
     pub(crate) device: DeviceChoice,
-    /// Cube cores [default: 24; on virt 4]
+    /// Cube cores [default: 24, or the profile's; on virt 4]
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) aic: Option<u32>,
-    /// Vector cores [default: 48; on virt 8]. On virt --aicpu, --aic and --aiv are at most 64 together
+    /// Vector cores [default: 48, or the profile's; on virt 8]. On virt --aicpu, --aic and --aiv are at most 64 together
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) aiv: Option<u32>,
     /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
@@ -230,7 +241,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) pool_threads: Option<NonZeroUsize>,
 
-    /// How long one task may run on a core, in milliseconds
+    #[command(flatten)]
+    pub(crate) virtual_time: VirtualArgs,
+
+    /// How long one task may run on a core, in milliseconds; with `--hosting virtual` budgets are virtual time
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "60000")]
     pub(crate) task_budget_ms: Duration,
@@ -334,6 +348,9 @@ pub(crate) enum HostingMode {
     Pool,
     /// One OS thread for each AICPU instance and each core
     Threads,
+    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
+    /// take, and can be made to fail; see docs/simulation.md
+    Virtual,
 }
 
 /// Which list.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
+use pto_host::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
 /// How a command ended, for scripts.
@@ -11,7 +12,7 @@ use pto_timeline::Trace;
 pub(crate) enum Exit {
     /// Done; of a run: the result is right.
     Pass = 0,
-    /// The run ended, and its result is wrong.
+    /// The run ended, and its result is wrong, or a checker of the virtual machine found a violation.
     Wrong = 1,
     /// The request cannot be met: an unknown name, a bad value, a bad input file. Nothing ran.
     Usage = 2,
@@ -25,7 +26,7 @@ pub(crate) enum Exit {
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done; of a run: the result is right
-  1  the run ended, and its result is wrong
+  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation)
   2  an unknown name, a bad value, a bad input file; nothing ran
   3  the run ended with a fault of the runtime
   4  a file could not be read or written, or an internal error";
@@ -44,6 +45,8 @@ pub(crate) struct Failure {
     as_json: bool,
     /// The timeline up to the fault, if the run was recorded.
     trace: Option<Box<Trace>>,
+    /// What the machine saw, if the run was one in virtual time.
+    virtual_report: Option<Box<VirtualReport>>,
 }
 
 impl Failure {
@@ -52,13 +55,24 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
+    /// A result is not what it must be.
+    pub(crate) fn wrong(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Wrong, message)
+    }
+
     /// A file, or the program itself.
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         Self::new(Exit::Internal, message)
     }
 
     fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        Self { exit, message: message.to_string(), as_json: false, trace: None }
+        Self {
+            exit,
+            message: message.to_string(),
+            as_json: false,
+            trace: None,
+            virtual_report: None,
+        }
     }
 
     /// Says it on standard output as well, as an object, for a program that reads `--json`.
@@ -69,6 +83,16 @@ impl Failure {
     /// Takes the timeline up to the fault.
     pub(crate) fn take_trace(&mut self) -> Option<Trace> {
         self.trace.take().map(|trace| *trace)
+    }
+
+    /// What the machine saw in virtual time.
+    pub(crate) fn virtual_report(&self) -> Option<&VirtualReport> {
+        self.virtual_report.as_deref()
+    }
+
+    /// Whether it is a fault of the run.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.exit == Exit::Fault
     }
 
     /// What it says.
@@ -119,7 +143,9 @@ impl From<pto_host::Error> for Failure {
         };
         let failure = Self::new(exit, &error);
         match error {
-            E::Fault { report, .. } => Self { trace: report.trace, ..failure },
+            E::Fault { report, .. } => {
+                Self { trace: report.trace, virtual_report: report.virtual_report, ..failure }
+            }
             _ => failure,
         }
     }
@@ -140,7 +166,9 @@ impl From<pto_host::fw::StoreError> for Failure {
 impl From<pto_fw_build::BuildError> for Failure {
     fn from(error: pto_fw_build::BuildError) -> Self {
         match error {
-            pto_fw_build::BuildError::NoCrate(_) => Self::usage(error),
+            pto_fw_build::BuildError::NoCrate(_) | pto_fw_build::BuildError::Manifest { .. } => {
+                Self::usage(error)
+            }
             error => Self::internal(error),
         }
     }

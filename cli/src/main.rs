@@ -1,11 +1,12 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
+//! One module for each command ([`run`], [`analyze`], [`view`], [`graph`], [`bench`], [`list`], [`info`], [`fw`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
 mod analyze;
 mod args;
+mod bench;
 mod device;
 mod errors;
 mod fw;
@@ -16,11 +17,13 @@ mod logging;
 mod npy;
 mod output;
 mod progress;
+mod replay;
 mod run;
 mod summary;
 mod text;
 mod timeline;
 mod view;
+mod virtual_time;
 
 use std::process::ExitCode;
 
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::View(args) => view::view(&args),
         Command::Graph(args) => graph::graph(&args),
+        Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Info(args) => info::info(&args),
         Command::Fw(args) => fw::fw(&args),

@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 
 use crate::device::Wanted;
 use crate::errors::Exit;
+use crate::replay;
 use crate::run::Round;
 use crate::text::{bytes, duration, filled, grouped, rate, table};
+use crate::virtual_time::VirtualRun;
 
 /// Everything that is known at the end of a run.
 pub(crate) struct Summary<'a> {
@@ -42,12 +44,12 @@ impl Summary<'_> {
     }
 
     fn wrong_rounds(&self) -> usize {
-        self.rounds.iter().filter(|round| !round.verdict.passed()).count()
+        self.rounds.iter().filter(|round| !round.passed()).count()
     }
 
     /// The verdict on the first wrong round, or on the last one.
     fn verdict(&self) -> Option<&Verdict> {
-        let mut verdicts = self.rounds.iter().map(|round| &round.verdict);
+        let mut verdicts = self.rounds.iter().filter_map(|round| round.verdict.as_ref());
         verdicts.clone().find(|verdict| !verdict.passed()).or_else(|| verdicts.next_back())
     }
 
@@ -56,6 +58,12 @@ impl Summary<'_> {
         let mut reports: Vec<_> = self.rounds.iter().map(|round| &round.report).collect();
         reports.sort_by_key(|report| report.makespan);
         reports
+    }
+
+    /// The first round that failed, or the last one, if it was hosted in virtual time.
+    fn virtual_run(&self) -> Option<VirtualRun<'_>> {
+        let failed = self.rounds.iter().find(|round| !round.passed());
+        VirtualRun::of(failed.or(self.rounds.last())?, self.variant, self.wanted)
     }
 
     /// For people.
@@ -83,8 +91,15 @@ impl Summary<'_> {
             let satisfied = grouped(median.edges_satisfied);
             row("edges", format!("{} ({satisfied} satisfied when added)", grouped(median.edges)));
             row("makespan", makespan(&reports, median));
-            row("throughput", format!("{} tasks/s", rate(median.tasks_per_second())));
+            let virtual_run = self.virtual_run();
+            if virtual_run.is_none() {
+                row("throughput", format!("{} tasks/s", rate(median.tasks_per_second())));
+            }
             row("utilisation", utilisation(median));
+            virtual_run
+                .iter()
+                .flat_map(VirtualRun::rows)
+                .for_each(|[name, value]| row(&name, value));
         }
         if let Some(stream) = reports.last().and_then(|report| report.stream.as_ref()) {
             for (index, line) in filled(&rings(stream)).into_iter().enumerate() {
@@ -99,6 +114,9 @@ impl Summary<'_> {
             rows.push(vec!["timeline".to_owned(), format!("{}{}", path.display(), dropped(trace))]);
             let next = format!("pto view {0}; pto analyze {0}", path.display());
             rows.push(vec![String::new(), next]);
+        }
+        if self.exit() != Exit::Pass && self.virtual_run().is_some() {
+            rows.push(vec!["replay".to_owned(), replay::this_command()]);
         }
         let chart = self.chart.map(|trace| format!("\n{}", crate::view::chart(trace)));
         format!("{}\n\n{}{}", self.example, table(&rows, &[]), chart.unwrap_or_default())
@@ -120,7 +138,7 @@ impl Summary<'_> {
     }
 
     fn check(&self) -> String {
-        let Some(verdict) = self.verdict() else { return "none".to_owned() };
+        let Some(verdict) = self.verdict() else { return "none: kernels were left out".to_owned() };
         let checked = grouped(verdict.checked);
         if verdict.passed() {
             return match verdict.tolerance {
@@ -174,6 +192,8 @@ impl Summary<'_> {
                 "max": span(reports.last()),
             },
             "rounds": self.rounds.iter().map(|r| round_json(&r.report)).collect::<Vec<_>>(),
+            "virtual": self.virtual_run().map(|run| run.json()),
+            "replay": self.virtual_run().map(|_| replay::this_command()),
             "wrong_rounds": self.wrong_rounds(),
             "check": self.verdict().map(verdict_json),
             "outputs": self.outputs.iter()

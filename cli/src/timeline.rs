@@ -12,6 +12,7 @@ use crate::device::Wanted;
 use crate::errors::Failure;
 use crate::progress::Phase;
 use crate::run::Round;
+use crate::virtual_time::VirtualRun;
 
 /// How the run is to be recorded; `None`: it is not.
 pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
@@ -39,8 +40,12 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
 
 /// The timeline of the last round.
 pub(crate) fn recorded(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Option<Trace> {
-    let trace = rounds.last()?.report.trace.as_deref()?;
-    Some(with_facts(trace.clone(), args, device))
+    let round = rounds.last()?;
+    let mut trace = with_facts(round.report.trace.as_deref()?.clone(), args, device);
+    if let Some(run) = VirtualRun::of(round, args.runtime, device) {
+        trace.run.extend(run.facts().map(|(name, fact)| (name.to_owned(), fact)));
+    }
+    Some(trace)
 }
 
 /// What the command line knows of the run, and the library does not.

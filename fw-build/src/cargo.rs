@@ -1,14 +1,15 @@
 //! Runs cargo, and finds what it has built.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
-use crate::packages::CANN_LINKER;
-use crate::{BuildError, Platform, Profile, Request, Toolchain};
+use pto_toolchain::{Toolchain, packages};
+
+use crate::{BuildError, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 const RELEASE: &[&str] = &[
@@ -34,6 +35,8 @@ struct Job {
     folder: PathBuf,
     /// `None`: what the folder's own package makes.
     package: Option<&'static str>,
+    /// Which of its binaries; empty: all of them.
+    binaries: Vec<String>,
     profile: Profile,
     what: String,
 }
@@ -44,11 +47,7 @@ impl Job {
     fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
         let profile = request.profile;
         if let Some(folder) = &request.crate_folder {
-            if !folder.join("Cargo.toml").is_file() {
-                return Err(BuildError::NoCrate(folder.clone()));
-            }
-            let what = format!("the crate in '{}'", folder.display());
-            return Ok(vec![Self { folder: folder.clone(), package: None, profile, what }]);
+            return Self::of_crate(folder, request);
         }
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = here.parent().unwrap_or(here).to_path_buf();
@@ -61,10 +60,73 @@ impl Job {
         };
         let job = |&(package, profile): &(&'static str, Profile)| {
             let (folder, what) = (folder.clone(), package.to_owned());
-            Self { folder, package: Some(package), profile, what }
+            Self { folder, package: Some(package), binaries: Vec::new(), profile, what }
         };
         Ok(packages.iter().map(job).collect())
     }
+
+    /// What a crate of a user's own needs.
+    fn of_crate(folder: &Path, request: &Request) -> Result<Vec<Self>, BuildError> {
+        if !folder.join("Cargo.toml").is_file() {
+            return Err(BuildError::NoCrate(folder.to_path_buf()));
+        }
+        let job = |binaries: Vec<String>, profile, part: &str| {
+            let what = format!("{part} in '{}'", folder.display());
+            Self { folder: folder.to_path_buf(), package: None, binaries, profile, what }
+        };
+        if request.platform == Platform::Cann {
+            return Ok(vec![job(Vec::new(), request.profile, "the crate")]);
+        }
+        let manifest = Manifest::read(folder)?;
+        let mut jobs = Vec::new();
+        if !manifest.firmware.is_empty() || manifest.kernels.is_empty() {
+            jobs.push(job(manifest.firmware, request.profile, "the firmware"));
+        }
+        if !manifest.kernels.is_empty() {
+            jobs.push(job(manifest.kernels, Profile::Release, "the kernels"));
+        }
+        Ok(jobs)
+    }
+}
+
+/// What a crate of a user's own makes for `virt`.
+struct Manifest {
+    /// Binaries that are firmware.
+    firmware: Vec<String>,
+    /// Binaries that are blobs of kernels: `package.metadata.pto.kernels`.
+    kernels: Vec<String>,
+}
+
+impl Manifest {
+    fn read(folder: &Path) -> Result<Self, BuildError> {
+        let place = folder.join("Cargo.toml");
+        let wrong = |what: String| BuildError::Manifest { path: place.clone(), what };
+        let mut command = cargo_metadata::MetadataCommand::new();
+        command.cargo_path(cargo()).manifest_path(&place).no_deps();
+        let metadata = command.exec().map_err(|error| wrong(error.to_string()))?;
+        let own = place.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let is_own = |manifest: &Path| manifest.canonicalize().is_ok_and(|at| at == own);
+        let package = metadata.packages.iter().find(|one| is_own(one.manifest_path.as_std_path()));
+        let package = package.ok_or_else(|| wrong("there is no package in it".to_owned()))?;
+        let binaries = package.targets.iter().filter(|one| one.kind.contains(&TargetKind::Bin));
+        let mut firmware: Vec<_> = binaries.map(|one| one.name.clone()).collect();
+        let kernels = named_kernels(&package.metadata["pto"]["kernels"]).map_err(wrong)?;
+        if let Some(name) = kernels.iter().find(|name| !firmware.contains(name)) {
+            let what = format!("package.metadata.pto.kernels names \"{name}\", which is no binary");
+            return Err(wrong(what));
+        }
+        firmware.retain(|name| !kernels.contains(name));
+        Ok(Self { firmware, kernels })
+    }
+}
+
+fn named_kernels(value: &serde_json::Value) -> Result<Vec<String>, String> {
+    if value.is_null() {
+        return Ok(Vec::new());
+    }
+    let list = value.as_array().map(|list| list.iter().map(|name| name.as_str()));
+    let names = list.and_then(|names| names.map(|name| name.map(str::to_owned)).collect());
+    names.ok_or_else(|| "package.metadata.pto.kernels is no list of names of binaries".to_owned())
 }
 
 /// The ELF files that `request` asks for.
@@ -119,18 +181,25 @@ impl Job {
     }
 }
 
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
 fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Command, BuildError> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let (profile, settings) = match job.profile {
         Profile::Release => ("firmware", RELEASE),
         Profile::Checked => ("firmware-checked", CHECKED),
     };
-    let part = match request.platform {
-        Platform::Virt => "--bins",
-        Platform::Cann => "--lib",
+    let mut command = Command::new(cargo());
+    command.current_dir(&job.folder).args(["build", "--profile", profile]);
+    match request.platform {
+        Platform::Virt if job.binaries.is_empty() => command.arg("--bins"),
+        Platform::Virt => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
+        Platform::Cann => command.arg("--lib"),
     };
-    let mut command = Command::new(cargo);
-    command.current_dir(&job.folder).args(["build", part, "--profile", profile]);
+    if !request.features.is_empty() {
+        command.args(["--features", &request.features.join(",")]);
+    }
     command.args(["--target", request.platform.triple()]);
     command.args(["--message-format", "json-render-diagnostics"]);
     job.package.iter().for_each(|package| {
@@ -139,9 +208,12 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     settings.iter().for_each(|setting| {
         command.args(["--config", setting]);
     });
-    command.args(&toolchain.arguments).envs(toolchain.environment.iter().map(|(k, v)| (k, v)));
+    if let Some(folder) = &request.target_folder {
+        command.arg("--target-dir").arg(folder);
+    }
+    toolchain.equip(&mut command);
     if request.platform == Platform::Cann {
-        let linker = CANN_LINKER.need()?;
+        let linker = packages::CROSS_C.need()?;
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", linker);
     }
     // Flags for the caller's own build (coverage, sanitizers) are not for an image.

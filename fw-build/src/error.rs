@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use pto_host::fw::ImageError;
+use pto_toolchain::ToolError;
 
 use crate::Platform;
 
@@ -11,27 +12,9 @@ use crate::Platform;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No compiler can be had.
-    #[error(
-        "there is no compiler for {triple}.\n  rustup: {rustup}\n  Debian's packages: {debian}\n  \
-         Run `rustup target add {triple}` where there is a network, and try again."
-    )]
-    NoCompiler {
-        /// The target.
-        triple: &'static str,
-        /// Why not from rustup.
-        rustup: String,
-        /// Why not from Debian.
-        debian: String,
-    },
-    /// A program that is needed is missing.
-    #[error("{program} is not installed: `apt-get install {packages}` brings it")]
-    NoProgram {
-        /// The program.
-        program: String,
-        /// The packages that have it.
-        packages: String,
-    },
+    /// Something to build with is missing.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
     /// The sources that this program was built from are gone.
     #[error(
         "the sources that this program was built from are not in '{0}' any more: \
@@ -41,6 +24,14 @@ pub enum BuildError {
     /// There is no crate.
     #[error("there is no Cargo.toml in '{0}': give the folder of a firmware crate")]
     NoCrate(PathBuf),
+    /// A manifest that says what cannot be.
+    #[error("'{path}': {what}")]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// cargo fails.
     #[error("cargo cannot build {what}: see its messages above ({how})")]
     Cargo {
@@ -78,7 +69,7 @@ pub enum BuildError {
 const fn hint(platform: Platform) -> &'static str {
     match platform {
         Platform::Virt => {
-            "the crate needs a binary with firmware!, linked as linker/own-firmware is"
+            "the crate needs a binary with firmware!, linked as linker/example-firmware is"
         }
         Platform::Cann => "the crate needs a cdylib with firmware!, as linker/cann has",
     }

@@ -1,24 +1,19 @@
 //! Builds firmware images: finds a compiler for AArch64 or brings one, runs cargo, seals what comes out.
 //!
 //! ```text
-//! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   toolchain.rs, debian.rs
+//! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   pto_toolchain
 //!         --cargo--> ELF files --seal--> Built                                       cargo.rs
 //! ```
-//! `process` runs programs within a limit, [`packages`] says where tools that are missing come from.
 
 mod cargo;
-mod debian;
 mod error;
-pub mod packages;
-mod process;
-mod toolchain;
 
 use std::path::{Path, PathBuf};
 
 use pto_host::fw::{Image, ImageKind, seal};
 
 pub use error::BuildError;
-pub use toolchain::{Source, Toolchain};
+pub use pto_toolchain::{Source, Toolchain, packages};
 
 /// For which platform an image is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +30,8 @@ impl Platform {
     #[must_use]
     pub const fn triple(self) -> &'static str {
         match self {
-            Self::Virt => "aarch64-unknown-none",
-            Self::Cann => "aarch64-unknown-linux-gnu",
+            Self::Virt => pto_toolchain::BARE_METAL,
+            Self::Cann => pto_toolchain::LINUX,
         }
     }
 }
@@ -62,6 +57,10 @@ pub struct Request {
     pub profile: Profile,
     /// Which compiler.
     pub source: Source,
+    /// Features of the crate.
+    pub features: Vec<String>,
+    /// Where cargo puts what it builds; `None`: where it does without being told.
+    pub target_folder: Option<PathBuf>,
 }
 
 /// An image that was built and sealed.
@@ -78,21 +77,22 @@ pub struct Built {
 /// # Errors
 /// See [`BuildError`].
 pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildError> {
-    let toolchain = Toolchain::provide(request.platform, request.source, say)?;
+    let toolchain = Toolchain::provide(request.platform.triple(), request.source, say)?;
     let mut built = Vec::new();
     for artifact in cargo::build(request, &toolchain, say)? {
         built.push(finish(&artifact)?);
     }
-    match built.iter().find(|built| built.image.kind == wanted(request.platform)) {
+    match built.iter().find(|built| is_wanted(request.platform, built.image.kind)) {
         Some(_) => Ok(built),
         None => Err(BuildError::NoImage { platform: request.platform }),
     }
 }
 
-const fn wanted(platform: Platform) -> ImageKind {
+/// A crate may make firmware, kernels or both.
+const fn is_wanted(platform: Platform, kind: ImageKind) -> bool {
     match platform {
-        Platform::Virt => ImageKind::Virt,
-        Platform::Cann => ImageKind::Cann,
+        Platform::Virt => matches!(kind, ImageKind::Virt | ImageKind::Kernels),
+        Platform::Cann => matches!(kind, ImageKind::Cann),
     }
 }
 
@@ -106,7 +106,10 @@ fn finish(artifact: &Path) -> Result<Built, BuildError> {
     let mut file = std::fs::read(artifact).map_err(io(artifact))?;
     seal(&mut file).map_err(refused)?;
     let path = artifact.with_extension("img");
-    std::fs::write(&path, &file).map_err(io(&path))?;
+    // Renamed to its place: somebody may run what stands there.
+    let beside = artifact.with_extension(format!("{}.new", std::process::id()));
+    std::fs::write(&beside, &file).map_err(io(&beside))?;
+    std::fs::rename(&beside, &path).map_err(io(&path))?;
     let image = Image::read(&path).map_err(refused)?;
     Ok(Built { path, image })
 }

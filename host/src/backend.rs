@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use pto_abi::arena::Arena;
-use pto_abi::{Fault, GmAddr};
+use pto_abi::{Fault, FuncId, GmAddr};
+#[cfg(feature = "sim")]
+use pto_sim_shim::virtual_time::VirtualReport;
 
 use crate::{Error, Kernel};
 
@@ -42,6 +44,11 @@ pub(crate) trait Backend: Send {
     /// Where the code of `kernel` is on this device.
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error>;
 
+    /// The kernels of the blob that was flashed to it: func id and kernel. None, where nothing is flashed.
+    fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
+        Vec::new()
+    }
+
     /// Runs a prepared arena, and returns when every instance has returned or was given up.
     fn run(&mut self, arena: Arena<'static>) -> Landing;
 
@@ -55,6 +62,12 @@ pub(crate) trait Backend: Send {
     /// What the machine itself says of the fault of the last run.
     fn post_mortem(&self) -> &[String] {
         &[]
+    }
+
+    /// What the machine saw in virtual time; of the last run, if that is how it was hosted.
+    #[cfg(feature = "sim")]
+    fn take_virtual_report(&mut self) -> Option<Box<VirtualReport>> {
+        None
     }
 
     /// The process that it runs in, if that is one of its own.
@@ -108,7 +121,7 @@ pub(crate) mod fake {
         fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
             match kernel.code() {
                 KernelCode::Library(library) => Ok(GmAddr(0x1000 + u64::from(library.func_id))),
-                KernelCode::Function(_) => {
+                KernelCode::Function(_) | KernelCode::Flashed => {
                     Err(Error::KernelNotForDevice { name: kernel.name().into(), device: "fake" })
                 }
             }

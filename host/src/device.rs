@@ -7,14 +7,17 @@
 //!                                                                      starts from a new arena
 //! ```
 
+mod kernels;
+#[cfg(test)]
+pub(crate) mod tests;
+
 use std::fmt;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::{CoreKind, FuncId, GmAddr};
-use pto_aicore_kernels::LIBRARY;
+use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
 #[cfg(any(feature = "sim", test))]
@@ -23,7 +26,7 @@ use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::fault_report::{Context, FaultReport};
-use crate::kernels::{Kernel, KernelDescription, KernelTable};
+use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
@@ -252,48 +255,6 @@ impl Device {
     }
 }
 
-/// Kernels.
-impl Device {
-    /// Makes `kernel` the one that `func_id` runs.
-    ///
-    /// # Errors
-    /// `FuncIdLimit`, `DuplicateFuncId`, `KernelNotForDevice`.
-    pub fn register_kernel(&mut self, func_id: FuncId, kernel: Kernel) -> Result<(), Error> {
-        self.kernels.insert(func_id, kernel, &*self.backend)
-    }
-
-    /// Takes the kernel of `func_id` away.
-    ///
-    /// # Errors
-    /// `FuncIdNotRegistered`.
-    pub fn unregister_kernel(&mut self, func_id: FuncId) -> Result<(), Error> {
-        self.kernels.remove(func_id)
-    }
-
-    /// Registers every library kernel under its own func id; all of them or none.
-    ///
-    /// # Errors
-    /// `DuplicateFuncId`.
-    pub fn register_library(&mut self) -> Result<(), Error> {
-        let mut kernels = Vec::with_capacity(LIBRARY.len());
-        for library in LIBRARY {
-            let kernel = Kernel::of_library(library);
-            // The library numbers its kernels far below the limit; `check_free` refuses others.
-            let func_id = FuncId(u16::try_from(library.func_id).unwrap_or(u16::MAX));
-            self.kernels.check_free(func_id, &kernel)?;
-            kernels.push((func_id, kernel));
-        }
-        for (func_id, kernel) in kernels {
-            self.register_kernel(func_id, kernel)?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn kernel_table(&self) -> &KernelTable {
-        &self.kernels
-    }
-}
-
 /// Runs.
 impl Device {
     /// Runs `work` to the end.
@@ -343,11 +304,20 @@ impl Device {
         let result = match landing.fault {
             None => {
                 let report = self.report(work, &mut arena, landing, &before);
-                Ok(RunReport { trace: self.timeline(work, options, &arena), ..report })
+                Ok(RunReport {
+                    trace: self.timeline(work, options, &arena),
+                    #[cfg(feature = "sim")]
+                    virtual_report: self.backend.take_virtual_report(),
+                    ..report
+                })
             }
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
                 report.trace = self.timeline(work, options, &arena);
+                #[cfg(feature = "sim")]
+                {
+                    report.virtual_report = self.backend.take_virtual_report();
+                }
                 Err(Error::Fault { fault, report: Box::new(report) })
             }
         };
@@ -426,6 +396,8 @@ impl Device {
                 Work::Stream { .. } => StreamReport::read(&view),
                 _ => None,
             },
+            #[cfg(feature = "sim")]
+            virtual_report: None,
         }
     }
 
@@ -475,6 +447,3 @@ impl Device {
         report
     }
 }
-
-#[cfg(test)]
-pub(crate) mod tests;

@@ -102,7 +102,8 @@ pub enum Error {
 
     /// A kernel whose code cannot run on this device.
     #[error(
-        "kernel {name} is a function of this process, and cannot run on {device}: use a library kernel"
+        "kernel {name} is a function of this process, and cannot run on {device}: use a kernel of the library, or of \
+         a blob of your own (docs/firmware.md)"
     )]
     KernelNotForDevice {
         /// The kernel.
@@ -111,16 +112,23 @@ pub enum Error {
         device: &'static str,
     },
 
-    /// A library kernel that the flashed kernels do not have.
+    /// A kernel that the flashed kernels do not have.
     #[error(
         "the kernels flashed to {device} do not have {name}: build and flash those of this release with \
-         `pto fw build` and `pto fw flash`"
+         `pto fw build` and `pto fw flash`, or a blob of your own with `kernel_blob! {{ library; .. }}`"
     )]
     KernelNotFlashed {
         /// The kernel.
         name: String,
         /// The device.
         device: &'static str,
+    },
+
+    /// Nothing is flashed to this device.
+    #[error("{device} has no flashed kernels: its kernels are functions of this process")]
+    NothingFlashed {
+        /// The device.
+        device: String,
     },
 
     /// An image that a device cannot have.

@@ -8,6 +8,8 @@ use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry};
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
+#[cfg(feature = "sim")]
+use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
 use crate::cycle;
@@ -37,6 +39,9 @@ pub struct FaultReport {
     pub logs_dropped: u64,
     /// The timeline up to the fault, if the run was recorded.
     pub trace: Option<Box<Trace>>,
+    /// What the machine saw in virtual time, if that is how the run was hosted.
+    #[cfg(feature = "sim")]
+    pub virtual_report: Option<Box<VirtualReport>>,
 }
 
 /// What the device knows and the epitaph does not.
@@ -77,6 +82,8 @@ impl FaultReport {
             logs: logs.records,
             logs_dropped: logs.dropped,
             trace: None,
+            #[cfg(feature = "sim")]
+            virtual_report: None,
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) enum KernelCode {
     Library(&'static LibraryKernel),
     /// A function of this process.
     Function(KernelFn),
+    /// The flashed kernel of the same name.
+    Flashed,
 }
 
 impl fmt::Debug for KernelCode {
@@ -32,6 +34,7 @@ impl fmt::Debug for KernelCode {
         f.write_str(match self {
             Self::Library(_) => "library",
             Self::Function(_) => "function",
+            Self::Flashed => "flashed",
         })
     }
 }
@@ -53,6 +56,11 @@ impl Kernel {
     #[must_use]
     pub fn from_fn(name: impl Into<String>, kind: CoreKind, entry: KernelFn) -> Self {
         Self { name: name.into(), kind, code: KernelCode::Function(entry) }
+    }
+
+    /// A kernel of the blob that the device has, for cores of `kind`; see `Device::flashed_kernels`.
+    pub(crate) fn flashed(name: String, kind: CoreKind) -> Self {
+        Self { name, kind, code: KernelCode::Flashed }
     }
 
     pub(crate) fn of_library(kernel: &'static LibraryKernel) -> Self {

@@ -94,6 +94,9 @@ pub use pto_abi::stream::StreamCapacities;
 pub use pto_abi::trace::WhenFull;
 /// The library kernels and their func ids, as [`Device::register_library`] registers them.
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
+/// Virtual time: profiles, costs, injected faults, reports, campaigns.
+#[cfg(feature = "sim")]
+pub use pto_sim_shim::virtual_time;
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::{Hosting, UnknownHosting, default_pool_threads, logging as sim_logging};
 /// The timeline of a run, and what can be made of it.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use pto_abi::arena::Arena;
 use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, RuntimeVariant};
+#[cfg(feature = "sim")]
+use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
 use crate::{LogRecord, StreamReport};
@@ -20,7 +22,7 @@ pub struct RunReport {
     pub edges: u64,
     /// Edges whose producer had completed when they were added.
     pub edges_satisfied: u64,
-    /// From the launch to the last instance's return.
+    /// From the launch to the last instance's return; in hosting mode `virtual`, in virtual time.
     pub makespan: Duration,
     /// Cores of the device, by [`CoreKind::index`].
     pub cores: [u32; CoreKind::COUNT],
@@ -36,6 +38,9 @@ pub struct RunReport {
     pub trace: Option<Box<Trace>>,
     /// How much of its rings a streaming run used.
     pub stream: Option<StreamReport>,
+    /// What the machine saw in virtual time, if that is how the run was hosted.
+    #[cfg(feature = "sim")]
+    pub virtual_report: Option<Box<VirtualReport>>,
 }
 
 impl RunReport {
@@ -131,6 +136,8 @@ mod tests {
             logs_dropped: 0,
             trace: None,
             stream: None,
+            #[cfg(feature = "sim")]
+            virtual_report: None,
         };
         assert!((report.utilisation(CoreKind::AIV) - 0.75).abs() < 1e-9);
         assert!(report.utilisation(CoreKind::AIC).abs() < 1e-9);

@@ -6,6 +6,7 @@ use pto_abi::arena::Arena;
 use pto_abi::graph::BuilderSet;
 use pto_abi::stream::StreamBuilder;
 use pto_abi::{BuildError, GmAddr, GraphBuilder};
+use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
@@ -19,13 +20,14 @@ pub(crate) struct Simulator<B> {
     memory: Arc<Memory>,
     builders: SharedBuilders<B>,
     machine: Machine,
+    virtual_report: Option<Box<VirtualReport>>,
 }
 
 impl<B: BuilderSet> Simulator<B> {
     pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
         let builders = SharedBuilders(Arc::new(builders));
         let machine = Machine::new(hosting, memory.clone(), builders.clone());
-        Self { hosting, memory, builders, machine }
+        Self { hosting, memory, builders, machine, virtual_report: None }
     }
 }
 
@@ -42,17 +44,26 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         let entry = match kernel.code() {
             KernelCode::Library(library) => library.entry,
             KernelCode::Function(entry) => entry,
+            KernelCode::Flashed => {
+                let name = kernel.name().to_owned();
+                return Err(Error::KernelNotFlashed { name, device: self.name() });
+            }
         };
         Ok(GmAddr(entry as usize as u64))
     }
 
     fn run(&mut self, arena: Arena<'static>) -> Landing {
         let outcome = self.machine.run(arena);
+        self.virtual_report = outcome.virtual_report;
         Landing { fault: outcome.fault, makespan: outcome.makespan, arena_lost: outcome.arena_lost }
     }
 
     fn release(&mut self) -> bool {
         self.machine.release()
+    }
+
+    fn take_virtual_report(&mut self) -> Option<Box<VirtualReport>> {
+        self.virtual_report.take()
     }
 
     fn renew(&mut self) {

@@ -1,6 +1,7 @@
 //! Compiles the builder in C, and tells the linker what each image needs.
 
 use std::env;
+use std::path::PathBuf;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -10,34 +11,44 @@ fn main() {
         // There is no image for this machine.
         return;
     }
-    compile_builder(target("OS") == "none");
-    if target("OS") == "linux" {
-        for argument in ["-nostartfiles", "-Wl,--build-id=sha1", "-Wl,-z,relro,-z,now"] {
-            println!("cargo::rustc-cdylib-link-arg={argument}");
-        }
-        return;
+    match target("OS").as_str() {
+        "linux" => cann(),
+        _ => virt(),
     }
-    println!("cargo::rustc-link-arg-bins=-Tpto-virt.ld");
-    println!("cargo::rustc-link-arg-bins=--build-id=sha1");
 }
 
-fn compile_builder(is_bare: bool) {
-    let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
-    let mut compiler = cc::Build::new();
-    if is_bare {
-        // Debian's compiler for Linux does for freestanding code.
-        compiler.compiler("aarch64-linux-gnu-gcc").pic(false).flag("-mstrict-align");
+fn cann() {
+    for object in compile(&mut cc::Build::new()) {
+        println!("cargo::rustc-link-arg-cdylib={}", object.display());
     }
+    for argument in ["-nostartfiles", "-Wl,--build-id=sha1", "-Wl,-z,relro,-z,now"] {
+        println!("cargo::rustc-link-arg-cdylib={argument}");
+    }
+}
+
+fn virt() {
+    let mut compiler = cc::Build::new();
+    // Debian's compiler for Linux does for freestanding code.
+    compiler.compiler("aarch64-linux-gnu-gcc").pic(false).flag("-mstrict-align");
+    for object in compile(&mut compiler) {
+        println!("cargo::rustc-link-arg-bin=pto-example-virt={}", object.display());
+    }
+    for argument in ["-Tpto-virt.ld", "--build-id=sha1"] {
+        println!("cargo::rustc-link-arg-bin=pto-example-virt={argument}");
+    }
+    for argument in ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"] {
+        println!("cargo::rustc-link-arg-bin=pto-example-kernels={argument}");
+    }
+}
+
+/// Objects, not an archive: a linker does not look into an archive for what a weak default provides.
+fn compile(compiler: &mut cc::Build) -> Vec<PathBuf> {
+    let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
     compiler
         .file("c/build_graph.c")
         .includes(env::split_paths(&include))
         .std("c11")
         .warnings_into_errors(true)
         .flag("-ffreestanding")
-        .cargo_metadata(false)
-        .compile("build_graph");
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    println!("cargo::rustc-link-search=native={out}");
-    // The whole archive: a linker does not look into one for what a weak default provides.
-    println!("cargo::rustc-link-lib=static:+whole-archive=build_graph");
+        .compile_intermediates()
 }

@@ -7,12 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::generate;
-use crate::packages;
 use crate::steps::Step;
-use crate::target;
-
-/// Crates that run on the device.
-const DEVICE_CRATES: &str = "-p pto-abi -p pto-aicpu-fw -p pto-aicore-kernels";
+use crate::tools;
 
 /// `cargo xtask test`.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
@@ -25,18 +21,36 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
     };
     vec![
         generated_files(root),
-        Step::call("AArch64 targets", target::provide),
-        Step::call("emulators and cross tools", packages::provide),
-        // Benchmarks are compiled here, and run by `cargo bench` only.
+        Step::call("AArch64 targets", tools::provide_targets),
+        Step::call("emulators and cross tools", tools::provide_programs),
+        // Everything shares this profile; `pto bench` measures with the release profile, by hand.
         Step::cargo("build everything", "test --workspace --all-targets --no-run"),
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
         Step::cargo("doc tests", "test --workspace --doc"),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
-        Step::cargo(
-            "no_std build",
-            &format!("build {DEVICE_CRATES} --target {}", target::BARE_METAL),
-        ),
+        build_without_std(root),
+    ]
+}
+
+/// `cargo xtask debian-compiler`: what happens where rustup cannot bring the targets, in earnest. Not a part of
+/// `test`: it fetches about 140 MB from Debian.
+pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
+    let home = target_folder(root).join("debian-compiler").to_string_lossy().into_owned();
+    let images = target_folder(root).join("aarch64-unknown-none/firmware");
+    let image = |name: &str| images.join(name).with_extension("img").display().to_string();
+    let (firmware, kernels) = (image("pto-fw-virt"), image("pto-kernels-blob"));
+    let pto = |name, arguments: &str| {
+        let arguments = format!("run --quiet --release -p pto-cli -- {arguments}");
+        Step::cargo(name, &arguments).with("PTO_HOME", home.clone())
+    };
+    vec![
+        Step::call("emulators and cross tools", tools::provide_programs),
+        pto("virt by Debian's compiler", "fw build --release --compiler debian"),
+        pto("cann by Debian's compiler", "fw build --release --compiler debian --image cann"),
+        pto("inspect", &format!("fw inspect {firmware}")),
+        pto("flash", &format!("fw flash {firmware} {kernels}")),
+        pto("run", "run paged_attention --device virt"),
     ]
 }
 
@@ -53,6 +67,11 @@ pub(crate) fn lints(_: &Path) -> Vec<Step> {
 fn generated_files(root: &Path) -> Step {
     let root = root.to_path_buf();
     Step::call("generated files", move || generate::check(&root))
+}
+
+fn build_without_std(root: &Path) -> Step {
+    let root = root.to_path_buf();
+    Step::call("no_std build", move || tools::build_without_std(&root))
 }
 
 /// Where builds go: the model checkers' folders stand in it.

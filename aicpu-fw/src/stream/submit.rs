@@ -198,7 +198,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let record = self.record(producer);
             let stamp = record.map_or(0, |r| r.edge_stamp.load(pto_abi::sync::Ordering::Relaxed));
             if producer >= self.watermark && stamp != number + 1 {
-                self.edge(producer, number).map_err(Some)?;
+                let outcome = self.edge(producer, number).map_err(Some)?;
+                let slots = (self.slot_of(producer), self.slot_of(number));
+                self.host.derived(slots.0, slots.1, outcome);
             }
             Ok(())
         });

@@ -27,7 +27,7 @@ pub(crate) const CAPACITIES: Capacities = Capacities {
     image_bytes: 512,
     log_entries: 2,
     trace: TraceCapacities { instances: 3, instance_events: 8, cores: 9, core_events: 4 },
-    stream: StreamCapacities::OFF,
+    stream: StreamCapacities { window: 8, map_entries: 256, heap_rings: 1, heap_bytes: 64 },
 };
 
 /// Hands `test` a launch that is right: 3 AIC, 6 AIV, 3 AICPU instances, `aicpu_build_graph`.

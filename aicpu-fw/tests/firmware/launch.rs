@@ -67,7 +67,7 @@ fn every_field_of_the_header() {
         (Fault::RUNTIME_MAGIC, |h| h.magic += 1, [RUNTIME_MAGIC + 1, RUNTIME_MAGIC]),
         (Fault::RUNTIME_ABI_MAJOR, |h| h.abi_major += 1, [2, 1]),
         (Fault::RUNTIME_ABI_MAJOR, |h| h.abi_major = 0, [0, 1]),
-        (Fault::RUNTIME_ABI_MINOR, |h| h.abi_minor += 1, [2, 1]),
+        (Fault::RUNTIME_ABI_MINOR, |h| h.abi_minor += 1, [3, 2]),
         (Fault::RUNTIME_HEADER_BYTES, |h| h.header_bytes -= 64, [runtime - 64, runtime]),
         (Fault::RUNTIME_LAYOUT_HASH, |h| h.layout_hash = 0, [0, LAYOUT_HASH]),
         (Fault::RUNTIME_TOTAL_BYTES, |h| h.total_bytes -= 64, [total - 64, total]),
@@ -92,7 +92,7 @@ fn every_field_of_the_configuration() {
     type Change = fn(&mut RunConfig);
     let cases: &[(Fault, Change, [u64; 2])] = &[
         (Fault::RUNTIME_VARIANT, |c| c.variant = 0, [0, 0]),
-        (Fault::RUNTIME_VARIANT, |c| c.variant = 3, [3, 0]),
+        (Fault::RUNTIME_VARIANT, |c| c.variant = 4, [4, 0]),
         (Fault::RUNTIME_BUILD_MODE, |c| c.build_mode = 2, [2, 0]),
         (Fault::RUNTIME_FANOUT, |c| c.fanout = 2, [2, 0]),
         (Fault::RUNTIME_FLAGS, |c| c.flags |= 1 << 31, [1 << 31 | 2, 0]),
@@ -122,7 +122,7 @@ fn every_field_of_the_configuration() {
 
 #[test]
 fn every_region() {
-    const FAULTS: [Fault; 7] = [
+    const FAULTS: [Fault; region::COUNT] = [
         Fault::RUNTIME_REGION_TASKS,
         Fault::RUNTIME_REGION_PAYLOADS,
         Fault::RUNTIME_REGION_EDGES,
@@ -130,6 +130,7 @@ fn every_region() {
         Fault::RUNTIME_REGION_LOGS,
         Fault::RUNTIME_REGION_GRAPH,
         Fault::RUNTIME_REGION_TRACE,
+        Fault::RUNTIME_REGION_STREAM,
     ];
     let total = with_arena(|arena| arena.window().bytes());
     let tamper = |index: usize, change: &dyn Fn(&mut Region)| {
@@ -164,12 +165,9 @@ fn every_region() {
     assert_eq!(tamper(region::LOGS, &|r| r.bytes -= 16 * 32), Some(Fault::RUNTIME_REGION_LOGS));
     assert_eq!(tamper(region::TRACE, &|r| r.bytes -= 64), Some(Fault::RUNTIME_REGION_TRACE));
     assert_eq!(tamper(region::TRACE, &|r| r.bytes = 8), Some(Fault::RUNTIME_REGION_TRACE));
-    let reserved = region::COUNT - 1;
-    assert_eq!(tamper(reserved, &|r| r.offset = 64), Some(Fault::RUNTIME_REGION_UNKNOWN));
-    assert_eq!(tamper(reserved, &|r| r.bytes = 64), Some(Fault::RUNTIME_REGION_UNKNOWN));
     // Regions of no bytes are nowhere.
     let nothing = |r: &mut Region| *r = Region { offset: 0, bytes: 0 };
-    for index in [region::PAYLOADS, region::EDGES, region::GRAPH, region::TRACE] {
+    for index in [region::PAYLOADS, region::EDGES, region::GRAPH, region::TRACE, region::STREAM] {
         assert_eq!(tamper(index, &nothing), None);
     }
 }

@@ -25,6 +25,8 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             CompilerSource::Rustup => Source::Rustup,
             CompilerSource::Debian => Source::Debian,
         },
+        features: args.features.clone(),
+        target_folder: None,
     };
     let built = pto_fw_build::build(&request, &say)?;
     let as_json = || -> serde_json::Value {

@@ -17,7 +17,9 @@ use crate::pto::{Answer, answer, command, pto};
 fn images() -> &'static [PathBuf; 2] {
     static IMAGES: OnceLock<[PathBuf; 2]> = OnceLock::new();
     IMAGES.get_or_init(|| {
-        packages::QEMU.install().unwrap_or_else(|why| panic!("{why}"));
+        let say = |sentence: &str| println!("{sentence}");
+        let programs = [packages::QEMU, packages::CROSS_C];
+        packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
         let built = json(&pto(&["fw", "build", "--release", "--json"], 0));
         let of = |kind: &str| {
             let images = built["images"].as_array().expect("a list");
@@ -153,39 +155,41 @@ fn a_run_without_an_image_builds_and_flashes_one_and_says_so() {
 #[test]
 fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     let home = Home::new();
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../linker/own-firmware");
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../linker/example-firmware");
     let built = json(&home.pto(&["fw", "build", "--crate", own, "--json"], 0));
-    let image = built["images"][0]["file"].as_str().expect("a path").to_owned();
-    home.pto(&["fw", "flash", &image, text(&images()[1])], 0);
+    let of = |kind: &str| {
+        let images = built["images"].as_array().expect("a list");
+        let image = images.iter().find(|image| image["kind"] == kind).expect("it is built");
+        image["file"].as_str().expect("a path").to_owned()
+    };
+    let kernels = json(&home.pto(&["fw", "inspect", &of("kernels"), "--json"], 0));
+    let names: Vec<_> = kernels["kernels"].as_array().expect("a list").iter().collect();
+    assert!(names.iter().any(|one| one["name"] == "axpy" && one["func_id"] == 64), "{kernels}");
+    home.pto(&["fw", "flash", &of("virt"), &of("kernels")], 0);
     let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
-    assert!(refused.contains("the firmware has: diamond"), "{refused}");
+    assert!(refused.contains("the firmware has: increments, polynomials"), "{refused}");
     assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
+    let alone = home.pto(&["fw", "build", "--features", "misbehaving"], 2).stderr;
+    assert!(alone.contains("--crate"), "{alone}");
 }
 
 #[test]
-fn a_firmware_crate_outside_of_the_workspace_is_built_and_boots() {
+fn a_manifest_that_names_no_binary_as_kernels_is_refused() {
     let home = Home::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
     let own = home.0.path().join("mine");
     fs::create_dir_all(own.join("src")).expect("a folder");
-    for file in ["build.rs", "src/main.rs", "src/builders.rs"] {
-        fs::copy(root.join("linker/own-firmware").join(file), own.join(file)).expect("a copy");
+    fs::write(own.join("src/main.rs"), "fn main() {}").expect("a file");
+    for (kernels, reason) in [
+        ("[\"other\"]", "names \"other\", which is no binary"),
+        ("\"mine\"", "is no list of names"),
+    ] {
+        let manifest = format!(
+            "[package]\nname = \"mine\"\nedition = \"2024\"\n[package.metadata.pto]\nkernels = {kernels}\n[workspace]\n"
+        );
+        fs::write(own.join("Cargo.toml"), manifest).expect("a file");
+        let refused = home.pto(&["fw", "build", "--crate", text(&own)], 2).stderr;
+        assert!(refused.contains(reason), "{refused}");
     }
-    fs::copy(root.join("Cargo.lock"), own.join("Cargo.lock")).expect("a copy");
-    let manifest = format!(
-        "[package]\nname = \"mine\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n[[bin]]\n\
-         name = \"mine\"\ntest = false\n[dependencies]\npto-abi = {{ path = {:?} }}\n\
-         pto-virt-platform = {{ path = {:?} }}\n",
-        root.join("abi"),
-        root.join("linker/virt/platform"),
-    );
-    fs::write(own.join("Cargo.toml"), manifest).expect("a file");
-    let build = ["fw", "build", "--release", "--json", "--crate", text(&own)];
-    let built = json(&home.pto(&build, 0));
-    let image = built["images"][0]["file"].as_str().expect("a path").to_owned();
-    home.pto(&["fw", "flash", &image, text(&images()[1])], 0);
-    let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
-    assert!(refused.contains("the firmware has: diamond"), "{refused}");
 }
 
 /// The machine of a running `pto`.

@@ -3,6 +3,7 @@
 mod bad_files;
 mod bad_requests;
 mod budgets;
+mod debian;
 mod files;
 mod firmware;
 mod pto;
@@ -10,3 +11,4 @@ mod round_trip;
 mod runs;
 mod tables;
 mod timelines;
+mod virtual_time;

@@ -39,11 +39,13 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn a_run_is_recorded_and_analysed_in_every_hosting_mode() {
-    for hosting in [&["--hosting=threads"][..], &["--pool-threads=1"], &["--pool-threads=3"]] {
+    let hostings =
+        ["--hosting=threads", "--pool-threads=1", "--pool-threads=3", "--hosting=virtual"];
+    for hosting in hostings {
         for runtime in ["host_build_graph", "aicpu_build_graph"] {
             let folder = Folder::new();
             let runtime = format!("--runtime={runtime}");
-            let trace = recorded(&folder, &[hosting, &["--aic=4", "--aiv=8", &runtime]].concat());
+            let trace = recorded(&folder, &[hosting, "--aic=4", "--aiv=8", &runtime]);
             let text = pto(&["analyze", &trace], 0).stdout;
             assert!(text.contains("scheduler overhead") && !text.contains("INCOMPLETE"), "{text}");
             let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout);

@@ -17,7 +17,7 @@ use pto_abi::arena::Arena;
 use pto_abi::fw_image::virt;
 use pto_abi::runtime::{Epitaph, InstanceLine};
 use pto_abi::sync::{AtomicU64, Ordering};
-use pto_abi::{Fault, GmAddr};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use super::machine::{Patience, VirtError, VirtMachine, VirtOptions};
 use super::memory::{Ram, nameless_file};
@@ -101,6 +101,7 @@ impl VirtDeviceOptions {
 /// A kernel in GM.
 struct Placed {
     name: String,
+    kind: CoreKind,
     address: GmAddr,
 }
 
@@ -229,8 +230,8 @@ fn place(memory: &Memory, blob: &KernelBlob) -> Result<BTreeMap<u32, Placed>, Er
     let written = offset.and_then(|offset| window.write_bytes(offset, &blob.bytes));
     debug_assert!(written.is_some(), "the allocator handed out memory outside GM");
     let place = |kernel: &crate::fw::BlobKernel| {
-        let placed = Placed { name: kernel.name.clone(), address: start.offset(kernel.offset) };
-        (kernel.func_id, placed)
+        let (name, kind) = (kernel.name.clone(), kernel.kind);
+        (kernel.func_id, Placed { name, kind, address: start.offset(kernel.offset) })
     };
     Ok(blob.kernels.iter().map(place).collect())
 }
@@ -260,17 +261,27 @@ impl Backend for Virt {
     }
 
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
-        let name = kernel.name().to_owned();
-        let library = match kernel.code() {
-            KernelCode::Library(library) => library,
+        let name = kernel.name();
+        let placed = match kernel.code() {
+            KernelCode::Library(library) => {
+                self.kernels.get(&library.func_id).filter(|placed| placed.name == library.name)
+            }
+            KernelCode::Flashed => self.kernels.values().find(|placed| placed.name == name),
             KernelCode::Function(_) => {
-                return Err(Error::KernelNotForDevice { name, device: NAME });
+                return Err(Error::KernelNotForDevice { name: name.to_owned(), device: NAME });
             }
         };
-        match self.kernels.get(&library.func_id) {
-            Some(placed) if placed.name == library.name => Ok(placed.address),
-            _ => Err(Error::KernelNotFlashed { name, device: NAME }),
-        }
+        let missing = || Error::KernelNotFlashed { name: name.to_owned(), device: NAME };
+        placed.map(|placed| placed.address).ok_or_else(missing)
+    }
+
+    fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
+        let kernel = |(func_id, placed): (&u32, &Placed)| {
+            // What an image says is checked when it is read: func ids are below the limit.
+            let func_id = FuncId(u16::try_from(*func_id).unwrap_or(u16::MAX));
+            (func_id, Kernel::flashed(placed.name.clone(), placed.kind))
+        };
+        self.kernels.iter().map(kernel).collect()
     }
 
     fn run(&mut self, arena: Arena<'static>) -> Landing {

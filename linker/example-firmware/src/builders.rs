@@ -1,6 +1,10 @@
 //! Our builders in Rust. A builder is a function over [`GraphBuilder`]; what the host marshalled is in `orch_args`.
 
-use pto_firmware::{BuildError, CoreKind, GraphBuilder, TaskSpec, func};
+use pto_firmware::{BuildError, CoreKind, Fault, FuncId, GraphBuilder, TaskSpec, func};
+
+/// Our kernels (`kernels.rs`).
+const AXPY: FuncId = FuncId(64);
+const POLYNOMIAL: FuncId = FuncId(65);
 
 /// Adds 1.0 to a vector, `times` over: a chain of tasks on vector cores.
 ///
@@ -14,5 +18,39 @@ pub(crate) fn increments<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildErro
         let task = TaskSpec::new(func::ADD_SCALAR, CoreKind::AIV, &args);
         previous = Some(graph.submit(task, previous.as_slice())?);
     }
+    Ok(())
+}
+
+/// Sums polynomials of rows, with our own kernels: `y = y + weight * polynomial(x[row])` for each row, in order.
+///
+/// Words: address of `x` (`f32`, rows * length), of room of the same size, of `y` (`f32`, length), rows, length,
+/// weight.
+pub(crate) fn polynomials<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let &[x, room, y, rows, length, weight] = graph.orch_args() else {
+        return Err(BuildError::Fault(Fault::BUILD_ORCH_ARGS));
+    };
+    let mut previous = None;
+    for row in 0..rows {
+        let at = 4 * length * row;
+        let words = [x + at, room + at, length];
+        let value = graph.submit(TaskSpec::new(POLYNOMIAL, CoreKind::AIC, &words), &[])?;
+        let words = [room + at, y, length, weight];
+        let sum = TaskSpec::new(AXPY, CoreKind::AIV, &words);
+        previous = Some(match previous {
+            None => graph.submit(sum, &[value])?,
+            Some(previous) => graph.submit(sum, &[value, previous])?,
+        });
+    }
+    Ok(())
+}
+
+/// A diamond of four tasks without arguments. Words: their func id.
+pub(crate) fn diamond<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let func_id = graph.orch_args().first().and_then(|word| u16::try_from(*word).ok());
+    let task = TaskSpec::new(FuncId(func_id.ok_or(Fault::BUILD_ORCH_ARGS)?), CoreKind::AIV, &[]);
+    let top = graph.submit(task, &[])?;
+    let left = graph.submit(task, &[top])?;
+    let right = graph.submit(task, &[top])?;
+    graph.submit(task, &[left, right])?;
     Ok(())
 }

@@ -1,5 +1,12 @@
-//! A firmware crate of one's own: copy this folder, make `pto-firmware` point to where the PTO Runtime is, and
-//! write builders. It builds in this workspace and outside of it. This is the image `cann`; `main.rs` is `virt`.
+//! A firmware crate of one's own: copy this folder, make its dependencies point to where the PTO Runtime is, and
+//! write builders and kernels. It builds in this workspace and outside of it.
+//!
+//! | file | what | built by |
+//! |---|---|---|
+//! | `builders.rs`, `c/build_graph.c` | graph builders | |
+//! | `lib.rs` | the image `cann` of them | `pto fw build --image cann --crate .` |
+//! | `virt.rs` | the image `virt` of them | `pto fw build --crate .` |
+//! | `kernels.rs` | kernels for `virt` | the same |
 #![no_std]
 
 #[cfg(target_os = "linux")]
@@ -10,6 +17,8 @@ pto_firmware::firmware! {
     /// The builders of this image.
     pub struct Builders {
         "increments" => crate::builders::increments,
+        "polynomials" => crate::builders::polynomials,
+        "diamond" => crate::builders::diamond,
         // c/build_graph.c
         "build_graph_aicpu" => pto_firmware::c_builder,
     }

@@ -10,15 +10,47 @@
 
 #[doc(hidden)]
 pub use pto_abi as abi;
+#[doc(hidden)]
+pub use pto_aicore_kernels as library;
+/// From a task's words to operands, for kernels.
+pub use pto_aicore_kernels::{KernelFn, args, view};
 
-/// Makes a `no_std`, `no_main` binary a blob of kernels: `kernel_blob! { 20 AIV "scale" kernels::scale; .. }`,
-/// func id, core kind, name (at most 48 bytes) and `unsafe extern "C" fn(*const u64)`. Its build script links it
-/// as `linker/kernels/build.rs` does.
+/// Makes a `no_std`, `no_main` binary a blob of kernels: `kernel_blob! { 64 AIV "scale" kernels::scale; .. }`,
+/// func id, core kind, name (at most 47 bytes) and `unsafe extern "C" fn(*const u64)`. With `library;` in front the
+/// kernels of the library are in it as well, under their own func ids. Its build script links it as
+/// `linker/kernels/build.rs` does.
 #[macro_export]
 macro_rules! kernel_blob {
+    (library; $($id:literal $kind:ident $name:literal $entry:path;)*) => {
+        $crate::kernel_blob! {
+            0 AIV "add" $crate::library::elementwise::add;
+            1 AIV "add_scalar" $crate::library::elementwise::add_scalar;
+            2 AIV "mul" $crate::library::elementwise::mul;
+            3 AIV "exp" $crate::library::elementwise::exp;
+            4 AIV "row_max" $crate::library::reduce::row_max;
+            5 AIV "row_sum" $crate::library::reduce::row_sum;
+            6 AIC "matmul" $crate::library::matmul::matmul;
+            7 AIC "matmul_acc" $crate::library::matmul::matmul_acc;
+            8 AIC "matmul_add" $crate::library::matmul::matmul_add;
+            9 AIC "attention_qk" $crate::library::attention::products::attention_qk;
+            10 AIV "attention_softmax_partial"
+                $crate::library::attention::softmax::attention_softmax_partial;
+            11 AIC "attention_pv" $crate::library::attention::products::attention_pv;
+            12 AIV "attention_update" $crate::library::attention::update::attention_update;
+            13 AIC "empty_aic" $crate::library::probe::empty_aic;
+            14 AIV "empty_aiv" $crate::library::probe::empty_aiv;
+            15 AIC "dag_node_aic" $crate::library::probe::dag_node_aic;
+            16 AIV "dag_node_aiv" $crate::library::probe::dag_node_aiv;
+            17 AIV "spin_aiv" $crate::library::probe::spin_aiv;
+            18 AIC "spin_aic" $crate::library::probe::spin_aic;
+            $($id $kind $name $entry;)*
+        }
+    };
     ($($id:literal $kind:ident $name:literal $entry:path;)*) => {
-        /// The kernels in the blob: names and code.
-        const KERNELS: &[(&str, unsafe extern "C" fn(*const u64))] = &[$(($name, $entry)),*];
+        /// The kernels in the blob: func id, name and code.
+        const KERNELS: &[(u32, &str, $crate::KernelFn)] = &[$(($id, $name, $entry)),*];
+
+        const _: () = $crate::check(KERNELS);
 
         #[cfg(target_os = "none")]
         core::arch::global_asm!(
@@ -37,11 +69,6 @@ macro_rules! kernel_blob {
         );
 
         $(
-            const _: () = assert!(
-                $name.len() <= $crate::abi::fw_image::KERNEL_NAME_BYTES,
-                "the kernel's name is too long"
-            );
-
             #[cfg(target_os = "none")]
             core::arch::global_asm!(
                 ".section .pto.blob.table, \"a\"",
@@ -64,4 +91,26 @@ macro_rules! kernel_blob {
             unsafe { core::arch::asm!("brk #0xf02", options(noreturn)) }
         }
     };
+}
+
+/// Refuses a table that no device could use, where it is compiled.
+///
+/// # Panics
+/// A func id that is too large or that is there twice, a name that is empty or too long.
+#[doc(hidden)]
+pub const fn check(kernels: &[(u32, &str, KernelFn)]) {
+    let mut index = 0;
+    while index < kernels.len() {
+        let (func_id, name, _) = kernels[index];
+        assert!((func_id as usize) < abi::limits::MAX_FUNC_ID, "a func id beyond MAX_FUNC_ID");
+        assert!(!name.is_empty(), "a kernel without a name");
+        // A zero ends it.
+        assert!(name.len() < abi::fw_image::KERNEL_NAME_BYTES, "a kernel's name is too long");
+        let mut other = 0;
+        while other < index {
+            assert!(kernels[other].0 != func_id, "two kernels have the same func id");
+            other += 1;
+        }
+        index += 1;
+    }
 }

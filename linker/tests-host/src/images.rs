@@ -1,84 +1,82 @@
 //! Builds the images with cargo, and reads them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use bytemuck::pod_read_unaligned;
-use cargo_metadata::Message;
 use object::{Object, ObjectSection, ObjectSegment};
 use pto_abi::fw_image::{
     FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FwIdentity, KERNEL_BLOB_MAGIC, KernelBlobEntry,
     KernelBlobHeader,
 };
+use pto_fw_build::{Built, Platform, Profile, Request, packages};
+use pto_host::fw::ImageKind;
 
-/// The target of every image that is booted.
-pub const TARGET: &str = "aarch64-unknown-none";
-
-/// The images, built once for all tests of this process.
+/// The images, built once for all tests of this process, as they are shipped.
 #[derive(Clone, Debug)]
 pub struct Images {
     /// `pto-fw-virt`.
     pub firmware: PathBuf,
     /// `pto-kernels-blob`.
     pub kernels: PathBuf,
-    /// `pto-own-firmware`.
-    pub own: PathBuf,
+    /// The example crate's image with builders that misbehave.
+    pub misbehaving: PathBuf,
 }
 
 impl Images {
     /// Builds what is not up to date.
     ///
     /// # Panics
-    /// When cargo fails: there is nothing to test then; cargo says why.
+    /// When something cannot be built: there is nothing to test then; what is missing is said.
     pub fn get() -> &'static Self {
         static IMAGES: OnceLock<Images> = OnceLock::new();
-        IMAGES.get_or_init(|| Self {
-            firmware: build("pto-fw-virt"),
-            kernels: build("pto-kernels-blob"),
-            own: build("pto-own-firmware"),
+        IMAGES.get_or_init(|| {
+            let of = |built: &[Built], kind| {
+                let found = built.iter().find(|one| one.image.kind == kind);
+                found.expect("it is built").path.clone()
+            };
+            let default = build(&Request { profile: Profile::Release, ..Request::default() });
+            Self {
+                firmware: of(&default, ImageKind::Virt),
+                kernels: of(&default, ImageKind::Kernels),
+                misbehaving: misbehaving(),
+            }
         })
     }
 }
 
-fn build(package: &str) -> PathBuf {
-    build_in(&workspace(), package, &[])
-}
-
-/// Builds an image of the workspace or crate in `folder`, with further arguments of cargo; returns the file.
+/// The default image for the CANN driver stack.
 ///
 /// # Panics
-/// When cargo fails.
+/// As [`Images::get`].
 #[must_use]
-pub fn build_in(folder: &Path, package: &str, extra: &[&str]) -> PathBuf {
-    let mut command = Command::new(env!("CARGO"));
-    command
-        .args(["build", "--package", package, "--profile", "firmware", "--target", TARGET])
-        .args(["--message-format", "json-render-diagnostics"])
-        .args(extra)
-        // Flags for this process's own build (coverage, sanitizers) are not for an image.
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("CARGO_BUILD_TARGET")
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    let output = command.output().expect("cargo starts");
-    assert!(output.status.success(), "cargo build --package {package} failed: see above");
-    let artifacts = Message::parse_stream(output.stdout.as_slice()).filter_map(|message| {
-        match message.expect("cargo writes JSON") {
-            Message::CompilerArtifact(artifact) if artifact.target.name == package => {
-                artifact.executable
-            }
-            _ => None,
-        }
-    });
-    artifacts.last().expect("cargo names the executable").into_std_path_buf()
+pub fn cann() -> PathBuf {
+    let (platform, profile) = (Platform::Cann, Profile::Release);
+    let built = build(&Request { platform, profile, ..Request::default() });
+    built.into_iter().next().expect("it is built").path
+}
+
+/// Not where cargo puts it: the crate's image without the feature has that place.
+fn misbehaving() -> PathBuf {
+    let crate_folder = Some(workspace().join("linker/example-firmware"));
+    let features = vec!["misbehaving".to_owned()];
+    let profile = Profile::Release;
+    let built = build(&Request { crate_folder, features, profile, ..Request::default() });
+    let built = built.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
+    let image = built.path.with_extension("misbehaving");
+    std::fs::copy(&built.path, &image).expect("the target folder is writable");
+    image
+}
+
+fn build(request: &Request) -> Vec<Built> {
+    let say = |sentence: &str| println!("{sentence}");
+    let programs = [packages::QEMU, packages::CROSS_C];
+    packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
+    pto_fw_build::build(request, &say).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// The workspace that these tests were built in.
-#[must_use]
-pub fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.ancestors().nth(2).expect("linker/tests-host is two folders down").to_path_buf()
 }

@@ -85,7 +85,7 @@ fn a_stack_that_overflows_hits_its_gap() {
 
 #[test]
 fn an_exception_in_a_builder() {
-    let mut session = Session::start_image(Images::get().own.clone(), 5);
+    let mut session = Session::start_image(Images::get().misbehaving.clone(), 5);
     let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
     let ended = session.run_named("crashing", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(ended.fault, Some(Fault::FW_EXCEPTION));
@@ -97,19 +97,22 @@ fn an_exception_in_a_builder() {
 
 #[test]
 fn a_panic_in_a_builder() {
-    let mut session = Session::start_image(Images::get().own.clone(), 5);
+    let mut session = Session::start_image(Images::get().misbehaving.clone(), 5);
     let setup = Setup { func_id: OWN_FUNC, tables: Tables::None, ..Setup::default() };
     let ended = session.run_named("panicking", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((ended.fault, ended.epitaph.instance), (Some(Fault::FW_PANIC), 0));
     let console = session.machine.console();
-    assert!(console.contains("builders.rs") && console.contains("of 8 words is 14"), "{console}");
+    assert!(
+        console.contains("misbehaving.rs") && console.contains("of 8 words is 14"),
+        "{console}"
+    );
     let ended = session.run_named("diamond", GRAPH, &setup).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((ended.fault, ended.completed), (None, 4));
 }
 
 #[test]
 fn a_builder_that_fails() {
-    let mut session = Session::start_image(Images::get().own.clone(), 5);
+    let mut session = Session::start_image(Images::get().misbehaving.clone(), 5);
     let failing = session.run_named("failing", GRAPH, &Setup::default());
     let ended = failing.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ended.fault, Some(Fault::BUILD_FAILED));

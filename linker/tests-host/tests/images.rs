@@ -3,11 +3,13 @@
 use pto_abi::fw_image::{FW_KIND_VIRT, FW_MAGIC};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_aicore_kernels::LIBRARY;
-use pto_linker_tests::Images;
+use std::fmt::Write;
+
 use pto_linker_tests::code::{
-    instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
+    Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
 };
-use pto_linker_tests::images::{KernelBlob, identity};
+use pto_linker_tests::images::{KernelBlob, cann, identity};
+use pto_linker_tests::{Images, goldens};
 
 fn read(path: &std::path::Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -17,10 +19,10 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront"];
     let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
-    for (path, builders) in [
-        (&Images::get().firmware, [examples, shapes].concat()),
-        (&Images::get().own, vec!["diamond", "crashing", "failing", "panicking"]),
-    ] {
+    let own = vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking"];
+    for (path, builders) in
+        [(&Images::get().firmware, [examples, shapes].concat()), (&Images::get().misbehaving, own)]
+    {
         let identity = identity(&read(path)).expect("the image has a note");
         assert_eq!((identity.fixed.magic, identity.fixed.layout_hash), (FW_MAGIC, LAYOUT_HASH));
         assert_eq!(identity.fixed.kind, FW_KIND_VIRT);
@@ -42,7 +44,7 @@ fn no_panic_is_reachable() {
         assert_eq!(aborts.len(), ours, "{}: {aborts:x?}", path.display());
     }
     // The method sees panics where there are some: in the image with a builder that panics.
-    assert!(!panic_symbols(&read(&Images::get().own)).unwrap().is_empty());
+    assert!(!panic_symbols(&read(&Images::get().misbehaving)).unwrap().is_empty());
 }
 
 #[test]
@@ -57,10 +59,23 @@ fn the_firmware_computes_no_floating_point() {
 #[test]
 fn the_scheduler_is_small() {
     let firmware = sizes(&read(&Images::get().firmware)).unwrap();
-    let kernels = sizes(&read(&Images::get().kernels)).unwrap();
-    println!("pto-fw-virt {firmware:?}\npto-kernels-blob {kernels:?}");
     assert!(firmware.text < 64 << 10, "{firmware:?}");
+    let kernels = sizes(&read(&Images::get().kernels)).unwrap();
     assert_eq!((kernels.data, kernels.bss), (0, 0));
+}
+
+/// `PTO_BLESS=1 cargo test -p pto-linker-tests --test images` renews them.
+#[test]
+fn sizes_in_bytes() {
+    let mut table = String::from("image                text   rodata     data      bss\n");
+    let images = Images::get();
+    for (name, path) in
+        [("virt", &images.firmware), ("kernels", &images.kernels), ("cann", &cann())]
+    {
+        let Sizes { text, rodata, data, bss } = sizes(&read(path)).unwrap();
+        writeln!(table, "{name:16} {text:8} {rodata:8} {data:8} {bss:8}").unwrap();
+    }
+    goldens::check("sizes", &table);
 }
 
 #[test]

@@ -18,6 +18,7 @@ use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -260,6 +261,17 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         self.crew.world.borrow_mut().ledger.reuse(slot);
     }
 
+    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
+        let mut world = self.crew.world.borrow_mut();
+        world.builder_ns += world.options.profile.edge_ns.low;
+        let now_ns = world.builder_ns;
+        let kind = match outcome {
+            EdgeOutcome::Added => TraceKind::EDGE,
+            EdgeOutcome::AlreadySatisfied => TraceKind::EDGE_SATISFIED,
+        };
+        world.recorder.instance(0, now_ns, kind, (consumer, producer));
+    }
+
     /// One look at the watermark, then everybody who is due until then.
     fn relax(&mut self) {
         let until_ns = {
@@ -321,27 +333,31 @@ impl World {
     pub(super) fn charge(&mut self, note: Note) {
         let profile = self.options.profile;
         let cost_ns = match note {
-            Note::Add { args } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
+            Note::Add { args, .. } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,
             Note::Read => profile.line_hit_ns.low,
         };
         self.builder_ns += cost_ns;
+        let now_ns = self.builder_ns;
         match note {
-            Note::Edge {
-                producer,
-                generation,
-                consumer,
-                outcome: EdgeOutcome::AlreadySatisfied,
-            } => {
-                // A producer that is retired has given its slot to another task.
-                let task = self.launch.state.task(producer);
-                if task.is_some_and(|task| task.generation.load(Relaxed) == generation) {
-                    self.ledger.satisfied(producer, consumer, self.builder_ns);
-                }
+            Note::Add { slot, func_and_kind, .. } => {
+                self.recorder.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
             }
-            Note::Publish(slot) => self.published(slot, 0, self.builder_ns),
-            _ => {}
+            Note::Edge { producer, generation, consumer, outcome } => {
+                let mut kind = TraceKind::EDGE;
+                if outcome == EdgeOutcome::AlreadySatisfied {
+                    // A producer that is retired has given its slot to another task.
+                    let task = self.launch.state.task(producer);
+                    if task.is_some_and(|task| task.generation.load(Relaxed) == generation) {
+                        self.ledger.satisfied(producer, consumer, now_ns);
+                    }
+                    kind = TraceKind::EDGE_SATISFIED;
+                }
+                self.recorder.instance(0, now_ns, kind, (consumer, producer));
+            }
+            Note::Publish(slot) => self.published(slot, 0, now_ns),
+            Note::Read => {}
         }
     }
 

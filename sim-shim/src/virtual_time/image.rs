@@ -33,7 +33,9 @@ impl ImageNotes {
         }
         let (slot, record) = (self.next, image.record(self.next));
         self.next += 1;
-        world.charge(Note::Add { args: usize::from(record.arg_count) });
+        let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+        let args = usize::from(record.arg_count);
+        world.charge(Note::Add { slot, args, func_and_kind });
         let mut open = 0;
         for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
             let producer = image.producer(edge);

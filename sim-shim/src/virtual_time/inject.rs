@@ -46,6 +46,15 @@ pub enum Trouble {
 pub const INJECTED_ERROR: i32 = 4711;
 
 impl Trouble {
+    /// How much later something happens, in nanoseconds.
+    #[must_use]
+    pub const fn delay_ns(self) -> Option<u64> {
+        match self {
+            Self::DoorbellDelayed(ns) | Self::StatusDelayed(ns) => Some(ns),
+            _ => None,
+        }
+    }
+
     /// Whether it concerns the builder rather than a core.
     #[must_use]
     pub const fn is_builders(self) -> bool {

@@ -6,7 +6,9 @@
 //!     agenda.rs    who is due when                                  chooser.rs  what is left open
 //!     tap.rs       a builder program's calls                        profile.rs, cost.rs  what things cost
 //!     ledger.rs, lines.rs  what must never happen                   trace.rs, account.rs, report.rs  what did
+//!     recorder.rs  the trace rings of a recorded run
 //!     inject.rs    what goes wrong                                  soak/   many runs at once
+//!     spec.rs      faults and costs as a user writes them
 //! ```
 //! `docs/simulation.md` says what is modelled and what is not.
 
@@ -25,8 +27,10 @@ mod options;
 mod platform;
 pub mod profile;
 mod random;
+mod recorder;
 mod report;
 pub mod soak;
+pub mod spec;
 mod tap;
 mod trace;
 mod world;

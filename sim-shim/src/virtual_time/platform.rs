@@ -90,7 +90,7 @@ impl VirtualPlatform {
             self.now_ns += world.chooser.delay(cost);
             cost = profile.store_burst_ns;
             if what == Ring::Dispatch {
-                world.dispatched(worker, self.now_ns);
+                world.dispatched(worker, self.now_ns, self.me);
             }
             world.ring(worker, self.now_ns, self.me, what);
         }
@@ -128,7 +128,7 @@ impl Platform for VirtualPlatform {
         let status = self.inner.poll(core);
         if status == CoreStatus::Finished {
             let task = self.tasks.get(core).copied().unwrap_or(u32::MAX);
-            self.now_ns = self.world.borrow_mut().completed(task, self.me, self.now_ns);
+            self.now_ns = self.world.borrow_mut().completed(task, (self.me, worker), self.now_ns);
         }
         status
     }

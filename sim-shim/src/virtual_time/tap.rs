@@ -10,14 +10,14 @@ use pto_abi::graph::{BuilderSet, TaskSpec};
 use pto_abi::stream::{
     DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{BuildError, EdgeOutcome, Fault, GmAddr, GraphBuilder, TaskId};
+use pto_abi::{BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
 use super::inject::INJECTED_ERROR;
 
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    Add { args: usize },
+    Add { slot: u32, args: usize, func_and_kind: u32 },
     Edge { producer: u32, generation: u32, consumer: u32, outcome: EdgeOutcome },
     Publish(u32),
     Read,
@@ -98,6 +98,11 @@ impl<G> TappedGraph<'_, G> {
     }
 }
 
+fn note_task(id: TaskId, args: usize, func_id: FuncId, kind: CoreKind) {
+    let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
+    note(Note::Add { slot: id.slot, args, func_and_kind });
+}
+
 impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn orch_args(&self) -> &[u64] {
         self.graph.orch_args()
@@ -106,8 +111,9 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     #[inline]
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
         self.count_task()?;
-        note(Note::Add { args: task.args.len() });
-        self.graph.add_task(task)
+        let id = self.graph.add_task(task)?;
+        note_task(id, task.args.len(), task.func_id, task.kind);
+        Ok(id)
     }
 
     #[inline]
@@ -135,8 +141,9 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.count_task()?;
-        note(Note::Add { args: task.args.len() });
-        self.graph.add_tensor_task(task)
+        let id = self.graph.add_tensor_task(task)?;
+        note_task(id, task.args.len(), task.func_id, task.kind);
+        Ok(id)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{CLOSED, Task};
+use pto_abi::trace::TraceKind;
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::Launch;
 use pto_aicpu_fw::fanout::ConsumerWalk;
@@ -19,6 +20,7 @@ use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
 use super::lines::{Access, Lines};
 use super::options::{LineModel, VirtualOptions};
+use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
 use crate::supervisor::Beat;
 
@@ -43,6 +45,7 @@ pub(super) struct World {
     pub(super) naps: Vec<Nap>,
     pub(super) ledger: Ledger,
     pub(super) trace: Trace,
+    pub(super) recorder: Recorder,
     pub(super) account: Account,
     pub(super) lines: Lines,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
@@ -78,6 +81,7 @@ impl World {
             naps: vec![Nap::default(); launch.aicpu_instances as usize],
             ledger: Ledger::new(),
             trace: Trace::new(options.keep),
+            recorder: Recorder::of(&launch),
             account: Account::new([count(CoreKind::AIC), count(CoreKind::AIV)]),
             lines: Lines::new(),
             busy_ns: [0; CoreKind::COUNT],
@@ -105,6 +109,7 @@ impl World {
             chooser: &mut self.chooser,
             ledger: &mut self.ledger,
             trace: &mut self.trace,
+            recorder: &self.recorder,
             account: &mut self.account,
             lines: &mut self.lines,
             busy_ns: &mut self.busy_ns,
@@ -175,7 +180,7 @@ impl World {
     }
 
     /// A task goes to a core, whose doorbell is about to be rung.
-    pub(super) fn dispatched(&mut self, worker: usize, now_ns: u64) {
+    pub(super) fn dispatched(&mut self, worker: usize, now_ns: u64, instance: usize) {
         let Some(core) = self.cores.get(worker) else { return };
         let slot = core.arena_lines.scheduler.task.load(Relaxed);
         let (is_free, kind) = (core.is_free(now_ns), core.kind.index());
@@ -186,20 +191,25 @@ impl World {
         }
         self.ledger.dispatch(slot, now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        self.recorder.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
         self.account.add(now_ns, kind, Change::TaskDispatched);
         self.account.add(busy_from_ns, kind, Change::CoreBusy);
         self.account.settle(self.agenda.now());
     }
 
     /// A scheduler has seen that the task of a core is finished, and is about to release its consumers, one
-    /// each `release_ns`. Returns when it will be done.
-    pub(super) fn completed(&mut self, slot: u32, instance: usize, mut now: u64) -> u64 {
+    /// each `release_ns`. `by`: the scheduler and the core. Returns when it will be done.
+    pub(super) fn completed(&mut self, slot: u32, by: (usize, usize), mut now: u64) -> u64 {
+        let (instance, worker) = by;
         let state = self.launch.state;
         let Some(task) = state.task(slot) else { return now };
         let profile = self.options.profile;
         now += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
         self.ledger.complete(slot, now);
         self.trace.add(now, EventKind::Completed, instance, slot);
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        self.recorder.instance(instance, now, TraceKind::COMPLETED, (slot, number));
         let fanout = task.fanout.load(Relaxed);
         let mut walk = ConsumerWalk::new(fanout & !CLOSED);
         let release_ns = profile.release_ns.low + profile.line_miss_ns.low;
@@ -218,6 +228,7 @@ impl World {
         let state = self.launch.state;
         let Some(task) = state.task(slot) else { return };
         self.trace.add(now_ns, EventKind::Published, instance, slot);
+        self.recorder.instance(instance, now_ns, TraceKind::PUBLISHED, (slot, 0));
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);
         }
@@ -226,6 +237,7 @@ impl World {
     #[inline]
     fn became_ready(&mut self, slot: u32, task: &Task, instance: usize, now_ns: u64) {
         self.trace.add(now_ns, EventKind::Ready, instance, slot);
+        self.recorder.instance(instance, now_ns, TraceKind::READY, (slot, 0));
         let kind = usize::from(task.kind.load(Relaxed) & 1);
         self.account.add(now_ns, kind, Change::TaskReady);
     }
@@ -288,6 +300,7 @@ pub(super) struct CoreMachine<'w> {
     chooser: &'w mut Chooser,
     ledger: &'w mut Ledger,
     trace: &'w mut Trace,
+    recorder: &'w Recorder,
     account: &'w mut Account,
     lines: &'w mut Lines,
     busy_ns: &'w mut [u64; CoreKind::COUNT],
@@ -318,6 +331,7 @@ impl CoreMachine<'_> {
     pub(super) fn started(&mut self, now_ns: u64, worker: u32, slot: u32) {
         self.ledger.start(slot, now_ns);
         self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
+        self.recorder.core(worker, now_ns, TraceKind::STARTED, slot);
     }
 
     /// The kernel has ended, at the core's own time.
@@ -335,6 +349,7 @@ impl CoreMachine<'_> {
         self.tasks_run[kind] += 1;
         self.ledger.finish(slot, core.now_ns, cost_ns);
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
+        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
         self.account.add(core.now_ns, kind, Change::CoreIdle);
         if self.options.lines == LineModel::Results {
             let during = (started_ns, core.now_ns);

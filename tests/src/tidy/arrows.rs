@@ -11,7 +11,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-timeline", &["pto-abi"]),
     ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
-    ("pto-fw-build", &["pto-host"]),
+    ("pto-toolchain", &[]),
+    ("pto-fw-build", &["pto-host", "pto-toolchain"]),
+    ("pto-bench", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     (
         "pto-cli",
         &[
@@ -21,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-timeline",
             "pto-examples",
             "pto-fw-build",
+            "pto-bench",
         ],
     ),
     (
@@ -35,10 +38,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-examples",
             "pto-cli",
             "pto-fw-build",
+            "pto-bench",
         ],
     ),
-    ("xtask", &["pto-abi"]),
-    // The images. A firmware crate of a user's own depends on `pto-firmware` and on nothing else of ours.
+    ("xtask", &["pto-abi", "pto-toolchain"]),
+    // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
+    // kernels, and on nothing else of ours.
     ("pto-c-builder", &["pto-abi"]),
     ("pto-virt-platform", DEVICE_ARROWS),
     ("pto-cann-platform", DEVICE_ARROWS),
@@ -55,14 +60,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fw-virt", &["pto-virt-platform", "pto-examples", "pto-abi", "pto-aicore-kernels"]),
     (
         "pto-fw-cann",
-        &["pto-cann-platform", "pto-examples", "pto-abi", "pto-aicore-kernels", "pto-c-builder"],
+        &[
+            "pto-cann-platform",
+            "pto-examples",
+            "pto-abi",
+            "pto-aicore-kernels",
+            "pto-c-builder",
+            "pto-fw-build",
+        ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
-    (
-        "pto-own-firmware",
-        &["pto-firmware", "pto-virt-platform", "pto-kernels-blob", "pto-abi", "pto-aicore-kernels"],
-    ),
-    ("pto-example-firmware", &["pto-firmware"]),
+    ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob"]),
     // What plays the device around the images.
     ("pto-cann-loader", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples"]),
     (
@@ -74,6 +82,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-virt-platform",
             "pto-kernels-blob",
+            "pto-fw-build",
         ],
     ),
 ];

@@ -7,67 +7,24 @@ use std::time::{Duration, Instant};
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
+use pto_fw_build::{Platform, Profile, Request, Source, Toolchain, packages};
 
-pub(crate) const TARGET: &str = "aarch64-unknown-linux-gnu";
-const LINKER: &str = "aarch64-linux-gnu-gcc";
-const QEMU: &str = "qemu-aarch64";
+const QEMU: &str = packages::QEMU_USER.name;
 /// Where Debian's cross packages have the target's libraries.
 const SYSROOT: &str = "/usr/aarch64-linux-gnu";
-const PACKAGES: [&str; 3] = ["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"];
-
-const RUSTUP_LIMIT: Duration = Duration::from_secs(60);
-const APT_LIMIT: Duration = Duration::from_secs(300);
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
-/// The profile of firmware images, said in full, so that it holds in any workspace.
-const PROFILE: [&str; 4] = [
-    "profile.firmware.inherits='release'",
-    "profile.firmware.panic='abort'",
-    "profile.firmware.lto='fat'",
-    "profile.firmware.codegen-units=1",
-];
+fn say(sentence: &str) {
+    println!("{sentence}");
+}
 
-/// Compiler target, linker and emulator; installed where they are missing, once.
-pub(crate) fn tools() {
+/// Linker and emulator; installed where they are missing, once.
+fn tools() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
-        provide_target();
-        provide_packages();
+        let programs = [packages::QEMU_USER, packages::CROSS_C];
+        packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
     });
-}
-
-fn provide_target() {
-    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
-    let folder = text(Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]));
-    if Path::new(folder.trim()).is_dir() {
-        return;
-    }
-    println!("{TARGET} is missing: rustup target add {TARGET}");
-    let output = run(Command::new("rustup").args(["target", "add", TARGET]), RUSTUP_LIMIT);
-    assert!(
-        output.status.success(),
-        "the target {TARGET} cannot be had: run `rustup target add {TARGET}` where there is a network\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
-fn provide_packages() {
-    let is_there = |tool: &&str| Command::new(tool).arg("--version").output().is_ok();
-    let missing: Vec<&str> = [LINKER, QEMU].into_iter().filter(|tool| !is_there(tool)).collect();
-    if missing.is_empty() && Path::new(SYSROOT).join("lib/libc.so.6").exists() {
-        return;
-    }
-    println!("{missing:?} are missing: apt-get install {}", PACKAGES.join(" "));
-    run(Command::new("apt-get").args(["update", "-q"]), APT_LIMIT);
-    let mut install = Command::new("apt-get");
-    install.args(["install", "-y", "-q", "--no-install-recommends"]).args(PACKAGES);
-    let output = run(install.env("DEBIAN_FRONTEND", "noninteractive"), APT_LIMIT);
-    assert!(
-        output.status.success(),
-        "the cross tools cannot be installed: as root, run `apt-get install {}`\n{}",
-        PACKAGES.join(" "),
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 /// The folder of the workspace.
@@ -84,35 +41,49 @@ pub(crate) fn target_folder() -> PathBuf {
         .to_path_buf()
 }
 
-/// Builds a part of a package (`--lib`, `--bins`) from `folder`; the file `name` in the target's folder is what
-/// it makes.
-pub(crate) fn build(folder: &Path, package: &str, part: &str, name: &str) -> PathBuf {
+/// Builds an image as it is shipped: of the crate in `folder`, or the default one.
+pub(crate) fn build(folder: Option<&Path>) -> PathBuf {
     tools();
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
-    command.current_dir(folder).args(["build", "--quiet", part, "--package", package]);
-    command.args(["--target", TARGET, "--profile", "firmware"]);
-    PROFILE.iter().for_each(|setting| {
-        command.args(["--config", setting]);
-    });
-    command.arg("--target-dir").arg(target_folder());
-    command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER);
-    let output = run(&mut command, BUILD_LIMIT);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{package} does not build:\n{errors}");
-    target_folder().join(TARGET).join("firmware").join(name)
+    let request = Request {
+        platform: Platform::Cann,
+        profile: Profile::Release,
+        crate_folder: folder.map(Path::to_path_buf),
+        target_folder: Some(target_folder()),
+        ..Request::default()
+    };
+    let built = pto_fw_build::build(&request, &say).unwrap_or_else(|why| panic!("{why}"));
+    built.into_iter().next().expect("one image").path
 }
 
 /// The default image.
 pub(crate) fn default_image() -> PathBuf {
-    build(&root(), "pto-fw-cann", "--lib", "libpto_fw_cann.so")
+    static IMAGE: OnceLock<PathBuf> = OnceLock::new();
+    IMAGE.get_or_init(|| build(None)).clone()
+}
+
+/// The program that plays driver and cores.
+fn loader() -> PathBuf {
+    const NAME: &str = "pto-cann-loader";
+    tools();
+    let triple = Platform::Cann.triple();
+    let toolchain = Toolchain::provide(triple, Source::Rustup, &say);
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).args(["build", "--quiet", "--package", NAME, "--bin", NAME]);
+    command.args(["--target", triple, "--profile", "firmware", "--target-dir"]);
+    command.arg(target_folder());
+    command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", packages::CROSS_C.name);
+    toolchain.unwrap_or_else(|why| panic!("{why}")).equip(&mut command);
+    let output = run(&mut command, BUILD_LIMIT);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{NAME} does not build:\n{errors}");
+    target_folder().join(triple).join("firmware").join(NAME)
 }
 
 /// Runs the loader's scenarios `set` on an image, and gives what it printed.
 pub(crate) fn load(set: &str, image: &Path, limit: Duration) -> String {
-    let loader = build(&root(), "pto-cann-loader", "--bins", "pto-cann-loader");
     let mut command = Command::new(QEMU);
-    command.args(["-L", SYSROOT]).arg(loader).arg(set).arg(image);
+    command.args(["-L", SYSROOT]).arg(loader()).arg(set).arg(image);
     let output = run(&mut command, limit);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -118,12 +118,3 @@ fn it_allocates_nothing_and_calculates_with_integers() {
         .collect();
     assert!(floating.is_empty(), "{floating:?}");
 }
-
-#[test]
-fn its_sizes() {
-    let sizes = common::text(Command::new("aarch64-linux-gnu-size").arg(common::default_image()));
-    println!("{sizes}");
-    let text: u64 =
-        sizes.lines().nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
-    assert!(text < 128 << 10, "{text} bytes of text");
-}

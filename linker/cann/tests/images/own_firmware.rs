@@ -7,11 +7,10 @@ use std::time::Duration;
 use crate::common;
 
 const LIMIT: Duration = Duration::from_secs(120);
-const IMAGE: &str = "libpto_example_firmware.so";
 
 #[test]
 fn in_this_workspace() {
-    let image = common::build(&common::root(), "pto-example-firmware", "--lib", IMAGE);
+    let image = common::build(Some(&common::root().join("linker/example-firmware")));
     common::load("example", &image, LIMIT);
 }
 
@@ -38,24 +37,23 @@ fn the_method_sees_a_panic() {
 /// Builds a copy of the example, changed, under this name, in a folder outside of this workspace.
 fn build_outside(name: &str, change: impl FnOnce(String) -> String) -> PathBuf {
     let example = common::root().join("linker/example-firmware");
-    let firmware = common::root().join("linker/firmware");
     let outside = tempfile::tempdir().expect("a temporary folder");
     let folder = outside.path();
-    for part in ["c/build_graph.c", "build.rs", "src/lib.rs", "src/main.rs"] {
+    for part in ["c/build_graph.c", "build.rs", "src/lib.rs", "src/virt.rs", "src/kernels.rs"] {
         copy(&example.join(part), &folder.join(part));
     }
     let source = fs::read_to_string(example.join("src/builders.rs")).expect("the example");
     fs::write(folder.join("src/builders.rs"), change(source)).expect("writable");
     let manifest = fs::read_to_string(example.join("Cargo.toml")).expect("a manifest");
-    let manifest = manifest
-        .replace("\"../firmware\"", &format!("{:?}", firmware.display().to_string()))
-        .replace("pto-example-firmware", name);
+    let linker = common::root().join("linker").display().to_string();
+    let manifest =
+        manifest.replace("\"../", &format!("\"{linker}/")).replace("pto-example-firmware", name);
     fs::write(folder.join("Cargo.toml"), manifest).expect("writable");
     let lock = common::root().join("Cargo.lock");
     if lock.exists() {
         copy(&lock, &folder.join("Cargo.lock"));
     }
-    common::build(folder, name, "--lib", &format!("lib{}.so", name.replace('-', "_")))
+    common::build(Some(folder))
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -10,6 +10,7 @@ use pto_aicpu_fw::{
     instance,
 };
 
+use crate::device_builders::DeviceBuilders;
 use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
@@ -18,7 +19,7 @@ use crate::wake;
 /// Runs the instance until it has returned. Not inlined: workers need not keep room for it.
 /// What is wrong with the launch is said by instance 0.
 #[inline(never)]
-pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: &B) {
+pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: B) {
     let launch = match Launch::accept(arena).and_then(fits_machine) {
         Ok(launch) => launch,
         Err(blame) => {
@@ -58,11 +59,12 @@ pub(crate) fn turn<F: FanoutPolicy, B: BuilderSet>(
     instance.step(builders, ())
 }
 
-fn take_part_with<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: Launch<'static>, builders: &B) {
+fn take_part_with<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: Launch<'static>, builders: B) {
     let number = u32::try_from(me.index).unwrap_or(u32::MAX);
+    let builders = DeviceBuilders::new(builders, &launch);
     let mut instance = instance_of::<F>(me, launch, number);
     loop {
-        match turn(&mut instance, builders) {
+        match turn(&mut instance, &builders) {
             Progressed::Worked => {}
             Progressed::Idle => instance.platform().relax(),
             // The fault stands in the arena, where the host finds it.

@@ -11,6 +11,7 @@
 //! vcpu.rs        what belongs to one vCPU              registers.rs  system registers
 //! solo.rs        all in turn, on one vCPU              wake.rs       ends the nap of another vCPU
 //! builders.rs    small graphs to count and test with   address.rs   device addresses
+//! device_builders.rs  those of the image, and that in C
 //! ```
 //! An image is one call of [`firmware!`] in a `no_std`, `no_main` crate; `main.rs` is the default one.
 #![no_std]
@@ -22,6 +23,8 @@ pub mod builders;
 mod registers;
 #[cfg(target_os = "none")]
 mod address;
+#[cfg(target_os = "none")]
+mod device_builders;
 #[cfg(target_os = "none")]
 mod entry;
 #[cfg(target_os = "none")]

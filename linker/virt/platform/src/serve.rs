@@ -21,7 +21,7 @@ use crate::vcpu::{self, Vcpu};
 use crate::{instance, logging, psci, solo, uart, worker};
 
 /// Runs vCPU `index` for good. `arrival` says whether it comes from reset or out of an exception.
-pub fn serve<B: BuilderSet>(index: u64, arrival: u64, builders: B) -> ! {
+pub fn serve<B: BuilderSet + Copy>(index: u64, arrival: u64, builders: B) -> ! {
     let me = vcpu::current();
     if arrival == ARRIVAL_RECOVERED {
         give_up(me);
@@ -42,7 +42,7 @@ pub fn serve<B: BuilderSet>(index: u64, arrival: u64, builders: B) -> ! {
         me.line.seen_ticks.store(timer::ticks(), Ordering::Relaxed);
         // Release: pairs with the host's Acquire load of seen; no earlier arena is touched any more.
         me.line.seen.store(order.sequence, Ordering::Release);
-        take_part(me, &order, &builders);
+        take_part(me, &order, builders);
         finish(me);
         backoff = Backoff::between_runs();
     }
@@ -69,7 +69,7 @@ fn boot(me: Vcpu, index: u64) {
     me.line.state.store(VCPU_READY, Ordering::Release);
 }
 
-fn take_part<B: BuilderSet>(me: Vcpu, order: &LaunchOrder, builders: &B) {
+fn take_part<B: BuilderSet>(me: Vcpu, order: &LaunchOrder, builders: B) {
     let Some(arena) = vcpu::arena_of(order) else { return };
     let config = arena.config();
     let vcpus = vcpu::boot_block().header.vcpus.load(Ordering::Relaxed);

@@ -12,6 +12,7 @@ use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, Progressed, instance};
 
+use crate::device_builders::DeviceBuilders;
 use crate::instance::{VirtInstance, instance_of, turn};
 use crate::timer;
 use crate::vcpu::{self, Vcpu};
@@ -22,7 +23,7 @@ const MAX_INSTANCES: usize = 2;
 
 /// Runs a whole launch. Not inlined: it needs more stack than others.
 #[inline(never)]
-pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: &B) {
+pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: B) {
     let launch = match Launch::accept(arena).and_then(fits_stack) {
         Ok(launch) => launch,
         Err(blame) => {
@@ -53,7 +54,8 @@ struct Seat<F> {
     has_returned: bool,
 }
 
-fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, builders: &B) {
+fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, builders: B) {
+    let builders = DeviceBuilders::new(builders, launch);
     // There is room for both: `fits_stack`, and the limit of workers.
     let mut seats: Vec<Seat<F>, MAX_INSTANCES> = Vec::new();
     for number in 0..launch.aicpu_instances {
@@ -71,7 +73,7 @@ fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, build
         for (number, seat) in seats.iter_mut().enumerate().filter(|(_, seat)| !seat.has_returned) {
             me.set_log_ring(launch.arena.log_ring(launch.log_region(), number));
             let start = timer::ticks();
-            let progressed = turn(&mut seat.instance, builders);
+            let progressed = turn(&mut seat.instance, &builders);
             seat.ticks += timer::ticks() - start;
             seat.has_returned = matches!(progressed, Progressed::Returned(_));
         }

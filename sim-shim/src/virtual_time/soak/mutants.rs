@@ -125,12 +125,12 @@ fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
         world.ledger.take_violations().0.iter().map(|found| found.rule).collect::<Vec<_>>()
     };
     world.published(0, 0, 0);
-    world.dispatched(0, 5);
+    world.dispatched(0, 5, 0);
     assert_eq!(rules(&mut world), []);
     world.ring(0, 5, 0, Ring::Dispatch);
     world.published(1, 0, 6);
     world.cores[0].arena_lines.stage(1, 0, 0);
-    world.dispatched(0, 6);
+    world.dispatched(0, 6, 0);
     assert_eq!(rules(&mut world), [Rule::FreeCore]);
     for _ in 0..9 {
         let report = Report::of(&world.cores[0].arena_lines.worker, u64::MAX);

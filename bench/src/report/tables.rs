@@ -1,0 +1,154 @@
+//! Tables: a row for each runner, a column for each graph, ns a task.
+
+use std::fmt::Write as _;
+
+use crate::measure::Series;
+use crate::stats::{Spread, Statistic, geometric_mean};
+
+/// Every table that the measurements fill: by kernel, tasks and OS threads.
+pub(super) fn all(series: &[Series], by: Statistic) -> String {
+    let mut text = String::new();
+    let mut points: Vec<(u32, u32)> = Vec::new();
+    for one in series {
+        let point = (one.kernel_us, one.asked);
+        if !points.contains(&point) {
+            points.push(point);
+        }
+    }
+    for (kernel_us, tasks) in points {
+        let here: Vec<&Series> =
+            series.iter().filter(|one| (one.kernel_us, one.asked) == (kernel_us, tasks)).collect();
+        let kernels = match kernel_us {
+            0 => "empty kernels".to_owned(),
+            us => format!("kernels of {us} us"),
+        };
+        for (is_single, threads) in [(true, "one OS thread"), (false, "more OS threads")] {
+            let group: Vec<&Series> =
+                here.iter().filter(|one| (one.threads == 1) == is_single).copied().collect();
+            if group.is_empty() {
+                continue;
+            }
+            let _ = writeln!(
+                text,
+                "\nabout {} tasks, {kernels}, {threads}: ns a task, {} of the rounds",
+                grouped(tasks),
+                by.name()
+            );
+            text += &table(&group, by);
+        }
+    }
+    text
+}
+
+/// Rows: runners, as whole and where it is known in parts.
+fn table(series: &[&Series], by: Statistic) -> String {
+    let mut graphs: Vec<&str> = Vec::new();
+    let mut runners: Vec<&str> = Vec::new();
+    for one in series {
+        if !graphs.contains(&one.graph) {
+            graphs.push(one.graph);
+        }
+        if !runners.contains(&one.runner.as_str()) {
+            runners.push(&one.runner);
+        }
+    }
+    let mut heading = vec!["build + run".to_owned()];
+    heading.extend(graphs.iter().map(|graph| (*graph).to_owned()));
+    heading.push("geo mean".to_owned());
+    let mut rows = vec![heading];
+    for runner in &runners {
+        let of = |part: fn(&Series) -> Option<Spread>| -> Vec<Option<f64>> {
+            let find = |graph: &&str| {
+                series.iter().find(|one| one.graph == *graph && one.runner == *runner)
+            };
+            graphs.iter().map(|graph| Some(part(find(graph)?)?.by(by))).collect()
+        };
+        rows.push(row(runner, &of(|one| Some(one.total))));
+        for (name, part) in [
+            ("  build", (|one: &Series| one.build) as fn(&Series) -> Option<Spread>),
+            ("  run", |one| one.run),
+        ] {
+            let cells = of(part);
+            if cells.iter().any(Option::is_some) {
+                rows.push(row(name, &cells));
+            }
+        }
+        let spread = of(|one| {
+            let half = (one.total.p75 - one.total.p25) / one.total.median * 100.0;
+            Some(Spread { median: half, min: half, ..one.total })
+        });
+        rows.push(row("  spread of the middle half, %", &spread));
+    }
+    aligned(&rows)
+}
+
+fn row(name: &str, cells: &[Option<f64>]) -> Vec<String> {
+    let mut row = vec![name.to_owned()];
+    row.extend(cells.iter().map(|cell| cell.map_or("-".to_owned(), number)));
+    let known: Option<Vec<f64>> = cells.iter().copied().collect();
+    let mean = known.filter(|_| !name.contains('%')).and_then(|known| geometric_mean(&known));
+    row.push(mean.map_or(String::new(), number));
+    row
+}
+
+/// Three digits where they mean something.
+pub(super) fn number(value: f64) -> String {
+    if value < 99.95 { format!("{value:.1}") } else { grouped_rounded(value) }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ns a task")]
+fn grouped_rounded(value: f64) -> String {
+    grouped(value.round() as u32)
+}
+
+/// `1234567` as `1,234,567`.
+pub(super) fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Columns as wide as their widest cell; the first flush left, the others flush right.
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match column {
+                0 => write!(line, "  {cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{aligned, grouped, number};
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = [vec!["a".into(), "1".into()], vec!["bcd".into(), "20".into()]];
+        assert_eq!(aligned(&rows), "  a     1\n  bcd  20\n");
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!([3.12, 99.9, 100.4, 12_345.6].map(number), ["3.1", "99.9", "100", "12,346"]);
+        assert_eq!([1, 1_000, 1_234_567].map(grouped), ["1", "1,000", "1,234,567"]);
+    }
+}

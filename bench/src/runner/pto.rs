@@ -1,0 +1,276 @@
+//! The runtime itself: the simulator in one of its hosting modes, with one of the runtime variants.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pto_abi::arena::ArenaLayout;
+use pto_abi::{BuildMode, FanoutStrategy};
+use pto_host::{
+    Capacities, Device, DeviceOptions, GraphImage, HostGraph, Hosting, KernelTimes, RunOptions,
+    Work,
+};
+
+use super::{Class, Error, Loaded, Runner, Sample, own_ns_per_iteration};
+use crate::csr::{Csr, fold_values};
+use crate::program::{Job, Kernel, NAME, Program};
+
+/// Who builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// `host_build_graph`.
+    Host,
+    /// `aicpu_build_graph` with this build mode.
+    Aicpu(BuildMode),
+}
+
+/// The device that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Die {
+    /// Cube cores.
+    pub aic: u32,
+    /// Vector cores: the tasks of the benchmark run on these.
+    pub aiv: u32,
+    /// AICPU instances.
+    pub aicpu: u32,
+}
+
+impl Default for Die {
+    /// A full a2a3 die.
+    fn default() -> Self {
+        Self { aic: 24, aiv: 48, aicpu: 4 }
+    }
+}
+
+/// GM of the measured device: room for 10,000,000 tasks; pages cost nothing until they are touched.
+const GM_BYTES: u64 = 32 << 30;
+/// The most tasks in hosting mode `threads`, where a dispatch may wake an OS thread, which takes microseconds.
+const MOST_TASKS_OF_THREADS: u32 = 10_000;
+
+/// The runtime.
+#[derive(Debug)]
+pub struct Pto {
+    name: String,
+    hosting: Hosting,
+    variant: Variant,
+    fanout: FanoutStrategy,
+    die: Die,
+    device: Device,
+    program: Program,
+    graph: Arc<Csr>,
+}
+
+impl Pto {
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// Those of [`Device::open_sim`].
+    pub fn open(hosting: Hosting, variant: Variant, die: Die) -> Result<Self, Error> {
+        let program = Program::default();
+        let options = DeviceOptions { aic: die.aic, aiv: die.aiv, gm_bytes: GM_BYTES, hosting };
+        let mut device = Device::open_sim(options, program.clone())?;
+        device.register_library()?;
+        let built = match variant {
+            Variant::Host => "host-built",
+            Variant::Aicpu(BuildMode::SEQUENTIAL) => "aicpu-built, then run",
+            Variant::Aicpu(_) => "aicpu-built",
+        };
+        let hosted = match hosting {
+            Hosting::Pool { os_threads } => format!("pool-{os_threads}"),
+            hosting => hosting.to_string(),
+        };
+        Ok(Self {
+            name: format!("pto {hosted} {built}"),
+            hosting,
+            variant,
+            fanout: FanoutStrategy::LOCK_FREE,
+            die,
+            device,
+            program,
+            graph: Arc::new(Csr::with_capacity(0, 0)),
+        })
+    }
+
+    /// The same with another fanout strategy.
+    #[must_use]
+    pub fn with_fanout(self, fanout: FanoutStrategy) -> Self {
+        let name = match fanout {
+            FanoutStrategy::LOCK_FREE => self.name,
+            fanout => format!("{} {fanout}", self.name),
+        };
+        Self { name, fanout, ..self }
+    }
+
+    fn options(&self, kernel: Kernel) -> RunOptions {
+        let tasks = self.graph.tasks();
+        RunOptions {
+            build_mode: match self.variant {
+                Variant::Aicpu(mode) => mode,
+                Variant::Host => BuildMode::CONCURRENT,
+            },
+            fanout: self.fanout,
+            aicpu_instances: self.die.aicpu,
+            kernel_times: KernelTimes::Skip,
+            capacities: capacities(tasks, self.graph.edges(), kernel),
+            ..RunOptions::default()
+        }
+    }
+
+    /// The graph as an image of the host.
+    ///
+    /// # Errors
+    /// Those of [`HostGraph::build`].
+    pub fn image(&self, kernel: Kernel) -> Result<GraphImage, Error> {
+        let job = Job { graph: Arc::clone(&self.graph), kernel };
+        Ok(HostGraph::build(&self.device, &[], |graph| job.build(graph))?)
+    }
+
+    /// Builds and runs the graph.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn run(&mut self, kernel: Kernel) -> Result<Sample, Error> {
+        let options = self.options(kernel);
+        let start = Instant::now();
+        match self.variant {
+            Variant::Host => {
+                let image = self.image(kernel)?;
+                let build = start.elapsed();
+                self.device.run(Work::HostGraph(&image), &options)?;
+                let total = start.elapsed();
+                Ok(Sample { build: Some(build), run: Some(total - build), total })
+            }
+            Variant::Aicpu(mode) => {
+                self.program.assign(Job { graph: Arc::clone(&self.graph), kernel });
+                let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
+                self.device.run(work, &options)?;
+                let total = start.elapsed();
+                let build = (mode == BuildMode::SEQUENTIAL).then(|| self.program.took());
+                Ok(Sample { build, run: build.map(|build| total.saturating_sub(build)), total })
+            }
+        }
+    }
+}
+
+/// What a run of a graph needs.
+#[must_use]
+pub fn capacities(tasks: u32, edges: u64, kernel: Kernel) -> Capacities {
+    let arg_words = u64::from(tasks) * kernel.words();
+    Capacities { tasks, arg_words, edges, log_entries: 16, ..Capacities::default() }
+}
+
+/// Bytes of the arena that a graph takes, with tasks without arguments, beyond what an arena of one task takes.
+///
+/// # Errors
+/// When the graph exceeds a limit.
+pub fn arena_bytes(tasks: u32, edges: u64) -> Result<u64, pto_abi::arena::CapacityError> {
+    let bytes = |tasks, edges| -> Result<u64, pto_abi::arena::CapacityError> {
+        Ok(ArenaLayout::plan(&capacities(tasks, edges, Kernel::Empty))?.total_bytes)
+    };
+    Ok(bytes(tasks, edges)? - bytes(1, 0)?)
+}
+
+impl Runner for Pto {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn class(&self) -> Class {
+        Class::Ours
+    }
+
+    fn threads(&self) -> usize {
+        match self.hosting {
+            Hosting::Pool { os_threads } => os_threads.get(),
+            _ => (self.die.aic + self.die.aiv + self.die.aicpu) as usize,
+        }
+    }
+
+    fn most_tasks(&self) -> u32 {
+        match self.hosting {
+            Hosting::Threads => MOST_TASKS_OF_THREADS,
+            _ => u32::MAX,
+        }
+    }
+
+    fn load(&mut self, loaded: Loaded<'_>) -> Result<(), Error> {
+        self.graph = Arc::clone(loaded.graph);
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<u64, Error> {
+        let tasks = self.graph.tasks() as usize;
+        let values = self.device.zeroed::<u64>(tasks)?;
+        let counters = self.device.zeroed::<u32>(tasks)?;
+        // A buffer is never empty; a graph may have no edges.
+        let listed = self.graph.producers();
+        let producers = self.device.upload(if listed.is_empty() { &[0] } else { listed })?;
+        self.run(Kernel::Check {
+            values: values.address(),
+            counters: counters.address(),
+            producers: producers.address(),
+        })?;
+        let once = counters.read()?.iter().all(|count| *count == 1);
+        let sum = fold_values(values.read()?);
+        Ok(if once { sum } else { !sum })
+    }
+
+    fn ns_per_iteration(&mut self) -> Result<f64, Error> {
+        Ok(own_ns_per_iteration())
+    }
+
+    fn sample(&mut self, iterations: u64) -> Result<Sample, Error> {
+        self.run(if iterations == 0 { Kernel::Empty } else { Kernel::Spin { iterations } })
+    }
+
+    fn memory_bytes(&mut self) -> Result<Option<u64>, Error> {
+        let (tasks, edges) = (self.graph.tasks(), self.graph.edges());
+        let arena = arena_bytes(tasks, edges).map_err(pto_host::Error::from)?;
+        let image = match self.variant {
+            Variant::Host => self.image(Kernel::Empty)?.as_bytes().len() as u64,
+            Variant::Aicpu(_) => 0,
+        };
+        Ok(Some(arena + image))
+    }
+}
+
+/// A pool of so many OS threads.
+///
+/// # Panics
+/// When there are none.
+#[must_use]
+pub fn pool(os_threads: usize) -> Hosting {
+    Hosting::Pool { os_threads: NonZeroUsize::new(os_threads).expect("a pool has a thread") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Die, Pto, Variant, pool};
+    use crate::runner::{Loaded, Runner};
+    use crate::shape::Shape;
+    use pto_abi::BuildMode;
+    use std::sync::Arc;
+
+    #[test]
+    fn every_shape_runs_in_order_in_every_mode() {
+        let die = Die { aic: 3, aiv: 6, aicpu: 3 };
+        let modes = [
+            Variant::Host,
+            Variant::Aicpu(BuildMode::SEQUENTIAL),
+            Variant::Aicpu(BuildMode::CONCURRENT),
+        ];
+        for (threads, variant) in [1, 2].into_iter().flat_map(|n| modes.map(|mode| (n, mode))) {
+            let mut runner = Pto::open(pool(threads), variant, die).unwrap();
+            for shape in Shape::all() {
+                let graph = Arc::new(shape.graph(700));
+                runner.load(Loaded { graph: &graph, file: None }).unwrap();
+                assert_eq!(runner.check().unwrap(), graph.checksum(), "{} {shape}", runner.name());
+                let sample = runner.sample(1).unwrap();
+                assert_eq!(
+                    sample.build.is_some(),
+                    variant != Variant::Aicpu(BuildMode::CONCURRENT)
+                );
+            }
+        }
+    }
+}

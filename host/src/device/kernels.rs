@@ -1,0 +1,72 @@
+//! Which kernels a device has, and which it knows by func id.
+
+use pto_abi::FuncId;
+use pto_aicore_kernels::LIBRARY;
+
+use super::Device;
+use crate::Error;
+use crate::kernels::{Kernel, KernelTable};
+
+/// Kernels.
+impl Device {
+    /// Makes `kernel` the one that `func_id` runs.
+    ///
+    /// # Errors
+    /// `FuncIdLimit`, `DuplicateFuncId`, `KernelNotForDevice`.
+    pub fn register_kernel(&mut self, func_id: FuncId, kernel: Kernel) -> Result<(), Error> {
+        self.kernels.insert(func_id, kernel, &*self.backend)
+    }
+
+    /// Takes the kernel of `func_id` away.
+    ///
+    /// # Errors
+    /// `FuncIdNotRegistered`.
+    pub fn unregister_kernel(&mut self, func_id: FuncId) -> Result<(), Error> {
+        self.kernels.remove(func_id)
+    }
+
+    /// Registers every library kernel under its own func id; all of them or none.
+    ///
+    /// # Errors
+    /// `DuplicateFuncId`; `KernelNotFlashed`: the device has a blob of kernels without those of the library.
+    pub fn register_library(&mut self) -> Result<(), Error> {
+        // The library numbers its kernels far below the limit; `check_free` refuses others.
+        let func_id = |id: u32| FuncId(u16::try_from(id).unwrap_or(u16::MAX));
+        let kernels = LIBRARY.iter().map(|one| (func_id(one.func_id), Kernel::of_library(one)));
+        self.register_all(kernels.collect())
+    }
+
+    /// The kernels of the blob that was flashed to the device, with their func ids in it: a user's own among them.
+    /// Each can be registered under another func id as well.
+    #[must_use]
+    pub fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
+        self.backend.flashed_kernels()
+    }
+
+    /// Registers every flashed kernel under its own func id; all of them or none.
+    ///
+    /// # Errors
+    /// `DuplicateFuncId`; `NothingFlashed`: the simulator runs functions of this process.
+    pub fn register_flashed(&mut self) -> Result<(), Error> {
+        let kernels = self.flashed_kernels();
+        if kernels.is_empty() {
+            return Err(Error::NothingFlashed { device: self.name().to_owned() });
+        }
+        self.register_all(kernels)
+    }
+
+    fn register_all(&mut self, kernels: Vec<(FuncId, Kernel)>) -> Result<(), Error> {
+        for (func_id, kernel) in &kernels {
+            self.kernels.check_free(*func_id, kernel)?;
+            self.backend.kernel_address(kernel)?;
+        }
+        for (func_id, kernel) in kernels {
+            self.register_kernel(func_id, kernel)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn kernel_table(&self) -> &KernelTable {
+        &self.kernels
+    }
+}

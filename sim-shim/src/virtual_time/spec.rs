@@ -1,0 +1,332 @@
+//! What a user writes for a fault or for the costs of kernels, and back.
+//!
+//! ```text
+//! fault:  NAME[=VALUE][:core=N][,task=N]      hang:core=3,task=2   slow=1000   builder-stops:task=8
+//! costs:  TIME | TIME..TIME | model[:TIME]    5us   5us..20us   model:1us
+//! table:  lines of `kernel = TIME`, one of them `default = TIME`
+//! ```
+//! A time is a whole number with ns, us, ms or s behind it; without a unit it is in nanoseconds.
+
+use std::fmt;
+use std::str::FromStr;
+
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_aicore_kernels::LIBRARY;
+
+use super::cost::KernelCosts;
+use super::inject::{Injection, Trouble};
+
+/// What is wrong with what was written, and what to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError(String);
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+fn wrong<T>(message: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError(message.into()))
+}
+
+const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// A time in nanoseconds.
+///
+/// # Errors
+/// It is none, or more than 64 bits hold.
+pub fn time(text: &str) -> Result<u64, SpecError> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+    let unit = &text[digits.len()..];
+    let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let factor = factor.or(unit.is_empty().then_some(1));
+    let ns =
+        digits.parse().ok().zip(factor).and_then(|(n, factor): (u64, _)| n.checked_mul(factor));
+    match ns {
+        Some(ns) => Ok(ns),
+        None => wrong(format!("'{text}' is not a time; write 500ns, 5us, 2ms or 1s")),
+    }
+}
+
+/// A time as it is written: with the largest unit that it is a whole number of.
+#[must_use]
+pub fn time_text(ns: u64) -> String {
+    let fits = |(_, factor): &&(&str, u64)| ns >= *factor && ns.is_multiple_of(*factor);
+    let (unit, factor) = UNITS.iter().rev().find(fits).copied().unwrap_or(UNITS[0]);
+    format!("{}{unit}", ns / factor)
+}
+
+/// What stands behind a trouble's name.
+#[derive(Clone, Copy)]
+enum Value {
+    None(Trouble),
+    Factor(fn(u32) -> Trouble),
+    Time(fn(u64) -> Trouble),
+}
+
+const TROUBLES: &[(&str, Value)] = &[
+    ("no-answer", Value::None(Trouble::NoAnswer)),
+    ("hang", Value::None(Trouble::Hang)),
+    ("slow", Value::Factor(Trouble::Slow)),
+    ("finish-twice", Value::None(Trouble::FinishTwice)),
+    ("wrong-id", Value::None(Trouble::WrongId)),
+    ("old-id", Value::None(Trouble::OldId)),
+    ("doorbell-delayed", Value::Time(Trouble::DoorbellDelayed)),
+    ("doorbell-lost", Value::None(Trouble::DoorbellLost)),
+    ("status-delayed", Value::Time(Trouble::StatusDelayed)),
+    ("no-flush", Value::None(Trouble::NoFlush)),
+    ("no-invalidate", Value::None(Trouble::NoInvalidate)),
+    ("builder-stops", Value::None(Trouble::BuilderStops)),
+    ("builder-fails", Value::None(Trouble::BuilderFails)),
+];
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_mine = |value: &Value| match value {
+            Value::None(trouble) => trouble == self,
+            Value::Factor(make) => matches!(self, Self::Slow(n) if make(*n) == *self),
+            Value::Time(make) => self.delay_ns().is_some_and(|ns| make(ns) == *self),
+        };
+        let name = TROUBLES.iter().find(|(_, value)| is_mine(value)).map_or("?", |(name, _)| name);
+        match (self, self.delay_ns()) {
+            (Self::Slow(factor), _) => write!(f, "{name}={factor}"),
+            (_, Some(ns)) => write!(f, "{name}={}", time_text(ns)),
+            _ => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Injection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { trouble, worker, at } = self;
+        match trouble.is_builders() {
+            true => write!(f, "{trouble}:task={at}"),
+            false => write!(f, "{trouble}:core={worker},task={at}"),
+        }
+    }
+}
+
+impl FromStr for Trouble {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let Some((_, kind)) = TROUBLES.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<_> = TROUBLES.iter().map(|(name, _)| *name).collect();
+            return wrong(format!("there is no fault '{name}'; there are {}", known.join(", ")));
+        };
+        match (kind, value) {
+            (Value::None(trouble), None) => Ok(*trouble),
+            (Value::None(_), Some(_)) => wrong(format!("'{name}' takes no value; write '{name}'")),
+            (Value::Factor(make), Some(value)) => match value.parse() {
+                Ok(factor) if factor > 0 => Ok(make(factor)),
+                _ => wrong(format!("'{value}' is not a factor; write {name}=1000")),
+            },
+            (Value::Time(make), Some(value)) => Ok(make(time(value)?)),
+            (Value::Factor(_), None) => wrong(format!("'{name}' needs a factor: {name}=1000")),
+            (Value::Time(_), None) => wrong(format!("'{name}' needs a time: {name}=1ms")),
+        }
+    }
+}
+
+impl FromStr for Injection {
+    type Err = SpecError;
+
+    /// Core 0 and task 0, unless they are given.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (trouble, place) = text.split_once(':').unwrap_or((text, ""));
+        let mut injection = Self { trouble: trouble.parse()?, worker: 0, at: 0 };
+        for part in place.split(',').filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let Ok(number) = value.parse() else {
+                return wrong(format!("'{part}' is not core=N or task=N"));
+            };
+            match key {
+                "core" if !injection.trouble.is_builders() => injection.worker = number,
+                "core" => {
+                    return wrong(format!("'{trouble}' concerns the builder; it has no core"));
+                }
+                "task" => injection.at = number,
+                _ => return wrong(format!("'{part}' is not core=N or task=N")),
+            }
+        }
+        Ok(injection)
+    }
+}
+
+/// What a kernel costs that is not in the model, unless the specification says.
+const FALLBACK_NS: u64 = 5_000;
+
+impl KernelCosts {
+    /// The costs that were written. `seed`: what draws start from.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(text: &str, seed: u64) -> Result<Self, SpecError> {
+        if let Some(rest) = text.strip_prefix("model") {
+            return match (rest, rest.strip_prefix(':')) {
+                ("", _) => Ok(Self::Library { fallback: FALLBACK_NS }),
+                (_, Some(fallback)) => Ok(Self::Library { fallback: time(fallback)? }),
+                _ => wrong(format!("'{text}' is not a cost; write model or model:5us")),
+            };
+        }
+        if let Some((low, high)) = text.split_once("..") {
+            let (low, high) = (time(low)?, time(high)?);
+            if low > high {
+                return wrong(format!("'{text}' is empty; exchange the two"));
+            }
+            return Ok(Self::Drawn { low, high, seed });
+        }
+        match time(text) {
+            Ok(cost) => Ok(Self::Constant(cost)),
+            Err(_) => wrong(format!(
+                "'{text}' is not a cost; write a time (5us), a range (5us..20us), model, or table:FILE"
+            )),
+        }
+    }
+
+    /// A measured table: lines of `kernel = TIME`, where a kernel is a name of the library or a func id, one of
+    /// them `default = TIME`; `#` begins a comment. It stays for the rest of the process, so read each file once.
+    ///
+    /// # Errors
+    /// The first line that is wrong, or that there is no default.
+    pub fn table(text: &str) -> Result<Self, SpecError> {
+        let mut by_func: Vec<Option<u64>> = Vec::new();
+        let mut fallback = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let at = |error: SpecError| SpecError(format!("line {number}: {error}"));
+            let Some((kernel, cost)) = line.split_once('=') else {
+                return wrong(format!("line {number}: expected 'kernel = time'"));
+            };
+            let (kernel, cost) = (kernel.trim(), time(cost).map_err(at)?);
+            let entry = if kernel == "default" {
+                &mut fallback
+            } else {
+                let func = func_id(kernel).map_err(at)?;
+                by_func.resize(by_func.len().max(func + 1), None);
+                &mut by_func[func]
+            };
+            if entry.replace(cost).is_some() {
+                return wrong(format!("line {number}: '{kernel}' is given twice; keep one"));
+            }
+        }
+        let Some(fallback) = fallback else {
+            return wrong("there is no line 'default = TIME' for the other kernels; add one");
+        };
+        let costs = by_func.into_iter().map(|cost| cost.unwrap_or(fallback));
+        Ok(Self::Table { by_func: costs.collect::<Vec<_>>().leak(), fallback })
+    }
+}
+
+fn func_id(kernel: &str) -> Result<usize, SpecError> {
+    let library = LIBRARY.iter().find(|known| known.name == kernel).map(|known| known.func_id);
+    let number = library.or_else(|| kernel.parse().ok());
+    match number.and_then(|number| usize::try_from(number).ok()) {
+        Some(number) if number < MAX_FUNC_ID => Ok(number),
+        _ => wrong(format!(
+            "there is no kernel '{kernel}'; write a name of `pto list kernels`, or a func id"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TROUBLES, Value, time, time_text};
+    use crate::virtual_time::{Injection, KernelCosts};
+    use pto_aicore_kernels::func;
+
+    #[test]
+    fn times_have_units() {
+        let of = |text| time(text).ok();
+        assert_eq!(
+            ["7", "7ns", "5us", "2ms", "1s"].map(of),
+            [7, 7, 5_000, 2_000_000, 1_000_000_000].map(Some)
+        );
+        for bad in ["", "us", "5 m", "-1us", "1.5us", "99999999999999s"] {
+            assert!(time(bad).unwrap_err().to_string().contains("not a time"), "{bad}");
+        }
+        for ns in [0, 999, 1_000, 1_500, 2_000_000, 3_000_000_000] {
+            assert_eq!(time(&time_text(ns)), Ok(ns));
+        }
+    }
+
+    #[test]
+    fn every_fault_is_read_as_it_is_written() {
+        for (_, value) in TROUBLES {
+            let trouble = match value {
+                Value::None(trouble) => *trouble,
+                Value::Factor(make) => make(1_000),
+                Value::Time(make) => make(20_500),
+            };
+            let worker = if trouble.is_builders() { 0 } else { 3 };
+            let injection = Injection { trouble, worker, at: 2 };
+            assert_eq!(injection.to_string().parse(), Ok(injection));
+            assert!(!injection.to_string().contains('?'), "{injection}");
+        }
+        assert_eq!("hang".parse::<Injection>().unwrap().to_string(), "hang:core=0,task=0");
+    }
+
+    #[test]
+    fn a_wrong_fault_is_answered_with_what_to_write() {
+        for (bad, words) in [
+            ("hung", "there is no fault 'hung'; there are no-answer, hang"),
+            ("hang=3", "takes no value"),
+            ("slow", "slow=1000"),
+            ("slow=0", "not a factor"),
+            ("status-delayed", "needs a time"),
+            ("status-delayed=soon", "'soon' is not a time"),
+            ("hang:core", "core=N or task=N"),
+            ("hang:instance=3", "core=N or task=N"),
+            ("builder-stops:core=1", "has no core"),
+        ] {
+            let error = bad.parse::<Injection>().unwrap_err().to_string();
+            assert!(error.contains(words), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn costs_are_a_time_a_range_a_model_or_a_table() {
+        let of = |text| KernelCosts::parse(text, 9).unwrap();
+        assert_eq!(of("5us"), KernelCosts::Constant(5_000));
+        assert_eq!(of("5us..20us"), KernelCosts::Drawn { low: 5_000, high: 20_000, seed: 9 });
+        assert_eq!(of("model:1us"), KernelCosts::Library { fallback: 1_000 });
+        assert_eq!(of("model"), KernelCosts::Library { fallback: 5_000 });
+        let error = |text| KernelCosts::parse(text, 0).unwrap_err().to_string();
+        assert!(error("fast").contains("table:FILE") && error("9us..2us").contains("exchange"));
+        assert!(error("models").contains("not a cost") && error("model:x").contains("not a time"));
+    }
+
+    #[test]
+    fn a_table_names_kernels() {
+        let KernelCosts::Table { by_func, fallback } =
+            KernelCosts::table("# measured\nmatmul = 12us\n300=4us\n\ndefault = 1us # others")
+                .unwrap()
+        else {
+            panic!("not a table");
+        };
+        assert_eq!(
+            (by_func[usize::from(func::MATMUL.0)], by_func[300], fallback),
+            (12_000, 4_000, 1_000)
+        );
+        assert_eq!((by_func.len(), by_func[299]), (301, 1_000));
+        let error = |text| KernelCosts::table(text).unwrap_err().to_string();
+        assert!(error("matmul = 1us").contains("default"));
+        assert!(
+            error("default = 1us\nmatmull = 1us").contains("line 2: there is no kernel 'matmull'")
+        );
+        assert!(error("4096 = 1us").contains("line 1: there is no kernel"));
+        assert!(error("matmul\n").contains("line 1: expected"));
+        assert!(error("default = 1us\ndefault = 2us").contains("line 2: 'default' is given twice"));
+    }
+}

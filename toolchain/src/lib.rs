@@ -1,0 +1,61 @@
+//! Finds or brings what firmware images are built and run with: a compiler for AArch64, the cross tools, the emulators.
+//! Small on purpose: `xtask` is built for every command.
+//!
+//! ```text
+//! Toolchain::provide --> the compiler in use, with a target that rustup adds          toolchain.rs
+//!                    '-> Debian's compiler in a cache                                 debian.rs
+//! packages           --> programs that are not Rust's, installed with apt-get         packages.rs
+//! ```
+//! `process` runs programs within a limit.
+
+mod debian;
+pub mod packages;
+mod process;
+mod toolchain;
+
+pub use toolchain::{Source, Toolchain};
+
+/// The Rust target of what boots on the bare machine.
+pub const BARE_METAL: &str = "aarch64-unknown-none";
+/// The Rust target of what the CANN driver stack loads.
+pub const LINUX: &str = "aarch64-unknown-linux-gnu";
+
+/// Why something that is needed is not there.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolError {
+    /// No compiler can be had.
+    #[error(
+        "there is no compiler for {triple}.\n  rustup: {rustup}\n  Debian's packages: {debian}\n  \
+         Run `rustup target add {triple}` where there is a network, and try again."
+    )]
+    NoCompiler {
+        /// The target.
+        triple: &'static str,
+        /// Why not from rustup.
+        rustup: String,
+        /// Why not from Debian.
+        debian: String,
+    },
+    /// A program that is needed is missing.
+    #[error("{program} is not installed: `apt-get install {packages}` brings it")]
+    NoProgram {
+        /// The program.
+        program: &'static str,
+        /// The packages that have it.
+        packages: &'static str,
+    },
+    /// apt cannot bring what is missing.
+    #[error(
+        "{programs} cannot be installed ({why}): as root, run `apt-get install {packages}`; what needs them was not \
+         tested"
+    )]
+    NotInstalled {
+        /// The programs.
+        programs: String,
+        /// The packages that have them.
+        packages: String,
+        /// What went wrong.
+        why: String,
+    },
+}

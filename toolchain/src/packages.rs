@@ -1,0 +1,128 @@
+//! Programs that are not Rust's, and the Debian packages that bring them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::{ToolError, process};
+
+/// How long one call of apt may take.
+const APT_LIMIT: Duration = Duration::from_secs(600);
+
+/// A program and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// The packages that it needs, with a space between.
+    pub packages: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// A file of these packages that must be there, too; empty: none.
+    pub file: &'static str,
+}
+
+/// QEMU for the device `virt`.
+pub const QEMU: Program = Program {
+    name: "qemu-system-aarch64",
+    packages: "qemu-system-arm",
+    purpose: "boots the bare-metal image",
+    file: "",
+};
+/// QEMU for programs.
+pub const QEMU_USER: Program = Program {
+    name: "qemu-aarch64",
+    packages: "qemu-user",
+    purpose: "loads the cann image",
+    file: "",
+};
+/// The compiler for C in images, and the linker of images for the CANN driver stack.
+pub const CROSS_C: Program = Program {
+    name: "aarch64-linux-gnu-gcc",
+    packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    purpose: "links the cann image, compiles builders in C",
+    file: "/usr/aarch64-linux-gnu/lib/libc.so.6",
+};
+/// This machine's compiler for C.
+pub const CC: Program =
+    Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles the C header", file: "" };
+
+impl Program {
+    /// Where it is, in PATH; `None`: it, or the file beside it, is missing.
+    #[must_use]
+    pub fn find(self) -> Option<PathBuf> {
+        let paths = std::env::var_os("PATH")?;
+        let mut places = std::env::split_paths(&paths).map(|folder| folder.join(self.name));
+        let is_whole = self.file.is_empty() || Path::new(self.file).exists();
+        places.find(|path| path.is_file()).filter(|_| is_whole)
+    }
+
+    /// Where it is.
+    ///
+    /// # Errors
+    /// `NoProgram`, with the packages that bring it.
+    pub fn need(self) -> Result<PathBuf, ToolError> {
+        let missing = ToolError::NoProgram { program: self.name, packages: self.packages };
+        self.find().ok_or(missing)
+    }
+}
+
+/// Installs what is missing of `programs` with `apt-get`, which takes root; tells `say` what it does.
+///
+/// # Errors
+/// `NotInstalled`, with what to run by hand.
+pub fn install(programs: &[Program], say: &dyn Fn(&str)) -> Result<(), ToolError> {
+    let missing: Vec<_> = programs.iter().filter(|program| program.find().is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for Program { name, packages, purpose, .. } in &missing {
+        say(&format!("{name} is missing ({purpose}): package {packages}"));
+    }
+    let packages: BTreeSet<_> = missing.iter().flat_map(|one| one.packages.split(' ')).collect();
+    let packages: Vec<_> = packages.into_iter().collect();
+    say(&format!("apt-get install {}", packages.join(" ")));
+    // The lists may be fresh enough without it.
+    let update = apt_get(&["update", "-q"]);
+    let options = ["install", "-y", "-q", "--no-install-recommends"];
+    let installed = apt_get(&[&options, packages.as_slice()].concat());
+    let missing: Vec<_> = missing.iter().filter(|one| one.find().is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|one| one.name).collect();
+    let why = match (update, installed) {
+        (_, Ok(())) => "apt-get is content, and they are still not there".to_owned(),
+        (Ok(()), Err(why)) => why,
+        (Err(update), Err(why)) => format!("{why}; apt-get update: {update}"),
+    };
+    Err(ToolError::NotInstalled { programs: names.join(", "), packages: packages.join(" "), why })
+}
+
+fn apt_get(arguments: &[&str]) -> Result<(), String> {
+    let mut command = Command::new("apt-get");
+    command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+    process::output(&mut command, APT_LIMIT).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CC, CROSS_C, Program, QEMU, QEMU_USER};
+
+    const SHELL: Program = Program { name: "sh", packages: "dash", purpose: "a test", file: "" };
+
+    #[test]
+    fn a_program_is_found_in_the_path() {
+        assert!(SHELL.find().is_some());
+        assert!(Program { file: "/no-such-file", ..SHELL }.find().is_none());
+        let refused = Program { name: "pto-no-such-program", ..SHELL }.need().unwrap_err();
+        assert!(refused.to_string().contains("apt-get install dash"), "{refused}");
+    }
+
+    #[test]
+    fn every_program_says_where_it_is_from_and_what_it_is_for() {
+        let programs = [QEMU, QEMU_USER, CROSS_C, CC];
+        assert!(programs.iter().all(|one| !one.packages.is_empty() && !one.purpose.is_empty()));
+    }
+}
