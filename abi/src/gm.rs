@@ -46,6 +46,7 @@ live_words!(
     crate::stream::StreamHeader,
     crate::stream::SlotRecord,
     crate::stream::MapBucket,
+    crate::stream::MapCell,
     crate::stream::MapEntry,
 );
 

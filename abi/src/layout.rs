@@ -108,6 +108,7 @@ pub const ALL: &[StructLayout] = &[
     crate::stream::StreamHeader::LAYOUT,
     crate::stream::SlotRecord::LAYOUT,
     crate::stream::MapBucket::LAYOUT,
+    crate::stream::MapCell::LAYOUT,
     crate::stream::MapEntry::LAYOUT,
     crate::image::GraphHeader::LAYOUT,
     crate::image::TaskRecord::LAYOUT,

@@ -1,7 +1,8 @@
 //! The memory of the streaming builder: sizes and marks of its rings, its notes on each slot, the tensor map, the heap.
 //!
 //! ```text
-//! region `stream`:  StreamHeader | SlotRecord x window | MapBucket x buckets | MapEntry x entries | heap ring x rings
+//! region `stream`:  StreamHeader | SlotRecord x window | MapBucket x buckets | MapCell x entries |
+//!                 MapEntry x entries | heap ring x rings
 //! ```
 //! The host writes the sizes, the builder alone writes the rest; the host reads the marks when the run is over.
 
@@ -51,7 +52,7 @@ shared_struct! {
     pub struct StreamHeader [size = 448, align = 64] {
         /// Task slots; a power of two.
         0 => window: AtomicU32,
-        /// Entries of the tensor map; a power of two. There are half as many buckets.
+        /// Entries of the tensor map; a power of two. There is a bucket for every four.
         4 => map_entries: AtomicU32,
         /// Depths of scopes that have a heap.
         8 => heap_rings: AtomicU32,
@@ -90,13 +91,42 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Where the accesses of some tensors begin: positions of entries plus 1, newest first; zero: none.
+    /// Where the accesses of some tensors begin: positions of entries, newest first; and the grid that they are sorted by.
     #[derive(Default)]
-    pub struct MapBucket [size = 16, align = 16] {
+    pub struct MapBucket [size = 64, align = 64] {
         /// The newest access that writes.
-        0 => writers: AtomicU64,
+        0 => writers: AtomicU32,
         /// The newest access that only reads.
-        8 => readers: AtomicU64,
+        4 => readers: AtomicU32,
+        /// The newest write that is not within one cell of the grid.
+        8 => wide_writers: AtomicU32,
+        /// The newest read that is not within one cell of the grid.
+        12 => wide_readers: AtomicU32,
+        /// The newest write from before the grid was chosen.
+        16 => old_writers: AtomicU32,
+        /// The newest read from before the grid was chosen.
+        20 => old_readers: AtomicU32,
+        /// Bytes from one row of the tensors to the next; zero: there is no grid.
+        24 => pitch: AtomicU64,
+        /// Bytes of a row in a cell.
+        32 => width: AtomicU64,
+        /// Rows of a cell.
+        40 => rows: AtomicU64,
+        /// Entries given out when the grid was chosen.
+        48 => chosen: AtomicU64,
+        /// Not used; zero.
+        56 => reserved: AtomicU64,
+    }
+}
+
+shared_struct! {
+    /// Where the accesses in some cells of grids begin.
+    #[derive(Default)]
+    pub struct MapCell [size = 8, align = 8] {
+        /// The newest access that writes.
+        0 => writers: AtomicU32,
+        /// The newest access that only reads.
+        4 => readers: AtomicU32,
     }
 }
 
@@ -108,12 +138,14 @@ shared_struct! {
         0 => base: AtomicU64,
         /// First byte of the region, from the tensor's first one.
         8 => low: AtomicU64,
-        /// The byte behind the last one.
+        /// The byte behind the last one; zero: the access is hidden.
         16 => high: AtomicU64,
         /// Number of the task.
         24 => task: AtomicU64,
-        /// The next older entry, as its position plus 1; zero: none.
-        32 => next: AtomicU64,
+        /// The next older entry of the bucket, as its position.
+        32 => next: AtomicU32,
+        /// The next older entry of the cell, or of those that are in none.
+        36 => next_in_cell: AtomicU32,
         /// Bytes that stand together.
         40 => run: AtomicU64,
         /// Bytes from one run to the next, in the innermost dimension.
@@ -161,6 +193,8 @@ pub struct StreamPlan {
     pub slots: u64,
     /// [`MapBucket`]s, and how many.
     pub buckets: (u64, usize),
+    /// [`MapCell`]s, as many as there are entries.
+    pub cells: u64,
     /// [`MapEntry`]s.
     pub entries: u64,
     /// The heap rings.
@@ -176,13 +210,15 @@ impl StreamPlan {
         let slots = size_of::<StreamHeader>() as u64;
         let records = u64::from(capacities.window) * size_of::<SlotRecord>() as u64;
         let buckets = slots + records.next_multiple_of(64);
-        let bucket_count = (capacities.map_entries / 2).max(4);
-        let entries = buckets + u64::from(bucket_count) * size_of::<MapBucket>() as u64;
+        let bucket_count = (capacities.map_entries / 4).max(4);
+        let cells = buckets + u64::from(bucket_count) * size_of::<MapBucket>() as u64;
+        let entries = cells + u64::from(capacities.map_entries) * size_of::<MapCell>() as u64;
+        let entries = entries.next_multiple_of(64);
         let heap = entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;
         let bytes = heap.checked_add(heaps)?;
         let buckets = (buckets, usize::try_from(bucket_count).ok()?);
-        Some(Self { slots, buckets, entries, heap, bytes })
+        Some(Self { slots, buckets, cells, entries, heap, bytes })
     }
 }
 
@@ -193,7 +229,7 @@ mod tests {
     #[test]
     fn a_plan_is_in_order_and_aligned() {
         let plan = StreamPlan::of(&StreamCapacities::STANDARD).unwrap();
-        let starts = [plan.slots, plan.buckets.0, plan.entries, plan.heap, plan.bytes];
+        let starts = [plan.slots, plan.buckets.0, plan.cells, plan.entries, plan.heap, plan.bytes];
         assert!(starts.windows(2).all(|pair| pair[0] < pair[1] && pair[0].is_multiple_of(64)));
         assert_eq!(plan.bytes - plan.heap, 256 << 20);
         assert_eq!(StreamCapacities::OFF.bytes(), Some(0));

@@ -17,7 +17,7 @@ use crate::ids::{FuncId, TaskId};
 use crate::kinds::CoreKind;
 
 pub use memory::{
-    MAX_HEAP_RINGS, MapBucket, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
+    MAX_HEAP_RINGS, MapBucket, MapCell, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
     StreamCapacities, StreamHeader, StreamPlan,
 };
 pub use tensor::{

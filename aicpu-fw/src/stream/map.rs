@@ -13,9 +13,10 @@
 //! once a write of a later task of derived dependencies *covers* it ([`Region::covers`]): whoever meets the hidden access
 //! meets that write as well, and that write waits for the hidden access; the order is transitive.
 
-use pto_abi::stream::{MAX_RANK, MapBucket, MapEntry};
-use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+use pto_abi::stream::{MAX_RANK, MapBucket, MapCell, MapEntry};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::grid::Grid;
 use super::overlap::{Undecided, overlap};
 use super::region::{Dim, Region};
 
@@ -57,35 +58,90 @@ pub enum Hide {
     Nothing,
 }
 
+/// Accesses that a walk passes in vain before the accesses of the tensor are sorted by a grid. 24 comparisons of bounds cost
+/// about as much as what a grid costs a submission.
+const MISSES: u32 = 24;
+
 /// See the module.
 #[derive(Clone, Copy)]
 pub struct TensorMap<'a> {
     buckets: &'a [MapBucket],
+    cells: &'a [MapCell],
     entries: &'a [MapEntry],
     mask: u64,
     bucket_shift: u32,
+    cell_shift: u32,
     /// Positions given out; the number of the next one.
     head: u64,
     /// Entries before this position are retired.
     tail: u64,
 }
 
+/// Why a walk ended early.
+enum Stop<E> {
+    Undecided,
+    Found(E),
+}
+
+/// Which chain a walk follows.
+#[derive(Clone, Copy)]
+enum Chain {
+    Bucket,
+    Cell,
+}
+
+impl Chain {
+    #[inline]
+    const fn link(self, entry: &MapEntry) -> &AtomicU32 {
+        match self {
+            Self::Bucket => &entry.next,
+            Self::Cell => &entry.next_in_cell,
+        }
+    }
+}
+
 impl<'a> TensorMap<'a> {
     /// An empty map on this memory, with positions from `first` on; `None`: the tables are too small, or no powers of
     /// two.
     #[must_use]
-    pub fn new(buckets: &'a [MapBucket], entries: &'a [MapEntry], first: u64) -> Option<Self> {
-        if !buckets.len().is_power_of_two() || !entries.len().is_power_of_two() || buckets.len() < 2
-        {
+    pub fn new(
+        (buckets, cells): (&'a [MapBucket], &'a [MapCell]),
+        entries: &'a [MapEntry],
+        first: u64,
+    ) -> Option<Self> {
+        let sizes = [buckets.len(), cells.len(), entries.len()];
+        if sizes.into_iter().any(|size| !size.is_power_of_two() || size < 2) {
             return None;
         }
+        // A position that is never live: it is older than all entries that will be.
+        let none = low_half(first.wrapping_sub(1));
         for bucket in buckets {
-            bucket.writers.store(0, Relaxed);
-            bucket.readers.store(0, Relaxed);
+            for chain in [&bucket.writers, &bucket.wide_writers, &bucket.old_writers] {
+                chain.store(none, Relaxed);
+            }
+            for chain in [&bucket.readers, &bucket.wide_readers, &bucket.old_readers] {
+                chain.store(none, Relaxed);
+            }
+            bucket.pitch.store(0, Relaxed);
+            bucket.chosen.store(0, Relaxed);
+        }
+        for cell in cells {
+            cell.writers.store(none, Relaxed);
+            cell.readers.store(none, Relaxed);
         }
         let bucket_shift = 64 - buckets.len().ilog2();
+        let cell_shift = 64 - cells.len().ilog2();
         let mask = entries.len() as u64 - 1;
-        Some(Self { buckets, entries, mask, bucket_shift, head: first, tail: first })
+        Some(Self {
+            buckets,
+            cells,
+            entries,
+            mask,
+            bucket_shift,
+            cell_shift,
+            head: first,
+            tail: first,
+        })
     }
 
     /// Entries given out so far.
@@ -133,47 +189,97 @@ impl<'a> TensorMap<'a> {
         hide: Hide,
         undecided: E,
         mut found: impl FnMut(u64) -> Result<(), E>,
-    ) -> Result<(), E>
-    where
-        E: Copy,
-    {
+    ) -> Result<(), E> {
         let Some(bucket) = self.bucket(access.base) else { return Ok(()) };
-        self.walk(&bucket.writers, access, hide, &mut found).map_err(|e| e.unwrap_or(undecided))?;
-        if access.kind == AccessKind::Write {
-            self.walk(&bucket.readers, access, hide, &mut found)
-                .map_err(|e| e.unwrap_or(undecided))?;
+        match self.look(bucket, access, hide, &mut found) {
+            Ok(misses) if misses > MISSES => {
+                self.choose_grid(bucket, &access.region);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(Stop::Undecided) => Err(undecided),
+            Err(Stop::Found(error)) => Err(error),
         }
-        Ok(())
     }
 
-    /// `Err(None)`: undecided.
+    /// How many accesses were passed in vain.
     #[inline]
-    fn walk<E>(
+    fn look<E>(
         &self,
-        first: &'a AtomicU64,
+        bucket: &'a MapBucket,
         access: &Access,
         hide: Hide,
         found: &mut impl FnMut(u64) -> Result<(), E>,
-    ) -> Result<(), Option<E>> {
+    ) -> Result<u32, Stop<E>> {
+        let writes = access.kind == AccessKind::Write;
+        let cell = Grid::of(bucket).and_then(|grid| grid.cell_of(&access.region));
+        let Some(cell) = cell.and_then(|cell| self.cell(access.base, cell)) else {
+            let mut misses = self.walk(&bucket.writers, Chain::Bucket, access, hide, found)?;
+            if writes {
+                misses += self.walk(&bucket.readers, Chain::Bucket, access, hide, found)?;
+            }
+            return Ok(misses);
+        };
+        self.walk(&cell.writers, Chain::Cell, access, hide, found)?;
+        self.walk(&bucket.old_writers, Chain::Bucket, access, hide, found)?;
+        let mut misses = self.walk(&bucket.wide_writers, Chain::Cell, access, hide, found)?;
+        if writes {
+            self.walk(&cell.readers, Chain::Cell, access, hide, found)?;
+            self.walk(&bucket.old_readers, Chain::Bucket, access, hide, found)?;
+            misses += self.walk(&bucket.wide_readers, Chain::Cell, access, hide, found)?;
+        }
+        Ok(misses)
+    }
+
+    #[inline]
+    fn walk<E>(
+        &self,
+        first: &'a AtomicU32,
+        chain: Chain,
+        access: &Access,
+        hide: Hide,
+        found: &mut impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<u32, Stop<E>> {
         let hides = hide == Hide::Covered && access.kind == AccessKind::Write;
-        let mut link = first;
+        let (mut link, mut misses) = (first, 0);
         while let Some(entry) = self.live(link.load(Relaxed)) {
-            if entry.base.load(Relaxed) == access.base {
-                let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
-                if low < access.region.high && access.region.low < high {
-                    let region = self.region(entry, link.load(Relaxed));
-                    if overlap(&access.region, &region).map_err(|Undecided| None)? {
-                        found(entry.task.load(Relaxed)).map_err(Some)?;
-                        if hides && access.region.covers(&region) {
-                            link.store(entry.next.load(Relaxed), Relaxed);
-                            continue;
-                        }
+            let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
+            let is_near = low < access.region.high && access.region.low < high;
+            if is_near && entry.base.load(Relaxed) == access.base {
+                let region = self.region(entry, link.load(Relaxed));
+                if overlap(&access.region, &region).map_err(|Undecided| Stop::Undecided)? {
+                    found(entry.task.load(Relaxed)).map_err(Stop::Found)?;
+                    if hides && access.region.covers(&region) {
+                        entry.high.store(0, Relaxed);
+                        link.store(chain.link(entry).load(Relaxed), Relaxed);
+                        continue;
                     }
                 }
+            } else if high == 0 {
+                // Hidden, by a walk of another chain.
+                link.store(chain.link(entry).load(Relaxed), Relaxed);
+                continue;
             }
-            link = &entry.next;
+            misses += 1;
+            link = chain.link(entry);
         }
-        Ok(())
+        Ok(misses)
+    }
+
+    /// Sorts what comes from now on by the grid around `region`, if there is one. What is there already stays in the
+    /// chain of the bucket; while some of it is live, no other grid is chosen.
+    #[cold]
+    #[inline(never)]
+    fn choose_grid(&self, bucket: &'a MapBucket, region: &Region) {
+        let is_fresh = bucket.pitch.load(Relaxed) > 0 && bucket.chosen.load(Relaxed) > self.tail;
+        let Some(grid) = Grid::around(region).filter(|_| !is_fresh) else { return };
+        grid.store(bucket);
+        bucket.chosen.store(self.head, Relaxed);
+        bucket.old_writers.store(bucket.writers.load(Relaxed), Relaxed);
+        bucket.old_readers.store(bucket.readers.load(Relaxed), Relaxed);
+        let none = low_half(self.tail.wrapping_sub(1));
+        bucket.wide_writers.store(none, Relaxed);
+        bucket.wide_readers.store(none, Relaxed);
     }
 
     /// Notes an access of `task`. There is room for it.
@@ -183,17 +289,27 @@ impl<'a> TensorMap<'a> {
         let Some((bucket, entry)) = self.bucket(access.base).zip(self.entry(position)) else {
             return;
         };
-        let chain = match access.kind {
-            AccessKind::Read => &bucket.readers,
-            AccessKind::Write => &bucket.writers,
-        };
         let region = &access.region;
         entry.base.store(access.base, Relaxed);
         entry.low.store(region.low, Relaxed);
         entry.high.store(region.high, Relaxed);
         entry.task.store(task, Relaxed);
+        let link = low_half(position);
+        let is_write = access.kind == AccessKind::Write;
+        let chain = if is_write { &bucket.writers } else { &bucket.readers };
         entry.next.store(chain.load(Relaxed), Relaxed);
-        chain.store(position + 1, Relaxed);
+        chain.store(link, Relaxed);
+        if let Some(grid) = Grid::of(bucket) {
+            let cell = grid.cell_of(region).and_then(|cell| self.cell(access.base, cell));
+            let chain = match (cell, access.kind) {
+                (Some(cell), AccessKind::Write) => &cell.writers,
+                (Some(cell), AccessKind::Read) => &cell.readers,
+                (None, AccessKind::Write) => &bucket.wide_writers,
+                (None, AccessKind::Read) => &bucket.wide_readers,
+            };
+            entry.next_in_cell.store(chain.load(Relaxed), Relaxed);
+            chain.store(link, Relaxed);
+        }
         self.head = position + 1;
         let dims = region.dims();
         entry.rank.store(u32::try_from(dims.len()).unwrap_or(0), Relaxed);
@@ -215,8 +331,9 @@ impl<'a> TensorMap<'a> {
         self.head = position + 1;
     }
 
+    /// The region of the entry that `link` leads to.
     #[inline]
-    fn region(&self, entry: &MapEntry, link: u64) -> Region {
+    fn region(&self, entry: &MapEntry, link: u32) -> Region {
         let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
         let rank = entry.rank.load(Relaxed) as usize;
         if rank == 0 {
@@ -224,22 +341,25 @@ impl<'a> TensorMap<'a> {
         }
         let mut dims = [Dim::default(); MAX_RANK];
         dims[0] = Dim { stride: entry.stride.load(Relaxed), count: entry.count.load(Relaxed) };
-        if let Some(outer) = self.entry(link).filter(|_| rank > 1) {
+        let outer = self.entry(u64::from(link.wrapping_add(1))).filter(|_| rank > 1);
+        if let Some(outer) = outer {
             for (dim, (stride, count)) in dims.iter_mut().skip(1).zip(outer_fields(outer)) {
-                *dim =
-                    Dim { stride: stride.load(Relaxed), count: count.1.get(count.0.load(Relaxed)) };
+                let count = count.1.get(count.0.load(Relaxed));
+                *dim = Dim { stride: stride.load(Relaxed), count };
             }
         }
         Region::from_parts(low, high, entry.run.load(Relaxed), dims.get(..rank).unwrap_or(&[]))
     }
 
-    /// The entry of a link, unless it is retired or there is none.
+    /// The entry of a link, unless it is retired. A link that is 2^32 positions old may be taken for a young one: it then
+    /// leads to some live entry, and every entry that a walk comes to is compared as a whole.
     #[inline]
-    fn live(&self, link: u64) -> Option<&'a MapEntry> {
-        // Links are positions plus 1. A position behind `tail` is retired, and everything older is as well.
-        if link > self.tail { self.entry(link - 1) } else { None }
+    fn live(&self, link: u32) -> Option<&'a MapEntry> {
+        let age = low_half(self.head).wrapping_sub(link);
+        if u64::from(age.wrapping_sub(1)) < self.in_use() { self.entry(link.into()) } else { None }
     }
 
+    /// The ring is a power of two below 2^32: the low half of a position suffices.
     #[inline]
     fn entry(&self, position: u64) -> Option<&'a MapEntry> {
         self.entries.get(usize::try_from(position & self.mask).ok()?)
@@ -247,10 +367,26 @@ impl<'a> TensorMap<'a> {
 
     #[inline]
     fn bucket(&self, base: u64) -> Option<&'a MapBucket> {
-        // Tensors are aligned: the low bits say nothing. The multiplier is 2^64 divided by the golden ratio.
-        let hash = (base >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.bucket_shift;
-        self.buckets.get(usize::try_from(hash).ok()?)
+        // Tensors are aligned: the low bits say nothing.
+        self.buckets.get(usize::try_from(spread(base >> 4) >> self.bucket_shift).ok()?)
     }
+
+    #[inline]
+    fn cell(&self, base: u64, cell: u64) -> Option<&'a MapCell> {
+        let hash = spread(spread(base >> 4) ^ cell.wrapping_mul(0xD6E8_FEB8_6659_FD93));
+        self.cells.get(usize::try_from(hash >> self.cell_shift).ok()?)
+    }
+}
+
+/// The multiplier is 2^64 divided by the golden ratio: neighbours go to places far apart.
+#[inline]
+const fn spread(key: u64) -> u64 {
+    key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+#[inline]
+const fn low_half(position: u64) -> u32 {
+    (position & 0xFFFF_FFFF) as u32
 }
 
 /// Which half of a word.

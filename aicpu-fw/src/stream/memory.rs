@@ -39,9 +39,11 @@ impl<'a> StreamMemory<'a> {
         let window = arena.region_window(at, Fault::RUNTIME_REGION_STREAM).map_err(Blame::of)?;
         let records = window.live_slice(plan.slots, sizes.window as usize).ok_or(unusable)?;
         let buckets = window.live_slice(plan.buckets.0, plan.buckets.1).ok_or(unusable)?;
+        let cells = window.live_slice(plan.cells, sizes.map_entries as usize).ok_or(unusable)?;
         let entries = window.live_slice(plan.entries, sizes.map_entries as usize);
         let first_task = header.first_task.load(Ordering::Relaxed).into();
-        let map = TensorMap::new(buckets, entries.ok_or(unusable)?, first_task).ok_or(unusable)?;
+        let map = TensorMap::new((buckets, cells), entries.ok_or(unusable)?, first_task)
+            .ok_or(unusable)?;
         Ok(Self {
             header,
             records,

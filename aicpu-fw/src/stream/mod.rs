@@ -13,6 +13,7 @@
 
 pub mod builder;
 mod edges;
+mod grid;
 pub mod map;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pto_abi::GmAddr;
-use pto_abi::stream::{MapBucket, MapEntry, TensorView};
+use pto_abi::stream::{ElementType, MapBucket, MapCell, MapEntry, TensorView};
 use pto_aicpu_fw::stream::map::{Access, AccessKind, Hide, TensorMap};
 use pto_aicpu_fw::stream::region::Region;
 
@@ -24,7 +24,7 @@ fn program(random: &mut Random, tasks: u64, all_derived: bool) -> Vec<Task> {
         let views = (0..count).map(|_| {
             let base = GmAddr(0x1000 * u64::from(1 + random.below(TENSORS)));
             let kind = if random.below(2) == 0 { AccessKind::Write } else { AccessKind::Read };
-            let whole = TensorView::dense(base, pto_abi::stream::ElementType::F32, &[720]);
+            let whole = TensorView::dense(base, ElementType::F32, &[720]);
             let view = if random.below(6) == 0 { whole } else { view(random, base) };
             (view, kind)
         });
@@ -70,8 +70,9 @@ fn derive(map: &mut TensorMap<'_>, task: &Task, number: u64) -> BTreeSet<u64> {
 
 fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
     let buckets: Vec<MapBucket> = (0..4).map(|_| MapBucket::default()).collect();
+    let cells: Vec<MapCell> = (0..8).map(|_| MapCell::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();
-    test(TensorMap::new(&buckets, &entries, first).unwrap());
+    test(TensorMap::new((&buckets, &cells), &entries, first).unwrap());
 }
 
 #[test]
@@ -133,6 +134,45 @@ fn retired_accesses_are_not_found_and_all_others_are() {
                 let mut expected = oracle.submit(&touches(task, number), true);
                 expected.retain(|producer| *producer >= watermark);
                 assert_eq!(derive(&mut map, task, number), expected, "seed {seed}, task {number}");
+            }
+        });
+    }
+}
+
+/// Tiles of a matrix, whole rows, and parts of any kind: most accesses are sorted by a grid, which changes on the way.
+#[test]
+fn tiles_are_sorted_and_nothing_is_lost() {
+    for seed in 3000..3060 {
+        let mut random = Random(seed);
+        let size = 1 + random.below(3);
+        let tile = |random: &mut Random, size: u32| {
+            let base = GmAddr(0x1000 * u64::from(1 + random.below(2)));
+            let matrix = TensorView::dense(base, ElementType::F32, &[24, 30]);
+            let (row, column) = (random.below(24 / size), random.below(30 / size));
+            matrix.slice(0, row * size, size).slice(1, column * size, size)
+        };
+        with_map(1024, u64::from(u32::MAX) - 300, |mut map| {
+            let mut oracle = Oracle::default();
+            let mut starts = Vec::new();
+            let mut watermark = 0_u64;
+            for number in 0..500_u64 {
+                // A second size later on, as in the next phase of a program.
+                let size = if number < 250 { size } else { 4 - size };
+                let views = (0..1 + random.below(3)).map(|_| {
+                    let kind =
+                        if random.below(3) == 0 { AccessKind::Write } else { AccessKind::Read };
+                    let odd = random.below(30) == 0;
+                    let base = GmAddr(0x1000);
+                    let view = if odd { view(&mut random, base) } else { tile(&mut random, size) };
+                    (view, kind)
+                });
+                let task = Task { views: views.collect(), derived: random.below(20) > 0 };
+                starts.push(map.head());
+                watermark = watermark.max(number.saturating_sub(80 + u64::from(random.below(40))));
+                map.retire(starts[usize::try_from(watermark).unwrap()]);
+                let mut expected = oracle.submit(&touches(&task, number), task.derived);
+                expected.retain(|producer| *producer >= watermark);
+                assert_eq!(derive(&mut map, &task, number), expected, "seed {seed}, task {number}");
             }
         });
     }
