@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params, Prepared, Tensor};
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport, Work};
 
 /// Sizes that have every part of the example in them: tails, several blocks, contexts of unequal length.
@@ -28,9 +29,9 @@ const SIZES: &[(&str, &[(&str, &str)])] = &[
 /// Examples with a streaming program of their own.
 const STREAMS: &[&str] = &["paged_attention"];
 
-fn hostings() -> [Hosting; 4] {
+fn hostings() -> [Hosting; 5] {
     let pool = |n| Hosting::Pool { os_threads: NonZeroUsize::new(n).expect("not zero") };
-    [pool(1), pool(2), pool(4), Hosting::Threads]
+    [pool(1), pool(2), pool(4), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
 }
 
 fn prepare(name: &str, sizes: &[(&str, &str)], device: &Device) -> Prepared {

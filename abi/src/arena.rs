@@ -318,7 +318,8 @@ mod view {
             self.fault().code.store(0, Ordering::Relaxed);
             self.fault().epitaph_ready.store(0, Ordering::Relaxed);
             for line in self.instances() {
-                for word in [&line.phase, &line.busy_cores] {
+                let [aic, aiv] = &line.free_cores;
+                for word in [&line.phase, &line.busy_cores, aic, aiv] {
                     word.store(0, Ordering::Relaxed);
                 }
                 let counts = [&line.added, &line.published, &line.completed];

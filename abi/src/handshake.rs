@@ -3,11 +3,14 @@
 //! ```text
 //! AICPU (SchedulerLine)                    AICore (WorkerLine)
 //! greet:  aicpu_ready = epoch  ----------> kind, core_id, then aicore_done = epoch
-//! commit: task, kernel, args,
+//! commit: dispatches[id & 1],
 //!         then doorbell = id   ----------> runs the kernel
 //! poll:   sees FINISHED | id   <---------- status = FINISHED | id
 //! stop:   control = QUIT       ----------> status = EXITED, the loop returns
 //! ```
+//! Ids are consecutive. A core may have two dispatches at once: the one that it runs, and the next, which it starts
+//! without waiting for AICPU. It finds which of them is to be run from its own status: two ids behind the
+//! doorbell, the older one; one id behind, the newer one. An order to quit comes before both.
 //!
 //! One writer per line. The words have the values of the a2a3 control registers, so that the register
 //! form (DATA_MAIN_BASE, COND) and this one carry the same protocol.
@@ -32,6 +35,21 @@ pub const CONTROL_RUN: u32 = 0;
 pub const CONTROL_QUIT: u32 = 1;
 
 shared_struct! {
+    /// One of the two dispatches that a core may have.
+    #[derive(Default)]
+    pub struct DispatchWords [size = 24, align = 8] {
+        /// GM address of the kernel's code.
+        0 => kernel: AtomicU64,
+        /// GM address of the arguments.
+        8 => args: AtomicU64,
+        /// Slot of the task.
+        16 => task: AtomicU32,
+        /// Not used; zero.
+        20 => reserved: AtomicU32,
+    }
+}
+
+shared_struct! {
     /// What AICPU writes for one core.
     #[derive(Default)]
     pub struct SchedulerLine [size = 64, align = 64] {
@@ -41,14 +59,10 @@ shared_struct! {
         4 => control: AtomicU32,
         /// The dispatch id; written last.
         8 => doorbell: AtomicU32,
-        /// Slot of the task.
-        12 => task: AtomicU32,
-        /// GM address of the kernel's code.
-        16 => kernel: AtomicU64,
-        /// GM address of the arguments.
-        24 => args: AtomicU64,
         /// Not used; zero.
-        32 => reserved: [AtomicU64; 4],
+        12 => reserved: AtomicU32,
+        /// The dispatches, by the low bit of their ids.
+        16 => dispatches: [DispatchWords; 2],
     }
 }
 
@@ -91,6 +105,13 @@ pub const fn next_dispatch_id(id: u32) -> u32 {
     if id >= LAST_DISPATCH_ID { 0 } else { id + 1 }
 }
 
+/// The dispatch id before `id`.
+#[must_use]
+#[inline]
+pub const fn previous_dispatch_id(id: u32) -> u32 {
+    if id == 0 { LAST_DISPATCH_ID } else { id - 1 }
+}
+
 /// One dispatch as the core sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatch {
@@ -122,8 +143,10 @@ pub enum Command {
 pub enum Status {
     /// The dispatch has not finished.
     Busy,
-    /// The dispatch has finished, and what the core wrote is visible.
+    /// The dispatch has finished, and what the core wrote is visible. Of two: the older one.
     Finished,
+    /// Of two dispatches both have finished.
+    FinishedBoth,
     /// The core reports something that it was not given.
     Foreign(u32),
 }
@@ -157,12 +180,13 @@ impl Handshake {
         self.scheduler.doorbell.load(Ordering::Relaxed)
     }
 
-    /// Writes a dispatch without ringing.
+    /// Writes dispatch `id` without ringing. The dispatch two ids before it must have finished.
     #[inline]
-    pub fn stage(&self, task: u32, kernel: u64, args: u64) {
-        self.scheduler.task.store(task, Ordering::Relaxed);
-        self.scheduler.kernel.store(kernel, Ordering::Relaxed);
-        self.scheduler.args.store(args, Ordering::Relaxed);
+    pub fn stage(&self, id: u32, task: u32, kernel: u64, args: u64) {
+        let words = self.scheduler.words(id);
+        words.task.store(task, Ordering::Relaxed);
+        words.kernel.store(kernel, Ordering::Relaxed);
+        words.args.store(args, Ordering::Relaxed);
     }
 
     /// Rings: the staged dispatch becomes visible as `id`.
@@ -188,6 +212,31 @@ impl Handshake {
         }
     }
 
+    /// How far the two dispatches `newer` and the one before it are.
+    #[must_use]
+    #[inline]
+    pub fn status_of_two(&self, newer: u32, previous: u32) -> Status {
+        let older = previous_dispatch_id(newer);
+        // Acquire: as in `status`.
+        let status = self.worker.status.load(Ordering::Acquire);
+        if status == FINISHED | older || status == newer {
+            Status::Finished
+        } else if status == FINISHED | newer {
+            Status::FinishedBoth
+        } else if status == previous || status == older {
+            Status::Busy
+        } else {
+            Status::Foreign(status)
+        }
+    }
+
+    /// The dispatch that the core has to run, or has run last: for reports of a run that has ended badly.
+    #[must_use]
+    pub fn current_dispatch(&self) -> Dispatch {
+        let rung = self.scheduler.doorbell.load(Ordering::Relaxed);
+        self.scheduler.dispatch(due_dispatch_id(rung, self.raw_status()))
+    }
+
     /// The status word as it stands.
     #[must_use]
     pub fn raw_status(&self) -> u32 {
@@ -208,6 +257,37 @@ impl Handshake {
     }
 }
 
+/// The dispatch that a core with this status has to run, when `rung` was rung last and has not finished: the one
+/// before it, if that has not finished either.
+#[must_use]
+#[inline]
+pub const fn due_dispatch_id(rung: u32, status: u32) -> u32 {
+    let next = next_dispatch_id(status & !FINISHED);
+    if next_dispatch_id(next) == rung { next } else { rung }
+}
+
+impl SchedulerLine {
+    /// Where dispatch `id` stands.
+    #[inline]
+    fn words(&self, id: u32) -> &DispatchWords {
+        // Two entries and one bit: no bounds check remains.
+        &self.dispatches[(id & 1) as usize]
+    }
+
+    /// Dispatch `id`, which was rung.
+    #[must_use]
+    #[inline]
+    pub fn dispatch(&self, id: u32) -> Dispatch {
+        let words = self.words(id);
+        Dispatch {
+            id,
+            task: words.task.load(Ordering::Relaxed),
+            kernel: words.kernel.load(Ordering::Relaxed),
+            args: words.args.load(Ordering::Relaxed),
+        }
+    }
+}
+
 /// The core's side of the protocol. Stateless: what the core has done stands in its own line.
 impl Handshake {
     /// What AICPU wants of the core.
@@ -215,15 +295,13 @@ impl Handshake {
     #[inline]
     pub fn command(&self) -> Command {
         // Acquire: pairs with the Release store of doorbell in `ring`.
-        let id = self.scheduler.doorbell.load(Ordering::Acquire);
+        let rung = self.scheduler.doorbell.load(Ordering::Acquire);
         let status = self.worker.status.load(Ordering::Relaxed);
-        if id <= LAST_DISPATCH_ID && status != FINISHED | id && status != STATUS_EXITED {
-            return Command::Run(Dispatch {
-                id,
-                task: self.scheduler.task.load(Ordering::Relaxed),
-                kernel: self.scheduler.kernel.load(Ordering::Relaxed),
-                args: self.scheduler.args.load(Ordering::Relaxed),
-            });
+        // Relaxed: the order itself is taken in `bring_up_command`.
+        let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;
+        let has_more = rung <= LAST_DISPATCH_ID && status != FINISHED | rung;
+        if has_more && goes_on && status != STATUS_EXITED {
+            return Command::Run(self.scheduler.dispatch(due_dispatch_id(rung, status)));
         }
         self.bring_up_command()
     }
@@ -294,9 +372,10 @@ impl Handshake {
 mod tests {
     use super::{
         Command, Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status,
-        next_dispatch_id,
+        next_dispatch_id, previous_dispatch_id,
     };
     use crate::kinds::CoreKind;
+    use crate::sync::Ordering;
 
     fn in_service() -> Handshake {
         let lines = Handshake::default();
@@ -313,7 +392,7 @@ mod tests {
         assert_eq!(lines.answer(7), Some((3, 1)));
         assert_eq!(lines.answer(8), None);
         assert_eq!(lines.command(), Command::Wait);
-        lines.stage(11, 22, 33);
+        lines.stage(0, 11, 22, 33);
         assert_eq!(lines.command(), Command::Wait, "not rung yet");
         lines.ring(0);
         let dispatch = Dispatch { id: 0, task: 11, kernel: 22, args: 33 };
@@ -331,7 +410,7 @@ mod tests {
     #[test]
     fn a_core_in_service_is_not_greeted_twice() {
         let lines = in_service();
-        lines.stage(1, 2, 3);
+        lines.stage(5, 1, 2, 3);
         lines.ring(5);
         lines.finish(5);
         lines.greet(7);
@@ -365,8 +444,56 @@ mod tests {
     }
 
     #[test]
+    fn two_dispatches_run_in_order_and_are_told_apart() {
+        let lines = in_service();
+        let (mut last, mut previous) = (LAST_DISPATCH_ID - 2, STATUS_IDLE);
+        lines.ring(last);
+        lines.finish(last);
+        for _ in 0..3 {
+            let (older, newer) = (next_dispatch_id(last), next_dispatch_id(next_dispatch_id(last)));
+            lines.stage(older, 11, 22, 33);
+            lines.ring(older);
+            lines.stage(newer, 44, 55, 66);
+            lines.ring(newer);
+            let dispatch = Dispatch { id: older, task: 11, kernel: 22, args: 33 };
+            assert_eq!(lines.command(), Command::Run(dispatch));
+            assert_eq!(lines.status_of_two(newer, previous), Status::Foreign(FINISHED | last));
+            assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::Busy);
+            lines.finish(older);
+            assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::Finished);
+            lines.worker.status.store(newer, Ordering::Relaxed);
+            assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::Finished, "has begun");
+            lines.finish(older);
+            let dispatch = Dispatch { id: newer, task: 44, kernel: 55, args: 66 };
+            assert_eq!(lines.command(), Command::Run(dispatch));
+            assert_eq!(lines.status(newer, FINISHED | older), Status::Busy);
+            lines.finish(newer);
+            assert_eq!(lines.status_of_two(newer, FINISHED | last), Status::FinishedBoth);
+            assert_eq!(lines.command(), Command::Wait);
+            (last, previous) = (newer, STATUS_IDLE);
+        }
+    }
+
+    #[test]
+    fn a_core_that_is_asked_to_quit_drops_what_it_has_not_started() {
+        let lines = in_service();
+        lines.ring(0);
+        lines.ring(1);
+        assert!(matches!(lines.command(), Command::Run(Dispatch { id: 0, .. })));
+        lines.quit();
+        lines.finish(0);
+        assert_eq!(lines.command(), Command::Quit);
+        lines.leave();
+        lines.greet(8);
+        lines.introduce(8, 3, CoreKind::AIV);
+        assert_eq!(lines.command(), Command::Wait, "what was dropped stays so");
+    }
+
+    #[test]
     fn ids_wrap_below_the_reserved_values() {
-        assert_eq!(next_dispatch_id(LAST_DISPATCH_ID), 0);
+        let (first, last) = (next_dispatch_id(LAST_DISPATCH_ID), previous_dispatch_id(0));
+        assert_eq!((first, last), (0, LAST_DISPATCH_ID));
+        assert_eq!(LAST_DISPATCH_ID & 1, 1, "the low bits alternate over the wrap");
         assert_eq!(next_dispatch_id(super::DOORBELL_IDLE), 0);
         assert_eq!(next_dispatch_id(6), 7);
     }

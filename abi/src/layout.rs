@@ -93,6 +93,7 @@ pub const ALL: &[StructLayout] = &[
     crate::runtime::FaultLine::LAYOUT,
     crate::runtime::Epitaph::LAYOUT,
     crate::runtime::BlockedTask::LAYOUT,
+    crate::handshake::DispatchWords::LAYOUT,
     crate::handshake::SchedulerLine::LAYOUT,
     crate::handshake::WorkerLine::LAYOUT,
     crate::handshake::Handshake::LAYOUT,

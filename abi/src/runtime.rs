@@ -9,6 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::fault::Fault;
 use crate::handshake::Handshake;
 use crate::ids::{GmAddr, TaskId};
+use crate::kinds::CoreKind;
 use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use crate::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -171,8 +172,10 @@ shared_struct! {
         32 => edges: AtomicU64,
         /// Edges whose producer had completed.
         40 => edges_satisfied: AtomicU64,
+        /// Cores without a dispatch, by kind; only where cores may have two dispatches.
+        48 => free_cores: [AtomicU32; CoreKind::COUNT],
         /// Not used; zero.
-        48 => reserved: [AtomicU64; 2],
+        56 => reserved: AtomicU64,
     }
 }
 

@@ -1,16 +1,21 @@
 //! The cores of one scheduler: which are free, which are busy, and with what. Dense lists, because a step
 //! walks the busy ones and takes any free one; of 128-bit masks and lists, the lists cost half the
-//! instructions per task.
+//! instructions per task. Where a core may have two dispatches, the second one is *pending*: the core starts it by
+//! itself.
 
 use heapless::Vec;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::{CoreKind, Fault};
+
+/// No task.
+const NONE: u32 = u32::MAX;
 
 /// One scheduler's cores, by the numbers that the platform gave them.
 pub(crate) struct Cores {
     workers: Vec<u32, MAX_WORKERS>,
     kinds: Vec<CoreKind, MAX_WORKERS>,
     running: [u32; MAX_WORKERS],
+    pending: [u32; MAX_WORKERS],
     free: [Vec<u8, MAX_WORKERS>; CoreKind::COUNT],
     busy: Vec<u8, MAX_WORKERS>,
 }
@@ -20,7 +25,8 @@ impl Cores {
         Self {
             workers: Vec::new(),
             kinds: Vec::new(),
-            running: [0; MAX_WORKERS],
+            running: [NONE; MAX_WORKERS],
+            pending: [NONE; MAX_WORKERS],
             free: [Vec::new(), Vec::new()],
             busy: Vec::new(),
         }
@@ -50,10 +56,10 @@ impl Cores {
         &self.busy
     }
 
-    /// What a core was given last.
+    /// What a busy core runs: of two dispatches the older one.
     #[inline]
     pub(crate) fn running(&self, core: usize) -> u32 {
-        self.running.get(core).copied().unwrap_or(u32::MAX)
+        self.running.get(core).copied().unwrap_or(NONE)
     }
 
     pub(crate) fn is_busy(&self, core: usize) -> bool {
@@ -75,6 +81,30 @@ impl Cores {
         let core = usize::from(core);
         *self.running.get_mut(core)? = slot;
         Some(core)
+    }
+
+    /// Whether a busy core could be given a second dispatch.
+    #[inline]
+    pub(crate) fn has_room(&self, core: usize, kind: CoreKind) -> bool {
+        self.pending.get(core) == Some(&NONE) && self.kinds.get(core) == Some(&kind)
+    }
+
+    /// Gives a busy core a second dispatch.
+    #[inline]
+    pub(crate) fn pend(&mut self, core: usize, slot: u32) {
+        if let Some(pending) = self.pending.get_mut(core) {
+            *pending = slot;
+        }
+    }
+
+    /// The busy core has finished the older of its two dispatches, and runs the other: which it is. `None`: it
+    /// had one only.
+    #[inline]
+    pub(crate) fn advance(&mut self, core: usize) -> Option<u32> {
+        let pending = self.pending.get_mut(core).filter(|pending| **pending != NONE)?;
+        let slot = core::mem::replace(pending, NONE);
+        *self.running.get_mut(core)? = slot;
+        Some(slot)
     }
 
     /// The busy core at `index` of the list is free again; the last one takes its place.

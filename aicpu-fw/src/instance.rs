@@ -58,7 +58,8 @@ static NOWHERE: InstanceLine = InstanceLine {
     completed: AtomicU64::new(0),
     edges: AtomicU64::new(0),
     edges_satisfied: AtomicU64::new(0),
-    reserved: [const { AtomicU64::new(0) }; 2],
+    free_cores: [const { AtomicU32::new(0) }; CoreKind::COUNT],
+    reserved: AtomicU64::new(0),
 };
 
 /// One AICPU instance.

@@ -21,6 +21,7 @@ mod cores;
 pub mod divide;
 pub mod fanout;
 pub mod lines;
+pub mod pace;
 pub mod platform;
 pub mod ready_queue;
 pub mod scheduler;

@@ -9,6 +9,7 @@ use heapless::Vec;
 use pto_abi::Fault;
 use pto_abi::handshake::{
     FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id,
+    previous_dispatch_id,
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
@@ -19,6 +20,9 @@ use crate::trace::{NoTrace, Tracer};
 
 /// The machine around the lines.
 pub trait Bell {
+    /// Dispatches that a core may have at once, 1 or 2; see [`Platform::SLOTS`].
+    const SLOTS: usize = 1;
+
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
     /// Siblings that sleep should look.
@@ -34,17 +38,32 @@ pub trait Bell {
 struct CoreRef<'a> {
     worker: u32,
     lines: &'a Handshake,
-    // The dispatch that was rung last, and the status that the core showed before it.
+    // The dispatch that was rung last, and the status that the core showed before what it has now.
     id: u32,
     settled: u32,
-    stage: Stage,
+    // Dispatches that were rung and have not been seen to finish.
+    rung: u8,
+    is_staged: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Free,
-    Staged,
-    Rung,
+impl CoreRef<'_> {
+    /// How far the older of two dispatches is.
+    #[inline]
+    fn poll_two(&mut self) -> CoreStatus {
+        match self.lines.status_of_two(self.id, self.settled) {
+            Status::Busy => CoreStatus::Busy,
+            status @ (Status::Finished | Status::FinishedBoth) => {
+                self.settled = FINISHED | previous_dispatch_id(self.id);
+                self.rung = 1;
+                if status == Status::Finished {
+                    CoreStatus::Finished
+                } else {
+                    CoreStatus::FinishedMore
+                }
+            }
+            Status::Foreign(status) => CoreStatus::Foreign(status),
+        }
+    }
 }
 
 /// The platform of one AICPU instance. `S` is how the words of a run are shared on this machine, `T` where its
@@ -83,12 +102,14 @@ impl<'a, S, B, T> LinesPlatform<'a, S, B, T> {
 impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B, T> {
     type Sharing = S;
     const TRACES: bool = T::TRACES;
+    const SLOTS: usize = B::SLOTS;
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.
         let Some(lines) = self.workers.get(worker as usize) else { return };
         let id = lines.last_dispatch_id();
-        let core = CoreRef { worker, lines, id, settled: STATUS_IDLE, stage: Stage::Free };
+        let settled = STATUS_IDLE;
+        let core = CoreRef { worker, lines, id, settled, rung: 0, is_staged: false };
         self.cores.push(core).unwrap_or_default();
     }
 
@@ -114,14 +135,17 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn poll(&mut self, core: usize) -> CoreStatus {
         let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
-        if core.stage != Stage::Rung {
+        if B::SLOTS > 1 && core.rung > 1 {
+            return core.poll_two();
+        }
+        if core.rung == 0 {
             return CoreStatus::Idle;
         }
         match core.lines.status(core.id, core.settled) {
             Status::Busy => CoreStatus::Busy,
-            Status::Finished => {
+            Status::Finished | Status::FinishedBoth => {
                 core.settled = FINISHED | core.id;
-                core.stage = Stage::Free;
+                core.rung = 0;
                 CoreStatus::Finished
             }
             Status::Foreign(status) => CoreStatus::Foreign(status),
@@ -131,12 +155,13 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        let entry = self.cores.get_mut(core).filter(|entry| entry.stage == Stage::Free);
-        let entry = entry.ok_or(refused)?;
+        let is_open =
+            |entry: &&mut CoreRef<'a>| usize::from(entry.rung) < B::SLOTS && !entry.is_staged;
+        let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
-        entry.lines.stage(dispatch.task, dispatch.kernel.0, dispatch.args.0);
-        entry.id = next_dispatch_id(entry.id);
-        entry.stage = Stage::Staged;
+        let id = next_dispatch_id(entry.id);
+        entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        entry.is_staged = true;
         self.staged.push(number).map_err(|_| refused)
     }
 
@@ -144,8 +169,10 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     fn commit(&mut self) {
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
+            core.id = next_dispatch_id(core.id);
             core.lines.ring(core.id);
-            core.stage = Stage::Rung;
+            core.rung += 1;
+            core.is_staged = false;
             self.bell.ring(core.worker);
         }
         self.staged.clear();

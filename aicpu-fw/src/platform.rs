@@ -14,8 +14,10 @@ pub enum CoreStatus {
     Idle,
     /// It has not finished.
     Busy,
-    /// It has finished; what it wrote is visible. Answered once for each dispatch.
+    /// It has finished; what it wrote is visible. Answered once for each dispatch; of two, for the older first.
     Finished,
+    /// As `Finished`, for the older of two dispatches; the newer one has finished too, as the next answer says.
+    FinishedMore,
     /// It reports this, which it was not given.
     Foreign(u32),
 }
@@ -40,6 +42,12 @@ pub trait Platform {
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
     const TRACES: bool = false;
 
+    /// Dispatches that a core may have at once: 1, or 2 where it starts the next one without waiting for AICPU.
+    const SLOTS: usize = 1;
+
+    /// Whether a [`poll`](Self::poll) is worth avoiding; where not, nothing is computed for it.
+    const POLLS_COST: bool = false;
+
     /// Takes `worker` under management; it becomes core number `attached so far`.
     fn attach(&mut self, worker: u32);
 
@@ -52,7 +60,8 @@ pub trait Platform {
     /// How far a core is.
     fn poll(&mut self, core: usize) -> CoreStatus;
 
-    /// Writes a dispatch for a free core; nothing starts before [`commit`](Self::commit).
+    /// Writes a dispatch for a core that has fewer than [`SLOTS`](Self::SLOTS), and none that is staged; nothing
+    /// starts before [`commit`](Self::commit).
     ///
     /// # Errors
     /// `SCHEDULE_CORE_NOT_FREE`.

@@ -8,29 +8,32 @@
 //!         `- poll the busy cores
 //!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
 //! ```
+//! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it.
 //! Invariants:
-//! - A step is bounded: it polls each core once, releases at most [`RELEASES_A_STEP`] consumers (a larger
+//! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers (a larger
 //!   fanout goes on in the next step), and fills each core at most once.
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
 
+mod collect;
+mod dispatch;
+
 use core::marker::PhantomData;
 
 use heapless::Vec;
-use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::kinds::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::Task;
-use pto_abi::trace::{TraceKind, TraceRecord};
-use pto_abi::{BuildMode, Fault, GmAddr, TaskId};
+use pto_abi::{BuildMode, Fault, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
-use crate::platform::{CoreStatus, Platform, Staged};
-use crate::state::{SharedState, kind_of};
+use crate::pace::Pace;
+use crate::platform::Platform;
+use crate::state::SharedState;
 use crate::watchdog::{Budgets, Watchdog};
 
 /// Consumers that one step releases at most. 1,024 decrements take about 10 us: the length of the pause that
@@ -71,8 +74,13 @@ pub struct Scheduler<'a, P: Platform, F> {
     completed: u64,
     unflushed: u64,
     waits_for_build: bool,
+    mode: BuildMode,
     generation: u32,
     traced_ns: u64,
+    // The clock as this step found it, where a look at a core costs something.
+    now_ns: u64,
+    look_from: usize,
+    pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
     policy: PhantomData<(fn() -> P, F)>,
@@ -98,8 +106,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             completed: 0,
             unflushed: 0,
             waits_for_build: mode == BuildMode::SEQUENTIAL,
+            mode,
             generation,
             traced_ns: 0,
+            now_ns: 0,
+            look_from: 0,
+            pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -111,7 +123,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// # Errors
     /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
     pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
-        self.cores.add(worker, kind)
+        self.cores.add(worker, kind)?;
+        if P::SLOTS > 1 {
+            self.say_free();
+        }
+        Ok(())
     }
 
     /// How many cores it manages.
@@ -153,13 +169,18 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             }
             self.waits_for_build = false;
         }
-        let collected = self.collect(platform)?;
-        let first_staged = self.busy_count();
-        let dispatched = self.dispatch(platform)?;
+        if P::POLLS_COST {
+            self.now_ns = platform.now_ns();
+        }
+        let mut collected = self.collect(platform)?;
+        let mut dispatched = self.dispatch(platform)?;
+        if P::POLLS_COST && !(collected | dispatched) {
+            collected = self.collect_early(platform)?;
+            dispatched = self.dispatch(platform)?;
+        }
         self.share_rest();
         let shared = core::mem::take(&mut self.shared);
         if dispatched {
-            self.trace_dispatches(platform, first_staged);
             platform.commit();
         }
         if shared {
@@ -178,211 +199,23 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         Ok(Step::Worked)
     }
 
-    /// Polls the busy cores and completes what has finished, until the step's releases are used up.
-    #[inline]
-    fn collect(&mut self, platform: &mut P) -> Result<bool, Fault> {
-        let mut budget = RELEASES_A_STEP;
-        let mut worked = false;
-        if self.release.is_some() {
-            worked = true;
-            if let Some(Release { slot, walk }) = self.release.take() {
-                self.look_at_clock(platform);
-                self.go_on(platform, slot, walk, &mut budget);
-            }
-        }
-        let mut index = 0;
-        while self.release.is_none() {
-            let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            match platform.poll(core) {
-                CoreStatus::Busy => index += 1,
-                CoreStatus::Finished => {
-                    self.cores.release(index);
-                    self.complete(platform, core, &mut budget);
-                    worked = true;
-                }
-                status => return Err(self.wrong_status(core, status)),
-            }
-        }
-        Ok(worked)
-    }
-
-    #[cold]
-    fn wrong_status(&mut self, core: usize, status: CoreStatus) -> Fault {
-        let found = if let CoreStatus::Foreign(found) = status { found } else { 0 };
-        let blame = self.blame_core(Fault::CORE_WRONG_STATUS, core);
-        self.blame.leave(blame.detail(found.into(), 0))
-    }
-
-    /// Closes the fanout of the task that a core has finished, and releases its consumers.
-    #[inline]
-    fn complete(&mut self, platform: &mut P, core: usize, budget: &mut u32) {
-        let slot = self.cores.running(core);
-        let Some(task) = self.state.task(slot) else { return };
-        self.look_at_clock(platform);
-        if P::TRACES {
-            let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
-            let time_ns = self.traced_ns;
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
-        }
-        let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(platform, slot, walk, budget);
-    }
-
-    /// Where events are recorded: one look serves all events of a completion.
-    #[inline]
-    fn look_at_clock(&mut self, platform: &P) {
-        if P::TRACES {
-            self.traced_ns = platform.now_ns();
-        }
-    }
-
-    #[inline]
-    fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
-        let Some(task) = self.state.task(slot) else { return };
-        while let Some(consumer) = walk.next(task, self.state.chunks) {
-            self.release(platform, consumer);
-            *budget = budget.saturating_sub(1);
-            if *budget == 0 {
-                self.release = Some(Release { slot, walk });
-                return;
-            }
-        }
-        // Release: pairs with the Acquire loads in `stream::Stream`, whose builder then reuses the slot and its edges:
-        // nothing of the task is touched after this store.
-        task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
-        self.completed += 1;
-        self.unflushed += 1;
-    }
-
-    /// One producer of `consumer` has completed.
-    #[inline]
-    fn release(&mut self, platform: &mut P, consumer: u32) {
-        let Some(task) = self.state.task(consumer) else { return };
-        // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
-        // Release half of the others and with the publish in `release_published`.
-        if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
-            if P::TRACES {
-                let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
-                platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
-            }
-            self.make_ready(consumer, task);
-        }
-    }
-
-    #[inline]
-    fn make_ready(&mut self, slot: u32, task: &Task) {
-        let kind = kind_of(task);
-        let local = &mut self.local[kind.index()];
-        if let Err(slot) = local.push(slot) {
-            self.state.queue(kind).push::<P::Sharing>(local);
-            local.clear();
-            self.shared = true;
-            // There is room now.
-            local.push(slot).unwrap_or_default();
-        }
-    }
-
-    /// Fills the free cores: from the own newly ready tasks, then from the shared queues.
-    #[inline]
-    fn dispatch(&mut self, platform: &mut P) -> Result<bool, Fault> {
-        let mut staged = false;
-        for &kind in CoreKind::ALL {
-            while self.cores.free_count(kind) > 0 {
-                let Some(slot) = self.local[kind.index()].pop() else { break };
-                self.stage(platform, kind, slot)?;
-                staged = true;
-            }
-            if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
-                staged |= self.dispatch_shared(platform, kind)?;
-            }
-        }
-        Ok(staged)
-    }
-
-    /// Takes no more from the shared queue than the free cores run.
-    fn dispatch_shared(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
-        let mut staged = false;
-        loop {
-            let mut slots = [0; SHARED_BATCH];
-            let room = self.cores.free_count(kind).min(SHARED_BATCH);
-            let slots = slots.get_mut(..room).unwrap_or_default();
-            let taken = self.state.queue(kind).pop::<P::Sharing>(slots);
-            for &slot in slots.iter().take(taken) {
-                self.stage(platform, kind, slot)?;
-                staged = true;
-            }
-            if taken < SHARED_BATCH {
-                return Ok(staged);
-            }
-        }
-    }
-
-    #[inline]
-    fn stage(&mut self, platform: &mut P, kind: CoreKind, slot: u32) -> Result<(), Fault> {
-        let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
-        let state = task.state.load(Ordering::Relaxed);
-        if state != TaskState::PUBLISHED.get() {
-            return Err(self.wrong_task(slot, state));
-        }
-        task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
-        let payload = u64::from(task.payload.load(Ordering::Relaxed));
-        let staged = Staged {
-            task: slot,
-            kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
-            args: self.state.payloads_address.offset(8 * payload),
-        };
-        let Some(core) = self.cores.take(kind, slot) else {
-            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
-        };
-        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))
-    }
-
-    /// The cores that this step has staged stand behind those that were busy before.
-    #[inline]
-    fn trace_dispatches(&self, platform: &mut P, first_staged: usize) {
-        if !P::TRACES {
-            return;
-        }
-        let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
-        for core in self.cores.busy().iter().skip(first_staged).copied().map(usize::from) {
-            let (task, extra) = (self.cores.running(core), self.cores.worker(core));
-            platform.trace(TraceRecord { time_ns, kind, task, extra });
-        }
-    }
-
-    #[cold]
-    fn refused(&mut self, fault: Fault, core: usize) -> Fault {
-        let blame = self.blame_core(fault, core);
-        self.blame.leave(blame)
-    }
-
-    #[cold]
-    fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
-        let task = TaskId { slot, generation: self.generation };
-        let expected = TaskState::PUBLISHED.get().into();
-        let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);
-        self.blame.leave(blame.detail(state.into(), expected))
-    }
-
-    /// Gives away what no own core took.
-    #[inline]
-    fn share_rest(&mut self) {
-        for &kind in CoreKind::ALL {
-            let local = &mut self.local[kind.index()];
-            if !local.is_empty() {
-                self.state.queue(kind).push::<P::Sharing>(local);
-                local.clear();
-                self.shared = true;
-            }
-        }
-    }
-
     /// Says in the own line what siblings need in order not to take a long kernel for a stall.
     #[inline]
     fn say(&self) {
         self.line.completed.store(self.completed, Ordering::Relaxed);
         let busy = u32::try_from(self.busy_count()).unwrap_or(u32::MAX);
         self.line.busy_cores.store(busy, Ordering::Relaxed);
+        if P::SLOTS > 1 {
+            self.say_free();
+        }
+    }
+
+    /// Says in the own line which cores wait for work: siblings do not pend a task that one of them could run.
+    fn say_free(&self) {
+        for &kind in CoreKind::ALL {
+            let free = u32::try_from(self.cores.free_count(kind)).unwrap_or(u32::MAX);
+            self.line.free_cores[kind.index()].store(free, Ordering::Relaxed);
+        }
     }
 
     /// Tells the others how many tasks this instance has completed.
@@ -432,7 +265,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         let now = platform.now_ns();
         self.watch_time(now)?;
-        match self.watchdog.stalled(now, &self.state) {
+        match self.watchdog.stalled(now, &self.state, self.mode) {
             Some(blame) => Err(self.blame.leave(blame)),
             None => Ok(()),
         }
@@ -440,7 +273,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// The two budgets that a run can exceed while it gets on.
     fn watch_time(&mut self, now: u64) -> Result<(), Fault> {
-        if let Some((core, since)) = self.watchdog.overdue(now, &self.cores) {
+        if let Some((core, since)) = self.watchdog.overdue(now, &self.cores, &self.state) {
             let blame = self.blame_core(Fault::STALL_CORE, core).since(since);
             return Err(self.blame.leave(blame));
         }

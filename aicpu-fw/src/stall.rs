@@ -4,19 +4,21 @@ use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{BlockedTask, EPITAPH_BLOCKED, Epitaph, NOBODY};
 use pto_abi::sync::Ordering;
 use pto_abi::task::{CLOSED, Task};
-use pto_abi::{Fault, TaskId};
+use pto_abi::{BuildMode, Fault, TaskId};
 
 use crate::blame::Blame;
 use crate::fanout::ConsumerWalk;
 use crate::state::SharedState;
 
-/// The class of a stall, when no core is busy and nothing has moved for `since_ns`.
+/// The class of a stall, when no core is busy and nothing has moved for `since_ns`. In sequential mode nobody
+/// takes ready tasks before the build is done, so that it is the builder who keeps them waiting.
 #[must_use]
-pub fn classify(state: &SharedState<'_>, since_ns: u64) -> Blame {
+pub fn classify(state: &SharedState<'_>, mode: BuildMode, since_ns: u64) -> Blame {
     let ready: u64 = state.ready.iter().map(|queue| queue.len()).sum();
-    let fault = if ready > 0 {
+    let is_building = !state.build_is_done();
+    let fault = if ready > 0 && !(is_building && mode == BuildMode::SEQUENTIAL) {
         Fault::STALL_READY
-    } else if !state.build_is_done() {
+    } else if is_building {
         Fault::STALL_BUILDER
     } else {
         Fault::STALL_DEADLOCK

@@ -4,6 +4,7 @@
 //! counter has moved for the stall budget and no core of any instance is busy; a slow kernel on a busy core
 //! is not a stall. While the instance works, only its cores and the run budget are looked at.
 
+use pto_abi::BuildMode;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 
@@ -34,7 +35,7 @@ pub(crate) struct Watchdog {
     progress: u64,
     progress_ns: u64,
     // What each core was seen running, and since when it has been seen so.
-    seen: [(u32, u64); MAX_WORKERS],
+    seen: [(u64, u64); MAX_WORKERS],
 }
 
 impl Watchdog {
@@ -46,7 +47,7 @@ impl Watchdog {
             started_ns: None,
             progress: 0,
             progress_ns: 0,
-            seen: [(u32::MAX, 0); MAX_WORKERS],
+            seen: [(u64::MAX, 0); MAX_WORKERS],
         }
     }
 
@@ -64,13 +65,22 @@ impl Watchdog {
         self.idle_steps.is_multiple_of(STEPS_A_LOOK)
     }
 
-    /// A busy core that has had one task for too long, and for how long. A core that was given the same slot
-    /// anew between two looks is taken for one that still has it; slots are not reused within a run.
-    pub(crate) fn overdue(&mut self, now: u64, cores: &Cores) -> Option<(usize, u64)> {
+    /// A busy core that has had one task for too long, and for how long. A streaming run reuses slots: the
+    /// generation tells their tasks apart.
+    pub(crate) fn overdue(
+        &mut self,
+        now: u64,
+        cores: &Cores,
+        state: &SharedState<'_>,
+    ) -> Option<(usize, u64)> {
         for core in cores.busy().iter().copied().map(usize::from) {
+            let slot = cores.running(core);
+            let generation =
+                state.task(slot).map_or(0, |task| task.generation.load(Ordering::Relaxed));
+            let running = u64::from(generation) << 32 | u64::from(slot);
             let seen = self.seen.get_mut(core)?;
-            if seen.0 != cores.running(core) {
-                *seen = (cores.running(core), now);
+            if seen.0 != running {
+                *seen = (running, now);
             } else if now.saturating_sub(seen.1) > self.budgets.task_ns {
                 return Some((core, now - seen.1));
             }
@@ -86,7 +96,12 @@ impl Watchdog {
     }
 
     /// Why the run does not get on, if it does not.
-    pub(crate) fn stalled(&mut self, now: u64, state: &SharedState<'_>) -> Option<Blame> {
+    pub(crate) fn stalled(
+        &mut self,
+        now: u64,
+        state: &SharedState<'_>,
+        mode: BuildMode,
+    ) -> Option<Blame> {
         let progress = fingerprint(state);
         let busy = state.sum(|line| line.busy_cores.load(Ordering::Relaxed).into());
         if progress != self.progress || busy > 0 || self.progress_ns == 0 {
@@ -94,7 +109,7 @@ impl Watchdog {
             return None;
         }
         let since = now.saturating_sub(self.progress_ns);
-        (since > self.budgets.stall_ns).then(|| stall::classify(state, since))
+        (since > self.budgets.stall_ns).then(|| stall::classify(state, mode, since))
     }
 }
 

@@ -13,6 +13,7 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
 
 use crate::errors::EXIT_CODES;
+use crate::soak::SoakArgs;
 use crate::virtual_time::VirtualArgs;
 
 pub(crate) use bench::BenchArgs;
@@ -31,6 +32,9 @@ pub(crate) enum Command {
     /// Runs an example and checks its result
     #[command(after_help = EXIT_CODES)]
     Run(Box<RunArgs>),
+    /// Runs random graphs in virtual time, with faults and without, under checkers
+    #[command(after_help = EXIT_CODES)]
+    Soak(SoakArgs),
     /// Says where the time of a recorded run went
     #[command(after_help = EXIT_CODES)]
     Analyze(AnalyzeArgs),

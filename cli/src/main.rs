@@ -1,6 +1,6 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`analyze`], [`view`], [`graph`], [`bench`], [`list`], [`info`], [`fw`]);
+//! One module for each command ([`run`], [`soak`], [`bench`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod replay;
 mod run;
+mod soak;
 mod summary;
 mod text;
 mod timeline;
@@ -34,6 +35,7 @@ use crate::args::{Cli, Command};
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Soak(args) => soak::soak(&args),
         Command::Analyze(args) => analyze::analyze(&args),
         Command::View(args) => view::view(&args),
         Command::Graph(args) => graph::graph(&args),

@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(2)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x8bff5c647e9b87c0)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xe7887720f8b3fee7)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -485,8 +485,10 @@ typedef struct pto_instance_line {
     uint64_t edges;
     /* atomic: Edges whose producer had completed. */
     uint64_t edges_satisfied;
+    /* atomic: Cores without a dispatch, by kind; only where cores may have two dispatches. */
+    uint32_t free_cores[2];
     /* atomic: Not used; zero. */
-    uint64_t reserved[2];
+    uint64_t reserved;
 } pto_instance_line;
 PTO_STATIC_ASSERT(sizeof(pto_instance_line) == 64, "size of pto_instance_line");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, phase) == 0, "offset of pto_instance_line.phase");
@@ -496,7 +498,8 @@ PTO_STATIC_ASSERT(offsetof(pto_instance_line, published) == 16, "offset of pto_i
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, completed) == 24, "offset of pto_instance_line.completed");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges) == 32, "offset of pto_instance_line.edges");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges_satisfied) == 40, "offset of pto_instance_line.edges_satisfied");
-PTO_STATIC_ASSERT(offsetof(pto_instance_line, reserved) == 48, "offset of pto_instance_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, free_cores) == 48, "offset of pto_instance_line.free_cores");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, reserved) == 56, "offset of pto_instance_line.reserved");
 
 /* The first fault of a run, and whether its epitaph is written. */
 typedef struct pto_fault_line {
@@ -594,6 +597,23 @@ PTO_STATIC_ASSERT(offsetof(pto_epitaph, argument) == 364, "offset of pto_epitaph
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, scope) == 368, "offset of pto_epitaph.scope");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 376, "offset of pto_epitaph.reserved");
 
+/* One of the two dispatches that a core may have. */
+typedef struct pto_dispatch_words {
+    /* atomic: GM address of the kernel's code. */
+    PTO_ALIGN(8) uint64_t kernel;
+    /* atomic: GM address of the arguments. */
+    uint64_t args;
+    /* atomic: Slot of the task. */
+    uint32_t task;
+    /* atomic: Not used; zero. */
+    uint32_t reserved;
+} pto_dispatch_words;
+PTO_STATIC_ASSERT(sizeof(pto_dispatch_words) == 24, "size of pto_dispatch_words");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, kernel) == 0, "offset of pto_dispatch_words.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, args) == 8, "offset of pto_dispatch_words.args");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, task) == 16, "offset of pto_dispatch_words.task");
+PTO_STATIC_ASSERT(offsetof(pto_dispatch_words, reserved) == 20, "offset of pto_dispatch_words.reserved");
+
 /* What AICPU writes for one core. */
 typedef struct pto_scheduler_line {
     /* atomic: Bring-up epoch, written to greet the core. */
@@ -602,23 +622,17 @@ typedef struct pto_scheduler_line {
     uint32_t control;
     /* atomic: The dispatch id; written last. */
     uint32_t doorbell;
-    /* atomic: Slot of the task. */
-    uint32_t task;
-    /* atomic: GM address of the kernel's code. */
-    uint64_t kernel;
-    /* atomic: GM address of the arguments. */
-    uint64_t args;
     /* atomic: Not used; zero. */
-    uint64_t reserved[4];
+    uint32_t reserved;
+    /* The dispatches, by the low bit of their ids. */
+    pto_dispatch_words dispatches[2];
 } pto_scheduler_line;
 PTO_STATIC_ASSERT(sizeof(pto_scheduler_line) == 64, "size of pto_scheduler_line");
 PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, aicpu_ready) == 0, "offset of pto_scheduler_line.aicpu_ready");
 PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, control) == 4, "offset of pto_scheduler_line.control");
 PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, doorbell) == 8, "offset of pto_scheduler_line.doorbell");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, task) == 12, "offset of pto_scheduler_line.task");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, kernel) == 16, "offset of pto_scheduler_line.kernel");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, args) == 24, "offset of pto_scheduler_line.args");
-PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, reserved) == 32, "offset of pto_scheduler_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, reserved) == 12, "offset of pto_scheduler_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_scheduler_line, dispatches) == 16, "offset of pto_scheduler_line.dispatches");
 
 /* What the core writes. */
 typedef struct pto_worker_line {
@@ -876,7 +890,7 @@ PTO_STATIC_ASSERT(offsetof(pto_ring_line, needed) == 24, "offset of pto_ring_lin
 typedef struct pto_stream_header {
     /* atomic: Task slots; a power of two. */
     PTO_ALIGN(64) uint32_t window;
-    /* atomic: Entries of the tensor map; a power of two. There are half as many buckets. */
+    /* atomic: Entries of the tensor map; a power of two. There is a bucket for every four. */
     uint32_t map_entries;
     /* atomic: Depths of scopes that have a heap. */
     uint32_t heap_rings;
@@ -927,16 +941,54 @@ PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 8, "offset of pto_sl
 PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 16, "offset of pto_slot_record.first_entry");
 PTO_STATIC_ASSERT(offsetof(pto_slot_record, edge_stamp) == 24, "offset of pto_slot_record.edge_stamp");
 
-/* Where the accesses of some tensors begin: positions of entries plus 1, newest first; zero: none. */
+/* Where the accesses of some tensors begin: positions of entries, newest first; and the grid that they are sorted by. */
 typedef struct pto_map_bucket {
     /* atomic: The newest access that writes. */
-    PTO_ALIGN(16) uint64_t writers;
+    PTO_ALIGN(64) uint32_t writers;
     /* atomic: The newest access that only reads. */
-    uint64_t readers;
+    uint32_t readers;
+    /* atomic: The newest write that is not within one cell of the grid. */
+    uint32_t wide_writers;
+    /* atomic: The newest read that is not within one cell of the grid. */
+    uint32_t wide_readers;
+    /* atomic: The newest write from before the grid was chosen. */
+    uint32_t old_writers;
+    /* atomic: The newest read from before the grid was chosen. */
+    uint32_t old_readers;
+    /* atomic: Bytes from one row of the tensors to the next; zero: there is no grid. */
+    uint64_t pitch;
+    /* atomic: Bytes of a row in a cell. */
+    uint64_t width;
+    /* atomic: Rows of a cell. */
+    uint64_t rows;
+    /* atomic: Entries given out when the grid was chosen. */
+    uint64_t chosen;
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
 } pto_map_bucket;
-PTO_STATIC_ASSERT(sizeof(pto_map_bucket) == 16, "size of pto_map_bucket");
+PTO_STATIC_ASSERT(sizeof(pto_map_bucket) == 64, "size of pto_map_bucket");
 PTO_STATIC_ASSERT(offsetof(pto_map_bucket, writers) == 0, "offset of pto_map_bucket.writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, readers) == 8, "offset of pto_map_bucket.readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, readers) == 4, "offset of pto_map_bucket.readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_writers) == 8, "offset of pto_map_bucket.wide_writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_readers) == 12, "offset of pto_map_bucket.wide_readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_writers) == 16, "offset of pto_map_bucket.old_writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_readers) == 20, "offset of pto_map_bucket.old_readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, pitch) == 24, "offset of pto_map_bucket.pitch");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, width) == 32, "offset of pto_map_bucket.width");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, rows) == 40, "offset of pto_map_bucket.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, chosen) == 48, "offset of pto_map_bucket.chosen");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, reserved) == 56, "offset of pto_map_bucket.reserved");
+
+/* Where the accesses in some cells of grids begin. */
+typedef struct pto_map_cell {
+    /* atomic: The newest access that writes. */
+    PTO_ALIGN(8) uint32_t writers;
+    /* atomic: The newest access that only reads. */
+    uint32_t readers;
+} pto_map_cell;
+PTO_STATIC_ASSERT(sizeof(pto_map_cell) == 8, "size of pto_map_cell");
+PTO_STATIC_ASSERT(offsetof(pto_map_cell, writers) == 0, "offset of pto_map_cell.writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_cell, readers) == 4, "offset of pto_map_cell.readers");
 
 /* An access. One with more than one stride is followed by an entry that holds the others. */
 typedef struct pto_map_entry {
@@ -944,12 +996,14 @@ typedef struct pto_map_entry {
     PTO_ALIGN(64) uint64_t base;
     /* atomic: First byte of the region, from the tensor's first one. */
     uint64_t low;
-    /* atomic: The byte behind the last one. */
+    /* atomic: The byte behind the last one; zero: the access is hidden. */
     uint64_t high;
     /* atomic: Number of the task. */
     uint64_t task;
-    /* atomic: The next older entry, as its position plus 1; zero: none. */
-    uint64_t next;
+    /* atomic: The next older entry of the bucket, as its position. */
+    uint32_t next;
+    /* atomic: The next older entry of the cell, or of those that are in none. */
+    uint32_t next_in_cell;
     /* atomic: Bytes that stand together. */
     uint64_t run;
     /* atomic: Bytes from one run to the next, in the innermost dimension. */
@@ -965,6 +1019,7 @@ PTO_STATIC_ASSERT(offsetof(pto_map_entry, low) == 8, "offset of pto_map_entry.lo
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, high) == 16, "offset of pto_map_entry.high");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 24, "offset of pto_map_entry.task");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 32, "offset of pto_map_entry.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, next_in_cell) == 36, "offset of pto_map_entry.next_in_cell");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, run) == 40, "offset of pto_map_entry.run");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, stride) == 48, "offset of pto_map_entry.stride");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, count) == 56, "offset of pto_map_entry.count");

@@ -249,6 +249,10 @@ impl Device {
         Ok(DeviceBuffer::adopt(&self.memory, address, len))
     }
 
+    pub(crate) fn shared_memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
     /// A word anywhere in GM, as a builder reads it; `None`: not in GM, or misaligned.
     pub(crate) fn read_u32(&self, address: GmAddr) -> Option<u32> {
         self.memory.read_u32(address)
@@ -281,7 +285,7 @@ impl Device {
         })
     }
 
-    fn run_on(
+    pub(crate) fn run_on(
         &mut self,
         work: Work<'_>,
         options: &RunOptions,

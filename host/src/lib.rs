@@ -5,7 +5,7 @@
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
 //!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
-//!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs
+//!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
 //! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/
 //! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
 //! ```
@@ -46,8 +46,10 @@ mod allocator;
 mod arena;
 mod backend;
 mod buffer;
+mod control;
 mod cycle;
 mod device;
+mod device_memory;
 mod error;
 mod fault_report;
 pub mod fw;
@@ -71,8 +73,10 @@ pub mod virt;
 pub use allocator::Place;
 pub use backend::StartTimes;
 pub use buffer::DeviceBuffer;
+pub use control::RunControl;
 pub use cycle::Cycle;
 pub use device::{Device, DeviceDescription};
+pub use device_memory::DeviceMemory;
 pub use error::Error;
 pub use fault_report::FaultReport;
 pub use graph::HostGraph;

@@ -22,7 +22,7 @@ pub struct RunProgress {
 }
 
 impl RunProgress {
-    fn read(arena: &Arena<'_>) -> Self {
+    pub(crate) fn read(arena: &Arena<'_>) -> Self {
         let sum = |counter: fn(&InstanceLine) -> &AtomicU64| {
             arena.instances().iter().map(|line| counter(line).load(Ordering::Relaxed)).sum()
         };

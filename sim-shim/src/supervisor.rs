@@ -130,9 +130,10 @@ fn raise_stuck(launch: &Launch<'static>, worker: u32, since_ns: u64) {
     let mut epitaph = Epitaph::of(fault);
     (epitaph.core, epitaph.since_ns, epitaph.time_ns) = (worker, since_ns, clock::now_ns());
     if let Some(lines) = launch.arena.workers().get(worker as usize) {
-        let slot = lines.scheduler.task.load(Ordering::Relaxed);
+        let dispatch = lines.current_dispatch();
+        let slot = dispatch.task;
         epitaph.task = TaskId { slot, generation: launch.run_epoch };
-        epitaph.kernel = lines.scheduler.kernel.load(Ordering::Relaxed);
+        epitaph.kernel = dispatch.kernel;
         if let Some(task) = launch.state.task(slot) {
             epitaph.func_id = task.func_id.load(Ordering::Relaxed).into();
         }

@@ -46,7 +46,10 @@ pub const CROSS_C: Program = Program {
 };
 /// This machine's compiler for C.
 pub const CC: Program =
-    Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles the C header", file: "" };
+    Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles C programs", file: "" };
+/// The C++ compiler of this machine.
+pub const CXX: Program =
+    Program { name: "c++", packages: "g++", purpose: "compiles C++ programs", file: "" };
 
 impl Program {
     /// Where it is, in PATH; `None`: it, or the file beside it, is missing.

@@ -4,7 +4,7 @@
 //! test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
-//! generate           writes docs/abi.md and host/include/pto_abi.h
+//! generate           writes docs/abi.md, host/include/pto_abi.h and host/include/pto_runtime.h
 //! generate --check   fails when they are stale
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
@@ -24,7 +24,7 @@ usage: cargo xtask <command>
   test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
-  generate           writes docs/abi.md and host/include/pto_abi.h
+  generate           writes docs/abi.md, host/include/pto_abi.h and host/include/pto_runtime.h
   generate --check   fails when they are stale
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             steps::run_all(&steps)
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
-        ["generate"] => generate::write(&root),
+        ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
         ["generate", "--check"] => generate::check(&root),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

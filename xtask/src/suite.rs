@@ -26,6 +26,12 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // Everything shares this profile; `pto bench` measures with the release profile, by hand.
         Step::cargo("build everything", "test --workspace --all-targets --no-run"),
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
+        // Each seed twice: with something going wrong in two of three (and a run after it), and without.
+        Step::cargo(
+            "seeded runs",
+            "test --workspace --test virtual_soak -- --nocapture seeds_pass",
+        )
+        .with("PTO_SOAK_SEEDS", "50000"),
         Step::cargo("doc tests", "test --workspace --doc"),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
@@ -51,6 +57,14 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
         pto("inspect", &format!("fw inspect {firmware}")),
         pto("flash", &format!("fw flash {firmware} {kernels}")),
         pto("run", "run paged_attention --device virt"),
+    ]
+}
+
+/// The header that is made from the crate of the C interface, by the test that holds it current.
+pub(crate) fn c_interface() -> Vec<Step> {
+    vec![
+        Step::cargo("pto_runtime.h", "test --quiet -p pto-c-interface --test header")
+            .with("PTO_BLESS", "1"),
     ]
 }
 

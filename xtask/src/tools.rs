@@ -23,7 +23,8 @@ pub(crate) fn provide_targets() -> Result<(), String> {
 
 /// Emulators and cross tools.
 pub(crate) fn provide_programs() -> Result<(), String> {
-    let programs = [packages::QEMU, packages::QEMU_USER, packages::CROSS_C, packages::CC];
+    let programs =
+        [packages::QEMU, packages::QEMU_USER, packages::CROSS_C, packages::CC, packages::CXX];
     packages::install(&programs, &say).map_err(because)?;
     say("all of them are installed");
     Ok(())

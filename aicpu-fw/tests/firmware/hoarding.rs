@@ -1,5 +1,5 @@
 //! Random graphs, random interleavings of whole steps: after every step of every scheduler the invariants
-//! are checked from outside.
+//! are checked from outside. With one dispatch a core, and with two.
 
 use std::collections::HashSet;
 
@@ -84,7 +84,7 @@ impl Checker<'_> {
     }
 
     /// No ready task is held privately; with cores of the stepped scheduler free, none waits at all.
-    fn no_hoarding(&self, kinds: &[CoreKind], stepped: Option<&Mock>) {
+    fn no_hoarding<const SLOTS: usize>(&self, kinds: &[CoreKind], stepped: Option<&Mock<SLOTS>>) {
         for &kind in CoreKind::ALL {
             let ready = self.tasks_in(|task| {
                 task.state.load(Ordering::Relaxed) == TaskState::PUBLISHED.get()
@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     /// Exactly once, after all producers, and counted as outstanding until completed.
-    fn order(&mut self, mock: &mut Mock, producers: &[Vec<u32>]) {
+    fn order<const SLOTS: usize>(&mut self, mock: &mut Mock<SLOTS>, producers: &[Vec<u32>]) {
         for (_, staged) in mock.dispatches.drain(..) {
             assert!(self.dispatched.insert(staged.task), "task {} ran twice", staged.task);
             for &producer in &producers[staged.task as usize] {
@@ -123,7 +123,39 @@ impl Checker<'_> {
     }
 }
 
-fn one_run<F: FanoutPolicy>(seed: u64) {
+/// A core may have a second dispatch only while no core of its kind is free, of whichever scheduler. `before`:
+/// the second dispatches of the stepped scheduler's cores before its step; returns how many it has given.
+fn no_pending_beside_a_free_core<F, const SLOTS: usize>(
+    schedulers: &[Seat<'_, F, SLOTS>],
+    kinds: &[Vec<CoreKind>],
+    at: usize,
+    before: &[Option<u32>],
+) -> usize {
+    let mut given = 0;
+    for (core, kind) in kinds[at].iter().enumerate() {
+        let pending = schedulers[at].mock.pending(core);
+        if pending.is_none() || before.contains(&pending) {
+            continue;
+        }
+        given += 1;
+        for (seat, kinds) in schedulers.iter().zip(kinds) {
+            let mut cores = seat.mock.cores.iter().zip(kinds);
+            let is_free = cores.any(|(core, other)| other == kind && *core == Core::Free);
+            assert!(!is_free, "an {kind} task waits behind another while a core is free");
+        }
+    }
+    given
+}
+
+/// A scheduler, its cores, and whether it has come to its end.
+struct Seat<'a, F, const SLOTS: usize> {
+    scheduler: Scheduler<'a, Mock<SLOTS>, F>,
+    mock: Mock<SLOTS>,
+    is_done: bool,
+}
+
+/// Returns how many second dispatches there were.
+fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> usize {
     let random = &mut Random(seed);
     let tasks = 1 + random.below(60);
     let size = Size { tasks: 64, arg_words: 0, edges: 256, instances: 4 };
@@ -139,56 +171,73 @@ fn one_run<F: FanoutPolicy>(seed: u64) {
             kinds
         })
         .collect();
-    let mut schedulers: Vec<(Scheduler<'_, Mock, F>, Mock, bool)> = (0..instances)
-        .map(|i| with_options::<F>(&words, i + 1, &kinds[i], mode, BUDGETS))
-        .map(|(scheduler, mock)| (scheduler, mock, false))
+    let mut schedulers: Vec<Seat<'_, F, SLOTS>> = (0..instances)
+        .map(|i| with_options::<F, SLOTS>(&words, i + 1, &kinds[i], mode, BUDGETS))
+        .map(|(scheduler, mock)| Seat { scheduler, mock, is_done: false })
         .collect();
+    let mut given = 0;
     let (ids, unpublished, producers) = (Vec::new(), Vec::new(), Vec::new());
     let builder = builder::<F>(&words);
     let mut graph = RandomGraph { builder, tasks, ids, unpublished, producers, done: false };
     let mut checker = Checker { words: &words, dispatched: HashSet::new() };
     let mut steps = 0;
-    while schedulers.iter().any(|(_, _, done)| !done) {
+    while schedulers.iter().any(|seat| !seat.is_done) {
         steps += 1;
         assert!(steps < 20_000, "the run does not end");
         if random.below(3) == 0 {
             graph.step(random);
-            checker.no_hoarding(&[], None);
+            checker.no_hoarding::<SLOTS>(&[], None);
             continue;
         }
         let at = random.below(instances);
-        let (scheduler, mock, done) = &mut schedulers[at];
+        let Seat { scheduler, mock, is_done } = &mut schedulers[at];
+        let before: Vec<_> = (0..mock.cores.len()).map(|core| mock.pending(core)).collect();
+        mock.now_ns += 10;
         for core in 0..mock.cores.len() {
             if mock.running(core).is_some() && random.below(3) == 0 {
                 mock.finish(core);
             }
         }
-        if *done {
+        if *is_done {
             continue;
         }
-        *done = scheduler.step(mock).unwrap() == Step::Done;
+        *is_done = scheduler.step(mock).unwrap() == Step::Done;
         let waits = mode == BuildMode::SEQUENTIAL && !graph.done;
         assert!(!waits || mock.dispatches.is_empty());
         checker.no_hoarding(&kinds[at], (!waits).then_some(&*mock));
         checker.order(mock, &graph.producers);
-        assert!(!*done || checker.dispatched.len() == tasks, "an end before the last task");
+        assert!(!*is_done || checker.dispatched.len() == tasks, "an end before the last task");
+        given += no_pending_beside_a_free_core(&schedulers, &kinds, at, &before);
     }
     assert_eq!(checker.dispatched.len(), tasks);
     let line = &words.instances[0];
     let edges = line.edges.load(Ordering::Relaxed) + line.edges_satisfied.load(Ordering::Relaxed);
     assert_eq!(edges, graph.producers.iter().map(Vec::len).sum::<usize>() as u64);
+    given
 }
 
-fn random_runs<F: FanoutPolicy>() {
-    for seed in 0..SEEDS {
-        let run = std::panic::AssertUnwindSafe(|| one_run::<F>(seed));
-        if let Err(panic) = std::panic::catch_unwind(run) {
-            eprintln!("{} fanout, seed {seed}", F::NAME);
+/// Returns how many second dispatches there were.
+fn random_runs<F: FanoutPolicy, const SLOTS: usize>() -> usize {
+    let one = |seed| {
+        let run = std::panic::AssertUnwindSafe(|| one_run::<F, SLOTS>(seed));
+        std::panic::catch_unwind(run).unwrap_or_else(|panic| {
+            eprintln!("{} fanout, {SLOTS} dispatches a core, seed {seed}", F::NAME);
             std::panic::resume_unwind(panic);
-        }
-    }
+        })
+    };
+    (0..SEEDS).map(one).sum()
+}
+
+fn with_one_dispatch<F: FanoutPolicy>() {
+    assert_eq!(random_runs::<F, 1>(), 0);
+}
+
+fn with_two_dispatches<F: FanoutPolicy>() {
+    let given = random_runs::<F, 2>();
+    assert!(given > 500, "{given}: the test would not see much");
 }
 
 both_strategies! {
-    random_runs_keep_the_invariants => random_runs;
+    random_runs_keep_the_invariants => with_one_dispatch;
+    random_runs_with_two_slots_keep_the_invariants => with_two_dispatches;
 }

@@ -3,7 +3,7 @@
 use pto_abi::arena::Arena;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{
-    RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader, WorkerEntry, region,
+    ABI_MINOR, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader, WorkerEntry, region,
 };
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 use pto_aicpu_fw::blame::Blame;
@@ -62,12 +62,13 @@ fn instance_0_schedules_where_the_host_builds() {
 fn every_field_of_the_header() {
     let total = with_arena(|arena| arena.window().bytes());
     let runtime = size_of::<Runtime>() as u64;
+    let minor = u64::from(ABI_MINOR);
     type Change = fn(&mut RuntimeHeader);
     let cases: &[(Fault, Change, [u64; 2])] = &[
         (Fault::RUNTIME_MAGIC, |h| h.magic += 1, [RUNTIME_MAGIC + 1, RUNTIME_MAGIC]),
         (Fault::RUNTIME_ABI_MAJOR, |h| h.abi_major += 1, [2, 1]),
         (Fault::RUNTIME_ABI_MAJOR, |h| h.abi_major = 0, [0, 1]),
-        (Fault::RUNTIME_ABI_MINOR, |h| h.abi_minor += 1, [3, 2]),
+        (Fault::RUNTIME_ABI_MINOR, |h| h.abi_minor += 1, [minor + 1, minor]),
         (Fault::RUNTIME_HEADER_BYTES, |h| h.header_bytes -= 64, [runtime - 64, runtime]),
         (Fault::RUNTIME_LAYOUT_HASH, |h| h.layout_hash = 0, [0, LAYOUT_HASH]),
         (Fault::RUNTIME_TOTAL_BYTES, |h| h.total_bytes -= 64, [total - 64, total]),

@@ -7,6 +7,7 @@ mod hoarding;
 mod launch;
 mod mock;
 mod scheduler;
+mod slots;
 mod trace;
 mod watchdog;
 #[path = "../common/words.rs"]

@@ -1,4 +1,5 @@
-//! A platform with scripted cores: the test decides when each one finishes, and what time it is.
+//! A platform with scripted cores: the test decides when each one finishes, and what time it is. With two slots a
+//! core may have a second dispatch, and looks at cores are worth avoiding.
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
@@ -20,8 +21,10 @@ pub(crate) enum Core {
 }
 
 /// See the module.
-pub(crate) struct Mock {
+pub(crate) struct Mock<const SLOTS: usize = 1> {
     pub(crate) cores: Vec<Core>,
+    /// The second dispatch of each core.
+    pub(crate) pending: Vec<Core>,
     pub(crate) now_ns: u64,
     /// Every dispatch: core and what was staged.
     pub(crate) dispatches: Vec<(usize, Staged)>,
@@ -32,10 +35,11 @@ pub(crate) struct Mock {
     pub(crate) events: Vec<TraceRecord>,
 }
 
-impl Mock {
+impl<const SLOTS: usize> Mock<SLOTS> {
     pub(crate) fn new(cores: usize) -> Self {
         let cores = vec![Core::Free; cores];
         Self {
+            pending: cores.clone(),
             cores,
             now_ns: 1_000_000,
             dispatches: Vec::new(),
@@ -51,6 +55,18 @@ impl Mock {
         let Core::Running(task) = self.cores[core] else { panic!("{:?}", self.cores[core]) };
         self.cores[core] = Core::Finished(task);
         task
+    }
+
+    /// The core finishes its second dispatch too, before anybody looks at it.
+    pub(crate) fn finish_both(&mut self, core: usize) {
+        self.finish(core);
+        let Core::Running(task) = self.pending[core] else { panic!("{:?}", self.pending[core]) };
+        self.pending[core] = Core::Finished(task);
+    }
+
+    /// The second dispatch of a core.
+    pub(crate) fn pending(&self, core: usize) -> Option<u32> {
+        if let Core::Running(task) = self.pending[core] { Some(task) } else { None }
     }
 
     /// Every running core finishes; whether there was one.
@@ -73,9 +89,11 @@ impl Mock {
     }
 }
 
-impl Platform for Mock {
+impl<const SLOTS: usize> Platform for Mock<SLOTS> {
     type Sharing = Shared;
     const TRACES: bool = true;
+    const SLOTS: usize = SLOTS;
+    const POLLS_COST: bool = SLOTS > 1;
 
     fn attach(&mut self, _: u32) {}
     fn greet(&mut self, _: usize, _: u32) {}
@@ -89,25 +107,28 @@ impl Platform for Mock {
             Core::Free | Core::Staged(_) => CoreStatus::Idle,
             Core::Running(_) => CoreStatus::Busy,
             Core::Finished(_) => {
-                self.cores[core] = Core::Free;
-                CoreStatus::Finished
+                self.cores[core] = std::mem::replace(&mut self.pending[core], Core::Free);
+                let has_more = matches!(self.cores[core], Core::Finished(_));
+                if has_more { CoreStatus::FinishedMore } else { CoreStatus::Finished }
             }
             Core::Foreign(status) => CoreStatus::Foreign(status),
         }
     }
 
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
-        if self.cores[core] != Core::Free {
+        let second = matches!(self.cores[core], Core::Running(_) | Core::Finished(_)) && SLOTS > 1;
+        let place = if second { &mut self.pending[core] } else { &mut self.cores[core] };
+        if *place != Core::Free {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         }
-        self.cores[core] = Core::Staged(dispatch.task);
+        *place = Core::Staged(dispatch.task);
         self.dispatches.push((core, dispatch));
         Ok(())
     }
 
     fn commit(&mut self) {
         self.commits += 1;
-        for core in &mut self.cores {
+        for core in self.cores.iter_mut().chain(&mut self.pending) {
             if let Core::Staged(task) = *core {
                 *core = Core::Running(task);
             }
@@ -147,13 +168,13 @@ pub(crate) fn scheduler<'a, F: FanoutPolicy>(
 }
 
 /// As [`scheduler`].
-pub(crate) fn with_options<'a, F: FanoutPolicy>(
+pub(crate) fn with_options<'a, F: FanoutPolicy, const SLOTS: usize>(
     words: &'a Words,
     instance: usize,
     kinds: &[CoreKind],
     mode: BuildMode,
     budgets: Budgets,
-) -> (Scheduler<'a, Mock, F>, Mock) {
+) -> (Scheduler<'a, Mock<SLOTS>, F>, Mock<SLOTS>) {
     let line = &words.instances[instance];
     let mut scheduler = Scheduler::new(words.state(), line, mode, GENERATION, budgets);
     for (core, kind) in kinds.iter().enumerate() {

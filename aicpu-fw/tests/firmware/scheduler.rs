@@ -141,7 +141,7 @@ fn completions_behind_a_large_fanout<F: FanoutPolicy>() {
 fn sequential_mode_waits_for_the_builder<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     let (mode, kinds) = (BuildMode::SEQUENTIAL, [AIV]);
-    let (mut scheduler, mut mock) = with_options::<F>(&words, 1, &kinds, mode, BUDGETS);
+    let (mut scheduler, mut mock) = with_options::<F, 1>(&words, 1, &kinds, mode, BUDGETS);
     let mut builder = builder::<F>(&words);
     builder.submit(on(AIV), &[]).unwrap();
     for _ in 0..10 {

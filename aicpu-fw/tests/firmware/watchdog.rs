@@ -107,11 +107,26 @@ fn ready_tasks_without_a_core_are_a_stall<F: FanoutPolicy>() {
     assert_eq!(stall::epitaph(&words.state(), &blame, 1, 0).ready, [1, 0]);
 }
 
+/// In sequential mode what is ready waits for the builder, not for a scheduler.
+fn a_builder_that_stops_after_a_publish_is_the_stall<F: FanoutPolicy>() {
+    for (mode, fault) in
+        [(BuildMode::SEQUENTIAL, Fault::STALL_BUILDER), (BuildMode::CONCURRENT, Fault::STALL_READY)]
+    {
+        let words = Words::new(SIZE);
+        let mut builder = builder::<F>(&words);
+        // There is no such core, so that in concurrent mode nobody takes it either.
+        builder.submit(spec(AIC), &[]).unwrap();
+        let (mut scheduler, mut mock) = with_options::<F, 1>(&words, 1, &[AIV], mode, BUDGETS);
+        let stall = idle_for(&mut scheduler, &mut mock, BUDGETS.stall_ns + 1);
+        assert_eq!(stall, Err(fault), "{mode}");
+    }
+}
+
 fn a_builder_that_adds_nothing_is_a_stall<F: FanoutPolicy>() {
     for mode in [BuildMode::CONCURRENT, BuildMode::SEQUENTIAL] {
         let words = Words::new(SIZE);
         let mut builder = builder::<F>(&words);
-        let (mut scheduler, mut mock) = with_options::<F>(&words, 1, &[AIV], mode, BUDGETS);
+        let (mut scheduler, mut mock) = with_options::<F, 1>(&words, 1, &[AIV], mode, BUDGETS);
         let first = builder.add_task(spec(AIV)).unwrap();
         for _ in 0..5 {
             // Each of these is progress.
@@ -207,7 +222,7 @@ fn the_run_budget_ends_an_idle_run<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     builder::<F>(&words).submit(spec(AIV), &[]).unwrap();
     let (mut scheduler, mut mock) =
-        with_options::<F>(&words, 1, &[AIV], BuildMode::CONCURRENT, RUN);
+        with_options::<F, 1>(&words, 1, &[AIV], BuildMode::CONCURRENT, RUN);
     scheduler.step(&mut mock).unwrap();
     assert_eq!(idle_for(&mut scheduler, &mut mock, 500), Ok(()), "just within");
     mock.now_ns += 1;
@@ -221,7 +236,7 @@ fn the_run_budget_ends_a_busy_run<F: FanoutPolicy>() {
     let mut builder = builder::<F>(&words);
     (0..250).for_each(|_| assert!(builder.submit(spec(AIV), &[]).is_ok()));
     let (mut scheduler, mut mock) =
-        with_options::<F>(&words, 1, &[AIV], BuildMode::CONCURRENT, RUN);
+        with_options::<F, 1>(&words, 1, &[AIV], BuildMode::CONCURRENT, RUN);
     let fault = (0..250).find_map(|_| {
         let result = scheduler.step(&mut mock);
         mock.finish_all();
@@ -254,6 +269,7 @@ both_strategies! {
     overdue_core => an_overdue_core_is_named;
     busy_core => a_core_that_gets_new_tasks_is_not_overdue;
     ready_without_core => ready_tasks_without_a_core_are_a_stall;
+    stopped_builder => a_builder_that_stops_after_a_publish_is_the_stall;
     silent_builder => a_builder_that_adds_nothing_is_a_stall;
     cycle => a_cycle_is_named;
     lost_edge => a_lost_edge_is_told_from_a_cycle;

@@ -23,9 +23,12 @@ struct Machine {
     outputs: [AtomicU32; TASKS as usize],
 }
 
-struct NoBell;
+/// A bell of a machine whose cores may have `SLOTS` dispatches.
+struct NoBell<const SLOTS: usize>;
 
-impl Bell for NoBell {
+impl<const SLOTS: usize> Bell for NoBell<SLOTS> {
+    const SLOTS: usize = SLOTS;
+
     fn ring(&mut self, _: u32) {}
     fn wake_siblings(&mut self) {}
     fn relax(&mut self) {}
@@ -78,7 +81,7 @@ fn bring_up_and_two_dispatches() {
     explore(5, Machine::default, move |machine| {
         machine.lines[0].reset();
         let worker = spawn(move || core(machine, RIGHT, TASKS));
-        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell);
+        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell::<1>);
         platform.attach(0);
         platform.greet(0, 1);
         let answer = loop {
@@ -105,6 +108,40 @@ fn bring_up_and_two_dispatches() {
     });
 }
 
+/// The second dispatch is rung while the core has the first: both run, in order, once each, and both are seen.
+#[test]
+fn two_dispatches_at_once() {
+    explore(5, Machine::default, move |machine| {
+        let lines = &machine.lines[0];
+        lines.reset();
+        lines.greet(1);
+        lines.introduce(1, 0, CoreKind::AIC);
+        let worker = spawn(move || core(machine, RIGHT, TASKS));
+        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell::<2>);
+        platform.attach(0);
+        assert!(platform.answer(0, 1).is_some());
+        for task in 0..TASKS {
+            machine.inputs[task as usize].store(1, Ordering::Relaxed);
+            platform.stage(0, staged(task)).unwrap();
+            platform.commit();
+        }
+        let mut done = 0;
+        while done < TASKS {
+            match platform.poll(0) {
+                CoreStatus::Busy => thread::yield_now(),
+                CoreStatus::Finished | CoreStatus::FinishedMore => {
+                    let output = machine.outputs[done as usize].load(Ordering::Relaxed);
+                    assert_eq!(output, 1, "what the kernel wrote is not visible");
+                    done += 1;
+                }
+                status => panic!("{status:?}"),
+            }
+        }
+        assert_eq!(platform.poll(0), CoreStatus::Idle);
+        assert_eq!(worker.join().unwrap(), TASKS);
+    });
+}
+
 #[test]
 fn a_core_leaves_when_it_is_asked_and_comes_back() {
     explore(5, Machine::default, move |machine| {
@@ -113,7 +150,7 @@ fn a_core_leaves_when_it_is_asked_and_comes_back() {
         lines.greet(1);
         lines.introduce(1, 0, CoreKind::AIC);
         machine.inputs[0].store(1, Ordering::Relaxed);
-        lines.stage(0, 0x100, 0x200);
+        lines.stage(0, 0, 0x100, 0x200);
         lines.ring(0);
         let worker = spawn(move || {
             let ran = core(machine, RIGHT, TASKS);
@@ -143,7 +180,7 @@ fn one_dispatch(sides: Sides) {
         lines.introduce(1, 0, CoreKind::AIC);
         let worker = spawn(move || core(machine, sides, 1));
         machine.inputs[0].store(1, Ordering::Relaxed);
-        lines.stage(0, 0x100, 0x200);
+        lines.stage(0, 0, 0x100, 0x200);
         (sides.ring)(lines, 0);
         while lines.status(0, STATUS_IDLE) != Status::Finished {
             thread::yield_now();

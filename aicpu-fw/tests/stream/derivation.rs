@@ -142,7 +142,7 @@ fn retired_accesses_are_not_found_and_all_others_are() {
 /// Tiles of a matrix, whole rows, and parts of any kind: most accesses are sorted by a grid, which changes on the way.
 #[test]
 fn tiles_are_sorted_and_nothing_is_lost() {
-    for seed in 3000..3060 {
+    for seed in 3000..3025 {
         let mut random = Random(seed);
         let size = 1 + random.below(3);
         let tile = |random: &mut Random, size: u32| {

@@ -9,6 +9,7 @@ mod firmware;
 mod pto;
 mod round_trip;
 mod runs;
+mod soak;
 mod tables;
 mod timelines;
 mod virtual_time;

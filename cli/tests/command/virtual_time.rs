@@ -63,13 +63,14 @@ fn the_same_seed_and_options_are_the_same_run_recorded_or_not() {
     );
 }
 
-fn line<'a>(text: &'a str, begin: &str) -> &'a str {
+/// What follows `begin` on the line that begins with it.
+pub(crate) fn line<'a>(text: &'a str, begin: &str) -> &'a str {
     let found = text.lines().find_map(|line| line.trim_start().strip_prefix(begin));
     found.unwrap_or_else(|| panic!("no line begins with {begin:?} in\n{text}")).trim()
 }
 
 /// Pastes a command into a shell.
-fn paste(text: &str, code: i32) -> Answer {
+pub(crate) fn paste(text: &str, code: i32) -> Answer {
     let mut shell = command(&[]);
     let program = shell.get_program().to_owned();
     assert!(text.contains(program.to_str().expect("a plain path")), "{text}");
@@ -110,6 +111,14 @@ fn a_run_that_violates_prints_a_command_that_violates_the_same_way() {
     let again = paste(line(&failed.stdout, "replay"), 1);
     assert_eq!(line(&again.stdout, "VIOLATION"), line(&failed.stdout, "VIOLATION"));
     pto(&args, 0);
+}
+
+#[test]
+fn random_dag_keeps_its_lines_apart_and_only_with_its_stride() {
+    let run = ["run", "random_dag", "--hosting=virtual", "--stale-lines", "--param=tasks=2000"];
+    pto(&run, 0);
+    let dense = pto(&[&run[..], &["--param=stride=1"]].concat(), 1).stdout;
+    assert!(dense.contains("writes a line that another core is writing"), "{dense}");
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! The graph of `random_dag`: whatever the tables in GM say. Node `i` has the producers
 //! `producers[first[i] .. first[i + 1]]`, each below `i` and at most [`MAX_WINDOW`] before it, so that a ring
 //! of that many ids is all that the program has to remember.
+//!
+//! Kernels know nodes by their places in the output tables, `i * stride`, and so does the table of producers: with a
+//! stride of 16 each node writes lines of its own, as a device needs whose cores' caches are not coherent.
+
+use core::num::NonZeroU64;
 
 use pto_abi::{BuildError, CoreKind, GmAddr, GraphBuilder, TaskId, TaskSpec};
 use pto_aicore_kernels::func;
@@ -25,16 +30,18 @@ crate::orch_args! {
         nodes: u64,
         /// What the checksums start from.
         seed: u64,
-        /// Output: `u64 [nodes]`, the checksums.
+        /// Output: `u64 [nodes * stride]`, the checksums.
         values: GmAddr,
-        /// Output: `u32 [nodes]`, how often each node ran.
+        /// Output: `u32 [nodes * stride]`, how often each node ran.
         counters: GmAddr,
         /// `u32 [nodes + 1]`: where the producers of a node start.
         first: GmAddr,
-        /// `u32 [first[nodes]]`: producers, node by node.
+        /// `u32 [first[nodes]]`: places of the producers, node by node.
         producers: GmAddr,
         /// `u32 [nodes]`: a `CoreKind` each.
         kinds: GmAddr,
+        /// From the place of a node to that of the next one.
+        stride: NonZeroU64,
     }
 }
 
@@ -50,10 +57,12 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         let next = u64::from(graph.read_u32(entry(args.first, node + 1))?);
         let count = next.checked_sub(first).ok_or(BuildError::Failed(BAD_FIRST))?;
         let producers = entry(args.producers, first);
-        let words = [node, args.seed, args.values.0, args.counters.0, producers.0, count];
+        let place = node.wrapping_mul(args.stride.get());
+        let words = [place, args.seed, args.values.0, args.counters.0, producers.0, count];
         let task = graph.add_task(spec(graph.read_u32(entry(args.kinds, node))?, &words)?)?;
         for index in 0..count {
-            let producer = u64::from(graph.read_u32(entry(producers, index))?);
+            let place = u64::from(graph.read_u32(entry(producers, index))?);
+            let producer = place / args.stride;
             let producer = window.get(producer, node).ok_or(BuildError::Failed(BAD_PRODUCER))?;
             graph.add_edge(producer, task)?;
         }

@@ -1,5 +1,6 @@
 //! The host side of `random_dag`: draws the graph, and recomputes its checksums in order.
 
+use core::num::NonZeroU64;
 use std::boxed::Box;
 use std::format;
 use std::string::String;
@@ -45,6 +46,13 @@ static PARAMS: &[ParamSpec] = &[
         max: 100,
         help: "share of the nodes that run on cube cores",
     },
+    ParamSpec {
+        name: "stride",
+        default: 16,
+        min: 1,
+        max: 64,
+        help: "entries of the output tables from node to node; below 16 nodes share lines",
+    },
     ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the graph" },
 ];
 
@@ -70,17 +78,18 @@ impl Example for RandomDag {
     }
 
     fn prepare(&self, params: &Params, _: &Inputs, device: &Device) -> Result<Prepared, Error> {
-        let nodes = params.get("tasks");
+        let (nodes, stride) = (params.get("tasks"), Stride::new(params)?);
+        let places = nodes * stride.0.get();
         let check = |edges| {
             let size = graph_size(nodes, edges);
-            // Checksums take two words a node; counters, kinds and starts of producers one each.
-            check_room(device, &[nodes, nodes, nodes, nodes, nodes, edges], &size)
+            // Checksums take two words a place, counters one; kinds and starts of producers one a node.
+            check_room(device, &[places, places, places, nodes, nodes, edges], &size)
         };
         let dag = Dag::draw(params, check)?;
         let size = graph_size(nodes, dag.edges());
 
-        let values = device.zeroed(index(nodes))?;
-        let counters = device.zeroed(index(nodes))?;
+        let values = device.zeroed(index(places))?;
+        let counters = device.zeroed(index(places))?;
         // A buffer is never empty; a graph may have no edges.
         let producers = if dag.producers.is_empty() { &[0][..] } else { &dag.producers };
         let tables = [&dag.first, producers, &dag.kinds].map(|table| device.upload(table));
@@ -95,9 +104,11 @@ impl Example for RandomDag {
             first: first.address(),
             producers: producers.address(),
             kinds: kinds.address(),
+            stride: stride.0,
         };
         let check = DagCheck {
             expected: dag.values(seed),
+            stride,
             values,
             counters,
             _tables: [first, producers, kinds],
@@ -111,8 +122,33 @@ const fn graph_size(nodes: u64, edges: u64) -> GraphSize {
     GraphSize { tasks: nodes, arg_words: nodes * WORDS_PER_NODE, edges }
 }
 
+/// From the place of a node in the output tables to that of the next one.
+#[derive(Clone, Copy)]
+struct Stride(NonZeroU64);
+
+impl Stride {
+    fn new(params: &Params) -> Result<Self, Error> {
+        let stride = NonZeroU64::new(params.get("stride"));
+        stride.map(Self).ok_or_else(|| invalid!("stride = 0 puts all nodes into one place"))
+    }
+
+    /// The entries of the nodes, out of a table.
+    fn nodes<T: Copy>(self, table: &[T]) -> Vec<T> {
+        table.iter().step_by(index(self.0.get())).copied().collect()
+    }
+
+    /// A table with these entries for the nodes, and `other` between them.
+    fn table<T: Copy>(self, nodes: impl ExactSizeIterator<Item = T>, other: T) -> Vec<T> {
+        let mut table = vec![other; nodes.len() * index(self.0.get())];
+        let places = table.iter_mut().step_by(index(self.0.get()));
+        places.zip(nodes).for_each(|(place, node)| *place = node);
+        table
+    }
+}
+
 /// The tables of the graph.
 struct Dag {
+    stride: u32,
     first: Vec<u32>,
     producers: Vec<u32>,
     kinds: Vec<u32>,
@@ -128,7 +164,9 @@ impl Dag {
         let nodes = u32::try_from(nodes).map_err(|_| invalid!("tasks = {nodes} are too many"))?;
         let (most, window) = (params.get("max_predecessors"), params.get("window"));
         let mut random = Random::new(params.get("seed"), "random_dag");
-        let mut dag = Self { first: vec![0], producers: Vec::new(), kinds: Vec::new() };
+        // `Params` has bounded it.
+        let stride = u32::try_from(params.get("stride")).unwrap_or(u32::MAX);
+        let mut dag = Self { stride, first: vec![0], producers: Vec::new(), kinds: Vec::new() };
         let mut distances = Vec::new();
         for node in 0..nodes {
             let reach = u64::from(node).min(window);
@@ -139,7 +177,7 @@ impl Dag {
             distances.dedup();
             // At most `reach`, hence at most `node`.
             let distances = distances.iter().filter_map(|distance| u32::try_from(*distance).ok());
-            dag.producers.extend(distances.map(|distance| node - distance));
+            dag.producers.extend(distances.map(|distance| (node - distance) * stride));
             if dag.edges() > 2 * asked {
                 asked = dag.edges();
                 check(asked)?;
@@ -162,8 +200,9 @@ impl Dag {
         let mut values: Vec<u64> = Vec::with_capacity(self.kinds.len());
         for (node, bounds) in (0_u64..).zip(self.first.windows(2)) {
             let producers = &self.producers[bounds[0] as usize..bounds[1] as usize];
-            let inputs = producers.iter().map(|producer| values[*producer as usize]);
-            let value = dag_value(seed, node, inputs);
+            let node_of = |place: &u32| (place / self.stride.max(1)) as usize;
+            let inputs = producers.iter().map(|place| values[node_of(place)]);
+            let value = dag_value(seed, node * u64::from(self.stride), inputs);
             values.push(value);
         }
         values
@@ -177,6 +216,7 @@ fn too_many_edges() -> Error {
 
 struct DagCheck {
     expected: Vec<u64>,
+    stride: Stride,
     values: DeviceBuffer<u64>,
     counters: DeviceBuffer<u32>,
     _tables: [DeviceBuffer<u32>; 3],
@@ -185,13 +225,14 @@ struct DagCheck {
 impl Check for DagCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
         // No checksum is its own complement: a node that does not run is found, and so is all behind it.
-        let wrong: Vec<_> = self.expected.iter().map(|value| !value).collect();
-        self.values.write(&wrong)?;
+        let wrong = self.expected.iter().map(|value| !value);
+        self.values.write(&self.stride.table(wrong, 0))?;
         self.counters.write(&vec![0; self.counters.len()])
     }
 
     fn verify(&mut self) -> Result<Verdict, DeviceError> {
-        Ok(judge(&self.expected, &self.values.read()?, &self.counters.read()?))
+        let values = self.stride.nodes(&self.values.read()?);
+        Ok(judge(&self.expected, &values, &self.stride.nodes(&self.counters.read()?)))
     }
 
     fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError> {
@@ -228,7 +269,7 @@ fn judge(expected: &[u64], values: &[u64], counters: &[u32]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dag, PARAMS, graph_size, judge};
+    use super::{Dag, NonZeroU64, PARAMS, graph_size, judge};
     use crate::host::Params;
     use crate::random_dag::graph::{Args, BAD_FIRST, BAD_KIND, BAD_PRODUCER, MAX_WINDOW, build};
     use crate::recorder::Recorder;
@@ -252,6 +293,7 @@ mod tests {
             first: GmAddr(0x300_0000),
             producers: GmAddr(0x400_0000),
             kinds: GmAddr(0x500_0000),
+            stride: NonZeroU64::new(dag.stride.into()).unwrap(),
         };
         let mut graph = Recorder::new(&args.words());
         graph.put(args.first, dag.first.iter().copied());
@@ -266,6 +308,7 @@ mod tests {
             &[][..],
             &[("tasks", "1")],
             &[("max_predecessors", "0"), ("tasks", "50")],
+            &[("stride", "1")],
             &[("max_predecessors", "1024"), ("window", "1024"), ("tasks", "1500")],
         ] {
             let dag = dag(given);
@@ -274,7 +317,8 @@ mod tests {
             let size = graph_size(dag.kinds.len() as u64, dag.edges());
             assert_eq!(graph.size(), size, "{given:?}");
             let producers: Vec<_> = graph.tasks.iter().flat_map(|task| &task.producers).collect();
-            assert!(producers.iter().zip(&dag.producers).all(|(a, b)| **a == *b as usize));
+            let places = dag.producers.iter().map(|place| *place as usize);
+            assert!(producers.iter().zip(places).all(|(a, b)| **a * dag.stride as usize == b));
         }
     }
 
@@ -305,7 +349,7 @@ mod tests {
         assert_eq!(stop(|dag| dag.first[0] = 1), BuildError::Failed(BAD_FIRST));
         assert_eq!(stop(|dag| dag.kinds[7] = 2), BuildError::Failed(BAD_KIND));
         assert_eq!(stop(|dag| dag.kinds[7] = 256), BuildError::Failed(BAD_KIND));
-        assert_eq!(stop(|dag| dag.producers[3] = 1999), BuildError::Failed(BAD_PRODUCER));
+        assert_eq!(stop(|dag| dag.producers[3] = 1999 * 16), BuildError::Failed(BAD_PRODUCER));
         let far = |dag: &mut Dag| *dag.producers.last_mut().unwrap() = 0;
         const { assert!(MAX_WINDOW < 1900) };
         assert_eq!(stop(far), BuildError::Failed(BAD_PRODUCER));
@@ -314,6 +358,7 @@ mod tests {
     #[test]
     fn a_node_that_ran_twice_or_holds_another_value_is_found() {
         let values = dag(&[("tasks", "10")]).values(1);
+        assert_ne!(values, dag(&[("tasks", "10"), ("stride", "1")]).values(1));
         let once = [1; 10];
         assert!(judge(&values, &values, &once).passed());
         let mut twice = once;

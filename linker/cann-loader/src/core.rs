@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pto_abi::CoreKind;
 use pto_abi::handshake::{
     Command, Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
-    next_dispatch_id,
+    next_dispatch_id, previous_dispatch_id,
 };
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicore_kernels::KernelFn;
@@ -53,7 +53,7 @@ pub(crate) struct Core {
     pub(crate) kind: CoreKind,
     pub(crate) conduct: Conduct,
     pub(crate) watch: Arc<Watch>,
-    /// The id that the next doorbell must have; `None`: not in service.
+    /// The id of the next dispatch; `None`: not in service.
     pub(crate) expected: Option<u32>,
 }
 
@@ -74,43 +74,41 @@ impl Core {
         self.watch.violations.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A doorbell that the core has not seen: is it one that may come now?
-    fn inspect(&mut self, id: u32) {
+    /// A doorbell that the core has not seen: is it one that may come now? Returns the dispatch to be run: the next
+    /// one, which may be the one before the doorbell.
+    fn inspect(&mut self, rung: u32, expected: u32) -> u32 {
         if self.registers.fast_path() != FAST_PATH_OPEN {
             self.violation("the fast path is not open", self.registers.fast_path());
         }
-        if self.expected != Some(id) {
-            self.violation("a dispatch id out of order", id);
+        let is_in_order = rung == expected || rung == next_dispatch_id(expected);
+        if !is_in_order {
+            self.violation("a dispatch id out of order", rung);
         }
+        let id = if is_in_order { expected } else { rung };
         self.expected = Some(next_dispatch_id(id));
+        id
     }
 }
 
 impl WorkerPort for Core {
     fn command(&mut self) -> Command {
-        if self.expected.is_none() {
+        let Some(expected) = self.expected else {
             // Acquire: pairs with the Release store in `Handshake::greet`.
             let epoch = self.lines.scheduler.aicpu_ready.load(Ordering::Acquire);
             let answered = self.lines.worker.aicore_done.load(Ordering::Relaxed);
             let silent = epoch == answered || self.conduct == Conduct::Deaf;
             return if silent { Command::Wait } else { Command::Greet(epoch) };
-        }
+        };
         // Acquire: what AICPU wrote before the doorbell (and its `dsb st`) is visible after it.
-        let id = self.registers.data_main_base.load(Ordering::Acquire);
-        if id == EXIT_SIGNAL {
+        let rung = self.registers.data_main_base.load(Ordering::Acquire);
+        if rung == EXIT_SIGNAL {
             return Command::Quit;
         }
-        if id > LAST_DISPATCH_ID || self.registers.cond.load(Ordering::Relaxed) == FINISHED | id {
+        if rung > LAST_DISPATCH_ID || rung == previous_dispatch_id(expected) {
             return Command::Wait;
         }
-        self.inspect(id);
-        let line = &self.lines.scheduler;
-        Command::Run(Dispatch {
-            id,
-            task: line.task.load(Ordering::Relaxed),
-            kernel: line.kernel.load(Ordering::Relaxed),
-            args: line.args.load(Ordering::Relaxed),
-        })
+        let id = self.inspect(rung, expected);
+        Command::Run(self.lines.scheduler.dispatch(id))
     }
 
     fn introduce(&mut self, epoch: u32) {

@@ -96,8 +96,8 @@ impl Tables {
         let counters = gm.upload(&vec![0_u32; nodes]);
         let kinds = gm.upload(&kinds);
         let (first, flat) = (gm.upload(&first), gm.upload(&flat));
-        // The order of `random_dag::graph::Args`.
-        let words = vec![nodes as u64, SEED, values.0, counters.0, first.0, flat.0, kinds.0];
+        // The order of `random_dag::graph::Args`; the last one is the stride of the tables.
+        let words = vec![nodes as u64, SEED, values.0, counters.0, first.0, flat.0, kinds.0, 1];
         Self { values, counters, kinds, words, expected }
     }
 

@@ -27,9 +27,7 @@ pub(super) struct Order {
     aicpu_ready: u32,
     control: u32,
     doorbell: u32,
-    pub(super) task: u32,
-    kernel: u64,
-    args: u64,
+    dispatches: [Dispatch; SLOTS],
 }
 
 impl Order {
@@ -39,9 +37,7 @@ impl Order {
             aicpu_ready: line.aicpu_ready.load(Relaxed),
             control: line.control.load(Relaxed),
             doorbell: line.doorbell.load(Relaxed),
-            task: line.task.load(Relaxed),
-            kernel: line.kernel.load(Relaxed),
-            args: line.args.load(Relaxed),
+            dispatches: [line.dispatch(0), line.dispatch(1)],
         }
     }
 
@@ -49,9 +45,11 @@ impl Order {
         line.aicpu_ready.store(self.aicpu_ready, Relaxed);
         line.control.store(self.control, Relaxed);
         line.doorbell.store(self.doorbell, Relaxed);
-        line.task.store(self.task, Relaxed);
-        line.kernel.store(self.kernel, Relaxed);
-        line.args.store(self.args, Relaxed);
+        for (words, dispatch) in line.dispatches.iter().zip(&self.dispatches) {
+            words.task.store(dispatch.task, Relaxed);
+            words.kernel.store(dispatch.kernel, Relaxed);
+            words.args.store(dispatch.args, Relaxed);
+        }
     }
 }
 
@@ -90,8 +88,8 @@ impl Report {
     }
 }
 
-/// Dispatches that a core may have at once: the firmware gives it one, and the next when that is collected.
-const SLOTS: usize = 1;
+/// Dispatches that a core may have at once: the one that it runs, and the next.
+pub(super) const SLOTS: usize = 2;
 
 /// One core.
 pub(super) struct Core {
@@ -103,6 +101,8 @@ pub(super) struct Core {
     pub(super) now_ns: u64,
     /// When its last kernel ends.
     pub(super) kernel_end_ns: u64,
+    /// Dispatches that were rung and have not been started.
+    pub(super) unstarted: usize,
     /// The lines as the schedulers see them.
     pub(super) arena_lines: &'static Handshake,
     pub(super) orders: VecDeque<Order>,
@@ -127,6 +127,7 @@ impl Core {
             owner: 0,
             now_ns: 0,
             kernel_end_ns: 0,
+            unstarted: 0,
             arena_lines,
             orders: VecDeque::new(),
             reports: VecDeque::new(),
@@ -160,8 +161,13 @@ impl Core {
 
     /// Whether it can be given a dispatch: it has fewer than [`SLOTS`], started or not.
     pub(super) fn is_free(&self, now_ns: u64) -> bool {
-        let running = usize::from(self.now_ns > now_ns);
-        self.orders.len() + running < SLOTS && !self.is_hung
+        let running = usize::from(self.now_ns > now_ns || self.is_hung);
+        self.unstarted + running < SLOTS
+    }
+
+    /// Whether it has a dispatch that it could start at once.
+    pub(super) fn has_more(&self) -> bool {
+        !self.is_hung && matches!(self.lines.command(), Command::Run(_) | Command::Quit)
     }
 }
 
@@ -216,6 +222,7 @@ impl WorkerPort for VirtualPort<'_> {
     fn run(&mut self, dispatch: &Dispatch) {
         let number = self.core.tasks_started;
         self.core.tasks_started += 1;
+        self.core.unstarted = self.core.unstarted.saturating_sub(1);
         let trouble = self.trouble(number);
         if let Some(trouble) = trouble {
             self.machine.injected(self.core.now_ns, self.core.worker);

@@ -81,6 +81,8 @@ struct Page {
     released: u32,
     place: Place,
     is_ready: bool,
+    /// The instance that made it ready: its line is in that one's cache.
+    ready_by: u8,
 }
 
 /// Violations that are kept; further ones are counted.
@@ -212,6 +214,18 @@ impl Ledger {
     pub(super) fn ready_ns(&mut self, slot: u32) -> u64 {
         let page = self.page(slot);
         if page.place <= Place::Published { page.since_ns } else { 0 }
+    }
+
+    /// Notes which instance has made the task ready.
+    #[inline]
+    pub(super) fn made_ready_by(&mut self, slot: u32, instance: usize) {
+        self.page(slot).ready_by = u8::try_from(instance).unwrap_or(u8::MAX);
+    }
+
+    /// Whether this instance has made the task ready.
+    #[inline]
+    pub(super) fn was_made_ready_by(&mut self, slot: u32, instance: usize) -> bool {
+        usize::from(self.page(slot).ready_by) == instance
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 //! each operation, and with lines that the machine moves between the caches.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use pto_abi::Fault;
@@ -10,6 +11,7 @@ use pto_abi::sync::Exclusive;
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{Bell, CoreStatus, LinesPlatform, Platform};
 
+use super::core::SLOTS;
 use super::world::{Ring, World};
 
 /// What the platform below wants rung; the platform above does it in virtual time.
@@ -17,6 +19,8 @@ use super::world::{Ring, World};
 struct Rung(Rc<RefCell<Vec<u32>>>);
 
 impl Bell for Rung {
+    const SLOTS: usize = SLOTS;
+
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.0.borrow_mut().push(worker);
@@ -35,7 +39,7 @@ pub(super) struct VirtualPlatform {
     world: Rc<RefCell<World>>,
     me: usize,
     workers: Vec<u32>,
-    tasks: Vec<u32>,
+    tasks: Vec<VecDeque<u32>>,
     now_ns: u64,
 }
 
@@ -99,10 +103,12 @@ impl VirtualPlatform {
 
 impl Platform for VirtualPlatform {
     type Sharing = Exclusive;
+    const SLOTS: usize = SLOTS;
+    const POLLS_COST: bool = true;
 
     fn attach(&mut self, worker: u32) {
         self.workers.push(worker);
-        self.tasks.push(u32::MAX);
+        self.tasks.push(VecDeque::new());
         self.inner.attach(worker);
     }
 
@@ -126,8 +132,9 @@ impl Platform for VirtualPlatform {
             world.look_at(worker, self.now_ns);
         }
         let status = self.inner.poll(core);
-        if status == CoreStatus::Finished {
-            let task = self.tasks.get(core).copied().unwrap_or(u32::MAX);
+        if matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
+            let tasks = self.tasks.get_mut(core);
+            let task = tasks.and_then(VecDeque::pop_front).unwrap_or(u32::MAX);
             self.now_ns = self.world.borrow_mut().completed(task, (self.me, worker), self.now_ns);
         }
         status
@@ -135,8 +142,8 @@ impl Platform for VirtualPlatform {
 
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
-        if let Some(task) = self.tasks.get_mut(core) {
-            *task = dispatch.task;
+        if let Some(tasks) = self.tasks.get_mut(core) {
+            tasks.push_back(dispatch.task);
         }
         {
             let mut world = self.world.borrow_mut();
@@ -144,7 +151,10 @@ impl Platform for VirtualPlatform {
             // A sibling that is ahead in virtual time made the task ready: this instance sees it then.
             let ready_ns = world.ledger.ready_ns(dispatch.task);
             self.now_ns = self.now_ns.max(ready_ns);
-            self.now_ns += world.chooser.delay(profile.dispatch_ns) + profile.line_miss_ns.low;
+            // Who released its last producer has just written the task's line; others fetch it.
+            let is_own = world.ledger.was_made_ready_by(dispatch.task, self.me);
+            let line = if is_own { profile.line_hit_ns } else { profile.line_miss_ns };
+            self.now_ns += world.chooser.delay(profile.dispatch_ns) + line.low;
         }
         self.inner.stage(core, dispatch)
     }

@@ -118,13 +118,17 @@ impl World {
         };
         self.beats.iter().for_each(|beat| beat.core(core.worker));
         let mut port = VirtualPort { core, machine };
-        while worker::step(&mut port) == WorkerStep::Worked {}
+        // Up to the end of a kernel: what comes until then is for the next turn.
+        while port.core.now_ns <= time_ns && worker::step(&mut port) == WorkerStep::Worked {}
         self.beats.iter().for_each(Beat::no_core);
         let (order, report) = (core.orders.front().copied(), core.reports.back().copied());
         let (owner, is_full) = (core.owner, core.reports.len() > UNDER_WAY);
         let core_now = core.now_ns;
         if let Some(order) = order {
             self.agenda.schedule(Agent::Core(worker), order.seen_ns.max(core_now));
+        }
+        if core.has_more() {
+            self.agenda.schedule(Agent::Core(worker), core_now);
         }
         if let Some(report) = report {
             self.wake_within(owner, report.visible_ns);
@@ -137,8 +141,11 @@ impl World {
     /// Brings a core to `now_ns` of the instance that looks at it, and its report to the arena.
     #[inline]
     pub(super) fn look_at(&mut self, worker: usize, now_ns: u64) {
-        let due = self.agenda.due(Agent::Core(worker));
-        if due <= now_ns {
+        loop {
+            let due = self.agenda.due(Agent::Core(worker));
+            if due > now_ns {
+                break;
+            }
             self.agenda.cancel(Agent::Core(worker));
             self.step_core(worker, due);
         }
@@ -181,11 +188,14 @@ impl World {
 
     /// A task goes to a core, whose doorbell is about to be rung.
     pub(super) fn dispatched(&mut self, worker: usize, now_ns: u64, instance: usize) {
-        let Some(core) = self.cores.get(worker) else { return };
-        let slot = core.arena_lines.scheduler.task.load(Relaxed);
+        let Some(core) = self.cores.get_mut(worker) else { return };
+        let line = &core.arena_lines.scheduler;
+        let slot = line.dispatch(line.doorbell.load(Relaxed)).task;
         let (is_free, kind) = (core.is_free(now_ns), core.kind.index());
-        // A dispatch that is given ahead occupies the core from the end of its kernel on.
-        let busy_from_ns = now_ns.max(core.kernel_end_ns);
+        core.unstarted += 1;
+        // A dispatch that is given ahead occupies the core from the end of its kernel on; one that waits behind
+        // another which has not started occupies nothing more.
+        let busy_from_ns = (core.unstarted == 1).then(|| now_ns.max(core.kernel_end_ns));
         if !is_free {
             self.violate(Rule::FreeCore, slot, worker, "rung while the core is not free");
         }
@@ -194,7 +204,9 @@ impl World {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         self.recorder.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
         self.account.add(now_ns, kind, Change::TaskDispatched);
-        self.account.add(busy_from_ns, kind, Change::CoreBusy);
+        if let Some(busy_from_ns) = busy_from_ns {
+            self.account.add(busy_from_ns, kind, Change::CoreBusy);
+        }
         self.account.settle(self.agenda.now());
     }
 
@@ -237,6 +249,7 @@ impl World {
     #[inline]
     fn became_ready(&mut self, slot: u32, task: &Task, instance: usize, now_ns: u64) {
         self.trace.add(now_ns, EventKind::Ready, instance, slot);
+        self.ledger.made_ready_by(slot, instance);
         self.recorder.instance(instance, now_ns, TraceKind::READY, (slot, 0));
         let kind = usize::from(task.kind.load(Relaxed) & 1);
         self.account.add(now_ns, kind, Change::TaskReady);
@@ -350,7 +363,9 @@ impl CoreMachine<'_> {
         self.ledger.finish(slot, core.now_ns, cost_ns);
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
         self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
-        self.account.add(core.now_ns, kind, Change::CoreIdle);
+        if core.unstarted == 0 {
+            self.account.add(core.now_ns, kind, Change::CoreIdle);
+        }
         if self.options.lines == LineModel::Results {
             let during = (started_ns, core.now_ns);
             self.follow_lines(core.worker, slot, during, trouble);

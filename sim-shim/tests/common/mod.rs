@@ -19,6 +19,7 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
+use pto_sim_shim::virtual_time::VirtualOptions;
 use pto_sim_shim::{Hosting, Machine, Outcome};
 
 /// Memory that stays where it is.
@@ -206,5 +207,6 @@ impl Device {
 /// Every hosting mode that a test runs in.
 pub(crate) fn hostings() -> Vec<Hosting> {
     let pool = |n| Hosting::Pool { os_threads: NonZeroUsize::new(n).unwrap() };
-    vec![pool(1), pool(2), pool(4), Hosting::Threads]
+    let virtual_time = Hosting::Virtual(VirtualOptions::default());
+    vec![pool(1), pool(2), pool(4), Hosting::Threads, virtual_time]
 }

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
+use pto_sim_shim::virtual_time::KernelCosts;
 
 use crate::common::{Device, Options, hostings};
 use crate::dag::Dag;
-use crate::ways::{check, device, for_every_hosting, named, options};
+use crate::ways::{check, device, for_every_hosting, for_every_hosting_with, named, options};
 
 /// Something waits here, asleep, until the test opens it.
 struct Gate(&'static AtomicU32);
@@ -150,7 +151,9 @@ fn slow_kernels_are_no_stall() {
 #[test]
 fn the_run_budget_holds() {
     let good = Dag::random(42, 30);
-    for_every_hosting(Options { run_budget_ms: 100, aicpu: 2, ..options() }, |device| {
+    let options = Options { run_budget_ms: 100, aicpu: 2, ..options() };
+    // In virtual time a kernel takes what it is said to cost, however long it sleeps.
+    for_every_hosting_with(KernelCosts::Constant(1_000_000), options, |device| {
         check(device, &good);
         let outcome = device.run("slow_chain", &[2_000, 1]);
         assert_eq!(outcome.fault, Some(Fault::STALL_RUN_BUDGET));

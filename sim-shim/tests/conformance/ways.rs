@@ -7,6 +7,7 @@ use pto_abi::handshake::Handshake;
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_sim_shim::virtual_time::{KernelCosts, VirtualOptions};
 use pto_sim_shim::{Hosting, Outcome};
 
 use crate::Builders;
@@ -53,7 +54,22 @@ pub(crate) fn for_every_way(body: impl Fn(&mut Device)) {
 
 /// Runs `body` on a fresh device in each hosting mode.
 pub(crate) fn for_every_hosting(options: Options, body: impl Fn(&mut Device)) {
+    for_every_hosting_with(VirtualOptions::default().costs, options, body);
+}
+
+/// The same, where kernels take as long in virtual time.
+pub(crate) fn for_every_hosting_with(
+    costs: KernelCosts,
+    options: Options,
+    body: impl Fn(&mut Device),
+) {
     for hosting in hostings() {
+        let hosting = match hosting {
+            Hosting::Virtual(virtual_time) => {
+                Hosting::Virtual(VirtualOptions { costs, ..virtual_time })
+            }
+            other => other,
+        };
         let mut device = device(hosting, options);
         named(&hosting.to_string(), || body(&mut device));
     }

@@ -1,6 +1,6 @@
 //! Graph programs of known shape with empty kernels; the first orchestration word says how many tasks, about.
 
-use pto_abi::{BuildError, CoreKind, Fault, GraphBuilder, TaskId, TaskSpec, builder_set};
+use pto_abi::{BuildError, CoreKind, Fault, FuncId, GraphBuilder, TaskId, TaskSpec, builder_set};
 use pto_aicore_kernels::func;
 
 builder_set! {
@@ -10,6 +10,7 @@ builder_set! {
         "independent" => independent,
         "fork_join" => fork_join,
         "wavefront" => wavefront,
+        "attention" => attention,
     }
 }
 
@@ -60,6 +61,35 @@ fn fork_join<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         }
         graph.publish(join)?;
         made += 65;
+    }
+    Ok(())
+}
+
+/// As the example `paged_attention`: rows (of 24 blocks) of units qk -> softmax -> pv -> update, where the updates
+/// of a row are a chain. The first orchestration word: tasks, about; the second: blocks of a row.
+fn attention<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    const STAGES: [(FuncId, CoreKind, usize); 4] = [
+        (func::EMPTY_AIC, CoreKind::AIC, 9),
+        (func::EMPTY_AIV, CoreKind::AIV, 9),
+        (func::ATTENTION_PV, CoreKind::AIC, 9),
+        (func::ATTENTION_UPDATE, CoreKind::AIV, 12),
+    ];
+    let blocks = graph.orch_args().get(1).copied().unwrap_or(24);
+    let mut last = None;
+    for unit in 0..asked(graph) / 4 {
+        if unit % blocks == 0 {
+            last = None;
+        }
+        let mut before = None;
+        for (number, (func_id, kind, args)) in STAGES.into_iter().enumerate() {
+            let task = graph.add_task(TaskSpec::new(func_id, kind, &[0; 12][..args]))?;
+            for producer in before.into_iter().chain(last.filter(|_| number == 3)) {
+                graph.add_edge(producer, task)?;
+            }
+            graph.publish(task)?;
+            before = Some(task);
+        }
+        last = before;
     }
     Ok(())
 }

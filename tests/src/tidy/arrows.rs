@@ -14,6 +14,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-toolchain", &[]),
     ("pto-fw-build", &["pto-host", "pto-toolchain"]),
     ("pto-bench", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
+    // Other languages.
+    ("pto-native", &["pto-host"]),
+    ("pto-c-interface", &["pto-host", "pto-native"]),
     (
         "pto-cli",
         &[

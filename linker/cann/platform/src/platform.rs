@@ -4,8 +4,9 @@
 //! AICPU                                             AICore
 //! greet:  FAST_PATH_ENABLE = open,
 //!         DATA_MAIN_BASE = idle, aicpu_ready (GM) -> COND = idle, then kind, core_id, aicore_done (GM)
-//! stage:  task, kernel, args into SchedulerLine (GM)
+//! stage:  kernel, args, task into SchedulerLine::dispatches[id & 1] (GM)
 //! commit: dsb st, DATA_MAIN_BASE = id ------------> reads the line, runs the kernel
+//!         (the next one may be rung while the core is busy: it goes on by itself)
 //! poll:   COND, dsb ld <--------------------------- COND = FINISHED | id
 //! stop:   DATA_MAIN_BASE = exit ------------------> COND = exited, the loop returns
 //! stopped: FAST_PATH_ENABLE = close
@@ -19,7 +20,7 @@ use heapless::Vec;
 use pto_abi::Fault;
 use pto_abi::handshake::{
     DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
-    next_dispatch_id,
+    next_dispatch_id, previous_dispatch_id,
 };
 use pto_abi::launch_record::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
@@ -32,26 +33,24 @@ use crate::{barrier, clock};
 /// `DATA_MAIN_BASE`: leave the loop.
 pub const DOORBELL_EXIT: u32 = 0x7FFF_FFF0;
 
+/// Dispatches that a core may have at once: the one that it runs, and the next.
+const SLOTS: u32 = 2;
+
 /// Looks in vain before an instance offers its core to the operating system. Each look at a busy core takes
 /// about 100 ns on a2a3, a system call about as long as two of them.
 const PATIENCE: u32 = 64;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Free,
-    Staged,
-    Rung,
-}
 
 /// One core, as its scheduler knows it.
 #[derive(Clone, Copy)]
 struct CoreRef<'a> {
     lines: &'a Handshake,
     registers: CoreRegisters<'a>,
-    // The dispatch that was rung last, and the status that the core showed before it.
+    // The dispatch that was rung last, and the status that the core showed before what it has now.
     id: u32,
     settled: u32,
-    stage: Stage,
+    // Dispatches that were rung and have not been seen to finish.
+    rung: u32,
+    is_staged: bool,
     leaving: bool,
 }
 
@@ -77,8 +76,10 @@ impl<'a> RegisterPlatform<'a> {
     }
 }
 
-impl Platform for RegisterPlatform<'_> {
+impl<'a> Platform for RegisterPlatform<'a> {
     type Sharing = Shared;
+    const SLOTS: usize = SLOTS as usize;
+    const POLLS_COST: bool = true;
 
     fn attach(&mut self, worker: u32) {
         let number = worker as usize;
@@ -87,7 +88,8 @@ impl Platform for RegisterPlatform<'_> {
         // The record was checked for every worker of the table, and the table against the limit.
         let (Some(registers), Some(lines)) = (registers, self.workers.get(number)) else { return };
         let (id, settled) = (DOORBELL_IDLE, STATUS_IDLE);
-        let core = CoreRef { lines, registers, id, settled, stage: Stage::Free, leaving: false };
+        let (rung, is_staged, leaving) = (0, false, false);
+        let core = CoreRef { lines, registers, id, settled, rung, is_staged, leaving };
         self.cores.push(core).unwrap_or_default();
     }
 
@@ -122,17 +124,21 @@ impl Platform for RegisterPlatform<'_> {
     #[inline]
     fn poll(&mut self, core: usize) -> CoreStatus {
         let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
-        if core.stage != Stage::Rung {
+        if core.rung == 0 {
             return CoreStatus::Idle;
         }
         let status = core.registers.status();
-        if status == FINISHED | core.id {
+        let has_two = core.rung > 1;
+        let oldest = if has_two { previous_dispatch_id(core.id) } else { core.id };
+        let has_more = has_two && status == FINISHED | core.id;
+        // A core that has begun the newer of two has finished the older one before.
+        if status == FINISHED | oldest || has_more || has_two && status == core.id {
             barrier::after_status();
-            core.settled = status;
-            core.stage = Stage::Free;
-            return CoreStatus::Finished;
+            core.settled = FINISHED | oldest;
+            core.rung -= 1;
+            return if has_more { CoreStatus::FinishedMore } else { CoreStatus::Finished };
         }
-        if status == core.settled || status == core.id {
+        if status == core.settled || status == oldest {
             return CoreStatus::Busy;
         }
         CoreStatus::Foreign(status)
@@ -141,12 +147,12 @@ impl Platform for RegisterPlatform<'_> {
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        let entry = self.cores.get_mut(core).filter(|entry| entry.stage == Stage::Free);
-        let entry = entry.ok_or(refused)?;
+        let is_open = |entry: &&mut CoreRef<'a>| entry.rung < SLOTS && !entry.is_staged;
+        let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
-        entry.lines.stage(dispatch.task, dispatch.kernel.0, dispatch.args.0);
-        entry.id = next_dispatch_id(entry.id);
-        entry.stage = Stage::Staged;
+        let id = next_dispatch_id(entry.id);
+        entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        entry.is_staged = true;
         self.staged.push(number).map_err(|_| refused)
     }
 
@@ -158,8 +164,10 @@ impl Platform for RegisterPlatform<'_> {
         barrier::before_doorbell();
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
+            core.id = next_dispatch_id(core.id);
             core.registers.ring(core.id);
-            core.stage = Stage::Rung;
+            core.rung += 1;
+            core.is_staged = false;
         }
         self.staged.clear();
         self.idle_looks = 0;

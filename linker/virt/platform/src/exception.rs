@@ -111,9 +111,10 @@ fn raise(me: Vcpu, fault: Fault, detail: [u64; 2]) {
 fn name_task(arena: &Arena<'_>, worker: u32, epitaph: &mut Epitaph) {
     epitaph.core = worker;
     let Some(lines) = arena.workers().get(worker as usize) else { return };
-    let slot = lines.scheduler.task.load(Ordering::Relaxed);
+    let dispatch = lines.current_dispatch();
+    let slot = dispatch.task;
     epitaph.task = TaskId { slot, generation: arena.header().run_epoch };
-    epitaph.kernel = lines.scheduler.kernel.load(Ordering::Relaxed);
+    epitaph.kernel = dispatch.kernel;
     let tasks = arena.regions().first().and_then(|at| arena.tasks(*at).ok());
     if let Some(task) = tasks.and_then(|tasks| tasks.get(slot as usize)) {
         epitaph.func_id = task.func_id.load(Ordering::Relaxed).into();

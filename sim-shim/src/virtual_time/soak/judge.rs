@@ -12,17 +12,20 @@ use super::rig::{Rig, RigRun};
 use super::scenario::Scenario;
 
 /// How a run may end that had this trouble; `None` among them: without a fault. The trouble may be harmless,
-/// when it comes with the last task of a core, or when a slow core had a short kernel.
+/// when it comes with the last task of a core, or when a slow core had a short kernel. And a core that has its next
+/// dispatch already says with that one's doorbell or report what was lost of the one before.
 #[must_use]
 pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
     match trouble {
         Trouble::NoAnswer => &[Some(Fault::CORE_NO_ANSWER)],
-        Trouble::Hang | Trouble::DoorbellLost => &[Some(Fault::STALL_CORE)],
-        Trouble::Slow(_) | Trouble::FinishTwice => &[Some(Fault::STALL_CORE), None],
-        Trouble::WrongId => &[Some(Fault::CORE_WRONG_STATUS)],
+        Trouble::Hang => &[Some(Fault::STALL_CORE)],
+        Trouble::Slow(_) | Trouble::FinishTwice | Trouble::DoorbellLost => {
+            &[Some(Fault::STALL_CORE), None]
+        }
+        Trouble::WrongId => &[Some(Fault::CORE_WRONG_STATUS), None],
         // The id of the task before is what the core showed before: it looks busy for ever. Before its first
         // task there is none, so that the id is foreign.
-        Trouble::OldId => &[Some(Fault::STALL_CORE), Some(Fault::CORE_WRONG_STATUS)],
+        Trouble::OldId => &[Some(Fault::STALL_CORE), Some(Fault::CORE_WRONG_STATUS), None],
         Trouble::DoorbellDelayed(delay) | Trouble::StatusDelayed(delay) => {
             if delay > 500_000 {
                 &[Some(Fault::STALL_CORE)]
@@ -31,8 +34,7 @@ pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
             }
         }
         Trouble::NoFlush | Trouble::NoInvalidate => &[None],
-        // In sequential mode the firmware says STALL_READY when something was published before.
-        Trouble::BuilderStops => &[Some(Fault::STALL_BUILDER), Some(Fault::STALL_READY)],
+        Trouble::BuilderStops => &[Some(Fault::STALL_BUILDER)],
         Trouble::BuilderFails => &[Some(Fault::BUILD_FAILED)],
     }
 }

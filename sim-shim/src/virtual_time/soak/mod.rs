@@ -23,6 +23,8 @@ use std::ops::Range;
 
 use pto_abi::sync::{AtomicU64, Ordering};
 
+use super::profile::Profile;
+
 pub use explore::{Exploration, explore, explore_bring_up, explore_options};
 pub use graph::{Node, PublishOrder, RandomGraph, STRIDE};
 pub use judge::{Failure, Passed, expected, try_scenario};
@@ -37,6 +39,8 @@ pub struct SoakOptions {
     pub tasks: u32,
     /// Whether things go wrong.
     pub troubles: Troubles,
+    /// What operations cost; `None`: drawn, `a2a3` in three of four scenarios and `ideal` in the fourth.
+    pub profile: Option<&'static Profile>,
     /// OS threads; each takes seeds as it gets to them.
     pub threads: NonZeroUsize,
     /// Failures after which the campaign stops.
@@ -47,7 +51,7 @@ impl Default for SoakOptions {
     /// 40 tasks, with trouble, one OS thread per CPU, stops at the first failure.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Self { tasks: 40, troubles: Troubles::Some, threads, stop_after: 1 }
+        Self { tasks: 40, troubles: Troubles::Some, profile: None, threads, stop_after: 1 }
     }
 }
 
@@ -71,9 +75,13 @@ impl fmt::Display for FailedSeed {
             writeln!(f, "  task {index} ({}) after {:?}", node.kind, node.producers)?;
         }
         let Scenario { shape, options, graph, .. } = scenario;
-        writeln!(f, "  {shape:?}, publishes {:?}", graph.order)?;
+        writeln!(f, "  {shape}, publishes {:?}", graph.order)?;
         let (name, costs) = (&options.profile.name, options.costs);
-        write!(f, "  profile {name}, {costs:?}, {:?}", options.injection)
+        write!(f, "  profile {name}, kernels cost {costs:?}")?;
+        match options.injection {
+            Some(injection) => write!(f, ", fault {injection}"),
+            None => write!(f, ", no fault injected"),
+        }
     }
 }
 
@@ -144,19 +152,33 @@ pub fn soak(seeds: Range<u64>, options: &SoakOptions, progress: impl Fn(u64) + S
     total
 }
 
+impl SoakOptions {
+    /// The scenario of a seed.
+    #[must_use]
+    pub fn scenario(&self, seed: u64) -> Scenario {
+        let mut scenario = Scenario::draw(seed, self.tasks, self.troubles);
+        if let Some(profile) = self.profile {
+            scenario.options.profile = profile;
+        }
+        scenario
+    }
+}
+
 /// Runs the scenario of one seed again.
 ///
 /// # Errors
-/// What was wrong with it.
-pub fn replay(seed: u64, options: &SoakOptions) -> Result<u64, Failure> {
-    let scenario = Scenario::draw(seed, options.tasks, options.troubles);
-    judge::try_scenario(&scenario).map(|passed| passed.hash)
+/// What was wrong with it, and with the smallest scenario found that still fails.
+pub fn replay(seed: u64, options: &SoakOptions) -> Result<Passed, Box<FailedSeed>> {
+    let scenario = options.scenario(seed);
+    judge::try_scenario(&scenario).map_err(|failure| {
+        let shrunk = shrink(&scenario, failure.clone());
+        Box::new(FailedSeed { seed, failure, shrunk })
+    })
 }
 
 fn try_seed(seed: u64, options: &SoakOptions, report: &mut SoakReport) {
-    let scenario = Scenario::draw(seed, options.tasks, options.troubles);
     report.seeds += 1;
-    match judge::try_scenario(&scenario) {
+    match replay(seed, options) {
         Ok(passed) => {
             report.runs += passed.runs;
             report.tasks += passed.tasks;
@@ -164,9 +186,6 @@ fn try_seed(seed: u64, options: &SoakOptions, report: &mut SoakReport) {
             report.faulted += u64::from(passed.fault.is_some());
             report.hash ^= passed.hash;
         }
-        Err(failure) => {
-            let shrunk = shrink(&scenario, failure.clone());
-            report.failures.push(FailedSeed { seed, failure, shrunk });
-        }
+        Err(failed) => report.failures.push(*failed),
     }
 }

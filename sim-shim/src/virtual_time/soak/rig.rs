@@ -1,5 +1,6 @@
 //! A device in a few lines: GM in ordinary memory, one arena, the tables of one random graph.
 
+use std::fmt;
 use std::sync::Arc;
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
@@ -24,6 +25,7 @@ use super::super::host::run_once;
 use super::super::host::run_with;
 use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
+use super::super::spec::time_text;
 use super::graph::{BUILDER, Program, RandomGraph, STRIDE, Tables};
 use super::image::{NODE_ARGS, image, image_bytes};
 
@@ -55,6 +57,20 @@ pub struct Shape {
     pub stall_budget_ns: u64,
     /// How long a core may take to answer or to stop, in nanoseconds.
     pub bring_up_budget_ns: u64,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { variant, aicpu, aic, aiv, build_mode, fanout, .. } = self;
+        write!(f, "{variant}, {build_mode}, {fanout} fanout, {aicpu} AICPU, {aic} AIC, {aiv} AIV")?;
+        let [task, stall, bring_up] =
+            [self.task_budget_ns, self.stall_budget_ns, self.bring_up_budget_ns].map(time_text);
+        write!(
+            f,
+            "; budgets: task {task}, stall {stall}, bring-up {bring_up}; cores {:?}",
+            self.keeps_cores
+        )
+    }
 }
 
 /// What becomes of the cores after a run without a fault.

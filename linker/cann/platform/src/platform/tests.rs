@@ -6,7 +6,6 @@ use pto_abi::handshake::{
     DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
 };
 use pto_abi::launch_record::{Architecture, CORE_STRIDE, CorePosition};
-use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, Fault, GmAddr};
 use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use std::vec;
@@ -84,7 +83,7 @@ fn a_dispatch_goes_through_the_registers_of_each_architecture() {
         assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE);
         platform.stage(0, TASK).unwrap();
         assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE, "not rung yet");
-        assert_eq!(bench.lines[5].scheduler.kernel.load(Ordering::Relaxed), 2);
+        assert_eq!(bench.lines[5].scheduler.dispatch(0).kernel, 2);
         platform.commit();
         assert_eq!(bench.read(bench.doorbell()), 0);
         assert_eq!(bench.read(bench.doorbell() + 4), UNTOUCHED, "a 32-bit store");
@@ -104,7 +103,9 @@ fn a_core_that_is_not_free_is_refused() {
     platform.stage(0, TASK).unwrap();
     assert_eq!(platform.stage(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
     platform.commit();
-    assert_eq!(platform.stage(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
+    platform.stage(0, TASK).unwrap();
+    platform.commit();
+    assert_eq!(platform.stage(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE), "it has two");
     bench.show(FINISHED | 7);
     assert_eq!(platform.poll(0), CoreStatus::Foreign(FINISHED | 7));
 }
@@ -137,6 +138,35 @@ fn ids_of_a_core_in_service_go_on_and_wrap() {
         bench.show(FINISHED | expected);
         assert_eq!(platform.poll(0), CoreStatus::Finished);
     }
+}
+
+#[test]
+fn of_two_dispatches_the_older_one_is_answered_first() {
+    let bench = Bench::new(Architecture::A2A3);
+    let mut platform = bench.in_service();
+    let ring_two = |platform: &mut RegisterPlatform<'_>| {
+        for _ in 0..2 {
+            platform.stage(0, TASK).unwrap();
+            platform.commit();
+        }
+    };
+    ring_two(&mut platform);
+    assert_eq!(platform.poll(0), CoreStatus::Busy);
+    bench.show(FINISHED);
+    assert_eq!(platform.poll(0), CoreStatus::Finished);
+    assert_eq!(platform.poll(0), CoreStatus::Busy, "the other one runs");
+    bench.show(FINISHED | 1);
+    assert_eq!(platform.poll(0), CoreStatus::Finished);
+    ring_two(&mut platform);
+    bench.show(3);
+    assert_eq!(platform.poll(0), CoreStatus::Finished, "the newer one has begun");
+    bench.show(FINISHED | 3);
+    assert_eq!(platform.poll(0), CoreStatus::Finished);
+    ring_two(&mut platform);
+    bench.show(FINISHED | 5);
+    assert_eq!(platform.poll(0), CoreStatus::FinishedMore);
+    assert_eq!(platform.poll(0), CoreStatus::Finished);
+    assert_eq!(platform.poll(0), CoreStatus::Idle);
 }
 
 #[test]

@@ -1,0 +1,235 @@
+//! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pto_host::virtual_time::soak::{self, FailedSeed, Passed, Troubles};
+use pto_host::virtual_time::{SoakOptions, SoakReport};
+use serde_json::{Value, json};
+
+use crate::errors::{Exit, Failure};
+use crate::output::{Form, answer};
+use crate::progress::Phase;
+use crate::replay;
+use crate::text::{duration, grouped, table};
+use crate::virtual_time::profile;
+
+/// Random graphs on random devices with random options. Of every seed two scenarios are made: one in which
+/// something goes wrong in two of three cases (the run must end with the fault that is right, name the core, and
+/// leave the device usable for the run after it), and one in which nothing does (every task must be completed).
+#[derive(Args, Debug)]
+pub(crate) struct SoakArgs {
+    /// How many seeds
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// The first one
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub(crate) from: u64,
+    /// Runs the two scenarios of this seed again, and says what came of them
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
+    pub(crate) replay: Option<u64>,
+    /// Only the scenarios in which something may go wrong
+    #[arg(long, conflicts_with = "no_faults")]
+    pub(crate) faults: bool,
+    /// Only the scenarios in which nothing goes wrong
+    #[arg(long)]
+    pub(crate) no_faults: bool,
+    /// Tasks of each graph
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) tasks: u32,
+    /// What operations cost: a2a3, a5, ideal, or a file [default: a2a3 in three of four scenarios, else ideal]
+    #[arg(long, value_name = "PROFILE|FILE")]
+    pub(crate) profile: Option<String>,
+    /// OS threads [default: one for each processor]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Runs a campaign, or one seed of it.
+pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
+    let base = SoakOptions { tasks: args.tasks, ..SoakOptions::default() };
+    let options = SoakOptions {
+        profile: args.profile.as_deref().map(profile).transpose()?,
+        threads: args.threads.unwrap_or(base.threads),
+        ..base
+    };
+    let phases = [Troubles::Some, Troubles::None].into_iter().filter(|troubles| match troubles {
+        Troubles::Some => !args.no_faults,
+        Troubles::None => !args.faults,
+    });
+    match args.replay {
+        Some(seed) => replay_seed(args, seed, phases, &options),
+        None => campaign(args, phases, &options),
+    }
+}
+
+/// A phase of a campaign.
+struct Campaign {
+    troubles: Troubles,
+    report: SoakReport,
+    wall: Duration,
+}
+
+fn campaign(
+    args: &SoakArgs,
+    phases: impl Iterator<Item = Troubles>,
+    options: &SoakOptions,
+) -> Result<Exit, Failure> {
+    let Some(end) = args.from.checked_add(args.seeds) else {
+        return Err(Failure::usage(format!(
+            "{} seeds from {} on are beyond the last seed, {}; begin lower",
+            args.seeds,
+            args.from,
+            u64::MAX
+        )));
+    };
+    let mut done = Vec::new();
+    for troubles in phases {
+        let phase = Phase::begin(name(troubles), args.seeds);
+        let start = Instant::now();
+        let options = SoakOptions { troubles, ..*options };
+        let report = soak::soak(args.from..end, &options, |seeds| phase.reach(seeds));
+        drop(phase);
+        let failed = !report.failures.is_empty();
+        done.push(Campaign { troubles, report, wall: start.elapsed() });
+        if failed {
+            break;
+        }
+    }
+    answer(Form::from(args.json), || text(args, &done), || campaign_json(args, &done))?;
+    let failed = done.iter().any(|phase| !phase.report.failures.is_empty());
+    Ok(if failed { Exit::Wrong } else { Exit::Pass })
+}
+
+const fn name(troubles: Troubles) -> &'static str {
+    match troubles {
+        Troubles::Some => "with faults",
+        Troubles::None => "without faults",
+    }
+}
+
+fn text(args: &SoakArgs, phases: &[Campaign]) -> String {
+    let head =
+        ["", "seeds", "runs", "tasks", "faults injected", "runs that faulted", "failures", "time"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for Campaign { troubles, report, wall } in phases {
+        let failures = report.failures.len() as u64;
+        let counts =
+            [report.seeds, report.runs, report.tasks, report.injected, report.faulted, failures];
+        let mut row = vec![name(*troubles).to_owned()];
+        row.extend(counts.map(grouped));
+        row.push(duration(*wall));
+        rows.push(row);
+    }
+    let mut text = table(&rows, &[1, 2, 3, 4, 5, 6, 7]);
+    for Campaign { troubles, report, .. } in phases {
+        for failed in &report.failures {
+            text +=
+                &format!("\n{failed}\n  to replay it: {}\n", command(args, *troubles, failed.seed));
+        }
+    }
+    text
+}
+
+/// What repeats one scenario.
+fn command(args: &SoakArgs, troubles: Troubles, seed: u64) -> String {
+    let faults = if troubles == Troubles::Some { "--faults" } else { "--no-faults" };
+    let mut words =
+        vec!["soak".to_owned(), "--replay".to_owned(), seed.to_string(), faults.to_owned()];
+    if args.tasks != SoakOptions::default().tasks {
+        words.extend(["--tasks".to_owned(), args.tasks.to_string()]);
+    }
+    if let Some(profile) = &args.profile {
+        words.extend(["--profile".to_owned(), profile.clone()]);
+    }
+    let program = std::env::args_os().next();
+    replay::command(program.into_iter().chain(words.into_iter().map(Into::into)))
+}
+
+fn campaign_json(args: &SoakArgs, phases: &[Campaign]) -> Value {
+    let phases = phases.iter().map(|Campaign { troubles, report, wall }| {
+        let failures = report.failures.iter().map(|failed| failed_json(args, *troubles, failed));
+        json!({
+            "phase": name(*troubles),
+            "seeds": report.seeds,
+            "runs": report.runs,
+            "tasks": report.tasks,
+            "faults_injected": report.injected,
+            "runs_that_faulted": report.faulted,
+            "hash": format!("{:016x}", report.hash),
+            "wall_ns": u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+            "failures": failures.collect::<Vec<_>>(),
+        })
+    });
+    json!({ "from": args.from, "graph_tasks": args.tasks, "phases": phases.collect::<Vec<_>>() })
+}
+
+fn failed_json(args: &SoakArgs, troubles: Troubles, failed: &FailedSeed) -> Value {
+    json!({
+        "seed": failed.seed,
+        "what": failed.failure.to_string(),
+        "shrunk_tasks": failed.shrunk.0.graph.nodes.len(),
+        "report": failed.to_string(),
+        "replay": command(args, troubles, failed.seed),
+    })
+}
+
+fn replay_seed(
+    args: &SoakArgs,
+    seed: u64,
+    phases: impl Iterator<Item = Troubles>,
+    options: &SoakOptions,
+) -> Result<Exit, Failure> {
+    let mut results = Vec::new();
+    for troubles in phases {
+        let options = SoakOptions { troubles, ..*options };
+        results.push((options, soak::replay(seed, &options)));
+    }
+    let told = |(options, result): &(SoakOptions, Result<Passed, Box<FailedSeed>>)| match result {
+        Ok(passed) => format!(
+            "seed {seed} {}: {}",
+            name(options.troubles),
+            passed_text(options, seed, passed)
+        ),
+        Err(failed) => format!("{}, {failed}", name(options.troubles)),
+    };
+    let told_json =
+        |(options, result): &(SoakOptions, Result<Passed, Box<FailedSeed>>)| match result {
+            Ok(passed) => json!({
+                "phase": name(options.troubles),
+                "passed": true,
+                "fault": passed.fault.map(|fault| fault.name()),
+                "runs": passed.runs,
+                "trace_hash": format!("{:016x}", passed.hash),
+            }),
+            Err(failed) => {
+                json!({ "phase": name(options.troubles), "passed": false,
+                "failure": failed_json(args, options.troubles, failed) })
+            }
+        };
+    answer(
+        Form::from(args.json),
+        || results.iter().map(told).collect::<Vec<_>>().join("\n"),
+        || json!({ "seed": seed, "scenarios": results.iter().map(told_json).collect::<Vec<_>>() }),
+    )?;
+    let failed = results.iter().any(|(_, result)| result.is_err());
+    Ok(if failed { Exit::Wrong } else { Exit::Pass })
+}
+
+fn passed_text(options: &SoakOptions, seed: u64, passed: &Passed) -> String {
+    let scenario = options.scenario(seed);
+    let injected = match scenario.options.injection {
+        Some(injection) if passed.was_injected => format!("{injection}, "),
+        Some(injection) => format!("{injection} did not happen, "),
+        None => String::new(),
+    };
+    let fault = passed.fault.map_or("no fault", |fault| fault.name());
+    format!(
+        "passed\n  {}, profile {}\n  {injected}{fault}, {} runs, {} tasks completed, trace hash {:016x}",
+        scenario.shape, scenario.options.profile.name, passed.runs, passed.tasks, passed.hash
+    )
+}

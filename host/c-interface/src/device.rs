@@ -1,0 +1,222 @@
+//! Devices: opened, described, closed.
+
+use std::ffi::c_char;
+use std::num::NonZeroUsize;
+
+use pto_host::abi::CoreKind;
+use pto_host::fw::{FlashDevice, Flashed, ImageKind, Store};
+use pto_host::{Device, Hosting, VirtDeviceOptions};
+use pto_native::{Builders, Failure, FailureKind, SharedDevice};
+
+use crate::argument::{input, invalid, output, put, text};
+use crate::error::answer;
+use crate::handle::{self, Object};
+
+/// A device. Opened by `pto_device_open`, closed by `pto_device_close`.
+#[derive(Debug)]
+pub struct OpaqueDevice;
+
+/// What a device is opened with; `pto_device_options_init` fills it in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceOptions {
+    /// sizeof(pto_device_options).
+    pub size: u32,
+    /// Cube cores.
+    pub aic: u32,
+    /// Vector cores.
+    pub aiv: u32,
+    /// How a2a3sim is hosted: 0 a pool of OS threads, 1 one OS thread for each core and AICPU instance.
+    pub hosting: u32,
+    /// OS threads of the pool; 0: one for each CPU.
+    pub os_threads: u32,
+    /// AICPU instances of virt.
+    pub aicpu: u32,
+    /// Bytes of global memory; they are used as they are touched.
+    pub gm_bytes: u64,
+}
+
+/// What a device is and holds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceDescription {
+    /// Cube cores.
+    pub aic: u32,
+    /// Vector cores.
+    pub aiv: u32,
+    /// Bytes of global memory.
+    pub gm_bytes: u64,
+    /// Bytes of it that are free.
+    pub gm_free_bytes: u64,
+    /// Kernels that are registered.
+    pub kernels: u32,
+    /// Builder programs that it knows.
+    pub builders: u32,
+    /// Its name, with a zero at its end.
+    pub name: [c_char; 16],
+}
+
+/// Fills in the options of a full a2a3 die with 4 GiB.
+///
+/// Fails when `options` is null. Thread safety: any thread.
+///
+/// # Safety
+/// `options` is null or writable.
+// SAFETY: the name is that of the interface, and no other function here has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_device_options_init(options: *mut DeviceOptions) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let options = unsafe { output(options, "options") }?;
+        let defaults = pto_host::DeviceOptions::default();
+        let value = DeviceOptions {
+            size: u32::try_from(size_of::<DeviceOptions>()).unwrap_or(0),
+            aic: defaults.aic,
+            aiv: defaults.aiv,
+            hosting: 0,
+            os_threads: 0,
+            aicpu: VirtDeviceOptions::default().aicpu,
+            gm_bytes: defaults.gm_bytes,
+        };
+        put(options, value);
+        Ok(())
+    })
+}
+
+/// Opens a device: "a2a3sim", the simulator in this process, or "virt", the image that is flashed to it on an emulated
+/// machine (with `options` null: 4 AIC, 8 AIV, 1 GiB). `options` null: the defaults.
+///
+/// Fails with WORKERS, MAP_GM, INVALID_ARGUMENT for an unknown name or option; for virt also with IMAGE, STORE, VIRT.
+/// Thread safety: any thread. Devices do not disturb each other.
+///
+/// # Safety
+/// `name` is null or a C string; `options` is null or valid; `device` is null or writable.
+// SAFETY: as for `pto_device_options_init`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_device_open(
+    name: *const c_char,
+    options: *const DeviceOptions,
+    device: *mut *mut OpaqueDevice,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointers, here and below.
+        let name = unsafe { text(name, "name") }?;
+        let options = if options.is_null() {
+            None
+        } else {
+            // SAFETY: as above.
+            Some(checked(unsafe { input(options, "options") }?)?)
+        };
+        // SAFETY: as above.
+        let place = unsafe { output(device, "device") }?;
+        let opened = match name {
+            "a2a3sim" => SharedDevice::open_sim(simulator(options)?)?,
+            "virt" => SharedDevice::over(open_virt(options)?, Builders::default()),
+            _ => {
+                let message = format!("there is no device \"{name}\"; there are a2a3sim and virt");
+                return Err(invalid(message));
+            }
+        };
+        put(place, handle::open(Object::Device(opened)));
+        Ok(())
+    })
+}
+
+fn checked(options: &DeviceOptions) -> Result<&DeviceOptions, Failure> {
+    let size = size_of::<DeviceOptions>();
+    if options.size as usize != size {
+        return Err(invalid(format!(
+            "pto_device_options.size is {}, and this library has {size}: call pto_device_options_init",
+            options.size
+        )));
+    }
+    Ok(options)
+}
+
+fn simulator(options: Option<&DeviceOptions>) -> Result<pto_host::DeviceOptions, Failure> {
+    let defaults = pto_host::DeviceOptions::default();
+    let Some(options) = options else { return Ok(defaults) };
+    let threads = NonZeroUsize::new(options.os_threads as usize);
+    let os_threads = threads.unwrap_or_else(pto_host::default_pool_threads);
+    let hosting = match options.hosting {
+        0 => Hosting::Pool { os_threads },
+        1 => Hosting::Threads,
+        other => {
+            return Err(invalid(format!(
+                "hosting is {other}, and must be 0 (pool) or 1 (threads)"
+            )));
+        }
+    };
+    let DeviceOptions { aic, aiv, gm_bytes, .. } = *options;
+    Ok(pto_host::DeviceOptions { aic, aiv, gm_bytes, hosting })
+}
+
+fn open_virt(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
+    let defaults = VirtDeviceOptions::default();
+    let options = match options {
+        None => defaults,
+        Some(options) => {
+            let DeviceOptions { aicpu, aic, aiv, gm_bytes, .. } = *options;
+            VirtDeviceOptions { aicpu, aic, aiv, gm_bytes, ..defaults }
+        }
+    };
+    let flashed = Store::open()?.load(FlashDevice::Virt)?;
+    let missing = |what: ImageKind| {
+        let message =
+            format!("virt has no {what} image: flash one with pto_flash or `pto fw flash`");
+        Failure::new(FailureKind::IMAGE, message)
+    };
+    let (firmware, kernels) = match flashed {
+        Some(Flashed { firmware, kernels, .. }) => (firmware, kernels),
+        None => (None, None),
+    };
+    let firmware = firmware.ok_or_else(|| missing(ImageKind::Virt))?;
+    let kernels = kernels.ok_or_else(|| missing(ImageKind::Kernels))?;
+    Ok(Device::open_virt(&options, &firmware, &kernels)?)
+}
+
+/// Closes a device. Memory that is still allocated on it goes with it, when the calls that use it have returned.
+///
+/// Fails with INVALID_HANDLE. Thread safety: any thread; a run of another thread ends first.
+// SAFETY: as for `pto_device_options_init`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_device_close(device: *mut OpaqueDevice) -> i32 {
+    answer(|| handle::close(device, "device").map(drop))
+}
+
+/// Says what a device is and holds.
+///
+/// Fails with INVALID_HANDLE, BUSY (from a builder of its run). Thread safety: any thread; waits for a run to end.
+///
+/// # Safety
+/// `description` is null or writable.
+// SAFETY: as for `pto_device_options_init`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_device_describe(
+    device: *const OpaqueDevice,
+    description: *mut DeviceDescription,
+) -> i32 {
+    answer(|| {
+        let device = handle::device(device)?;
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(description, "description") }?;
+        let held = device.describe()?;
+        let mut name = [0; 16];
+        // The last byte stays zero.
+        for (to, from) in name.iter_mut().take(15).zip(held.name.bytes()) {
+            *to = c_char::try_from(from).unwrap_or(0);
+        }
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let value = DeviceDescription {
+            aic: held.cores[CoreKind::AIC.index()],
+            aiv: held.cores[CoreKind::AIV.index()],
+            gm_bytes: held.gm_bytes,
+            gm_free_bytes: held.gm_free_bytes,
+            kernels: count(held.kernels.len()),
+            builders: count(held.builders.len()),
+            name,
+        };
+        put(place, value);
+        Ok(())
+    })
+}

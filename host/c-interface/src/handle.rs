@@ -1,0 +1,110 @@
+//! The registry of handles. A handle is a number that was never given out before, dressed as a pointer: what was
+//! closed, was never opened, or is of another kind is recognised, and is never followed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_host::RunControl;
+use pto_native::{Failure, FailureKind, GraphDraft, SharedDevice};
+
+/// What a handle stands for.
+#[derive(Clone)]
+pub(crate) enum Object {
+    Device(Arc<SharedDevice>),
+    Graph(Arc<Mutex<GraphDraft>>),
+    Control(RunControl),
+}
+
+impl Object {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Device(_) => "device",
+            Self::Graph(_) => "graph",
+            Self::Control(_) => "run control",
+        }
+    }
+}
+
+struct Table {
+    next: u64,
+    live: BTreeMap<u64, Object>,
+}
+
+/// Handles are far above any address of a process, so that following one stops at once.
+const FIRST: u64 = 0x7070_0000_0000_0000;
+
+static TABLE: Mutex<Table> = Mutex::new(Table { next: FIRST, live: BTreeMap::new() });
+
+fn table() -> MutexGuard<'static, Table> {
+    // Nothing panics while it is held; if it did, the map would still be one.
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens a handle.
+pub(crate) fn open<H>(object: Object) -> *mut H {
+    let mut table = table();
+    let number = table.next;
+    table.next += 16;
+    table.live.insert(number, object);
+    std::ptr::without_provenance_mut(usize::try_from(number).unwrap_or(0))
+}
+
+/// Closes a handle; what it stands for goes when the last call that uses it has returned.
+pub(crate) fn close<H>(handle: *mut H, kind: &str) -> Result<Object, Failure> {
+    let mut table = table();
+    let number = handle.addr() as u64;
+    match table.live.get(&number) {
+        Some(object) if object.kind() == kind => {}
+        held => return Err(wrong(number, kind, held, table.next)),
+    }
+    let closed = table.live.remove(&number);
+    closed.ok_or_else(|| Failure::new(FailureKind::INVALID_HANDLE, "the handle is gone"))
+}
+
+fn wrong(number: u64, kind: &str, held: Option<&Object>, next: u64) -> Failure {
+    let what = match held {
+        Some(object) => format!("is that of a {}", object.kind()),
+        None if number == 0 => "is null".to_owned(),
+        None if (FIRST..next).contains(&number) && number.is_multiple_of(16) => {
+            "was closed".to_owned()
+        }
+        None => "was never opened".to_owned(),
+    };
+    let message = format!("a {kind} is needed, and the handle {number:#x} {what}");
+    Failure::new(FailureKind::INVALID_HANDLE, message)
+}
+
+fn find<H, T>(
+    handle: *const H,
+    kind: &str,
+    pick: impl FnOnce(&Object) -> Option<T>,
+) -> Result<T, Failure> {
+    let table = table();
+    let number = handle.addr() as u64;
+    let held = table.live.get(&number);
+    held.and_then(pick).ok_or_else(|| wrong(number, kind, held, table.next))
+}
+
+/// The device of a handle.
+pub(crate) fn device<H>(handle: *const H) -> Result<Arc<SharedDevice>, Failure> {
+    find(handle, "device", |object| match object {
+        Object::Device(device) => Some(Arc::clone(device)),
+        _ => None,
+    })
+}
+
+/// The graph of a handle.
+pub(crate) fn graph<H>(handle: *const H) -> Result<Arc<Mutex<GraphDraft>>, Failure> {
+    find(handle, "graph", |object| match object {
+        Object::Graph(graph) => Some(Arc::clone(graph)),
+        _ => None,
+    })
+}
+
+/// The run control of a handle.
+pub(crate) fn control<H>(handle: *const H) -> Result<RunControl, Failure> {
+    find(handle, "run control", |object| match object {
+        Object::Control(control) => Some(control.clone()),
+        _ => None,
+    })
+}

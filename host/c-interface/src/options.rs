@@ -1,0 +1,212 @@
+//! What a run is started with and what it reports; run controls.
+
+use std::time::Duration;
+
+use pto_host::abi::{BuildMode, CoreKind, FanoutStrategy};
+use pto_host::{RunControl, TraceOptions};
+use pto_native::Failure;
+
+use std::ffi::c_char;
+
+use crate::argument::{invalid, output, put};
+use crate::error::answer;
+use crate::handle::{self, Object};
+
+/// A run's remote control. Created by `pto_control_create`, destroyed by `pto_control_destroy`; serves one run at a time.
+#[derive(Debug)]
+pub struct OpaqueControl;
+
+/// How a run is done; `pto_run_options_init` fills it in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RunOptions {
+    /// sizeof(pto_run_options).
+    pub size: u32,
+    /// 1 concurrent, 0 sequential: whether schedulers wait for the builder.
+    pub build_mode: u32,
+    /// 1 lock-free, 0 locked.
+    pub fanout: u32,
+    /// AICPU instances: 1 to 16; with a builder at least 2.
+    pub aicpu_instances: u32,
+    /// Tasks that a builder may add. A graph brings its own need.
+    pub tasks: u32,
+    /// 1: kernel times are not measured.
+    pub skip_kernel_times: u32,
+    /// Argument words that a builder may add.
+    pub arg_words: u64,
+    /// Edges that a builder may add.
+    pub edges: u64,
+    /// How long one task may run on a core.
+    pub task_budget_ns: u64,
+    /// How long the run may go without progress while no core is busy.
+    pub stall_budget_ns: u64,
+    /// How long a core may take to answer the greeting.
+    pub bring_up_budget_ns: u64,
+    /// How long the whole run may take; 0: no limit.
+    pub run_budget_ns: u64,
+    /// Where the timeline of the run is written, for `pto view`, `pto analyze` and Perfetto; null: it is not recorded.
+    pub trace_file: *const c_char,
+    /// A remote control of the run; null: none.
+    pub control: *mut OpaqueControl,
+}
+
+/// What a run that succeeded reports.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunReport {
+    /// Tasks completed.
+    pub tasks: u64,
+    /// Edges of the graph.
+    pub edges: u64,
+    /// Edges whose producer had completed when they were added.
+    pub edges_satisfied: u64,
+    /// From the launch to the last instance's return.
+    pub makespan_ns: u64,
+    /// Time in kernels, summed over the cores of a kind (0 AIC, 1 AIV).
+    pub busy_ns: [u64; 2],
+    /// Tasks run by the cores of a kind.
+    pub tasks_run: [u64; 2],
+    /// Log entries that were overwritten before they were read.
+    pub logs_dropped: u64,
+}
+
+/// Fills in the defaults: concurrent, lock-free, 4 AICPU instances, 16,384 tasks, 60 s for a task, 5 s without progress.
+///
+/// Fails when `options` is null. Thread safety: any thread.
+///
+/// # Safety
+/// `options` is null or writable.
+// SAFETY: the name is that of the interface, and no other function here has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_run_options_init(options: *mut RunOptions) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(options, "options") }?;
+        put(place, RunOptions::default());
+        Ok(())
+    })
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        let defaults = pto_host::RunOptions::default();
+        let nanoseconds = |budget: Duration| u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            size: u32::try_from(size_of::<Self>()).unwrap_or(0),
+            build_mode: defaults.build_mode.get(),
+            fanout: defaults.fanout.get(),
+            aicpu_instances: defaults.aicpu_instances,
+            tasks: defaults.capacities.tasks,
+            skip_kernel_times: 0,
+            arg_words: defaults.capacities.arg_words,
+            edges: defaults.capacities.edges,
+            task_budget_ns: nanoseconds(defaults.task_budget),
+            stall_budget_ns: nanoseconds(defaults.stall_budget),
+            bring_up_budget_ns: nanoseconds(defaults.bring_up_budget),
+            run_budget_ns: 0,
+            trace_file: std::ptr::null(),
+            control: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl RunOptions {
+    /// The same for the host.
+    pub(crate) fn for_host(&self) -> Result<pto_host::RunOptions, Failure> {
+        let size = size_of::<Self>();
+        if self.size as usize != size {
+            return Err(invalid(format!(
+                "pto_run_options.size is {}, and this library has {size}: call pto_run_options_init",
+                self.size
+            )));
+        }
+        let build_mode = BuildMode::try_from(self.build_mode)
+            .map_err(|error| invalid(format!("pto_run_options.build_mode: {error}; 0 or 1")))?;
+        let fanout = FanoutStrategy::try_from(self.fanout)
+            .map_err(|error| invalid(format!("pto_run_options.fanout: {error}; 0 or 1")))?;
+        let mut options = pto_host::RunOptions {
+            build_mode,
+            fanout,
+            aicpu_instances: self.aicpu_instances,
+            task_budget: Duration::from_nanos(self.task_budget_ns),
+            stall_budget: Duration::from_nanos(self.stall_budget_ns),
+            bring_up_budget: Duration::from_nanos(self.bring_up_budget_ns),
+            run_budget: (self.run_budget_ns > 0).then(|| Duration::from_nanos(self.run_budget_ns)),
+            kernel_times: match self.skip_kernel_times {
+                0 => pto_host::KernelTimes::Measure,
+                1 => pto_host::KernelTimes::Skip,
+                other => {
+                    let message = format!("pto_run_options.skip_kernel_times is {other}; 0 or 1");
+                    return Err(invalid(message));
+                }
+            },
+            trace: (!self.trace_file.is_null()).then(TraceOptions::default),
+            ..pto_host::RunOptions::default()
+        };
+        options.capacities.tasks = self.tasks;
+        options.capacities.arg_words = self.arg_words;
+        options.capacities.edges = self.edges;
+        Ok(options)
+    }
+
+    /// The control that the run obeys.
+    pub(crate) fn control(&self) -> Result<RunControl, Failure> {
+        if self.control.is_null() { Ok(RunControl::new()) } else { handle::control(self.control) }
+    }
+}
+
+impl RunReport {
+    /// What the host reports, for C.
+    pub(crate) fn of(report: &pto_host::RunReport) -> Self {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let kinds = [CoreKind::AIC.index(), CoreKind::AIV.index()];
+        Self {
+            tasks: report.tasks,
+            edges: report.edges,
+            edges_satisfied: report.edges_satisfied,
+            makespan_ns: nanoseconds(report.makespan),
+            busy_ns: kinds.map(|kind| nanoseconds(report.busy[kind])),
+            tasks_run: kinds.map(|kind| report.tasks_run[kind]),
+            logs_dropped: report.logs_dropped,
+        }
+    }
+}
+
+/// Creates a run's remote control, to be put into pto_run_options.control.
+///
+/// Fails when `control` is null. Thread safety: any thread.
+///
+/// # Safety
+/// `control` is null or writable.
+// SAFETY: as for `pto_run_options_init`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_control_create(control: *mut *mut OpaqueControl) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(control, "control") }?;
+        put(place, handle::open(Object::Control(RunControl::new())));
+        Ok(())
+    })
+}
+
+/// Destroys a run's remote control; a run that has it goes on.
+///
+/// Fails with INVALID_HANDLE. Thread safety: any thread.
+// SAFETY: as for `pto_run_options_init`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_control_destroy(control: *mut OpaqueControl) -> i32 {
+    answer(|| handle::close(control, "run control").map(drop))
+}
+
+/// Ends the run that has this control: tasks that are on cores finish, no other one starts, and the run returns
+/// RUN_CANCELLED. A run that is started with it afterwards ends at once.
+///
+/// Fails with INVALID_HANDLE. Thread safety: any thread; that is what it is for.
+// SAFETY: as for `pto_run_options_init`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_control_cancel(control: *const OpaqueControl) -> i32 {
+    answer(|| {
+        handle::control(control)?.cancel();
+        Ok(())
+    })
+}

@@ -1,0 +1,121 @@
+//! Programs in C (and as C++) against the header and the library: warnings are errors, and each also runs under
+//! AddressSanitizer.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Compilers are called as a user would.
+struct Compiler {
+    program: &'static str,
+    standard: &'static str,
+}
+
+const C: Compiler = Compiler { program: "cc", standard: "-std=c11" };
+const CPP: Compiler = Compiler { program: "c++", standard: "-std=c++17" };
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn include() -> PathBuf {
+    here().join("../include")
+}
+
+fn source(name: &str) -> PathBuf {
+    here().join("tests/c").join(name)
+}
+
+/// Where cargo has put the library: beside this test.
+fn library_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().expect("and a folder").to_path_buf();
+    let library = folder.join("libpto_runtime.so");
+    assert!(library.is_file(), "{} is missing", library.display());
+    folder
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{command:?} cannot be started ({error}): install gcc and g++ (Debian: g++)")
+    });
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn compile(compiler: &Compiler, name: &str, to: &Path, more: &[&str]) {
+    let mut command = Command::new(compiler.program);
+    command
+        .args(["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-O1", compiler.standard])
+        .arg("-I")
+        .arg(include())
+        .arg(source(name))
+        .arg("-o")
+        .arg(to)
+        // Libraries stand behind what uses them.
+        .args(more);
+    run(&mut command);
+}
+
+fn link(program: &str, to: &Path, more: &[&str]) {
+    let object = to.with_extension("o");
+    compile(&C, program, &object, &[&["-pthread", "-c"], more].concat());
+    let folder = library_folder();
+    let mut command = Command::new(C.program);
+    command.arg(&object).arg("-o").arg(to).arg("-pthread").args(more).arg("-L").arg(&folder);
+    run(command.arg("-lpto_runtime").arg(format!("-Wl,-rpath,{}", folder.display())));
+}
+
+/// Compiles `program` twice, as it is and under AddressSanitizer, and runs it with these arguments.
+fn both_ways(program: &str, arguments: &[PathBuf]) {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    for (kind, flags) in [("plain", &[][..]), ("sanitized", &["-fsanitize=address"][..])] {
+        let to = folder.path().join(kind);
+        link(program, &to, flags);
+        let mut command = Command::new(&to);
+        // Leaks: what the library keeps for the life of the process is none.
+        command.env("ASAN_OPTIONS", "detect_leaks=0").env("PTO_HOME", folder.path().join("home"));
+        run(command.args(arguments));
+    }
+}
+
+#[test]
+fn the_header_is_c11_and_cpp17() {
+    for (language, compiler) in [("c", &C), ("c++", &CPP)] {
+        let mut command = Command::new(compiler.program);
+        command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", language]);
+        run(command.arg(compiler.standard).arg(include().join("pto_runtime.h")));
+    }
+}
+
+#[test]
+fn the_first_program_of_the_documentation() {
+    both_ways("hello.c", &[]);
+}
+
+#[test]
+fn bad_input_is_an_error_with_a_name() {
+    both_ways("bad_input.c", &[]);
+}
+
+#[test]
+fn builder_programs_logs_and_cancelled_runs() {
+    both_ways("builder.c", &[]);
+}
+
+#[test]
+fn threads_share_devices_and_have_their_own_errors() {
+    both_ways("threads.c", &[]);
+}
+
+#[test]
+fn kernels_are_shared_and_relocatable_objects() {
+    let folder = tempfile::tempdir().expect("a folder for objects");
+    let object = |name: &str| folder.path().join(name);
+    compile(&C, "kernel.c", &object("kernel.so"), &["-shared", "-fPIC", "-lm"]);
+    compile(&C, "kernel.c", &object("kernel.o"), &["-c", "-fPIC"]);
+    compile(&C, "kernel.c", &object("other.so"), &["-shared", "-fPIC", "-DFACTOR=4", "-lm"]);
+    compile(&CPP, "constructor.cpp", &object("constructor.o"), &["-c", "-fPIC"]);
+    let names = ["kernel.so", "kernel.o", "other.so", "constructor.o"];
+    both_ways("objects.c", &names.map(object));
+}

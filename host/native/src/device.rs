@@ -1,0 +1,130 @@
+//! A device that several threads and languages share: one run at a time, memory at any time.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pto_host::abi::CoreKind;
+use pto_host::{Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions};
+use pto_host::{GraphImage, RunReport, Work};
+
+use crate::{Builders, Failure, FailureKind, GraphDraft};
+
+/// A device for use from any thread. Calls that need it whole wait for a run of another thread to end.
+pub struct SharedDevice {
+    device: Mutex<Device>,
+    memory: DeviceMemory,
+    builders: Builders,
+    name: String,
+    cores: [u32; CoreKind::COUNT],
+}
+
+thread_local! {
+    /// Whether a builder program is on the stack of this thread.
+    static BUILDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a builder program: one that waits for its own run gets `BUSY` instead.
+pub fn building<R>(build: impl FnOnce() -> R) -> R {
+    let before = BUILDS.replace(true);
+    let result = build();
+    BUILDS.set(before);
+    result
+}
+
+impl SharedDevice {
+    /// Opens the simulator.
+    ///
+    /// # Errors
+    /// `WORKERS`, `MAP_GM`.
+    pub fn open_sim(options: DeviceOptions) -> Result<Arc<Self>, Failure> {
+        let builders = Builders::default();
+        let device = Device::open_sim(options, builders.clone())?;
+        Ok(Self::over(device, builders))
+    }
+
+    /// Shares an open device. Builders can be given to it if `builders` are those that it was opened with.
+    #[must_use]
+    pub fn over(device: Device, builders: Builders) -> Arc<Self> {
+        Arc::new(Self {
+            memory: device.memory(),
+            builders,
+            name: device.name().to_owned(),
+            cores: [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)],
+            device: Mutex::new(device),
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many cores of `kind` it has.
+    #[must_use]
+    pub fn cores(&self, kind: CoreKind) -> u32 {
+        self.cores[kind.index()]
+    }
+
+    /// Its memory; usable during runs.
+    #[must_use]
+    pub fn memory(&self) -> &DeviceMemory {
+        &self.memory
+    }
+
+    /// Its builder programs; they can change during runs, for the next run.
+    #[must_use]
+    pub fn builders(&self) -> &Builders {
+        &self.builders
+    }
+
+    /// Calls `act` on the device, when no run is on.
+    ///
+    /// # Errors
+    /// `BUSY` on the thread of a builder program: its run would wait for it, and it for the run.
+    pub fn with<R>(&self, act: impl FnOnce(&mut Device) -> R) -> Result<R, Failure> {
+        if BUILDS.get() {
+            let message =
+                format!("a builder program cannot call this on {}: its run is on", self.name);
+            return Err(Failure::new(FailureKind::BUSY, message));
+        }
+        // A panic in the host is an error of it; what it leaves is still memory-safe to use.
+        Ok(act(&mut self.device.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// What it is and holds.
+    ///
+    /// # Errors
+    /// `BUSY`.
+    pub fn describe(&self) -> Result<DeviceDescription, Failure> {
+        self.with(|device| device.describe())
+    }
+
+    /// The image of a graph for this device.
+    ///
+    /// # Errors
+    /// Those of [`GraphDraft::finish`]; `BUSY`.
+    pub fn finish(&self, draft: &GraphDraft) -> Result<GraphImage, Failure> {
+        Ok(self.with(|device| draft.finish(device))??)
+    }
+
+    /// Runs work to its end.
+    ///
+    /// # Errors
+    /// Those of [`Device::run`]; `BUSY`.
+    pub fn run(
+        &self,
+        work: Work<'_>,
+        options: &RunOptions,
+        control: &RunControl,
+    ) -> Result<RunReport, Failure> {
+        Ok(self.with(|device| device.run_controlled(work, options, control))??)
+    }
+}
+
+impl fmt::Debug for SharedDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} with {} AIC and {} AIV", self.name, self.cores[0], self.cores[1])
+    }
+}

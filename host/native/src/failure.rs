@@ -1,0 +1,245 @@
+//! What can go wrong, for other languages: code, name, message, remedy. Faults of the runtime keep their codes; what
+//! happens on the host has codes above [`HOST_CODES`].
+
+use std::fmt;
+
+use pto_host::Error;
+use pto_host::abi::Fault;
+use pto_host::fw::{ImageError, StoreError};
+
+/// Where the codes of the host begin; those of faults are below.
+pub const HOST_CODES: u32 = 0x4000_0000;
+
+/// A kind of failure on the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailureKind {
+    /// Its code, above [`HOST_CODES`].
+    pub code: u32,
+    /// Its name.
+    pub name: &'static str,
+    /// What happened, in general.
+    pub sentence: &'static str,
+    /// What to do.
+    pub remedy: &'static str,
+}
+
+macro_rules! failures {
+    ($( $low:literal $name:ident: $sentence:literal, $remedy:literal; )+) => {
+        impl FailureKind {
+            $(
+                #[doc = $sentence]
+                pub const $name: Self = Self {
+                    code: HOST_CODES | $low,
+                    name: stringify!($name),
+                    sentence: $sentence,
+                    remedy: $remedy,
+                };
+            )+
+
+            /// Every kind, in the order of its code.
+            pub const TABLE: &[Self] = &[$(Self::$name),+];
+        }
+    };
+}
+
+failures! {
+    0x01 INVALID_HANDLE: "A handle is null, of another kind, or was closed.",
+        "Pass what the function that opens such a handle returned, and close it once.";
+    0x02 NULL_ARGUMENT: "A pointer is null where one is needed.",
+        "Pass a valid pointer.";
+    0x03 INVALID_ARGUMENT: "An argument has a value that it cannot have.",
+        "The message names the argument and what it may be.";
+    0x04 BUSY: "The device is running, and the call comes from its own builder.",
+        "Call it before or after the run.";
+    0x05 PANIC: "The library met an error of its own.",
+        "Report it, with the message.";
+    0x06 OUTSIDE_BUILDER: "A builder's function is called outside of that builder.",
+        "Call it on the builder's own thread, before the builder returns.";
+    0x10 MAP_GM: "The device's memory cannot be mapped.",
+        "Open the device with less memory.";
+    0x11 WORKERS: "A device cannot have this number of cores.",
+        "Use 1 to 128 cores of both kinds together.";
+    0x12 ZERO_SIZE: "An allocation of zero bytes.",
+        "Ask for at least one byte.";
+    0x13 SIZE_OVERFLOW: "A size that 64 bits do not hold.",
+        "Check the shape.";
+    0x14 OUT_OF_MEMORY: "The device's memory is full.",
+        "Free buffers, or open the device with more memory.";
+    0x15 DOUBLE_FREE: "An address is freed twice.",
+        "Free each allocation once.";
+    0x16 FOREIGN_POINTER: "An address is freed that no allocation starts at.",
+        "Free what the allocation returned.";
+    0x17 COPY_OUT_OF_RANGE: "A copy does not lie in one live allocation.",
+        "Check address and size.";
+    0x20 UNKNOWN_KERNEL: "There is no library kernel of this name.",
+        "Use a name of the library; the message lists them.";
+    0x21 KERNEL_NOT_FOR_DEVICE: "A kernel cannot run on this device.",
+        "Use a library kernel, or the simulator.";
+    0x22 KERNEL_NOT_FLASHED: "The flashed kernels do not have a kernel.",
+        "Build and flash those of this release.";
+    0x23 FUNC_ID_LIMIT: "A func id is above the limit.",
+        "Use 0 to 1023.";
+    0x24 DUPLICATE_FUNC_ID: "A func id has a kernel already.",
+        "Use another func id, or unregister the kernel first.";
+    0x25 FUNC_ID_NOT_REGISTERED: "A func id has no kernel.",
+        "Unregister what is registered.";
+    0x30 LOAD_FAILED: "A shared object cannot be loaded.",
+        "Link it with -shared -fPIC for this machine, with everything that it uses.";
+    0x31 SYMBOL_MISSING: "A shared or relocatable object has no function of this name.",
+        "Define it as extern \"C\", with default visibility.";
+    0x32 OBJECT_FORMAT: "Bytes are not an object file of this machine.",
+        "Compile with -c -fPIC for this machine.";
+    0x33 OBJECT_RELOCATION: "A relocatable object needs something that cannot be provided in memory.",
+        "Compile it with -fPIC, without constructors and thread-local variables; or link it as a shared object.";
+    0x34 EXECUTABLE_MEMORY: "The operating system gives no executable memory.",
+        "Allow it, or link the kernel as a shared object.";
+    0x40 CAPACITY: "A capacity is above its limit.",
+        "Run a smaller graph, or lower the capacity.";
+    0x41 ARENA_MEMORY: "Tasks, edges and arguments of a run do not fit the device's memory.",
+        "Free buffers, open the device with more memory, or lower the capacities.";
+    0x42 IMAGE_REGION: "The arena does not hold the graph.",
+        "This is an error of the runtime: report it.";
+    0x43 BUILD_MODE_VARIABLE: "The environment variable of the build mode has another value than 0 or 1.",
+        "Set PTO_AICPU_BUILD_GRAPH_BUILD_MODE to 0 (sequential) or 1 (concurrent).";
+    0x50 IMAGE: "An image cannot be used.",
+        "The message says what is wrong with it; build it again with this release.";
+    0x51 STORE: "The store of flashed images cannot be used.",
+        "The message names the file; flash the device again.";
+    0x52 VIRT: "The emulated machine cannot be used.",
+        "The message says why.";
+    0x60 ORCHESTRATION_FAILED: "An orchestration function failed.",
+        "The message has its return value, or the signal that it raised.";
+    0x61 PLUGIN_MISSING: "An AICPU builder is needed, and the orchestration embedded none.",
+        "Call try_set_aicpu_orch_so in the orchestration, or define AICPU_ORCHESTRATION in kernel_config.py.";
+    0x62 PLUGIN_TOO_LARGE: "An AICPU builder plugin is larger than the limit.",
+        "Link it with -O2 -s; the limit is RUNTIME_MAX_AICPU_ORCH_SO_SIZE.";
+    0x63 RUNTIMES_LIMIT: "Too many Runtime objects live at once.",
+        "Finalise those that are done.";
+    0x64 BUILDER_SIGNAL: "An AICPU builder raised a signal.",
+        "Debug the builder that the message names; allocations that it held are lost.";
+}
+
+/// A failure, for other languages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Of a fault, or of a [`FailureKind`]; never zero.
+    pub code: u32,
+    /// The name of the code.
+    pub name: &'static str,
+    /// What happened, where.
+    pub message: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        let FailureKind { code, name, remedy, .. } = kind;
+        Self { code, name, message: message.into(), remedy: remedy.to_owned() }
+    }
+
+    /// A fault of the runtime.
+    #[must_use]
+    pub fn of_fault(fault: Fault, message: impl Into<String>) -> Self {
+        let (name, remedy) = match fault.entry() {
+            Some(entry) => (entry.name, entry.remedy),
+            None => ("UNKNOWN_FAULT", "Use host and firmware of the same release."),
+        };
+        Self { code: fault.code(), name, message: message.into(), remedy: remedy.to_owned() }
+    }
+
+    /// Whether it is of this kind.
+    #[must_use]
+    pub fn is(&self, kind: FailureKind) -> bool {
+        self.code == kind.code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let message = error.to_string();
+        if let Some(fault) = error.fault() {
+            return Self::of_fault(fault, message);
+        }
+        Self::new(kind_of(&error), message)
+    }
+}
+
+fn kind_of(error: &Error) -> FailureKind {
+    match error {
+        Error::MapGm { .. } | Error::VirtGm { .. } => FailureKind::MAP_GM,
+        Error::Workers { .. } | Error::VirtCores { .. } => FailureKind::WORKERS,
+        Error::ZeroSize => FailureKind::ZERO_SIZE,
+        Error::SizeOverflow { .. } => FailureKind::SIZE_OVERFLOW,
+        Error::OutOfMemory { .. } => FailureKind::OUT_OF_MEMORY,
+        Error::DoubleFree { .. } => FailureKind::DOUBLE_FREE,
+        Error::ForeignPointer { .. } => FailureKind::FOREIGN_POINTER,
+        Error::CopyOutOfRange { .. } => FailureKind::COPY_OUT_OF_RANGE,
+        Error::UnknownKernel { .. } => FailureKind::UNKNOWN_KERNEL,
+        Error::KernelNotForDevice { .. } => FailureKind::KERNEL_NOT_FOR_DEVICE,
+        Error::KernelNotFlashed { .. } => FailureKind::KERNEL_NOT_FLASHED,
+        Error::FuncIdLimit { .. } => FailureKind::FUNC_ID_LIMIT,
+        Error::DuplicateFuncId { .. } => FailureKind::DUPLICATE_FUNC_ID,
+        Error::FuncIdNotRegistered { .. } => FailureKind::FUNC_ID_NOT_REGISTERED,
+        Error::Capacity(_) => FailureKind::CAPACITY,
+        Error::ArenaMemory { .. } => FailureKind::ARENA_MEMORY,
+        Error::ImageRegion { .. } => FailureKind::IMAGE_REGION,
+        Error::BuildModeVariable { .. } => FailureKind::BUILD_MODE_VARIABLE,
+        Error::Image(_) => FailureKind::IMAGE,
+        Error::Virt(_) => FailureKind::VIRT,
+        // An error that this release of the host does not have.
+        _ => FailureKind::INVALID_ARGUMENT,
+    }
+}
+
+impl From<ImageError> for Failure {
+    fn from(error: ImageError) -> Self {
+        Self::new(FailureKind::IMAGE, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Image(error) => error.into(),
+            other => Self::new(FailureKind::STORE, other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, FailureKind};
+    use pto_host::Error;
+    use pto_host::abi::{Fault, FuncId};
+
+    #[test]
+    fn codes_ascend_and_every_kind_says_what_to_do() {
+        assert!(FailureKind::TABLE.windows(2).all(|pair| pair[0].code < pair[1].code));
+        assert!(
+            FailureKind::TABLE
+                .iter()
+                .all(|kind| kind.sentence.ends_with('.') && kind.remedy.ends_with('.'))
+        );
+    }
+
+    #[test]
+    fn errors_of_the_host_keep_their_message() {
+        let failure = Failure::from(Error::FuncIdLimit { func_id: FuncId(4000) });
+        assert!(failure.is(FailureKind::FUNC_ID_LIMIT));
+        assert!(failure.message.contains("4000"), "{failure}");
+        let failure = Failure::from(Error::NotPublished { first: 3, count: 1 });
+        assert_eq!(failure.code, Fault::BUILD_NOT_PUBLISHED.code());
+        assert_eq!(failure.name, "BUILD_NOT_PUBLISHED");
+    }
+}

@@ -1,0 +1,390 @@
+//! Relocatable objects: their sections are laid out in memory of this process, relocated, and made executable.
+//!
+//! ```text
+//! [ text, stubs ] [ read-only data, address table ] [ data, zeros ]     three groups of pages: RX, R, RW
+//! ```
+//! x86-64 only, as `gcc -c -fPIC` makes them. What another object must provide is looked up in this process (the C
+//! library, the mathematical library); a call to it goes through a stub. The memory is never given back: a core may
+//! be in it for as long as the process lives.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::ptr;
+use std::sync::OnceLock;
+
+use object::read::elf::{ElfFile64, FileHeader as _};
+use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, elf};
+use object::{RelocationTarget, SectionFlags, SymbolIndex};
+
+use crate::{Failure, FailureKind};
+
+type File<'b> = ElfFile64<'b, Endianness>;
+
+const PAGE: usize = 4096;
+/// `jmp *address(%rip)`, and the padding to 16 bytes.
+const STUB_BYTES: usize = 16;
+
+/// The groups of pages, in the order of the memory.
+const TEXT: usize = 0;
+const CONSTANTS: usize = 1;
+const DATA: usize = 2;
+
+/// Loads an object; gives the address of the function `symbol`. `name` is what messages call it.
+pub(crate) fn load(bytes: &[u8], symbol: &str, name: &str) -> Result<usize, Failure> {
+    let file = parse(bytes).map_err(|why| {
+        Failure::new(FailureKind::OBJECT_FORMAT, format!("{name} is no object file: {why}"))
+    })?;
+    let unloadable = |why: String| {
+        Failure::new(FailureKind::OBJECT_RELOCATION, format!("{name} cannot be loaded: {why}"))
+    };
+    let entry = file.symbols().find(|held| held.is_definition() && held.name() == Ok(symbol));
+    let entry = entry.map(|entry| entry.index()).ok_or_else(|| {
+        let message = format!("{name} has no function `{symbol}`");
+        Failure::new(FailureKind::SYMBOL_MISSING, message)
+    })?;
+    let plan = Plan::new(&file).map_err(unloadable)?;
+    let memory = Memory::map(plan.bytes).map_err(|error| executable(name, &error))?;
+    let loaded = Loaded { file: &file, plan: &plan, base: memory.base() };
+    loaded.fill().map_err(unloadable)?;
+    let address = loaded.address(entry).map_err(unloadable)?;
+    memory.protect(&plan).map_err(|error| executable(name, &error))?;
+    memory.keep();
+    Ok(address)
+}
+
+fn executable(name: &str, error: &std::io::Error) -> Failure {
+    let message = format!("{name} gets no executable memory: {error}");
+    Failure::new(FailureKind::EXECUTABLE_MEMORY, message)
+}
+
+fn parse(bytes: &[u8]) -> Result<File<'_>, String> {
+    let file = File::parse(bytes).map_err(|error| error.to_string())?;
+    let header = file.elf_header();
+    let (kind, machine) = (header.e_type(file.endian()), header.e_machine(file.endian()));
+    if !cfg!(target_arch = "x86_64") || machine != elf::EM_X86_64 {
+        return Err(format!("machine {machine} cannot be loaded here; use a shared object"));
+    }
+    if kind != elf::ET_REL {
+        return Err(format!("its type is {kind}, and that of a relocatable object is 1"));
+    }
+    Ok(file)
+}
+
+/// Where everything goes, from the start of the memory.
+struct Plan {
+    sections: HashMap<SectionIndex, usize>,
+    /// Symbols that others provide: their entry in the address table, and their stub.
+    foreign: HashMap<SymbolIndex, (usize, usize)>,
+    /// Entries of the address table for symbols of the object itself.
+    own: HashMap<SymbolIndex, usize>,
+    /// Where each group begins.
+    groups: [usize; 3],
+    bytes: usize,
+}
+
+impl Plan {
+    fn new(file: &File<'_>) -> Result<Self, String> {
+        let mut plan = Self {
+            sections: HashMap::new(),
+            foreign: HashMap::new(),
+            own: HashMap::new(),
+            groups: [0; 3],
+            bytes: 0,
+        };
+        let (foreign, own) = table_symbols(file)?;
+        for group in [TEXT, CONSTANTS, DATA] {
+            plan.groups[group] = plan.bytes.next_multiple_of(PAGE);
+            plan.bytes = plan.groups[group];
+            plan.place_sections(file, group)?;
+            match group {
+                TEXT => {
+                    for symbol in &foreign {
+                        let stub = plan.take(STUB_BYTES, STUB_BYTES)?;
+                        plan.foreign.insert(*symbol, (0, stub));
+                    }
+                }
+                CONSTANTS => {
+                    for symbol in &foreign {
+                        let entry = plan.take(8, 8)?;
+                        plan.foreign.entry(*symbol).and_modify(|held| held.0 = entry);
+                    }
+                    for symbol in &own {
+                        let entry = plan.take(8, 8)?;
+                        plan.own.insert(*symbol, entry);
+                    }
+                }
+                _ => {}
+            }
+        }
+        plan.bytes = plan.bytes.next_multiple_of(PAGE).max(PAGE);
+        Ok(plan)
+    }
+
+    fn place_sections(&mut self, file: &File<'_>, group: usize) -> Result<(), String> {
+        for section in file.sections() {
+            if group_of(&section)? == Some(group) {
+                let too_large = |_| "it is too large".to_owned();
+                let bytes = usize::try_from(section.size()).map_err(too_large)?;
+                let align = usize::try_from(section.align()).map_err(too_large)?.max(1);
+                if align > PAGE {
+                    return Err(format!("a section is aligned to {align} bytes"));
+                }
+                let at = self.take(bytes, align)?;
+                self.sections.insert(section.index(), at);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, bytes: usize, align: usize) -> Result<usize, String> {
+        let at = self.bytes.next_multiple_of(align);
+        // A relocation reaches 2 GiB.
+        let end = at.checked_add(bytes).filter(|end| *end < 1 << 30);
+        self.bytes = end.ok_or("it is larger than 1 GiB")?;
+        Ok(at)
+    }
+}
+
+/// The group that a section goes to; `None`: it is not loaded.
+fn group_of<'b>(section: &impl object::ObjectSection<'b>) -> Result<Option<usize>, String> {
+    let SectionFlags::Elf { sh_flags } = section.flags() else { return Ok(None) };
+    let name = section.name().unwrap_or("?");
+    let flags = u32::try_from(sh_flags & 0xFFFF_FFFF).unwrap_or(0);
+    // Unwinding tables are for exceptions, which end at a kernel's edge anyway.
+    if flags & elf::SHF_ALLOC == 0 || name.starts_with(".eh_frame") || name.starts_with(".note") {
+        return Ok(None);
+    }
+    if flags & elf::SHF_TLS != 0 {
+        return Err(format!("section {name} holds thread-local variables"));
+    }
+    if name.starts_with(".init_array") || name.starts_with(".ctors") {
+        return Err(format!("section {name} holds constructors of global objects"));
+    }
+    Ok(Some(match (flags & elf::SHF_EXECINSTR != 0, flags & elf::SHF_WRITE != 0) {
+        (true, _) => TEXT,
+        (false, false) => CONSTANTS,
+        (false, true) => DATA,
+    }))
+}
+
+/// The symbols that others provide, and those of the object that are reached through the address table.
+fn table_symbols(file: &File<'_>) -> Result<(Vec<SymbolIndex>, Vec<SymbolIndex>), String> {
+    let (mut foreign, mut own) = (Vec::new(), Vec::new());
+    for section in file.sections() {
+        if group_of(&section)?.is_none() {
+            continue;
+        }
+        for (_, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+            let symbol = file.symbol_by_index(index).map_err(|error| error.to_string())?;
+            let kind = relocation_type(&relocation);
+            if symbol.is_undefined() {
+                foreign.push(index);
+            } else if is_table_relative(kind) {
+                own.push(index);
+            }
+        }
+    }
+    for list in [&mut foreign, &mut own] {
+        list.sort_unstable_by_key(|index| index.0);
+        list.dedup();
+    }
+    Ok((foreign, own))
+}
+
+fn relocation_type(relocation: &object::Relocation) -> u32 {
+    match relocation.flags() {
+        object::RelocationFlags::Elf { r_type } => r_type,
+        _ => elf::R_X86_64_NONE,
+    }
+}
+
+fn is_table_relative(kind: u32) -> bool {
+    matches!(kind, elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX)
+}
+
+/// An object in memory that may still be written.
+struct Loaded<'f, 'b> {
+    file: &'f File<'b>,
+    plan: &'f Plan,
+    base: *mut u8,
+}
+
+impl Loaded<'_, '_> {
+    fn fill(&self) -> Result<(), String> {
+        for section in self.file.sections() {
+            if let Some(at) = self.plan.sections.get(&section.index()) {
+                // Sections of zeros have no bytes in the file.
+                self.write(*at, section.data().map_err(|error| error.to_string())?);
+            }
+        }
+        for (symbol, (entry, stub)) in &self.plan.foreign {
+            let address = self.lookup(*symbol)? as u64;
+            self.write(*entry, &address.to_le_bytes());
+            let distance = entry.wrapping_sub(stub + 6);
+            let distance = i32::try_from(distance.cast_signed()).map_err(|e| e.to_string())?;
+            self.write(*stub, &[0xFF, 0x25]);
+            self.write(stub + 2, &distance.to_le_bytes());
+        }
+        for (symbol, entry) in &self.plan.own {
+            let address = self.address(*symbol)? as u64;
+            self.write(*entry, &address.to_le_bytes());
+        }
+        for section in self.file.sections() {
+            let Some(at) = self.plan.sections.get(&section.index()) else { continue };
+            for (offset, relocation) in section.relocations() {
+                let place = usize::try_from(offset).map_err(|error| error.to_string())? + at;
+                self.relocate(place, &relocation)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn relocate(&self, place: usize, relocation: &object::Relocation) -> Result<(), String> {
+        let RelocationTarget::Symbol(symbol) = relocation.target() else {
+            return Err("a relocation names no symbol".to_owned());
+        };
+        let kind = relocation_type(relocation);
+        let target = match (self.plan.foreign.get(&symbol), self.plan.own.get(&symbol)) {
+            (Some((entry, _)), _) if is_table_relative(kind) => self.at(*entry),
+            (_, Some(entry)) if is_table_relative(kind) => self.at(*entry),
+            (Some((_, stub)), _) if kind != elf::R_X86_64_64 => self.at(*stub),
+            (Some(_), _) => self.lookup(symbol)?,
+            (None, _) => self.address(symbol)?,
+        };
+        let value = (target as u64).wrapping_add(relocation.addend().cast_unsigned());
+        let relative = value.wrapping_sub(self.at(place) as u64).cast_signed();
+        let far = |_| format!("{} is out of reach: compile with -fPIC", self.symbol_name(symbol));
+        match kind {
+            elf::R_X86_64_NONE => {}
+            elf::R_X86_64_64 => self.write(place, &value.to_le_bytes()),
+            elf::R_X86_64_PC64 => self.write(place, &relative.to_le_bytes()),
+            elf::R_X86_64_32 => {
+                self.write(place, &u32::try_from(value).map_err(far)?.to_le_bytes());
+            }
+            elf::R_X86_64_32S => {
+                let value = i32::try_from(value.cast_signed()).map_err(far)?;
+                self.write(place, &value.to_le_bytes());
+            }
+            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => {
+                self.write(place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
+            }
+            kind if is_table_relative(kind) => {
+                self.write(place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
+            }
+            kind => return Err(format!("relocation type {kind} is not known here")),
+        }
+        Ok(())
+    }
+
+    /// Where a symbol of the object is in memory.
+    fn address(&self, symbol: SymbolIndex) -> Result<usize, String> {
+        let held = self.file.symbol_by_index(symbol).map_err(|error| error.to_string())?;
+        let section = held.section_index().and_then(|index| self.plan.sections.get(&index));
+        let unloaded = || format!("{} is in no loaded section", self.symbol_name(symbol));
+        let offset = usize::try_from(held.address()).map_err(|error| error.to_string())?;
+        section.map(|at| self.at(at + offset)).ok_or_else(unloaded)
+    }
+
+    /// Where a symbol of another object is in this process.
+    fn lookup(&self, symbol: SymbolIndex) -> Result<usize, String> {
+        let held = self.file.symbol_by_index(symbol).map_err(|error| error.to_string())?;
+        let name = held.name().map_err(|error| error.to_string())?;
+        let c_name = CString::new(name).map_err(|error| error.to_string())?;
+        // SAFETY: the name is a C string.
+        let mut found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c_name.as_ptr()) };
+        if found.is_null() {
+            // SAFETY: as above; the mathematical library stays loaded, and a null handle searches the program.
+            found = unsafe { libc::dlsym(mathematics(), c_name.as_ptr()) };
+        }
+        if found.is_null() && !held.is_weak() {
+            return Err(format!("it uses `{name}`, which this process does not have"));
+        }
+        Ok(found.expose_provenance())
+    }
+
+    fn symbol_name(&self, symbol: SymbolIndex) -> String {
+        let held = self.file.symbol_by_index(symbol).ok();
+        held.and_then(|held| held.name().ok().map(str::to_owned)).unwrap_or_default()
+    }
+
+    fn at(&self, offset: usize) -> usize {
+        self.base.expose_provenance() + offset
+    }
+
+    /// Writes bytes that the plan has a place for; a damaged object could name places outside.
+    fn write(&self, at: usize, bytes: &[u8]) {
+        let fits = at.checked_add(bytes.len()).is_some_and(|end| end <= self.plan.bytes);
+        if fits {
+            // SAFETY: the range lies in the mapping, which is still writable and which nobody else knows.
+            unsafe {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.wrapping_add(at), bytes.len())
+            };
+        }
+    }
+}
+
+/// The mathematical library, which a process may be without until a kernel needs it.
+fn mathematics() -> *mut libc::c_void {
+    static HANDLE: OnceLock<usize> = OnceLock::new();
+    let open = || {
+        // SAFETY: the name is a C string; the library's constructors do nothing.
+        let handle = unsafe { libc::dlopen(c"libm.so.6".as_ptr(), libc::RTLD_NOW) };
+        handle.expose_provenance()
+    };
+    ptr::with_exposed_provenance_mut(*HANDLE.get_or_init(open))
+}
+
+/// A mapping, given back on drop unless it is kept.
+struct Memory {
+    start: *mut u8,
+    bytes: usize,
+}
+
+impl Memory {
+    fn map(bytes: usize) -> Result<Self, std::io::Error> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        Ok(Self { start: start.cast(), bytes })
+    }
+
+    fn base(&self) -> *mut u8 {
+        self.start
+    }
+
+    fn protect(&self, plan: &Plan) -> Result<(), std::io::Error> {
+        let (text, constants, data) =
+            (plan.groups[TEXT], plan.groups[CONSTANTS], plan.groups[DATA]);
+        let ranges = [
+            (text, constants, libc::PROT_READ | libc::PROT_EXEC),
+            (constants, data, libc::PROT_READ),
+        ];
+        for (from, to, protection) in ranges.into_iter().filter(|(from, to, _)| from < to) {
+            // SAFETY: whole pages of this mapping, which nobody else knows yet.
+            let done = unsafe {
+                libc::mprotect(self.start.wrapping_add(from).cast(), to - from, protection)
+            };
+            if done != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the mapping to the process.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: `map` made this mapping, and nobody uses it.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
