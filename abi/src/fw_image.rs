@@ -45,10 +45,13 @@ shared_struct! {
         /// Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with
         /// zero here. Zero: the file is not sealed.
         48 => checksum: u64,
-        /// Not used; zero.
-        56 => reserved: u64,
+        /// What the image can do beside: [`FW_RECORDS`]. Other bits are zero.
+        56 => features: u64,
     }
 }
+
+/// `FwIdentity::features`: the image records runs that ask for it.
+pub const FW_RECORDS: u64 = 1;
 
 /// An image's identity with the names of its builders, as it stands in an [`FwElfNote`].
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +103,7 @@ impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
             builder_count: builders.len() as u32,
             names_bytes: NAMES_BYTES as u32,
             checksum: 0,
-            reserved: 0,
+            features: 0,
         };
         Self { identity, names }
     }
@@ -135,6 +138,13 @@ impl<const NAMES_BYTES: usize> FwElfNote<NAMES_BYTES> {
             owner: FW_NOTE_OWNER,
             body: FwNote::new(kind, builders),
         }
+    }
+
+    /// The note of an image that can do this beside; see [`FwIdentity`].
+    #[must_use]
+    pub const fn with_features(mut self, features: u64) -> Self {
+        self.body.identity.features = features;
+        self
     }
 }
 

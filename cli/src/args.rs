@@ -89,6 +89,9 @@ pub(crate) struct FwBuildArgs {
     /// Features of that crate, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "crate_folder")]
     pub(crate) features: Vec<String>,
+    /// Builds a firmware for virt that records runs (`pto run --trace`): half as large again
+    #[arg(long)]
+    pub(crate) recording: bool,
     /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
     /// assertions end in a fault that says where
     #[arg(long)]

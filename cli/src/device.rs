@@ -2,6 +2,7 @@
 
 use pto_abi::CoreKind;
 use pto_examples::Builders;
+use pto_host::fw::Recording;
 use pto_host::virtual_time::{Span, VirtualOptions};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
 
@@ -15,14 +16,14 @@ pub(crate) enum Wanted {
     /// The simulator.
     Simulator(DeviceOptions),
     /// The emulated machine.
-    Virt(VirtDeviceOptions),
+    Virt(VirtDeviceOptions, Recording),
 }
 
 impl Wanted {
     pub(crate) fn of(args: &RunArgs) -> Result<Self, Failure> {
         match args.device {
             DeviceChoice::A2a3sim => Ok(Self::Simulator(simulator(args)?)),
-            DeviceChoice::Virt => Ok(Self::Virt(virt(args)?)),
+            DeviceChoice::Virt => Ok(Self::Virt(virt(args)?, recording(args))),
         }
     }
 
@@ -30,8 +31,8 @@ impl Wanted {
     pub(crate) fn open(&self) -> Result<Device, Failure> {
         match self {
             Self::Simulator(options) => Ok(Device::open_sim(*options, Builders)?),
-            Self::Virt(options) => {
-                let (firmware, kernels) = flashed::images_of_virt()?;
+            Self::Virt(options, recording) => {
+                let (firmware, kernels) = flashed::images_of_virt(*recording)?;
                 Ok(Device::open_virt(options, &firmware, &kernels)?)
             }
         }
@@ -41,7 +42,7 @@ impl Wanted {
     pub(crate) fn cores(&self, kind: CoreKind) -> u32 {
         let (aic, aiv) = match self {
             Self::Simulator(options) => (options.aic, options.aiv),
-            Self::Virt(options) => (options.aic, options.aiv),
+            Self::Virt(options, _) => (options.aic, options.aiv),
         };
         if kind == CoreKind::AIC { aic } else { aiv }
     }
@@ -50,7 +51,7 @@ impl Wanted {
     pub(crate) fn gm_bytes(&self) -> u64 {
         match self {
             Self::Simulator(options) => options.gm_bytes,
-            Self::Virt(options) => options.gm_bytes,
+            Self::Virt(options, _) => options.gm_bytes,
         }
     }
 
@@ -58,7 +59,7 @@ impl Wanted {
     pub(crate) fn aicpu(&self) -> u32 {
         match (self, self.virtual_options()) {
             (_, Some(options)) => count(options.profile.aicpu),
-            (Self::Virt(options), None) => options.aicpu,
+            (Self::Virt(options, _), None) => options.aicpu,
             (Self::Simulator(_), None) => RunOptions::default().aicpu_instances,
         }
     }
@@ -77,7 +78,7 @@ impl Wanted {
     pub(crate) fn hosting(&self) -> String {
         match self {
             Self::Simulator(options) => options.hosting.to_string(),
-            Self::Virt(_) => "QEMU".to_owned(),
+            Self::Virt(..) => "QEMU".to_owned(),
         }
     }
 }
@@ -126,6 +127,10 @@ fn is_virtual(args: &RunArgs) -> bool {
     args.hosting == Some(HostingMode::Virtual)
 }
 
+fn recording(args: &RunArgs) -> Recording {
+    if args.trace.is_some() || args.gantt { Recording::On } else { Recording::Off }
+}
+
 fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {
     if let Some(option) = args.virtual_time.given() {
         return Err(Failure::usage(format!(
@@ -135,11 +140,6 @@ fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {
     if args.hosting.is_some() || args.pool_threads.is_some() {
         return Err(Failure::usage(
             "--hosting and --pool-threads belong to the simulator; leave them out with --device virt",
-        ));
-    }
-    if args.trace.is_some() || args.gantt {
-        return Err(Failure::usage(
-            "the device virt records no timeline; leave out --trace and --gantt, or use a2a3sim",
         ));
     }
     let base = VirtDeviceOptions::default();

@@ -138,6 +138,7 @@ impl From<pto_host::Error> for Failure {
             | E::VirtGm { .. }
             | E::Image(_)
             | E::KernelNotFlashed { .. }
+            | E::RecordsNothing { .. }
             | E::BuildModeVariable { .. } => Exit::Usage,
             _ => Exit::Internal,
         };

@@ -7,28 +7,32 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
+use pto_host::fw::Recording;
 use pto_toolchain::{Toolchain, packages};
 
 use crate::{BuildError, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 const RELEASE: &[&str] = &[
-    "profile.firmware.inherits='release'",
-    "profile.firmware.panic='abort'",
-    "profile.firmware.lto='fat'",
-    "profile.firmware.codegen-units=1",
-    "profile.firmware.opt-level='s'",
-    "profile.firmware.debug=1",
+    "inherits='release'",
+    "panic='abort'",
+    "lto='fat'",
+    "codegen-units=1",
+    "opt-level='s'",
+    "debug=1",
 ];
 const CHECKED: &[&str] = &[
-    "profile.firmware-checked.inherits='release'",
-    "profile.firmware-checked.panic='abort'",
-    "profile.firmware-checked.lto='thin'",
-    "profile.firmware-checked.opt-level='s'",
-    "profile.firmware-checked.debug=1",
-    "profile.firmware-checked.debug-assertions=true",
-    "profile.firmware-checked.overflow-checks=true",
+    "inherits='release'",
+    "panic='abort'",
+    "lto='thin'",
+    "opt-level='s'",
+    "debug=1",
+    "debug-assertions=true",
+    "overflow-checks=true",
 ];
+
+/// The feature of a firmware that records runs.
+const RECORDING: &str = "recording";
 
 /// One call of cargo.
 struct Job {
@@ -37,6 +41,7 @@ struct Job {
     package: Option<&'static str>,
     /// Which of its binaries; empty: all of them.
     binaries: Vec<String>,
+    features: Vec<String>,
     profile: Profile,
     what: String,
 }
@@ -60,7 +65,11 @@ impl Job {
         };
         let job = |&(package, profile): &(&'static str, Profile)| {
             let (folder, what) = (folder.clone(), package.to_owned());
-            Self { folder, package: Some(package), binaries: Vec::new(), profile, what }
+            let features = match package {
+                "pto-fw-virt" => recording(request),
+                _ => Vec::new(),
+            };
+            Self { folder, package: Some(package), binaries: Vec::new(), features, profile, what }
         };
         Ok(packages.iter().map(job).collect())
     }
@@ -72,7 +81,8 @@ impl Job {
         }
         let job = |binaries: Vec<String>, profile, part: &str| {
             let what = format!("{part} in '{}'", folder.display());
-            Self { folder: folder.to_path_buf(), package: None, binaries, profile, what }
+            let features = [request.features.clone(), recording(request)].concat();
+            Self { folder: folder.to_path_buf(), package: None, binaries, features, profile, what }
         };
         if request.platform == Platform::Cann {
             return Ok(vec![job(Vec::new(), request.profile, "the crate")]);
@@ -87,6 +97,11 @@ impl Job {
         }
         Ok(jobs)
     }
+}
+
+fn recording(request: &Request) -> Vec<String> {
+    let records = request.recording == Recording::On && request.platform == Platform::Virt;
+    records.then(|| RECORDING.to_owned()).into_iter().collect()
 }
 
 /// What a crate of a user's own makes for `virt`.
@@ -190,15 +205,18 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         Profile::Release => ("firmware", RELEASE),
         Profile::Checked => ("firmware-checked", CHECKED),
     };
+    // A folder of its own: cargo puts an image with a feature where it puts the one without.
+    let records = job.features.iter().any(|feature| feature == RECORDING);
+    let profile = format!("{profile}{}", if records { "-recording" } else { "" });
     let mut command = Command::new(cargo());
-    command.current_dir(&job.folder).args(["build", "--profile", profile]);
+    command.current_dir(&job.folder).args(["build", "--profile", &profile]);
     match request.platform {
         Platform::Virt if job.binaries.is_empty() => command.arg("--bins"),
         Platform::Virt => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
         Platform::Cann => command.arg("--lib"),
     };
-    if !request.features.is_empty() {
-        command.args(["--features", &request.features.join(",")]);
+    if !job.features.is_empty() {
+        command.args(["--features", &job.features.join(",")]);
     }
     command.args(["--target", request.platform.triple()]);
     command.args(["--message-format", "json-render-diagnostics"]);
@@ -206,7 +224,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         command.args(["--package", package]);
     });
     settings.iter().for_each(|setting| {
-        command.args(["--config", setting]);
+        command.args(["--config", &format!("profile.{profile}.{setting}")]);
     });
     if let Some(folder) = &request.target_folder {
         command.arg("--target-dir").arg(folder);

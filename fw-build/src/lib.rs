@@ -10,7 +10,7 @@ mod error;
 
 use std::path::{Path, PathBuf};
 
-use pto_host::fw::{Image, ImageKind, seal};
+use pto_host::fw::{Image, ImageKind, Recording, seal};
 
 pub use error::BuildError;
 pub use pto_toolchain::{Source, Toolchain, packages};
@@ -57,8 +57,10 @@ pub struct Request {
     pub profile: Profile,
     /// Which compiler.
     pub source: Source,
-    /// Features of the crate.
+    /// Features of a crate of one's own.
     pub features: Vec<String>,
+    /// Whether the firmware records runs, of the platform `virt`: the feature `recording` of a crate of one's own.
+    pub recording: Recording,
     /// Where cargo puts what it builds; `None`: where it does without being told.
     pub target_folder: Option<PathBuf>,
 }

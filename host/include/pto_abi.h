@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(2)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xe7887720f8b3fee7)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0x2cedf8f6970e820c)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -1121,8 +1121,8 @@ typedef struct pto_fw_identity {
     uint32_t names_bytes;
     /* Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with zero here. Zero: the file is not sealed. */
     uint64_t checksum;
-    /* Not used; zero. */
-    uint64_t reserved;
+    /* What the image can do beside: `FW_RECORDS`. Other bits are zero. */
+    uint64_t features;
 } pto_fw_identity;
 PTO_STATIC_ASSERT(sizeof(pto_fw_identity) == 64, "size of pto_fw_identity");
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, magic) == 0, "offset of pto_fw_identity.magic");
@@ -1134,7 +1134,7 @@ PTO_STATIC_ASSERT(offsetof(pto_fw_identity, kind) == 24, "offset of pto_fw_ident
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, builder_count) == 40, "offset of pto_fw_identity.builder_count");
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, names_bytes) == 44, "offset of pto_fw_identity.names_bytes");
 PTO_STATIC_ASSERT(offsetof(pto_fw_identity, checksum) == 48, "offset of pto_fw_identity.checksum");
-PTO_STATIC_ASSERT(offsetof(pto_fw_identity, reserved) == 56, "offset of pto_fw_identity.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_fw_identity, features) == 56, "offset of pto_fw_identity.features");
 
 /* The start of a blob of kernels: position-independent code for GM, to be copied to any page. Its table of `KernelBlobEntry` follows. */
 typedef struct pto_kernel_blob_header {

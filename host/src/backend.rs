@@ -7,6 +7,7 @@ use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
 
+use crate::fw::Recording;
 use crate::{Error, Kernel};
 
 /// What became of a launch.
@@ -47,6 +48,11 @@ pub(crate) trait Backend: Send {
     /// The kernels of the blob that was flashed to it: func id and kernel. None, where nothing is flashed.
     fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
         Vec::new()
+    }
+
+    /// Whether its firmware records runs.
+    fn recording(&self) -> Recording {
+        Recording::On
     }
 
     /// Runs a prepared arena, and returns when every instance has returned or was given up.

@@ -26,6 +26,7 @@ use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::fault_report::{Context, FaultReport};
+use crate::fw::Recording;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
@@ -196,6 +197,13 @@ impl fmt::Debug for Device {
 
 /// Memory.
 impl Device {
+    /// Where GM begins; it is as large as [`describe`](Self::describe) says. On the simulator device addresses are
+    /// those of this process.
+    #[must_use]
+    pub fn gm_address(&self) -> GmAddr {
+        self.memory.gm().address()
+    }
+
     /// Allocates GM, aligned to 64 bytes; its bytes are not initialised to anything in particular.
     ///
     /// # Errors
@@ -291,6 +299,9 @@ impl Device {
         options: &RunOptions,
         land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
     ) -> Result<RunReport, Error> {
+        if options.trace.is_some() && self.backend.recording() == Recording::Off {
+            return Err(Error::RecordsNothing { device: self.name().to_owned() });
+        }
         let launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
         self.epochs.run = after(self.epochs.run);

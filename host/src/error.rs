@@ -124,6 +124,16 @@ pub enum Error {
         device: &'static str,
     },
 
+    /// The firmware does not record runs.
+    #[error(
+        "the firmware of {device} does not record runs: build one that does with `pto fw build --recording`, and \
+         flash it with `pto fw flash`"
+    )]
+    RecordsNothing {
+        /// The device.
+        device: String,
+    },
+
     /// Nothing is flashed to this device.
     #[error("{device} has no flashed kernels: its kernels are functions of this process")]
     NothingFlashed {

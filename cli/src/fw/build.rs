@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use pto_fw_build::{Built, Platform, Profile, Request, Source};
-use pto_host::fw::ImageKind;
+use pto_host::fw::{ImageKind, Recording};
 use serde_json::json;
 
 use crate::args::{CompilerSource, FwBuildArgs, FwPlatform};
@@ -13,6 +13,11 @@ use crate::text::{bytes, table};
 
 /// Builds, and says what came out.
 pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
+    if args.recording && args.image == FwPlatform::Cann {
+        return Err(Failure::usage(
+            "--recording is for images of virt: leave it out, or --image cann",
+        ));
+    }
     let request = Request {
         platform: match args.image {
             FwPlatform::Virt => Platform::Virt,
@@ -26,6 +31,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             CompilerSource::Debian => Source::Debian,
         },
         features: args.features.clone(),
+        recording: if args.recording { Recording::On } else { Recording::Off },
         target_folder: None,
     };
     let built = pto_fw_build::build(&request, &say)?;
@@ -45,8 +51,8 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
 }
 
 /// The default images of the device `virt`, as they are shipped.
-pub(crate) fn build_default() -> Result<Vec<Built>, Failure> {
-    let request = Request { profile: Profile::Release, ..Request::default() };
+pub(crate) fn build_default(recording: Recording) -> Result<Vec<Built>, Failure> {
+    let request = Request { profile: Profile::Release, recording, ..Request::default() };
     Ok(pto_fw_build::build(&request, &say)?)
 }
 

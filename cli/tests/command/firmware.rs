@@ -132,6 +132,74 @@ fn an_interrupted_flash_leaves_the_old_image() {
     assert_eq!(home.current(), 1);
 }
 
+/// Another image than the default one.
+fn other_image(home: &Home) -> String {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../linker/example-firmware");
+    let built = json(&home.pto(&["fw", "build", "--release", "--crate", own, "--json"], 0));
+    let images = built["images"].as_array().expect("a list");
+    let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
+    image["file"].as_str().expect("a path").to_owned()
+}
+
+/// What a device has after a flash that found no room: the old image, which runs, and no leftovers.
+fn has_kept_the_old_image(home: &Home, told: &str, reason: &str) {
+    assert!(told.contains(reason), "{told}");
+    assert!(told.contains("the device still has what it had"), "{told}");
+    assert_eq!(home.current(), 1);
+    let images = fs::read_dir(home.0.path().join("home/images")).expect("a folder").flatten();
+    let names: Vec<_> = images.map(|file| file.file_name()).collect();
+    assert_eq!(names.len(), 2, "firmware and kernels, and nothing else: {names:?}");
+    let ran = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    assert!(ran.contains("PASS"), "{ran}");
+}
+
+/// The kernel refuses to let a file grow, as on a full disk: the same calls fail.
+#[test]
+fn a_file_that_may_not_grow_leaves_the_old_image() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    let other = other_image(&home);
+    let mut limited = Command::new("sh");
+    // Without the signal the call fails.
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"]);
+    limited.args([env!("CARGO_BIN_EXE_pto"), "fw", "flash", &other]);
+    limited.env("PTO_HOME", home.0.path().join("home"));
+    let refused = answer(&mut limited);
+    assert_eq!(refused.code, Some(4), "{}", refused.stderr);
+    has_kept_the_old_image(&home, &refused.stderr, "File too large");
+}
+
+/// A disk of 1.5 MiB in a namespace of its own: one pair of images fits, not another image.
+#[test]
+fn a_full_disk_leaves_the_old_image() {
+    const FULL: &str = "mount -t tmpfs -o size=1536k tmpfs \"$PTO_HOME\" || exit 99
+        \"$PTO\" fw flash \"$1\" \"$2\" || exit 98
+        \"$PTO\" fw flash \"$3\" && exit 97
+        df \"$PTO_HOME\"; cp -r \"$PTO_HOME/.\" \"$KEPT\"";
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    let (disk, kept) = (home.0.path().join("disk"), home.0.path().join("home"));
+    for folder in [&disk, &kept] {
+        fs::create_dir(folder).expect("a folder");
+    }
+    let other = other_image(&home);
+    let attempt = |way: &[&str]| {
+        let mut full = Command::new("unshare");
+        full.args(way).args(["sh", "-c", FULL, "sh"]).args([firmware, kernels]).arg(&other);
+        full.env("PTO", env!("CARGO_BIN_EXE_pto")).env("PTO_HOME", &disk).env("KEPT", &kept);
+        full.output().ok().filter(|output| output.status.code() != Some(99))
+    };
+    let tried = attempt(&["--mount"]).filter(|output| output.status.code() != Some(1));
+    let Some(output) = tried.or_else(|| attempt(&["--mount", "--map-root-user"])) else {
+        println!("nothing can be mounted here: a full disk was tried by a limit on files alone");
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {told}", output.status);
+    has_kept_the_old_image(&home, &told, "No space left on device");
+}
+
 #[test]
 fn a_run_without_an_image_builds_and_flashes_one_and_says_so() {
     images();
@@ -171,6 +239,28 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
     let alone = home.pto(&["fw", "build", "--features", "misbehaving"], 2).stderr;
     assert!(alone.contains("--crate"), "{alone}");
+}
+
+#[test]
+fn a_run_on_virt_is_recorded_by_an_image_that_records() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    let file = home.0.path().join("t.json");
+    let recorded = ["run", "vector_example", "--device", "virt", "--trace", text(&file), "--gantt"];
+    let refused = home.pto(&recorded, 2).stderr;
+    assert!(refused.contains("pto fw build --recording"), "{refused}");
+    assert!(!file.exists());
+    let built = json(&home.pto(&["fw", "build", "--release", "--recording", "--json"], 0));
+    let images = built["images"].as_array().expect("a list");
+    let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
+    let image = image["file"].as_str().expect("a path");
+    assert!(home.pto(&["fw", "inspect", image], 0).stdout.contains("records runs"));
+    home.pto(&["fw", "flash", image], 0);
+    let told = home.pto(&recorded, 0).stdout;
+    assert!(told.contains("PASS") && told.contains("t.json"), "{told}");
+    let analysed = home.pto(&["analyze", text(&file)], 0).stdout;
+    assert!(analysed.contains("makespan"), "{analysed}");
 }
 
 #[test]

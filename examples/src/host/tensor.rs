@@ -91,6 +91,15 @@ impl Tensor {
         &self.elements
     }
 
+    /// The elements' bits: two tensors with the same ones are the same to the last bit.
+    #[must_use]
+    pub fn bits(&self) -> Vec<u32> {
+        match &self.elements {
+            Elements::F32(values) => values.iter().map(|value| value.to_bits()).collect(),
+            Elements::I32(values) => values.iter().map(|value| value.cast_unsigned()).collect(),
+        }
+    }
+
     /// The type of the elements.
     #[must_use]
     pub const fn dtype(&self) -> DType {

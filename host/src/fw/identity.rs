@@ -3,7 +3,7 @@
 use bytemuck::pod_read_unaligned;
 use object::elf::{ET_DYN, ET_EXEC};
 use pto_abi::fw_image::{
-    FW_KIND_VIRT, FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FwIdentity,
+    FW_KIND_VIRT, FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FW_RECORDS, FwIdentity,
     KERNEL_BLOB_MAGIC, KernelBlobHeader, virt,
 };
 use pto_abi::launch_record::FW_KIND_CANN;
@@ -11,7 +11,7 @@ use std::mem::offset_of;
 
 use super::blob::{self, BlobKernel};
 use super::elf::Elf;
-use super::{ImageError, ImageKind};
+use super::{ImageError, ImageKind, Recording};
 
 /// Bytes of an ELF note before its body: three words and our owner.
 const NOTE_HEADER: usize = 16;
@@ -22,6 +22,7 @@ pub(crate) struct Identity {
     pub(crate) abi: (u16, u16),
     /// A blob has none: it shares no struct but its own header.
     pub(crate) layout_hash: Option<u64>,
+    pub(crate) recording: Recording,
     pub(crate) builders: Vec<String>,
     pub(crate) kernels: Vec<BlobKernel>,
     pub(crate) checksum: u64,
@@ -67,13 +68,14 @@ fn of_firmware(note: &[u8], offset: usize) -> Result<Identity, ImageError> {
     if fixed.identity_bytes as usize != size_of::<FwIdentity>() {
         return Err(damaged(format!("FwIdentity.identity_bytes is {}", fixed.identity_bytes)));
     }
-    if fixed.reserved != 0 {
-        return Err(damaged(format!("FwIdentity.reserved is {:#x}", fixed.reserved)));
+    if fixed.features & !FW_RECORDS != 0 {
+        return Err(damaged(format!("FwIdentity.features is {:#x}", fixed.features)));
     }
     Ok(Identity {
         kind: kind_of(fixed.kind)?,
         abi: (fixed.abi_major, fixed.abi_minor),
         layout_hash: Some(fixed.layout_hash),
+        recording: Recording::of(fixed.features),
         builders: names(&fixed, &body[size_of::<FwIdentity>()..])?,
         kernels: Vec::new(),
         checksum: fixed.checksum,
@@ -156,6 +158,7 @@ fn of_blob(elf: &Elf<'_>) -> Result<Identity, ImageError> {
         kind: ImageKind::Kernels,
         abi: (header.abi_major, header.abi_minor),
         layout_hash: None,
+        recording: Recording::Off,
         builders: Vec::new(),
         kernels: blob::kernels(&header, &blob)?,
         checksum: header.checksum,

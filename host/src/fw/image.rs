@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use pto_abi::fw_image::FW_RECORDS;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 
@@ -50,6 +51,22 @@ impl fmt::Display for ImageKind {
             Self::Cann => "a firmware image for the CANN driver stack",
             Self::Kernels => "a blob of kernels for virt",
         })
+    }
+}
+
+/// Whether a firmware records runs that ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recording {
+    /// It does not: smaller by a copy of the firmware.
+    #[default]
+    Off,
+    /// It does.
+    On,
+}
+
+impl Recording {
+    pub(crate) const fn of(features: u64) -> Self {
+        if features & FW_RECORDS != 0 { Self::On } else { Self::Off }
     }
 }
 
@@ -112,6 +129,8 @@ pub struct Image {
     pub abi: (u16, u16),
     /// The hash of the structs that it shares with the host; a blob shares none.
     pub layout_hash: Option<u64>,
+    /// Whether it records runs.
+    pub recording: Recording,
     /// Builders that are linked in.
     pub builders: Vec<String>,
     /// Kernels inside.
@@ -164,6 +183,7 @@ impl Image {
             kind: identity.kind,
             abi: identity.abi,
             layout_hash: identity.layout_hash,
+            recording: identity.recording,
             builders: identity.builders,
             kernels: identity.kernels,
             name,

@@ -147,7 +147,7 @@ fn every_field_of_the_identity_is_checked() {
         ("builder_count", with(IDENTITY + 40, 3_u32)),
         ("names_bytes", with(IDENTITY + 44, 3_u32)),
         ("damaged: its checksum", with(IDENTITY + 48, 3_u64)),
-        ("FwIdentity.reserved", with(IDENTITY + 56, 1_u64)),
+        ("FwIdentity.features", with(IDENTITY + 56, 2_u64)),
         ("not a note of owner PTO", with(NOTE + 12, *b"XTO\0")),
     ];
     for (expected, refused) in fields {

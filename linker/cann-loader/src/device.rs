@@ -96,7 +96,11 @@ pub(crate) struct Device {
 
 impl Device {
     pub(crate) fn new(architecture: Architecture) -> Self {
-        let gm = Gm::map(64 << 20);
+        Self::on(Gm::map(64 << 20), architecture)
+    }
+
+    /// A device with this memory.
+    pub(crate) fn on(gm: Gm, architecture: Architecture) -> Self {
         let layout = ArenaLayout::plan(&CAPACITIES).expect("within the limits");
         let address = gm.alloc(layout.total_bytes);
         let arena = Arena::new(gm.window, address, layout.total_bytes).expect("in GM");

@@ -4,17 +4,19 @@
 //! ```text
 //! pto-cann-loader default IMAGE.so     every graph and every fault path on the default image
 //! pto-cann-loader example IMAGE.so     the builders of linker/example-firmware
+//! pto-cann-loader run:matmul:m=70 IMAGE.so    an example of `pto run`, with its own kernels, and its bits
 //! ```
 //! An AArch64 program: `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-loader ..` on another machine.
 //! It exits with 0 when every scenario passes, and prints a line for each.
 //!
 //! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, record, launch,
-//! [`graphs`] shapes and their reference, [`recorder`] graphs as images, [`scenarios`], [`faults`].
+//! [`examples`] those of `pto run`, [`graphs`] shapes and their reference, [`recorder`] graphs as images, [`scenarios`], [`faults`].
 
 #![expect(clippy::cast_possible_truncation, reason = "the graphs here are far below the limits")]
 
 mod core;
 mod device;
+mod examples;
 mod faults;
 mod graphs;
 mod image;
@@ -37,8 +39,9 @@ fn main() -> ExitCode {
             (scenarios::graphs().into_iter().chain(faults::all()).collect::<Vec<_>>(), path)
         }
         ["example", path] => (scenarios::example(), path),
+        [run, path] if run.starts_with("run:") => (examples::scenarios(run), path),
         _ => {
-            eprintln!("usage: pto-cann-loader default|example IMAGE.so");
+            eprintln!("usage: pto-cann-loader default|example|run:NAME[:PARAM=VALUE].. IMAGE.so");
             return ExitCode::from(2);
         }
     };

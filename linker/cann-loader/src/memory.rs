@@ -25,23 +25,35 @@ fn map(bytes: usize) -> *mut u8 {
 pub(crate) struct Gm {
     pub(crate) window: GmWindow<'static>,
     used: Cell<u64>,
+    end: u64,
 }
 
 impl Gm {
+    /// The memory of a simulated device, of which `block` is ours.
+    pub(crate) fn of(device: &pto_host::Device, block: GmAddr, block_bytes: u64) -> Self {
+        let (address, bytes) = (device.gm_address(), device.describe().gm_bytes);
+        let start = std::ptr::with_exposed_provenance_mut(address.0 as usize);
+        // SAFETY: mapped for as long as the device lives, which outlives the scenario, page-aligned; both sides
+        // reach it through windows only.
+        let window = unsafe { GmWindow::from_raw(start, bytes, address) };
+        let used = block.0 - address.0;
+        Self { window, used: Cell::new(used), end: used + block_bytes }
+    }
+
     pub(crate) fn map(bytes: u64) -> Self {
         let start = map(usize::try_from(bytes).expect("64-bit"));
         let address = GmAddr(start.expose_provenance() as u64);
         // SAFETY: mapped for the life of the process, page-aligned, reached by this window only (and by kernels,
         // through raw pointers).
         let window = unsafe { GmWindow::from_raw(start, bytes, address) };
-        Self { window, used: Cell::new(0) }
+        Self { window, used: Cell::new(0), end: bytes }
     }
 
     /// A new range, aligned to a line.
     pub(crate) fn alloc(&self, bytes: u64) -> GmAddr {
         let offset = self.used.get();
         self.used.set((offset + bytes).next_multiple_of(64));
-        assert!(self.used.get() <= self.window.bytes(), "the test's GM is too small");
+        assert!(self.used.get() <= self.end, "the test's GM is too small");
         self.window.address().offset(offset)
     }
 

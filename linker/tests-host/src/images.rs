@@ -10,7 +10,7 @@ use pto_abi::fw_image::{
     KernelBlobHeader,
 };
 use pto_fw_build::{Built, Platform, Profile, Request, packages};
-use pto_host::fw::ImageKind;
+use pto_host::fw::{ImageKind, Recording};
 
 /// The images, built once for all tests of this process, as they are shipped.
 #[derive(Clone, Debug)]
@@ -43,6 +43,18 @@ impl Images {
             }
         })
     }
+}
+
+/// The default firmware of `virt`, which records.
+///
+/// # Panics
+/// As [`Images::get`].
+#[must_use]
+pub fn recording() -> PathBuf {
+    let (profile, recording) = (Profile::Release, Recording::On);
+    let built = build(&Request { profile, recording, ..Request::default() });
+    let firmware = built.into_iter().find(|built| built.image.kind == ImageKind::Virt);
+    firmware.expect("it is built").path
 }
 
 /// The default image for the CANN driver stack.

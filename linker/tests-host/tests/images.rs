@@ -8,7 +8,7 @@ use std::fmt::Write;
 use pto_linker_tests::code::{
     Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
 };
-use pto_linker_tests::images::{KernelBlob, cann, identity};
+use pto_linker_tests::images::{KernelBlob, cann, identity, recording};
 use pto_linker_tests::{Images, goldens};
 
 fn read(path: &std::path::Path) -> Vec<u8> {
@@ -69,9 +69,12 @@ fn the_scheduler_is_small() {
 fn sizes_in_bytes() {
     let mut table = String::from("image                text   rodata     data      bss\n");
     let images = Images::get();
-    for (name, path) in
-        [("virt", &images.firmware), ("kernels", &images.kernels), ("cann", &cann())]
-    {
+    for (name, path) in [
+        ("virt", &images.firmware),
+        ("virt,recording", &recording()),
+        ("kernels", &images.kernels),
+        ("cann", &cann()),
+    ] {
         let Sizes { text, rodata, data, bss } = sizes(&read(path)).unwrap();
         writeln!(table, "{name:16} {text:8} {rodata:8} {data:8} {bss:8}").unwrap();
     }

@@ -70,12 +70,16 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-c-builder",
             "pto-fw-build",
+            "pto-host",
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob"]),
     // What plays the device around the images.
-    ("pto-cann-loader", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples"]),
+    (
+        "pto-cann-loader",
+        &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples", "pto-host"],
+    ),
     (
         "pto-linker-tests",
         &[

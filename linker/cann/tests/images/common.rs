@@ -70,14 +70,16 @@ fn loader() -> PathBuf {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new(cargo);
     command.current_dir(root()).args(["build", "--quiet", "--package", NAME, "--bin", NAME]);
-    command.args(["--target", triple, "--profile", "firmware", "--target-dir"]);
+    // Under an emulator it is to be fast, but not at the price of a long build.
+    command.args(["--target", triple, "--release", "--config", "profile.release.lto=false"]);
+    command.arg("--target-dir");
     command.arg(target_folder());
     command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", packages::CROSS_C.name);
     toolchain.unwrap_or_else(|why| panic!("{why}")).equip(&mut command);
     let output = run(&mut command, BUILD_LIMIT);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{NAME} does not build:\n{errors}");
-    target_folder().join(triple).join("firmware").join(NAME)
+    target_folder().join(triple).join("release").join(NAME)
 }
 
 /// Runs the loader's scenarios `set` on an image, and gives what it printed.

@@ -2,6 +2,7 @@
 //! installed ([`common::tools`]): the compiler's target by rustup, the linker and the emulator from Debian.
 
 mod common;
+mod examples;
 mod graphs;
 mod image;
 mod own_firmware;

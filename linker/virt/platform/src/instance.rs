@@ -3,11 +3,12 @@
 use pto_abi::arena::Arena;
 use pto_abi::graph::BuilderSet;
 use pto_abi::sync::{Ordering, Shared};
+use pto_abi::trace::{TraceLane, TraceOwner};
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{
-    Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, Platform, Progressed,
-    instance,
+    Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace, Platform,
+    Progressed, Tracer, instance,
 };
 
 use crate::device_builders::DeviceBuilders;
@@ -30,39 +31,52 @@ pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders
         }
     };
     me.set_log_ring(arena.log_ring(launch.log_region(), me.index));
-    match launch.fanout {
-        FanoutStrategy::LOCKED => take_part_with::<Locked, B>(me, launch, builders),
-        _ => take_part_with::<LockFree, B>(me, launch, builders),
+    match (launch.fanout, crate::RECORDS && launch.is_traced()) {
+        (FanoutStrategy::LOCKED, false) => {
+            take_part_with::<Locked, NoTrace, B>(me, launch, builders);
+        }
+        (_, false) => take_part_with::<LockFree, NoTrace, B>(me, launch, builders),
+        (FanoutStrategy::LOCKED, true) => take_part_with::<Locked, Ring, B>(me, launch, builders),
+        (_, true) => take_part_with::<LockFree, Ring, B>(me, launch, builders),
     }
 }
 
+/// The trace ring of an instance.
+pub(crate) type Ring = Option<TraceLane<'static>>;
+
 /// An instance on this machine.
-pub(crate) type VirtInstance<F> = Instance<'static, LinesPlatform<'static, Shared, VirtBell>, F>;
+pub(crate) type VirtInstance<F, T> =
+    Instance<'static, LinesPlatform<'static, Shared, VirtBell, T>, F>;
 
 /// Instance `number` of a launch.
-pub(crate) fn instance_of<F: FanoutPolicy>(
+pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
     me: Vcpu,
     launch: Launch<'static>,
     number: u32,
-) -> VirtInstance<F> {
+) -> VirtInstance<F, T> {
     let bell = VirtBell { me, instances: launch.aicpu_instances, backoff: Backoff::in_run() };
-    let platform = LinesPlatform::new(launch.arena.workers(), bell);
+    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let platform = LinesPlatform::new(launch.arena.workers(), bell).traced(tracer);
     Instance::new(launch, number, platform)
 }
 
 /// One turn of an instance. One copy of the firmware in the image: not inlined.
 #[inline(never)]
-pub(crate) fn turn<F: FanoutPolicy, B: BuilderSet>(
-    instance: &mut VirtInstance<F>,
+pub(crate) fn turn<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
+    instance: &mut VirtInstance<F, T>,
     builders: &B,
 ) -> Progressed {
     instance.step(builders, ())
 }
 
-fn take_part_with<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: Launch<'static>, builders: B) {
+fn take_part_with<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
+    me: Vcpu,
+    launch: Launch<'static>,
+    builders: B,
+) {
     let number = u32::try_from(me.index).unwrap_or(u32::MAX);
     let builders = DeviceBuilders::new(builders, &launch);
-    let mut instance = instance_of::<F>(me, launch, number);
+    let mut instance = instance_of::<F, T>(me, launch, number);
     loop {
         match turn(&mut instance, &builders) {
             Progressed::Worked => {}
@@ -79,6 +93,10 @@ fn fits_machine(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
     let needed = u64::from(launch.aicpu_instances) + launch.workers.len() as u64;
     if needed > vcpus {
         return Err(Blame::of(Fault::RUNTIME_WORKER_COUNT).detail(needed, vcpus));
+    }
+    if launch.is_traced() && !crate::RECORDS {
+        // The host does not ask an image for what it does not say it can.
+        return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
     }
     Ok(launch)
 }

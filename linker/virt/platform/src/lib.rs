@@ -58,6 +58,14 @@ mod worker;
 
 #[doc(hidden)]
 pub use pto_abi as abi;
+
+/// Whether the image records runs that ask for it. Without the feature it holds one copy of the firmware less for
+/// each fanout strategy.
+#[cfg(target_os = "none")]
+const RECORDS: bool = cfg!(feature = "recording");
+/// What an image says of itself.
+#[doc(hidden)]
+pub const FEATURES: u64 = if cfg!(feature = "recording") { abi::fw_image::FW_RECORDS } else { 0 };
 #[cfg(target_os = "none")]
 #[doc(hidden)]
 pub use serve::serve;
@@ -76,7 +84,8 @@ macro_rules! firmware {
         #[unsafe(link_section = ".note.pto")]
         static PTO_NOTE: $crate::abi::fw_image::FwElfNote<
             { $crate::abi::fw_image::names_bytes(PTO_NAMES) },
-        > = $crate::abi::fw_image::FwElfNote::new($crate::abi::fw_image::FW_KIND_VIRT, PTO_NAMES);
+        > = $crate::abi::fw_image::FwElfNote::new($crate::abi::fw_image::FW_KIND_VIRT, PTO_NAMES)
+            .with_features($crate::FEATURES);
 
         // SAFETY: the name is this project's own; `entry.rs` and `vectors.rs` call it with these arguments.
         #[unsafe(no_mangle)]

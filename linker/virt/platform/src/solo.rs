@@ -10,13 +10,13 @@ use pto_abi::sync::Ordering;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::blame::Blame;
-use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, Progressed, instance};
+use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace, Progressed, instance};
 
 use crate::device_builders::DeviceBuilders;
 use crate::instance::{VirtInstance, instance_of, turn};
 use crate::timer;
 use crate::vcpu::{self, Vcpu};
-use crate::worker::{CorePort, forget_instructions};
+use crate::worker::{CorePort, Order, forget_instructions};
 
 /// Instances that the stack has room for: a builder and a scheduler.
 const MAX_INSTANCES: usize = 2;
@@ -44,12 +44,16 @@ fn fits_stack(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
         let blame = Blame::of(Fault::RUNTIME_AICPU_INSTANCES);
         return Err(blame.detail(instances, MAX_INSTANCES as u64));
     }
+    if launch.is_traced() {
+        // One vCPU is for counting.
+        return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
+    }
     Ok(launch)
 }
 
 /// One instance, and what it has taken so far.
 struct Seat<F> {
-    instance: VirtInstance<F>,
+    instance: VirtInstance<F, NoTrace>,
     ticks: u64,
     has_returned: bool,
 }
@@ -65,7 +69,7 @@ fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, build
     }
     let mut cores: Vec<CorePort<'static>, MAX_WORKERS> = Vec::new();
     for (worker, _) in (0_u32..).zip(0..launch.workers.len()) {
-        if let Some(core) = CorePort::new(&launch.arena, worker) {
+        if let Some(core) = CorePort::new(&launch.arena, worker, Order::Only) {
             cores.push(core).unwrap_or_default();
         }
     }

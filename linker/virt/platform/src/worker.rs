@@ -6,7 +6,9 @@ use pto_abi::CoreKind;
 use pto_abi::arena::Arena;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
+use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
+use pto_abi::trace::{TraceKind, TraceLane, TraceOwner, TraceRecord, WhenFull};
 use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
@@ -18,10 +20,10 @@ use crate::wake;
 
 /// Serves the core's lines until it is asked to quit, or until the host gives another order.
 pub(crate) fn take_part(me: Vcpu, arena: Arena<'static>, worker: u32) {
-    let Some(mut port) = CorePort::new(&arena, worker) else { return };
-    forget_instructions();
     let launch = &vcpu::boot_block().launch;
     let seen = me.line.seen.load(Ordering::Relaxed);
+    let Some(mut port) = CorePort::new(&arena, worker, Order::Of(seen)) else { return };
+    forget_instructions();
     let mut backoff = Backoff::in_run();
     loop {
         match worker::step(&mut port) {
@@ -56,11 +58,22 @@ pub(crate) fn forget_instructions() {
     unsafe { asm!("dsb ish", "ic iallu", "dsb nsh", "isb", options(nostack, preserves_flags)) };
 }
 
-/// Whether a core measures its kernels.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// What a core does with the times of its kernels.
+#[derive(Clone, Copy)]
 enum KernelTimes {
     Measure,
     Skip,
+    /// Measures, and records when they start and finish.
+    Trace(TraceLane<'static>),
+}
+
+/// For which launch a core works.
+#[derive(Clone, Copy)]
+pub(crate) enum Order {
+    /// For this one, until there is another.
+    Of(u32),
+    /// There is no other meanwhile.
+    Only,
 }
 
 /// One core.
@@ -69,22 +82,56 @@ pub(crate) struct CorePort<'a> {
     worker: u32,
     kind: CoreKind,
     times: KernelTimes,
+    order: Order,
 }
 
 impl CorePort<'static> {
     /// The core `worker` of an arena, if it has one.
-    pub(crate) fn new(arena: &Arena<'static>, worker: u32) -> Option<Self> {
+    pub(crate) fn new(arena: &Arena<'static>, worker: u32, order: Order) -> Option<Self> {
         let lines = arena.workers().get(worker as usize)?;
         let entry = arena.worker_entry(worker as usize);
         // An unknown kind stands in no worker table that the firmware accepts.
         let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
-        let measures = arena.config().flags & RunFlags::KERNEL_TIMES.bits() != 0;
-        let times = if measures { KernelTimes::Measure } else { KernelTimes::Skip };
-        Some(Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times })
+        let times = Self::times(arena, worker);
+        Some(Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times, order })
+    }
+
+    fn times(arena: &Arena<'static>, worker: u32) -> KernelTimes {
+        let flags = RunFlags::from_bits_retain(arena.config().flags);
+        let keeps = flags.contains(RunFlags::TRACE_KEEP_OLDEST);
+        let when_full = if keeps { WhenFull::KeepOldest } else { WhenFull::DropOldest };
+        let at = arena.regions()[region::TRACE];
+        if crate::RECORDS
+            && let Some(lane) = arena.trace_lane(at, TraceOwner::Core(worker), when_full)
+        {
+            return KernelTimes::Trace(lane);
+        }
+        if flags.contains(RunFlags::KERNEL_TIMES) {
+            KernelTimes::Measure
+        } else {
+            KernelTimes::Skip
+        }
     }
 }
 
 impl CorePort<'_> {
+    #[inline]
+    fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
+        if let KernelTimes::Trace(lane) = &self.times {
+            lane.record(TraceRecord { time_ns, kind, task, extra: 0 });
+        }
+    }
+
+    /// Whether there is another launch. A core that stays in service sees the first dispatch of the next run before
+    /// it looks for an order; what that run wants of it, it must know first.
+    #[inline]
+    fn is_over(&self) -> bool {
+        match self.order {
+            Order::Of(seen) => vcpu::boot_block().launch.look(seen).is_some(),
+            Order::Only => false,
+        }
+    }
+
     #[inline]
     fn call(dispatch: &Dispatch) {
         let code = core::ptr::with_exposed_provenance::<()>(address(dispatch.kernel));
@@ -102,7 +149,10 @@ impl CorePort<'_> {
 impl WorkerPort for CorePort<'_> {
     #[inline]
     fn command(&mut self) -> Command {
-        self.lines.command()
+        match self.lines.command() {
+            Command::Run(_) if self.is_over() => Command::Wait,
+            command => command,
+        }
     }
 
     fn introduce(&mut self, epoch: u32) {
@@ -111,14 +161,17 @@ impl WorkerPort for CorePort<'_> {
 
     #[inline]
     fn run(&mut self, dispatch: &Dispatch) {
-        if self.times == KernelTimes::Skip {
+        if matches!(self.times, KernelTimes::Skip) {
             Self::call(dispatch);
             self.lines.account(0);
             return;
         }
         let start = timer::now_ns();
+        self.trace(TraceKind::STARTED, start, dispatch.task);
         Self::call(dispatch);
-        self.lines.account(timer::now_ns().saturating_sub(start));
+        let end = timer::now_ns();
+        self.trace(TraceKind::FINISHED, end, dispatch.task);
+        self.lines.account(end.saturating_sub(start));
     }
 
     #[inline]

@@ -1,0 +1,53 @@
+//! The examples of `pto run`, whole, on the default image: with the library's kernels, checked against their references,
+//! and the same bits as on a2a3sim.
+
+use std::time::Duration;
+
+use pto_abi::image::Checksum;
+use pto_examples::Builders;
+use pto_examples::host::{self, Inputs, Params};
+use pto_host::{Device, DeviceOptions, RunOptions, Work};
+
+use crate::common;
+
+/// Small, because an emulated core is slow: all parts of the examples, little of each.
+const RUNS: [&str; 4] = [
+    "vector_example:rows=20:cols=70",
+    "matmul:m=70:n=33:k=90",
+    "paged_attention:batch=3:heads=4:kv_heads=2:head_dim=24:block_size=16:max_context=70",
+    "random_dag:tasks=600:max_predecessors=9",
+];
+
+/// The checksum of what the simulator makes of it, on this machine.
+fn on_simulator(run: &str) -> u64 {
+    let mut device = Device::open_sim(DeviceOptions::default(), Builders).expect("it opens");
+    device.register_library().expect("the library registers");
+    let (name, words) = run.split_once(':').expect("a run names parameters");
+    let example = host::find(name).expect("the example exists");
+    let mut params = Params::defaults(example.params());
+    for (param, value) in words.split(':').filter_map(|word| word.split_once('=')) {
+        params.set(param, value).expect("the size is accepted");
+    }
+    host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
+    let prepared = example.prepare(&params, &Inputs::default(), &device);
+    let mut prepared = prepared.expect("the device has room");
+    prepared.reset().expect("the outputs are reset");
+    let work = Work::AicpuBuilder { builder: prepared.builder(), orch_args: prepared.orch_args() };
+    let options = RunOptions { capacities: prepared.capacities(), ..RunOptions::default() };
+    device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    let outputs = prepared.outputs().expect("the outputs are read");
+    let words = outputs.iter().flat_map(|(_, tensor)| tensor.bits());
+    Checksum::of(&words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+}
+
+#[test]
+fn examples_with_their_kernels_in_every_way() {
+    for run in RUNS {
+        let image = common::default_image();
+        let printed = common::load(&format!("run:{run}"), &image, Duration::from_secs(120));
+        let expected = format!("bits {:#018x}", on_simulator(run));
+        let ways: Vec<_> = printed.lines().filter(|line| line.starts_with("ok ")).collect();
+        assert_eq!(ways.len(), 8, "{run}");
+        assert!(ways.iter().all(|line| line.ends_with(&expected)), "{expected} in\n{printed}");
+    }
+}
