@@ -139,7 +139,9 @@ impl<'s> TensorView<'s> {
             view.defect = Some(ViewDefect::Rank);
             return view;
         };
-        extents.copy_from_slice(shape);
+        for (to, from) in extents.iter_mut().zip(shape) {
+            *to = *from;
+        }
         view.rank = u8::try_from(shape.len()).unwrap_or(0);
         let mut elements = Some(1_u64);
         for (stride, extent) in view.strides.iter_mut().zip(shape.iter()).rev() {

@@ -115,7 +115,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         let mut scopes = Vec::new();
         // There is room for eight.
         scopes.push(OpenScope { id: root, mode: DependencyMode::DERIVED }).unwrap_or_default();
-        let heap = |_| HeapRing::new(stream.heap_bytes);
+        let mut heaps = Vec::new();
+        for _ in 0..stream.heap_rings {
+            // More than there is room for are not used.
+            heaps.push(HeapRing::new(stream.heap_bytes)).unwrap_or_default();
+        }
         let this = Self {
             state: inputs.state,
             line: inputs.line,
@@ -128,7 +132,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             map: stream.map,
             words: SpanRing::new(stream.arg_words, first),
             chunks: SpanRing::new(stream.edge_chunks, first),
-            heaps: (0..stream.heap_rings.min(MAX_HEAP_RINGS)).map(heap).collect(),
+            heaps,
             heap: stream.heap,
             heap_bytes: stream.heap_bytes,
             scopes,

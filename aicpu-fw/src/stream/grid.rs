@@ -4,6 +4,8 @@
 //! region *within* a cell has all of its bytes there, so regions within different cells have none in common: only those
 //! of the same cell, and those that are within none, need to be compared.
 
+use core::num::NonZeroU64;
+
 use pto_abi::stream::MapBucket;
 use pto_abi::sync::Ordering::Relaxed;
 
@@ -13,11 +15,11 @@ use super::region::{Dim, Region};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     /// Bytes from one row to the next.
-    pitch: u64,
+    pitch: NonZeroU64,
     /// Bytes of a row in a cell.
-    width: u64,
+    width: NonZeroU64,
     /// Rows of a cell.
-    rows: u64,
+    rows: NonZeroU64,
 }
 
 impl Grid {
@@ -28,24 +30,27 @@ impl Grid {
             [Dim { stride, count }] => (stride, u64::from(count)),
             _ => return None,
         };
-        let grid = Self { pitch, width: region.run, rows };
+        let (pitch, rows) = NonZeroU64::new(pitch).zip(NonZeroU64::new(rows))?;
+        let grid = Self { pitch, width: NonZeroU64::new(region.run)?, rows };
         let is_first = (region.low % pitch).is_multiple_of(region.run)
-            && (region.low / pitch).is_multiple_of(rows);
+            && (region.low / pitch).is_multiple_of(rows.get());
         (is_first && grid.cell_of(region).is_some()).then_some(grid)
     }
 
     /// The grid of a bucket; `None`: it has none.
     #[inline]
     pub(super) fn of(bucket: &MapBucket) -> Option<Self> {
-        let pitch = bucket.pitch.load(Relaxed);
-        let (width, rows) = (bucket.width.load(Relaxed), bucket.rows.load(Relaxed));
-        (pitch > 0 && width > 0 && rows > 0).then_some(Self { pitch, width, rows })
+        Some(Self {
+            pitch: NonZeroU64::new(bucket.pitch.load(Relaxed))?,
+            width: NonZeroU64::new(bucket.width.load(Relaxed))?,
+            rows: NonZeroU64::new(bucket.rows.load(Relaxed))?,
+        })
     }
 
     pub(super) fn store(self, bucket: &MapBucket) {
-        bucket.pitch.store(self.pitch, Relaxed);
-        bucket.width.store(self.width, Relaxed);
-        bucket.rows.store(self.rows, Relaxed);
+        bucket.pitch.store(self.pitch.get(), Relaxed);
+        bucket.width.store(self.width.get(), Relaxed);
+        bucket.rows.store(self.rows.get(), Relaxed);
     }
 
     /// A number of the cell that the region is within; `None`: it is within none.
@@ -54,12 +59,12 @@ impl Grid {
         let (row, column) = (region.low / self.pitch, region.low % self.pitch);
         let rows = match *region.dims() {
             [] => 1,
-            [Dim { stride, count }] if stride == self.pitch => u64::from(count),
+            [Dim { stride, count }] if stride == self.pitch.get() => u64::from(count),
             _ => return None,
         };
         let (cell_row, cell_column) = (row / self.rows, column / self.width);
         let last_column = column + region.run - 1;
-        let is_within = last_column < self.pitch
+        let is_within = last_column < self.pitch.get()
             && last_column / self.width == cell_column
             && (row + rows - 1) / self.rows == cell_row;
         is_within.then(|| cell_row.wrapping_mul(0x1_0000_0001).wrapping_add(cell_column))

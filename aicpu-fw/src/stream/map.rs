@@ -129,8 +129,8 @@ impl<'a> TensorMap<'a> {
             cell.writers.store(none, Relaxed);
             cell.readers.store(none, Relaxed);
         }
-        let bucket_shift = 64 - buckets.len().ilog2();
-        let cell_shift = 64 - cells.len().ilog2();
+        let bucket_shift = 64 - buckets.len().checked_ilog2()?;
+        let cell_shift = 64 - cells.len().checked_ilog2()?;
         let mask = entries.len() as u64 - 1;
         Some(Self {
             buckets,

@@ -143,7 +143,7 @@ impl Question {
         self.count -= 1;
         let rest: i64 = self.terms().iter().map(|term| term.c * term.m).sum();
         let low = div_ceil(self.first - rest, largest.c).max(0);
-        let high = self.last.div_euclid(largest.c).min(largest.m);
+        let high = div_floor(self.last, largest.c).min(largest.m);
         for x in low..=high {
             search.steps = search.steps.checked_sub(1).ok_or(Undecided)?;
             let (first, last) = (self.first - largest.c * x, self.last - largest.c * x);
@@ -167,36 +167,37 @@ impl Question {
                 return true;
             }
             self.first = div_ceil(self.first, divisor);
-            self.last = self.last.div_euclid(divisor);
+            self.last = div_floor(self.last, divisor);
             for term in &mut self.terms {
-                term.c /= divisor;
+                term.c = div_floor(term.c, divisor);
             }
         }
     }
 
     /// Takes out the terms whose multiples leave no gap in the window.
     fn absorb(&mut self) {
-        let mut absorbed = 0;
-        for term in self.terms.iter().take(self.count) {
-            if term.c > self.last - self.first + 1 {
-                break;
+        let terms = self.terms;
+        let mut kept = 0;
+        for term in terms.iter().take(self.count) {
+            if kept == 0 && term.c <= self.last - self.first + 1 {
+                self.first -= term.c * term.m;
+            } else if let Some(place) = self.terms.get_mut(kept) {
+                *place = *term;
+                kept += 1;
             }
-            self.first -= term.c * term.m;
-            absorbed += 1;
         }
-        self.terms.copy_within(absorbed..self.count, 0);
-        self.count -= absorbed;
+        self.count = kept;
     }
 }
 
 fn one_term(a: Term, first: i64, last: i64) -> bool {
-    div_ceil(first, a.c).max(0) <= last.div_euclid(a.c).min(a.m)
+    div_ceil(first, a.c).max(0) <= div_floor(last, a.c).min(a.m)
 }
 
 /// Two terms, `a.c < b.c`, both wider than the window.
 fn two_terms(a: Term, b: Term, first: i64, last: i64) -> bool {
     let low = div_ceil(first - a.c * a.m, b.c).max(0);
-    let high = last.div_euclid(b.c).min(b.m);
+    let high = div_floor(last, b.c).min(b.m);
     if low > high {
         return false;
     }
@@ -205,10 +206,10 @@ fn two_terms(a: Term, b: Term, first: i64, last: i64) -> bool {
     if [low, high].into_iter().any(|x| one_term(a, first - b.c * x, last - b.c * x)) {
         return true;
     }
-    let start = (last - b.c * low).rem_euclid(a.c);
+    let start = rest_of(last - b.c * low, a.c);
     // The first `n` with `(start - b.c * n) mod a.c <= last - first`, where `last` leaves that remainder.
-    let step = (-b.c).rem_euclid(a.c);
-    let target = ((-start).rem_euclid(a.c), (-start + last - first).rem_euclid(a.c));
+    let step = rest_of(-b.c, a.c);
+    let target = (rest_of(-start, a.c), rest_of(-start + last - first, a.c));
     first_hit(step.into(), a.c.into(), target.0.into(), target.1.into())
         .is_some_and(|n| i128::from(low) + n <= i128::from(high))
 }
@@ -229,13 +230,30 @@ fn first_hit(step: i128, modulus: i128, low: i128, high: i128) -> Option<i128> {
     if 2 * step > modulus {
         return first_hit(modulus - step, modulus, modulus - high, modulus - low);
     }
-    let lap =
-        first_hit((-modulus).rem_euclid(step), step, low.rem_euclid(step), high.rem_euclid(step))?;
+    let lap = first_hit(
+        wide_rest_of(-modulus, step),
+        step,
+        wide_rest_of(low, step),
+        wide_rest_of(high, step),
+    )?;
     Some(wide_div_ceil(low + modulus * lap, step))
 }
 
-const fn wide_div_ceil(a: i128, b: i128) -> i128 {
-    -(-a).div_euclid(b)
+/// Divisors are strides, which are not zero; a division that cannot panic says so to the compiler.
+fn wide_div_ceil(a: i128, b: i128) -> i128 {
+    -(-a).checked_div_euclid(b).unwrap_or(0)
+}
+
+fn wide_rest_of(a: i128, b: i128) -> i128 {
+    a.checked_rem_euclid(b).unwrap_or(0)
+}
+
+fn div_floor(a: i64, b: i64) -> i64 {
+    a.checked_div_euclid(b).unwrap_or(0)
+}
+
+fn rest_of(a: i64, b: i64) -> i64 {
+    a.checked_rem_euclid(b).unwrap_or(0)
 }
 
 /// Offsets in a tensor; views of more than 2^60 bytes are refused before.
@@ -243,13 +261,15 @@ const fn signed(bytes: u64) -> i64 {
     bytes.cast_signed()
 }
 
-const fn div_ceil(a: i64, b: i64) -> i64 {
-    -(-a).div_euclid(b)
+fn div_ceil(a: i64, b: i64) -> i64 {
+    -div_floor(-a, b)
 }
 
-const fn gcd(mut a: i64, mut b: i64) -> i64 {
+/// Of positive numbers.
+const fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.cast_unsigned(), b.cast_unsigned());
     while b != 0 {
         (a, b) = (b, a % b);
     }
-    a
+    a.cast_signed()
 }

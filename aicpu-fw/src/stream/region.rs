@@ -116,7 +116,8 @@ impl Region {
             match last.and_then(|last| self.dims.get_mut(last)) {
                 None if dim.stride <= self.run => self.run += dim.stride * u64::from(dim.count - 1),
                 Some(last) if last.continues(*dim) => {
-                    let more = dim.stride / last.stride * u64::from(dim.count - 1);
+                    let times = dim.stride.checked_div(last.stride).unwrap_or(0);
+                    let more = times * u64::from(dim.count - 1);
                     match u32::try_from(u64::from(last.count) + more) {
                         Ok(count) => last.count = count,
                         Err(_) => self.push(*dim),
@@ -137,8 +138,9 @@ impl Region {
 
 impl Dim {
     /// Whether repeating this dimension as `outer` says is the same as making it longer.
-    const fn continues(self, outer: Self) -> bool {
-        outer.stride.is_multiple_of(self.stride) && outer.stride / self.stride <= self.count as u64
+    fn continues(self, outer: Self) -> bool {
+        let times = outer.stride.checked_div(self.stride).unwrap_or(u64::MAX);
+        outer.stride.is_multiple_of(self.stride) && times <= u64::from(self.count)
     }
 }
 
