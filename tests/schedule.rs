@@ -24,7 +24,8 @@ struct Graph {
     tasks: u64,
     batch: &'static str,
     seed: &'static str,
-    /// The targets of issue 4 are 0.05, 1.10 and 1,000 ns at 50,000 tasks.
+    /// The targets of issue 4 are 0.05, 1.10 and 1,000 ns at 50,000 tasks; the first holds for the kind that bounds the
+    /// makespan (AIC), and not for the other one, of which a core is nearly always idle.
     ceilings: Ceilings,
 }
 
@@ -37,13 +38,13 @@ const GRAPHS: [Graph; 2] = [
         tasks: 544,
         batch: "5",
         seed: "3",
-        ceilings: Ceilings { overhead: 0.60, over_bound: 2.0, aicpu_ns: 1_000.0 },
+        ceilings: Ceilings { overhead: 0.20, over_bound: 1.95, aicpu_ns: 900.0 },
     },
     Graph {
         tasks: 50_000,
         batch: "365",
         seed: "1",
-        ceilings: Ceilings { overhead: 0.98, over_bound: 1.35, aicpu_ns: 1_000.0 },
+        ceilings: Ceilings { overhead: 0.35, over_bound: 1.10, aicpu_ns: 900.0 },
     },
 ];
 

@@ -111,6 +111,10 @@ faults! {
             "Launch through Device::run.";
         0x28 RUNTIME_REGION_STREAM: "The region of the streaming builder is outside the arena, or too small for its sizes.",
             "Launch through Device::run.";
+        0x30 RUNTIME_REGIONS_OVERLAP: "Two regions of the arena overlap.",
+            "Launch through Device::run.";
+        0x31 RUNTIME_ORCH_RESERVED: "OrchArgs.reserved is not zero.",
+            "Flash the firmware that belongs to this host.";
     }
     /// The graph image of `host_build_graph`.
     GRAPH = 0x0002 {

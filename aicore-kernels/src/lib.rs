@@ -12,6 +12,7 @@
 
 pub mod args;
 pub mod attention;
+pub mod call;
 pub mod elementwise;
 pub mod exp;
 pub mod lanes;
@@ -23,5 +24,6 @@ pub mod view;
 pub mod worker;
 
 pub use attention::update::UpdateFlags;
+pub use call::call;
 pub use library::{KernelFn, LIBRARY, LibraryKernel, by_name, func};
 pub use probe::{dag_value, mix, spin};

@@ -6,6 +6,7 @@
 //! - `outstanding` is raised before a task is published (in reserves of [`RESERVE`], one
 //!   read-modify-write for each); what is left of the reserve is given back before `build_done` is set.
 
+use core::cell::Cell;
 use core::marker::PhantomData;
 
 use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
@@ -19,6 +20,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
 use crate::fanout::{FanoutPolicy, Place, place_of};
+use crate::mutant::{self, Mutant};
 use crate::state::{SharedState, kind_of};
 
 /// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
@@ -94,6 +96,8 @@ pub struct Builder<'a, S, F, M, H> {
     reserve: u64,
     traced_ns: u64,
     blame: BlameSlot,
+    /// The last address that could not be read.
+    unread: Cell<GmAddr>,
     policy: PhantomData<(S, F)>,
 }
 
@@ -128,6 +132,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             reserve: 0,
             traced_ns: 0,
             blame: BlameSlot::default(),
+            unread: Cell::new(GmAddr::NULL),
             policy: PhantomData,
         }
     }
@@ -141,7 +146,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     /// The circumstances of a fault that a call returned.
     #[must_use]
     pub fn blame(&self, fault: Fault) -> Blame {
-        self.blame.of(fault)
+        let blame = self.blame.of(fault);
+        let next = TaskId { slot: self.next_task, generation: self.generation };
+        match fault {
+            // Who reads the kind out of a record or a call gives up before it adds the task.
+            Fault::BUILD_UNKNOWN_KIND => blame.task(next),
+            // The program reads for the task that it is about to add; from where, says the detail.
+            Fault::BUILD_GM_RANGE => blame.task(next).detail(self.unread.get().0, 0),
+            _ => blame,
+        }
     }
 
     /// The last publish has been made: lets the run end.
@@ -300,7 +313,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn raise_outstanding(&mut self) {
         if self.reserve == 0 {
             // Relaxed: ordered before every decrement of these tasks by the publish itself.
-            S::fetch_add(&self.state.progress.outstanding, RESERVE, Ordering::Relaxed);
+            let raise = if mutant::is(Mutant::NeverRaises) { 0 } else { RESERVE };
+            S::fetch_add(&self.state.progress.outstanding, raise, Ordering::Relaxed);
             self.reserve = RESERVE;
         }
         self.reserve -= 1;
@@ -404,7 +418,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         if self.state.fault.is_raised() {
             return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
         }
-        if release_published::<S>(task) {
+        if release_published::<S>(task) || mutant::is(Mutant::PublishesAsReady) {
             self.trace(TraceKind::READY, id.slot, 0);
             self.state.queue(kind_of(task)).push::<S>(&[id.slot]);
         }
@@ -413,7 +427,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        self.memory.read_u32(address).ok_or(Fault::BUILD_GM_RANGE)
+        let word = self.memory.read_u32(address);
+        if word.is_none() {
+            self.unread.set(address);
+        }
+        word.ok_or(Fault::BUILD_GM_RANGE)
     }
 }
 

@@ -10,21 +10,23 @@ use pto_abi::{CoreKind, Fault};
 /// No task.
 const NONE: u32 = u32::MAX;
 
-/// One scheduler's cores, by the numbers that the platform gave them.
+/// One scheduler's cores, by the numbers that the platform gave them, which are below [`MAX_WORKERS`]: a number is
+/// reduced to that, so that no bounds check is left.
+#[repr(C)]
 pub(crate) struct Cores {
-    workers: Vec<u32, MAX_WORKERS>,
-    kinds: Vec<CoreKind, MAX_WORKERS>,
+    busy: Vec<u8, MAX_WORKERS>,
+    free: [Vec<u8, MAX_WORKERS>; CoreKind::COUNT],
+    kinds: [CoreKind; MAX_WORKERS],
     running: [u32; MAX_WORKERS],
     pending: [u32; MAX_WORKERS],
-    free: [Vec<u8, MAX_WORKERS>; CoreKind::COUNT],
-    busy: Vec<u8, MAX_WORKERS>,
+    workers: Vec<u32, MAX_WORKERS>,
 }
 
 impl Cores {
     pub(crate) const fn new() -> Self {
         Self {
             workers: Vec::new(),
-            kinds: Vec::new(),
+            kinds: [CoreKind::AIV; MAX_WORKERS],
             running: [NONE; MAX_WORKERS],
             pending: [NONE; MAX_WORKERS],
             free: [Vec::new(), Vec::new()],
@@ -37,7 +39,7 @@ impl Cores {
         let full = Fault::RUNTIME_WORKER_COUNT;
         let core = u8::try_from(self.workers.len()).map_err(|_| full)?;
         self.workers.push(worker).map_err(|_| full)?;
-        self.kinds.push(kind).map_err(|_| full)?;
+        self.kinds[usize::from(core) % MAX_WORKERS] = kind;
         self.free[kind.index()].push(core).map_err(|_| full)
     }
 
@@ -59,7 +61,19 @@ impl Cores {
     /// What a busy core runs: of two dispatches the older one.
     #[inline]
     pub(crate) fn running(&self, core: usize) -> u32 {
-        self.running.get(core).copied().unwrap_or(NONE)
+        self.running[core % MAX_WORKERS]
+    }
+
+    /// The kind of a core.
+    #[inline]
+    pub(crate) fn kind(&self, core: usize) -> CoreKind {
+        self.kinds[core % MAX_WORKERS]
+    }
+
+    /// A busy core that has finished goes on with this task.
+    #[inline]
+    pub(crate) fn goes_on_with(&mut self, core: usize, slot: u32) {
+        self.running[core % MAX_WORKERS] = slot;
     }
 
     pub(crate) fn is_busy(&self, core: usize) -> bool {
@@ -79,31 +93,31 @@ impl Cores {
         // A core is in one list at a time, so there is room.
         self.busy.push(core).unwrap_or_default();
         let core = usize::from(core);
-        *self.running.get_mut(core)? = slot;
+        self.running[core % MAX_WORKERS] = slot;
         Some(core)
     }
 
     /// Whether a busy core could be given a second dispatch.
     #[inline]
     pub(crate) fn has_room(&self, core: usize, kind: CoreKind) -> bool {
-        self.pending.get(core) == Some(&NONE) && self.kinds.get(core) == Some(&kind)
+        self.pending[core % MAX_WORKERS] == NONE && self.kind(core) == kind
     }
 
     /// Gives a busy core a second dispatch.
     #[inline]
     pub(crate) fn pend(&mut self, core: usize, slot: u32) {
-        if let Some(pending) = self.pending.get_mut(core) {
-            *pending = slot;
-        }
+        self.pending[core % MAX_WORKERS] = slot;
     }
 
     /// The busy core has finished the older of its two dispatches, and runs the other: which it is. `None`: it
     /// had one only.
     #[inline]
     pub(crate) fn advance(&mut self, core: usize) -> Option<u32> {
-        let pending = self.pending.get_mut(core).filter(|pending| **pending != NONE)?;
-        let slot = core::mem::replace(pending, NONE);
-        *self.running.get_mut(core)? = slot;
+        let slot = core::mem::replace(&mut self.pending[core % MAX_WORKERS], NONE);
+        if slot == NONE {
+            return None;
+        }
+        self.running[core % MAX_WORKERS] = slot;
         Some(slot)
     }
 
@@ -114,10 +128,8 @@ impl Cores {
             return;
         }
         let core = self.busy.swap_remove(index);
-        if let Some(kind) = self.kinds.get(usize::from(core)) {
-            // As in `take`.
-            self.free[kind.index()].push(core).unwrap_or_default();
-        }
+        // As in `take`.
+        self.free[self.kind(usize::from(core)).index()].push(core).unwrap_or_default();
     }
 }
 

@@ -118,6 +118,10 @@ pub const fn place_of(count: u32) -> Place {
     }
 }
 
+/// The first consumer that stands in a chunk. A task's line holds a handful.
+#[expect(clippy::cast_possible_truncation, reason = "five")]
+const FIRST_IN_CHUNKS: u32 = INLINE_CONSUMERS as u32;
+
 /// A walk over the first `count` consumers of a task that is closed (or that nobody else appends to). It
 /// can be laid down and taken up again, which keeps the release of a large fanout in bounded steps.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +137,12 @@ impl ConsumerWalk {
     #[inline]
     pub const fn new(count: u32) -> Self {
         Self { next: 0, count, chunk: NO_CHUNK }
+    }
+
+    /// A walk from the first consumer that does not stand in the task's own line.
+    #[must_use]
+    pub const fn beyond_the_line(count: u32) -> Self {
+        Self { next: FIRST_IN_CHUNKS, count, chunk: NO_CHUNK }
     }
 
     /// The next consumer, as a slot.

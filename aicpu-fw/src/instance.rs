@@ -63,13 +63,14 @@ static NOWHERE: InstanceLine = InstanceLine {
 };
 
 /// One AICPU instance.
+#[repr(C)]
 pub struct Instance<'a, P: Platform, F> {
-    launch: Launch<'a>,
-    index: u32,
-    line: &'a InstanceLine,
+    phase: Phase,
     platform: P,
     scheduler: Scheduler<'a, P, F>,
-    phase: Phase,
+    index: u32,
+    line: &'a InstanceLine,
+    launch: Launch<'a>,
 }
 
 impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
@@ -111,6 +112,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
                 Err(fault) => self.fail(self.scheduler.blame(fault)),
             };
         }
+        self.step_around(builders, host)
+    }
+
+    /// What is before and after the schedule: out of the way of the hot path, whose stack it would fill.
+    #[inline(never)]
+    fn step_around<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
         match self.phase {
             Phase::Start => self.start(),
             Phase::AwaitCores { next, since_ns } => self.await_cores(next, since_ns),
@@ -233,6 +240,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     /// The run is over here without a fault of this instance: stop the cores, unless they stay in service.
+    #[inline(never)]
     fn wind_down(&mut self) -> Progressed {
         if self.launch.flags.contains(RunFlags::KEEP_CORES) {
             return self.returned();
@@ -276,6 +284,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     #[cold]
+    #[inline(never)]
     fn fail(&mut self, blame: Blame) -> Progressed {
         self.raise(&blame);
         self.begin_stop()

@@ -72,13 +72,18 @@ impl<'a> Launch<'a> {
         let argc_bound = MAX_ORCH_ARGS as u64;
         expect_at_most(Fault::RUNTIME_ORCH_ARGC, orch.orch_argc.into(), argc_bound)
             .map_err(blame)?;
+        if let Some(word) = orch.reserved.into_iter().find(|word| *word != 0) {
+            return Err(Blame::of(Fault::RUNTIME_ORCH_RESERVED).detail(word.into(), 0));
+        }
         let (variant, build_mode, fanout, flags) = check_choices(&config).map_err(blame)?;
         check_counts(&config, variant).map_err(blame)?;
         let count = config.worker_count as usize;
         let workers = WorkerTable::check((0..count).map(|worker| arena.worker_entry(worker)))?;
         let regions = arena.regions();
         let launch = Self {
-            state: shared_state(&arena, &regions).map_err(Blame::of)?,
+            state: shared_state(&arena, &regions)
+                .map_err(Blame::of)
+                .and_then(|state| check_apart(&regions).map(|()| state))?,
             arena,
             workers,
             variant,
@@ -281,6 +286,23 @@ fn check_counts(config: &RunConfig, variant: RuntimeVariant) -> Result<(), Refus
     expect_at_most(Fault::RUNTIME_WORKER_COUNT, config.worker_count.into(), workers)?;
     for budget in [config.task_budget_ns, config.stall_budget_ns, config.bring_up_budget_ns] {
         expect_not_zero(Fault::RUNTIME_BUDGETS, budget)?;
+    }
+    Ok(())
+}
+
+/// Who writes one region writes no other: the fault names the two.
+fn check_apart(regions: &[Region; region::COUNT]) -> Result<(), Blame> {
+    let end = |region: &Region| region.offset.saturating_add(region.bytes);
+    for (index, one) in (0..).zip(regions) {
+        for (other_index, other) in (0..index).zip(regions) {
+            let overlap = one.bytes > 0
+                && other.bytes > 0
+                && one.offset < end(other)
+                && other.offset < end(one);
+            if overlap {
+                return Err(Blame::of(Fault::RUNTIME_REGIONS_OVERLAP).detail(other_index, index));
+            }
+        }
     }
     Ok(())
 }

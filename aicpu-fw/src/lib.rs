@@ -21,6 +21,10 @@ mod cores;
 pub mod divide;
 pub mod fanout;
 pub mod lines;
+#[cfg(pto_mutants)]
+pub mod mutant;
+#[cfg(not(pto_mutants))]
+mod mutant;
 pub mod pace;
 pub mod platform;
 pub mod ready_queue;
@@ -30,6 +34,7 @@ pub mod state;
 pub mod stream;
 pub mod trace;
 mod watchdog;
+mod wire_level;
 
 // These read the arena, whose words are not those of a model checker.
 #[cfg(not(any(loom, shuttle)))]
@@ -51,3 +56,4 @@ pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
 pub use trace::{NoTrace, Tracer};
 pub use watchdog::Budgets;
+pub use wire_level::wire_level;

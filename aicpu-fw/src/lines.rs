@@ -33,6 +33,9 @@ pub trait Bell {
     fn now_ns(&self) -> u64;
 }
 
+/// `CoreRef::rung` with one slot: staged, and not rung.
+const STAGED: u8 = u8::MAX;
+
 /// One core, as its scheduler knows it.
 #[derive(Clone, Copy)]
 struct CoreRef<'a> {
@@ -138,30 +141,37 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         if B::SLOTS > 1 && core.rung > 1 {
             return core.poll_two();
         }
-        if core.rung == 0 {
+        if core.rung != 1 {
             return CoreStatus::Idle;
         }
-        match core.lines.status(core.id, core.settled) {
-            Status::Busy => CoreStatus::Busy,
-            Status::Finished | Status::FinishedBoth => {
-                core.settled = FINISHED | core.id;
-                core.rung = 0;
-                CoreStatus::Finished
-            }
-            Status::Foreign(status) => CoreStatus::Foreign(status),
+        let status = core.lines.acquire_status();
+        if status == FINISHED | core.id {
+            core.settled = status;
+            core.rung = 0;
+            CoreStatus::Finished
+        } else if status == core.settled || status == core.id {
+            CoreStatus::Busy
+        } else {
+            CoreStatus::Foreign(status)
         }
     }
 
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        let is_open =
-            |entry: &&mut CoreRef<'a>| usize::from(entry.rung) < B::SLOTS && !entry.is_staged;
+        // With one slot a staged one needs no look of its own: it counts as rung.
+        let is_open = |entry: &&mut CoreRef<'a>| {
+            usize::from(entry.rung) < B::SLOTS && !(B::SLOTS > 1 && entry.is_staged)
+        };
         let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
         let id = next_dispatch_id(entry.id);
         entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
-        entry.is_staged = true;
+        if B::SLOTS > 1 {
+            entry.is_staged = true;
+        } else {
+            entry.rung = STAGED;
+        }
         self.staged.push(number).map_err(|_| refused)
     }
 
@@ -171,8 +181,12 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
             core.id = next_dispatch_id(core.id);
             core.lines.ring(core.id);
-            core.rung += 1;
-            core.is_staged = false;
+            if B::SLOTS > 1 {
+                core.rung += 1;
+                core.is_staged = false;
+            } else {
+                core.rung = 1;
+            }
             self.bell.ring(core.worker);
         }
         self.staged.clear();

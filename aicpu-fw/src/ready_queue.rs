@@ -19,6 +19,8 @@ pub struct ReadyQueue<'a> {
     lap_shift: u32,
 }
 
+use crate::mutant::{self, Mutant};
+
 impl<'a> ReadyQueue<'a> {
     /// The queue over these words; uses the largest power of two of the slots. `None`: fewer than 2.
     #[must_use]
@@ -79,8 +81,11 @@ impl<'a> ReadyQueue<'a> {
                 return 0;
             }
             let next = head + count as u64;
-            if S::compare_exchange(&self.ends.head, head, next, Ordering::Relaxed).is_ok() {
+            if mutant::is(Mutant::QueueRepeats) {
                 return count;
+            }
+            if S::compare_exchange(&self.ends.head, head, next, Ordering::Relaxed).is_ok() {
+                return count - usize::from(count > 1 && mutant::is(Mutant::QueueLoses));
             }
         }
     }

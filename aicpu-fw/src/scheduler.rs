@@ -10,8 +10,8 @@
 //! ```
 //! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it.
 //! Invariants:
-//! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers (a larger
-//!   fanout goes on in the next step), and fills each core at most once.
+//! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers
+//!   beside the few in each task's own line (a larger fanout goes on in the next step), and fills each core at most once.
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
@@ -28,9 +28,11 @@ use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{BuildMode, Fault, TaskId};
 
+use self::collect::Moved;
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::mutant::{self, Mutant};
 use crate::pace::Pace;
 use crate::platform::Platform;
 use crate::state::SharedState;
@@ -63,23 +65,27 @@ struct Release {
     walk: ConsumerWalk,
 }
 
-/// The scheduler of one AICPU instance. See the module.
+/// The scheduler of one AICPU instance. See the module. What a task on its way touches stands at the start: near
+/// places need no instructions of their own to be found.
+#[repr(C)]
 pub struct Scheduler<'a, P: Platform, F> {
     state: SharedState<'a>,
     line: &'a InstanceLine,
-    cores: Cores,
-    local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
-    release: Option<Release>,
-    shared: bool,
     completed: u64,
     unflushed: u64,
+    release: Option<Release>,
+    shared: bool,
     waits_for_build: bool,
+    cores: Cores,
+    local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
     mode: BuildMode,
     generation: u32,
     traced_ns: u64,
     // The clock as this step found it, where a look at a core costs something.
     now_ns: u64,
     look_from: usize,
+    // Cores that were given something in this step, where a core may have two dispatches.
+    staged: u128,
     pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
@@ -111,6 +117,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             traced_ns: 0,
             now_ns: 0,
             look_from: 0,
+            staged: 0,
             pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
@@ -172,16 +179,18 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if P::POLLS_COST {
             self.now_ns = platform.now_ns();
         }
-        let mut collected = self.collect(platform)?;
-        let mut dispatched = self.dispatch(platform)?;
-        if P::POLLS_COST && !(collected | dispatched) {
-            collected = self.collect_early(platform)?;
-            dispatched = self.dispatch(platform)?;
+        let mut moved = Moved::default();
+        self.collect(platform, &mut moved)?;
+        self.dispatch(platform, &mut moved)?;
+        if P::POLLS_COST && !(moved.collected | moved.dispatched) {
+            self.collect_early(platform, &mut moved)?;
+            self.dispatch(platform, &mut moved)?;
         }
-        self.share_rest();
+        let Moved { collected, dispatched } = moved;
         let shared = core::mem::take(&mut self.shared);
-        if dispatched {
+        if dispatched && !mutant::is(Mutant::ForgetsToCommit) {
             platform.commit();
+            self.staged = 0;
         }
         if shared {
             platform.wake_siblings();
@@ -241,7 +250,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     #[inline(never)]
     fn idle(&mut self, platform: &mut P) -> Result<Step, Fault> {
         self.flush();
-        if self.state.build_is_done() && self.state.outstanding() == 0 {
+        // In this order: what is outstanding only falls once the build is done.
+        let is_over = self.state.build_is_done()
+            && (self.state.outstanding() == 0 || mutant::is(Mutant::EndsWithTheBuild));
+        if is_over {
             platform.wake_siblings();
             return self.verify_end();
         }

@@ -69,5 +69,5 @@ impl<'a> SharedState<'a> {
 /// The core kind of a task. The builder wrote it from a `CoreKind`.
 #[inline]
 pub(crate) fn kind_of(task: &Task) -> CoreKind {
-    CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)]
+    if task.kind.load(Ordering::Relaxed) & 1 == 0 { CoreKind::AIC } else { CoreKind::AIV }
 }

@@ -10,6 +10,7 @@ use pto_abi::sync::Ordering;
 
 use crate::blame::Blame;
 use crate::cores::Cores;
+use crate::mutant::{self, Mutant};
 use crate::stall;
 use crate::state::SharedState;
 
@@ -81,7 +82,9 @@ impl Watchdog {
             let seen = self.seen.get_mut(core)?;
             if seen.0 != running {
                 *seen = (running, now);
-            } else if now.saturating_sub(seen.1) > self.budgets.task_ns {
+            } else if now.saturating_sub(seen.1) > self.budgets.task_ns
+                && !mutant::is(Mutant::IgnoresSlowCores)
+            {
                 return Some((core, now - seen.1));
             }
         }
@@ -104,7 +107,8 @@ impl Watchdog {
     ) -> Option<Blame> {
         let progress = fingerprint(state);
         let busy = state.sum(|line| line.busy_cores.load(Ordering::Relaxed).into());
-        if progress != self.progress || busy > 0 || self.progress_ns == 0 {
+        let busy = busy > 0 && !mutant::is(Mutant::TakesWorkForAStall);
+        if progress != self.progress || busy || self.progress_ns == 0 {
             (self.progress, self.progress_ns) = (progress, now);
             return None;
         }

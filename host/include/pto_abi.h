@@ -30,7 +30,7 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(2)                            /* the firmware takes this one and lower ones */
+#define PTO_ABI_MINOR UINT32_C(3)                            /* the firmware takes this one and lower ones */
 #define PTO_LAYOUT_HASH UINT64_C(0x2cedf8f6970e820c)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
@@ -161,6 +161,10 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_REGION_TRACE UINT32_C(0x00010027)
 /* The region of the streaming builder is outside the arena, or too small for its sizes. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_REGION_STREAM UINT32_C(0x00010028)
+/* Two regions of the arena overlap. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGIONS_OVERLAP UINT32_C(0x00010030)
+/* OrchArgs.reserved is not zero. Flash the firmware that belongs to this host. */
+#define PTO_FAULT_RUNTIME_ORCH_RESERVED UINT32_C(0x00010031)
 /* GraphHeader.magic is not that of a graph image. Build the image with GraphImage; this is another file. */
 #define PTO_FAULT_GRAPH_MAGIC UINT32_C(0x00020001)
 /* GraphHeader.abi_major differs from the firmware's. Build the image again with this release. */

@@ -147,6 +147,7 @@ fn tell_detail(epitaph: &Epitaph) -> Option<String> {
     let fault = Fault::from_code(epitaph.fault)?;
     match (fault, fault.subsystem()) {
         (Fault::BUILD_FAILED, _) => Some(format!("The builder returned {}.", found.cast_signed())),
+        (Fault::BUILD_GM_RANGE, _) => Some(format!("It read at {found:#x}.")),
         // `tell_builders` and `tell_progress` say it better.
         (Fault::BUILD_NO_BUILDER, _) | (_, "STALL") => None,
         _ if epitaph.detail == [0, 0] => None,

@@ -4,7 +4,6 @@ use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::runtime::WorkerEntry;
 use pto_abi::trace::{TraceKind, TraceLane, TraceRecord};
-use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::worker::WorkerPort;
 
 use crate::clock;
@@ -49,16 +48,8 @@ impl<'a> CorePort<'a> {
     /// Calls the kernel of a dispatch.
     #[inline]
     pub(crate) fn call(dispatch: &Dispatch) {
-        let Ok(address) = usize::try_from(dispatch.kernel) else { return };
-        let code = std::ptr::with_exposed_provenance::<()>(address);
-        // SAFETY: the firmware dispatches only kernels from `kernel_addrs`, where the host wrote addresses of
-        // functions of this type, or addresses that a builder vouches for; none is null.
-        let kernel = unsafe { std::mem::transmute::<*const (), KernelFn>(code) };
-        let Ok(args) = usize::try_from(dispatch.args) else { return };
-        let args = std::ptr::with_exposed_provenance::<u64>(args);
-        // SAFETY: `args` is where the builder put the task's arguments and the block context, in GM of this
-        // process; what they mean is between the graph and the kernel, as on the device.
-        unsafe { kernel(args) };
+        // SAFETY: by the firmware's contract, with functions and memory of this process.
+        unsafe { pto_aicore_kernels::call(dispatch) };
     }
 }
 

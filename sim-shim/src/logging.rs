@@ -3,8 +3,9 @@
 
 use std::cell::Cell;
 
-use log::{Level, Log, Metadata, Record};
+use log::{Log, Metadata, Record};
 use pto_abi::log_ring::LogRing;
+use pto_aicpu_fw::wire_level;
 
 use crate::clock;
 
@@ -73,15 +74,5 @@ impl<L: Log> Log for DeviceLogger<L> {
 
     fn flush(&self) {
         self.program.flush();
-    }
-}
-
-fn wire_level(level: Level) -> u8 {
-    match level {
-        Level::Error => 1,
-        Level::Warn => 2,
-        Level::Info => 3,
-        Level::Debug => 4,
-        Level::Trace => 5,
     }
 }

@@ -150,9 +150,18 @@ fn raise_stuck(launch: &Launch<'static>, worker: u32, since_ns: u64) {
 
 /// Raises the fault of host code that panicked.
 pub(crate) fn raise_panic(launch: &Launch<'static>) {
-    if launch.state.fault.raise(Fault::RUN_PANIC) {
-        let mut epitaph = Epitaph::of(Fault::RUN_PANIC);
-        epitaph.time_ns = clock::now_ns();
+    raise(launch, Fault::RUN_PANIC, clock::now_ns());
+}
+
+/// Raises the fault of a run whose host does not want it any more, or is gone.
+pub(crate) fn raise_cancelled(launch: &Launch<'static>, now_ns: u64) {
+    raise(launch, Fault::RUN_CANCELLED, now_ns);
+}
+
+fn raise(launch: &Launch<'static>, fault: Fault, now_ns: u64) {
+    if launch.state.fault.raise(fault) {
+        let mut epitaph = Epitaph::of(fault);
+        epitaph.time_ns = now_ns;
         launch.arena.set_epitaph(&epitaph);
         launch.state.fault.seal_epitaph();
     }

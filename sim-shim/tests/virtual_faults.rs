@@ -61,6 +61,9 @@ const TABLE: &[(Trouble, Option<Fault>)] = &[
     (Trouble::StatusDelayed(1_000_000), Some(Fault::STALL_CORE)),
     (Trouble::NoFlush, None),
     (Trouble::NoInvalidate, None),
+    (Trouble::CorruptLine, Some(Fault::SCHEDULE_TASK_STATE)),
+    (Trouble::CorruptCount, Some(Fault::STALL_DEADLOCK)),
+    (Trouble::HostDies, Some(Fault::RUN_CANCELLED)),
     (Trouble::BuilderStops, Some(Fault::STALL_BUILDER)),
     (Trouble::BuilderFails, Some(Fault::BUILD_FAILED)),
 ];

@@ -50,6 +50,20 @@ pub const CC: Program =
 /// The C++ compiler of this machine.
 pub const CXX: Program =
     Program { name: "c++", packages: "g++", purpose: "compiles C++ programs", file: "" };
+/// Python, for the package `pto_runtime`.
+pub const PYTHON: Program = Program {
+    name: "python3",
+    packages: "python3 python3-venv",
+    purpose: "runs the Python package and its tests",
+    file: "",
+};
+/// What Debian's Python makes virtual environments with.
+pub const PYTHON_VENV: Program = Program {
+    name: "python3",
+    packages: "python3-venv",
+    purpose: "makes virtual environments",
+    file: "/usr/share/doc/python3-venv",
+};
 
 impl Program {
     /// Where it is, in PATH; `None`: it, or the file beside it, is missing.

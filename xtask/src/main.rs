@@ -1,9 +1,10 @@
 //! The project's own commands: `cargo xtask <command>`.
 //!
 //! ```text
-//! test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
+//! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
+//! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! generate           writes docs/abi.md, host/include/pto_abi.h and host/include/pto_runtime.h
 //! generate --check   fails when they are stale
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
@@ -11,6 +12,7 @@
 //! [`suite`] says what the steps are, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod generate;
+mod python;
 mod steps;
 mod suite;
 mod tools;
@@ -21,9 +23,10 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test               the whole suite: unit, system, doc, loom and shuttle tests, no_std build, generated files
+  test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
+  python             builds the wheel of the Python package, and tests it in a fresh virtual environment
   generate           writes docs/abi.md, host/include/pto_abi.h and host/include/pto_runtime.h
   generate --check   fails when they are stale
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
+        ["python"] => steps::run_all(&[suite::python_package(&root)]),
         ["generate", "--check"] => generate::check(&root),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::generate;
+use crate::python;
 use crate::steps::Step;
 use crate::tools;
 
@@ -33,8 +34,12 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         )
         .with("PTO_SOAK_SEEDS", "50000"),
         Step::cargo("doc tests", "test --workspace --doc"),
+        python_package(root),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
+        Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware mutants")
+            .with("RUSTFLAGS", "--cfg pto_mutants")
+            .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         build_without_std(root),
     ]
 }
@@ -58,6 +63,12 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
         pto("flash", &format!("fw flash {firmware} {kernels}")),
         pto("run", "run paged_attention --device virt"),
     ]
+}
+
+/// The Python package, from its wheel.
+pub(crate) fn python_package(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call("Python package", move || python::test(&root, &target))
 }
 
 /// The header that is made from the crate of the C interface, by the test that holds it current.

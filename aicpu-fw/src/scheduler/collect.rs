@@ -4,36 +4,60 @@
 //! others when there is nothing else to do. A pass over the cores is left as soon as something is ready: it goes
 //! to a core before further looks, and the next pass goes on where this one was left.
 
-use pto_abi::Fault;
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::Task;
+use pto_abi::task::{INLINE_CONSUMERS, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::{CoreKind, Fault};
 
 use super::{RELEASES_A_STEP, Release, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
 use crate::state::kind_of;
 
-impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
+/// Consumers in a task's own line.
+#[expect(clippy::cast_possible_truncation, reason = "five")]
+const INLINE: u32 = INLINE_CONSUMERS as u32;
+
+/// What a pass over the cores has moved.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Moved {
+    /// A task was completed.
+    pub(super) collected: bool,
+    /// A task was staged for the core that its producer had.
+    pub(super) dispatched: bool,
+}
+
+/// What a core does that has finished a task.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// Nothing: it is in service no more, and another one stands at its index.
+    Free,
+    /// It goes on with its second dispatch.
+    GoesOn,
+    /// It has finished its second dispatch too.
+    LookAgain,
+    /// It was given a task that is ready by what it has finished.
+    HasNext,
+}
+
+impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
     /// used up.
     #[inline]
-    pub(super) fn collect(&mut self, platform: &mut P) -> Result<bool, Fault> {
+    pub(super) fn collect(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
         let mut budget = RELEASES_A_STEP;
-        let mut worked = false;
         if self.release.is_some() {
-            worked = true;
-            if let Some(Release { slot, walk }) = self.release.take() {
-                self.look_at_clock(platform);
-                self.go_on(platform, slot, walk, &mut budget);
-            }
+            moved.collected = true;
+            self.resume(platform, &mut budget);
         }
         // Where a pass was left for a dispatch, the next one goes on, so that every core has its turn.
         let mut index = if P::POLLS_COST { core::mem::take(&mut self.look_from) } else { 0 };
         while self.release.is_none() {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            if P::POLLS_COST && !self.pace.is_due(core, self.now_ns) {
+            let is_due = self.pace.is_due(core, self.now_ns) && !mutant::is(Mutant::NeverLooks);
+            if P::POLLS_COST && !is_due {
                 index += 1;
                 continue;
             }
@@ -45,9 +69,17 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                     index += 1;
                 }
                 status => {
-                    index += usize::from(self.finished(platform, index, status, &mut budget)?);
-                    worked = true;
-                    if P::POLLS_COST && self.local.iter().any(|local| !local.is_empty()) {
+                    moved.collected = true;
+                    match self.finished(platform, (index, core), status, &mut budget)? {
+                        Then::Free | Then::LookAgain => {}
+                        Then::GoesOn => index += 1,
+                        Then::HasNext => {
+                            moved.dispatched = true;
+                            index += 1;
+                        }
+                    }
+                    let is_ready = || self.local.iter().any(|local| !local.is_empty());
+                    if P::POLLS_COST && (moved.dispatched || is_ready()) {
                         // What is ready now does not wait for further looks.
                         self.look_from = index;
                         break;
@@ -55,41 +87,43 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 }
             }
         }
-        Ok(worked)
+        Ok(())
     }
 
     /// There is nothing else to do: looks at the cores that are not due as well, until one has finished.
-    pub(super) fn collect_early(&mut self, platform: &mut P) -> Result<bool, Fault> {
+    pub(super) fn collect_early(
+        &mut self,
+        platform: &mut P,
+        moved: &mut Moved,
+    ) -> Result<(), Fault> {
         let mut budget = RELEASES_A_STEP;
         for index in 0..self.busy_count() {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
-            if self.pace.was_looked_at(core, self.now_ns) {
+            if self.pace.was_looked_at(core, self.now_ns) || mutant::is(Mutant::NeverLooks) {
                 continue;
             }
             match platform.poll(core) {
                 CoreStatus::Busy => {}
                 status => {
-                    self.finished(platform, index, status, &mut budget)?;
-                    return Ok(true);
+                    let then = self.finished(platform, (index, core), status, &mut budget)?;
+                    *moved = Moved { collected: true, dispatched: then == Then::HasNext };
+                    return Ok(());
                 }
             }
         }
-        Ok(false)
+        Ok(())
     }
 
-    /// The core at `index` of the busy ones has finished its task, or its only one: takes it out of service, or
-    /// follows it to the next. Whether it is still at `index`, and need not be looked at again.
+    /// A busy core, by its index among them, has finished its task: completes it, and gives the core what is ready by
+    /// that, or lets it follow its second dispatch, or takes it out of service.
     #[inline]
     fn finished(
         &mut self,
         platform: &mut P,
-        index: usize,
+        (index, core): (usize, usize),
         status: CoreStatus,
         budget: &mut u32,
-    ) -> Result<bool, Fault> {
-        let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else {
-            return Ok(false);
-        };
+    ) -> Result<Then, Fault> {
         if !matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
             return Err(self.wrong_status(core, status));
         }
@@ -97,18 +131,34 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::POLLS_COST {
             self.pace.finished(core, self.now_ns);
         }
-        let next = if P::SLOTS > 1 { self.cores.advance(core) } else { None };
-        match next.and_then(|next| self.state.task(next)) {
-            Some(task) => {
-                self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);
-                if status == CoreStatus::FinishedMore {
-                    self.pace.hurry(core);
-                }
-            }
-            None => self.cores.release(index),
+        if P::SLOTS > 1
+            && let Some(second) = self.follow(core, status)
+        {
+            let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);
+            let slot = if is_wrong { second } else { slot };
+            self.complete(platform, core, slot, None, budget);
+            let more = status == CoreStatus::FinishedMore;
+            return Ok(if more { Then::LookAgain } else { Then::GoesOn });
         }
-        self.complete(platform, core, slot, budget);
-        Ok(next.is_some() && status == CoreStatus::Finished)
+        let kind = self.cores.kind(core);
+        let Some(next) = self.complete(platform, core, slot, Some(kind), budget) else {
+            self.cores.release(index);
+            return Ok(Then::Free);
+        };
+        self.cores.goes_on_with(core, next);
+        self.stage_first(platform, core, next)?;
+        Ok(Then::HasNext)
+    }
+
+    /// The second dispatch of a core that has finished the first one, which it follows to.
+    fn follow(&mut self, core: usize, status: CoreStatus) -> Option<u32> {
+        let second = self.cores.advance(core).filter(|_| !mutant::is(Mutant::ForgetsTheSecond))?;
+        let func_id = self.state.task(second)?.func_id.load(Ordering::Relaxed);
+        self.pace.start(core, func_id, self.now_ns);
+        if status == CoreStatus::FinishedMore {
+            self.pace.hurry(core);
+        }
+        Some(second)
     }
 
     #[cold]
@@ -118,18 +168,66 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.blame.leave(blame.detail(found.into(), 0))
     }
 
-    /// Closes the fanout of the task that a core has finished, and releases its consumers.
+    /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of the
+    /// kind `wanted` that is ready by that, if any; it is in no queue then.
     #[inline]
-    fn complete(&mut self, platform: &mut P, core: usize, slot: u32, budget: &mut u32) {
-        let Some(task) = self.state.task(slot) else { return };
+    fn complete(
+        &mut self,
+        platform: &mut P,
+        core: usize,
+        slot: u32,
+        wanted: Option<CoreKind>,
+        budget: &mut u32,
+    ) -> Option<u32> {
+        let task = self.state.task(slot)?;
         self.look_at_clock(platform);
         if P::TRACES {
             let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
             let time_ns = self.traced_ns;
             platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
         }
-        let walk = ConsumerWalk::new(F::close::<P::Sharing>(task));
-        self.go_on(platform, slot, walk, budget);
+        let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
+        let count = F::close::<P::Sharing>(task).saturating_sub(lost);
+        let mut next = None;
+        for consumer in task.consumers.iter().take(count as usize) {
+            let consumer = consumer.load(Ordering::Relaxed);
+            let Some(ready) = self.release(platform, consumer) else { continue };
+            let kind = kind_of(ready);
+            if next.is_none() && wanted == Some(kind) {
+                next = Some(consumer);
+            } else {
+                self.make_ready(consumer, kind);
+            }
+        }
+        if count > INLINE {
+            *budget = budget.saturating_sub(INLINE);
+            let walk = ConsumerWalk::beyond_the_line(count);
+            self.go_on(platform, slot, walk, budget);
+        } else {
+            self.is_completed(task);
+        }
+        next
+    }
+
+    /// All its consumers are released.
+    #[inline]
+    fn is_completed(&mut self, task: &Task) {
+        if !mutant::is(Mutant::ForgetsTheState) {
+            // Release: pairs with the Acquire loads in `stream::Stream`, whose builder then reuses the slot and its edges:
+            // nothing of the task is touched after this store.
+            task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
+        }
+        self.completed += 1;
+        self.unflushed += u64::from(!mutant::is(Mutant::CountsTooEarly));
+    }
+
+    /// Goes on with the release that an earlier step has left.
+    #[cold]
+    fn resume(&mut self, platform: &mut P, budget: &mut u32) {
+        if let Some(Release { slot, walk }) = self.release.take() {
+            self.look_at_clock(platform);
+            self.go_on(platform, slot, walk, budget);
+        }
     }
 
     /// Where events are recorded: one look serves all events of a completion.
@@ -140,49 +238,58 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         }
     }
 
-    #[inline]
+    /// Releases the consumers of a large fanout, as far as the step's budget goes.
+    #[inline(never)]
     fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
         let Some(task) = self.state.task(slot) else { return };
         while let Some(consumer) = walk.next(task, self.state.chunks) {
-            self.release(platform, consumer);
+            if let Some(ready) = self.release(platform, consumer) {
+                self.make_ready(consumer, kind_of(ready));
+            }
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
                 self.release = Some(Release { slot, walk });
                 return;
             }
         }
-        // Release: pairs with the Acquire loads in `stream::Stream`, whose builder then reuses the slot and its edges:
-        // nothing of the task is touched after this store.
-        task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
-        self.completed += 1;
-        self.unflushed += 1;
+        self.is_completed(task);
     }
 
-    /// One producer of `consumer` has completed.
+    /// One producer of `consumer` has completed; the consumer, if it was the last one.
     #[inline]
-    fn release(&mut self, platform: &mut P, consumer: u32) {
-        let Some(task) = self.state.task(consumer) else { return };
+    fn release(&mut self, platform: &mut P, consumer: u32) -> Option<&'a Task> {
+        let task = self.state.task(consumer)?;
+        if mutant::is(Mutant::ReleasesTwice) {
+            P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::Relaxed);
+        }
         // AcqRel: Release passes on what this producer wrote; Acquire, in the last decrement, pairs with the
         // Release half of the others and with the publish in `release_published`.
-        if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) == 1 {
-            if P::TRACES {
-                let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
-                platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
-            }
-            self.make_ready(consumer, task);
+        if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) != 1 {
+            return None;
         }
+        if P::TRACES {
+            let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
+            platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
+        }
+        Some(task)
     }
 
     #[inline]
-    fn make_ready(&mut self, slot: u32, task: &Task) {
-        let kind = kind_of(task);
+    fn make_ready(&mut self, slot: u32, kind: CoreKind) {
         let local = &mut self.local[kind.index()];
-        if let Err(slot) = local.push(slot) {
-            self.state.queue(kind).push::<P::Sharing>(local);
-            local.clear();
-            self.shared = true;
+        if local.push(slot).is_err() {
+            self.make_room(kind);
             // There is room now.
-            local.push(slot).unwrap_or_default();
+            self.local[kind.index()].push(slot).unwrap_or_default();
         }
+    }
+
+    /// Gives the newly ready tasks away.
+    #[cold]
+    pub(super) fn make_room(&mut self, kind: CoreKind) {
+        let local = &mut self.local[kind.index()];
+        self.state.queue(kind).push::<P::Sharing>(local);
+        local.clear();
+        self.shared = true;
     }
 }

@@ -12,44 +12,72 @@
 //! So a task loses at most about that time against a core that becomes free earlier than expected.
 
 use pto_abi::kinds::TaskState;
+use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
+use super::collect::Moved;
 use super::{SHARED_BATCH, Scheduler};
 use crate::blame::Blame;
 use crate::fanout::FanoutPolicy;
+use crate::mutant::{self, Mutant};
 use crate::pace::LOOK_WITHIN_NS;
 use crate::platform::{Platform, Staged};
 
 /// A task is pended behind a core that is expected to be free within this time: a core is looked at as often.
 const PEND_WITHIN_NS: u64 = LOOK_WITHIN_NS;
 
+/// A core in a set of cores.
+const fn bit(core: usize) -> u128 {
+    1 << (core % MAX_WORKERS)
+}
+
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
-    /// Fills the free cores, from the own newly ready tasks, then from the shared queues; then what is pending.
+    /// Fills the free cores, from the own newly ready tasks, then from the shared queues; then what is pending. What
+    /// is left of the own ones goes to the shared queues.
     #[inline]
-    pub(super) fn dispatch(&mut self, platform: &mut P) -> Result<bool, Fault> {
+    pub(super) fn dispatch(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+        // Written out, so that each kind's tables are at known places.
+        if self.has_work(CoreKind::AIC) {
+            moved.dispatched |= self.dispatch_kind(platform, CoreKind::AIC)?;
+        }
+        if self.has_work(CoreKind::AIV) {
+            moved.dispatched |= self.dispatch_kind(platform, CoreKind::AIV)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a ready task of `kind` that could go somewhere.
+    #[inline(always)]
+    fn has_work(&self, kind: CoreKind) -> bool {
+        let has_room = self.cores.free_count(kind) > 0 || P::SLOTS > 1;
+        !self.local[kind.index()].is_empty() || has_room && self.state.queue(kind).has_ready()
+    }
+
+    #[inline(never)]
+    fn dispatch_kind(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
         let mut staged = false;
-        for &kind in CoreKind::ALL {
-            let rung = self.busy_count();
-            while self.cores.free_count(kind) > 0 {
-                let Some(slot) = self.local[kind.index()].pop() else { break };
-                self.stage_on_free(platform, kind, slot)?;
-                staged = true;
-            }
-            if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
-                staged |= self.dispatch_shared(platform, kind)?;
-            }
-            if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
-                staged |= self.pend(platform, kind, rung)?;
-            }
+        while self.cores.free_count(kind) > 0 {
+            let Some(slot) = self.local[kind.index()].pop() else { break };
+            self.stage_on_free(platform, kind, slot)?;
+            staged = true;
+        }
+        if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
+            staged |= self.dispatch_shared(platform, kind)?;
+        }
+        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
+            staged |= self.pend(platform, kind)?;
+        }
+        if !self.local[kind.index()].is_empty() && !mutant::is(Mutant::Hoards) {
+            self.make_room(kind);
         }
         Ok(staged)
     }
 
     /// Gives second tasks to busy cores, those that are free soonest first, unless a sibling has a free core of the
-    /// kind. `rung`: how many of the busy cores were so before this step.
-    fn pend(&mut self, platform: &mut P, kind: CoreKind, rung: usize) -> Result<bool, Fault> {
+    /// kind.
+    fn pend(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
         let mut staged = false;
         loop {
             let is_ready =
@@ -57,7 +85,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             if !is_ready || self.siblings_are_hungry(kind) {
                 return Ok(staged);
             }
-            let Some(core) = self.soonest_free(kind, rung) else { return Ok(staged) };
+            let Some(core) = self.soonest_free(kind) else { return Ok(staged) };
             let mut shared = [0];
             let slot = match self.local[kind.index()].pop() {
                 Some(slot) => slot,
@@ -74,14 +102,18 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     fn siblings_are_hungry(&self, kind: CoreKind) -> bool {
         let others = self.state.instances.iter().filter(|line| !core::ptr::eq(*line, self.line));
         let mut free = others.map(|line| line.free_cores[kind.index()].load(Ordering::Relaxed));
-        free.any(|count| count > 0)
+        free.any(|count| count > 0) && !mutant::is(Mutant::PendsBesideFreeCores)
     }
 
     /// The busy core of `kind` with room for a second task that is free soonest, if it is soon enough.
-    fn soonest_free(&self, kind: CoreKind, rung: usize) -> Option<usize> {
-        let rung = self.cores.busy().iter().take(rung).copied().map(usize::from);
+    fn soonest_free(&self, kind: CoreKind) -> Option<usize> {
+        let busy = self.cores.busy().iter().copied().map(usize::from);
+        let rung = busy.filter(|core| self.staged & bit(*core) == 0);
         let with_room = rung.filter(|core| self.cores.has_room(*core, kind));
         let known = with_room.filter_map(|core| {
+            if mutant::is(Mutant::PendsBehindLongKernels) {
+                return Some((0, core));
+            }
             let remaining_ns = self.pace.remaining_ns(core, self.now_ns)?;
             (remaining_ns <= PEND_WITHIN_NS).then_some((remaining_ns, core))
         });
@@ -111,6 +143,17 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let Some(core) = self.cores.take(kind, slot) else {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         };
+        self.stage_first(platform, core, slot)
+    }
+
+    /// Stages the only task of a core.
+    #[inline]
+    pub(super) fn stage_first(
+        &mut self,
+        platform: &mut P,
+        core: usize,
+        slot: u32,
+    ) -> Result<(), Fault> {
         if P::POLLS_COST {
             let func_id =
                 self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
@@ -127,12 +170,18 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             return Err(self.wrong_task(slot, state));
         }
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
+        if mutant::is(Mutant::CountsTooEarly) {
+            self.unflushed += 1;
+        }
         let payload = u64::from(task.payload.load(Ordering::Relaxed));
         let staged = Staged {
             task: slot,
             kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
             args: self.state.payloads_address.offset(8 * payload),
         };
+        if P::SLOTS > 1 {
+            self.staged |= bit(core);
+        }
         platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
@@ -154,18 +203,5 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let expected = TaskState::PUBLISHED.get().into();
         let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);
         self.blame.leave(blame.detail(state.into(), expected))
-    }
-
-    /// Gives away what no own core took.
-    #[inline]
-    pub(super) fn share_rest(&mut self) {
-        for &kind in CoreKind::ALL {
-            let local = &mut self.local[kind.index()];
-            if !local.is_empty() {
-                self.state.queue(kind).push::<P::Sharing>(local);
-                local.clear();
-                self.shared = true;
-            }
-        }
     }
 }

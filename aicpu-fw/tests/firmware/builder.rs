@@ -274,7 +274,10 @@ fn device_memory_is_read_in_range_and_aligned() {
     assert_eq!(builder.read_u32(GmAddr(0x1004)), Ok(0x1004));
     for address in [0x0FFC, 0x2000, 0x1002, u64::MAX] {
         assert_eq!(builder.read_u32(GmAddr(address)), Err(Fault::BUILD_GM_RANGE));
+        let blame = builder.blame(Fault::BUILD_GM_RANGE);
+        assert_eq!((blame.task.slot, blame.detail), (0, [address, 0]), "for the first task");
     }
+    assert_eq!(builder.blame(Fault::BUILD_UNKNOWN_KIND).task.slot, 0);
 }
 
 #[test]

@@ -115,6 +115,16 @@ impl Checker<'_> {
                 assert_eq!(state, TaskState::COMPLETED.get(), "{producer} -> {}", staged.task);
             }
         }
+        for core in &mock.cores {
+            // A free core is not in trouble, whatever its last task was.
+            let (Core::Running(task) | Core::Finished(task)) = *core else { continue };
+            let state = self.words.tasks[task as usize].state.load(Ordering::Relaxed);
+            assert_eq!(
+                state,
+                TaskState::DISPATCHED.get(),
+                "task {task} counts as completed, and runs"
+            );
+        }
         let open = self.tasks_in(|task| {
             let state = task.state.load(Ordering::Relaxed);
             [TaskState::PUBLISHED.get(), TaskState::DISPATCHED.get()].contains(&state)
@@ -228,11 +238,11 @@ fn random_runs<F: FanoutPolicy, const SLOTS: usize>() -> usize {
     (0..SEEDS).map(one).sum()
 }
 
-fn with_one_dispatch<F: FanoutPolicy>() {
+pub(crate) fn with_one_dispatch<F: FanoutPolicy>() {
     assert_eq!(random_runs::<F, 1>(), 0);
 }
 
-fn with_two_dispatches<F: FanoutPolicy>() {
+pub(crate) fn with_two_dispatches<F: FanoutPolicy>() {
     let given = random_runs::<F, 2>();
     assert!(given > 500, "{given}: the test would not see much");
 }

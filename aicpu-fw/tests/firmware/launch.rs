@@ -153,7 +153,11 @@ fn every_region() {
         assert_eq!(tamper(index, &|r| r.offset = last_byte), refused, "on the handshake lines");
         if index != region::GRAPH {
             // The image is read by copies and checked when it is loaded.
-            assert_eq!(tamper(index, &|r| r.offset += 4), refused, "misaligned");
+            assert_eq!(
+                tamper(index, &|r| (r.offset, r.bytes) = (r.offset + 4, r.bytes - 4)),
+                refused,
+                "misaligned"
+            );
         }
     }
     for index in [region::TASKS, region::PAYLOADS, region::EDGES] {
@@ -170,6 +174,32 @@ fn every_region() {
     let nothing = |r: &mut Region| *r = Region { offset: 0, bytes: 0 };
     for index in [region::PAYLOADS, region::EDGES, region::GRAPH, region::TRACE, region::STREAM] {
         assert_eq!(tamper(index, &nothing), None);
+    }
+}
+
+#[test]
+fn regions_that_overlap() {
+    // The graph image in the logs; a line that the payloads share with the tasks before them.
+    check_refused(Fault::RUNTIME_REGIONS_OVERLAP, Some([4, 5]), |arena| {
+        let mut regions = arena.regions();
+        regions[region::GRAPH].offset = regions[region::LOGS].offset;
+        arena.set_regions(&regions);
+    });
+    check_refused(Fault::RUNTIME_REGIONS_OVERLAP, Some([0, 1]), |arena| {
+        let mut regions = arena.regions();
+        regions[region::PAYLOADS].offset -= 8;
+        arena.set_regions(&regions);
+    });
+}
+
+#[test]
+fn reserved_words_of_the_orchestration() {
+    for word in [0, 14] {
+        check_refused(Fault::RUNTIME_ORCH_RESERVED, Some([7, 0]), |arena| {
+            let mut orch = arena.orch_args();
+            orch.reserved[word] = 7;
+            arena.set_orch_args(&orch);
+        });
     }
 }
 

@@ -6,6 +6,8 @@ mod builder;
 mod hoarding;
 mod launch;
 mod mock;
+#[cfg(pto_mutants)]
+mod mutants;
 mod scheduler;
 mod slots;
 mod trace;

@@ -120,7 +120,7 @@ fn submit_one_more(words: &Words) {
     words.state().queue(AIV).push::<pto_abi::sync::Shared>(&[3]);
 }
 
-fn nothing_is_pended_behind_a_long_kernel<F: FanoutPolicy>() {
+pub(crate) fn nothing_is_pended_behind_a_long_kernel<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     submit::<F>(&words, 5, 4);
     let mut two = scheduler::<F>(&words, 1, 1);

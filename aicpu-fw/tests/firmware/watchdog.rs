@@ -43,7 +43,7 @@ fn idle_for<F: FanoutPolicy>(
     idle(scheduler, mock)
 }
 
-fn a_slow_core_is_no_stall<F: FanoutPolicy>() {
+pub(crate) fn a_slow_core_is_no_stall<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     let mut builder = builder::<F>(&words);
     builder.submit(spec(AIV), &[]).unwrap();
@@ -58,7 +58,7 @@ fn a_slow_core_is_no_stall<F: FanoutPolicy>() {
     }
 }
 
-fn an_overdue_core_is_named<F: FanoutPolicy>() {
+pub(crate) fn an_overdue_core_is_named<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     let mut builder = builder::<F>(&words);
     for _ in 0..3 {

@@ -25,6 +25,9 @@ const GOLDEN: &[&[&str]] = &[
     &["matmul", "--param=m=64", "--param=n=64", "--kernel-cost=3us", "--aicpu=2"],
 ];
 
+/// So few that each of them gets tasks, whatever the scheduler prefers.
+const FEW_CORES: &[&str] = &["--aicpu=2", "--aic=2", "--aiv=4", "--param=tasks=300"];
+
 fn json(args: &[&str], code: i32) -> Value {
     let answer = pto(&[&["run"], args, &["--hosting=virtual", "--json"]].concat(), code);
     serde_json::from_str(&answer.stdout).expect("one JSON value and nothing else")
@@ -82,10 +85,11 @@ pub(crate) fn paste(text: &str, code: i32) -> Answer {
 
 #[test]
 fn a_run_that_faults_prints_a_command_that_faults_the_same_way() {
-    for fault in
-        ["hang:core=2,task=1", "wrong-id:core=30", "builder-fails:task=40", "doorbell-lost:core=5"]
-    {
-        let args = ["run", "random_dag", "--hosting=virtual", "--seed=3", "--fault", fault];
+    let faults =
+        ["hang:core=1,task=1", "no-answer:core=2", "corrupt-line:task=40", "builder-fails:task=40"];
+    for fault in faults {
+        let run = ["run", "random_dag", "--hosting=virtual", "--seed=3", "--fault", fault];
+        let args = [&run[..], FEW_CORES].concat();
         let failed = pto(&args, 3);
         assert!(failed.stderr.contains(&format!("Injected: {}", &fault[..4])), "{}", failed.stderr);
         let again = paste(line(&failed.stderr, "To replay it:"), 3);
@@ -101,8 +105,9 @@ fn a_run_that_faults_prints_a_command_that_faults_the_same_way() {
 
 #[test]
 fn a_run_that_violates_prints_a_command_that_violates_the_same_way() {
-    let args = ["run", "vector_example", "--hosting=virtual", "--stale-lines"];
-    let failed = pto(&[&args[..], &["--fault=no-flush:core=24,task=0"]].concat(), 1);
+    let run = ["run", "random_dag", "--hosting=virtual", "--stale-lines"];
+    let args = [&run[..], FEW_CORES].concat();
+    let failed = pto(&[&args[..], &["--fault=no-flush:core=3,task=3"]].concat(), 1);
     assert!(
         failed.stdout.contains("VIOLATION") && failed.stdout.contains("PASS"),
         "{}",
@@ -119,6 +124,16 @@ fn random_dag_keeps_its_lines_apart_and_only_with_its_stride() {
     pto(&run, 0);
     let dense = pto(&[&run[..], &["--param=stride=1"]].concat(), 1).stdout;
     assert!(dense.contains("writes a line that another core is writing"), "{dense}");
+}
+
+/// A core that hangs is waited for in virtual time: 10 s of it, with a task budget of 1 ms, are soon over.
+#[test]
+fn budgets_of_different_size_take_no_time() {
+    let run = ["run", "random_dag", "--hosting=virtual"];
+    let hang = ["--task-budget-ms=1", "--fault=hang:core=1,task=1"];
+    let args = [&run[..], &hang, FEW_CORES].concat();
+    let failed = pto(&args, 3).stderr;
+    assert!(failed.contains("STALL_CORE") && failed.contains("10.0 s of virtual time"), "{failed}");
 }
 
 #[test]

@@ -89,6 +89,30 @@ fn the_header_is_c11_and_cpp17() {
 }
 
 #[test]
+fn class_runtime_and_the_sources_that_use_it_are_cpp17() {
+    let examples = here().join("../../examples/cpp");
+    let mut sources = vec![include().join("runtime.h")];
+    let mut folders = vec![examples];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder of examples").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "cpp") {
+                sources.push(path);
+            }
+        }
+    }
+    assert!(sources.len() > 15, "{sources:?}");
+    for source in sources {
+        let mut command = Command::new(CPP.program);
+        command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", CPP.standard]);
+        command.args(["-D__gm__=", "-D__aicore__=", "-x", "c++", "-I"]).arg(include());
+        run(command.arg(source));
+    }
+}
+
+#[test]
 fn the_first_program_of_the_documentation() {
     both_ways("hello.c", &[]);
 }

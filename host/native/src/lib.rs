@@ -1,18 +1,22 @@
-//! What other languages need of the host: code in C and C++ on the simulator.
+//! What other languages need of the host: code in C and C++ on the simulator, and `class Runtime`.
 //!
 //! ```text
 //! kernels.rs        a function, a shared object (shared_object.rs) or a relocatable one (relocatable.rs) as a Kernel
 //! builders.rs       builder programs that come and go
 //! draft.rs          a graph, written down without a borrow of the device
 //! device.rs         a device for use from any thread
+//! field/            class Runtime of include/runtime.h: orchestrations, AICPU builder plugins, copy-back
+//! guard.rs          calls of foreign code that come back from a signal
 //! failure.rs        code, name, message, remedy
 //! ```
-//! The C interface (`host/c-interface`) stands on it.
+//! The C interface (`host/c-interface`) and the Python package (`python`) stand on it.
 
 mod builders;
 mod device;
 mod draft;
 mod failure;
+pub mod field;
+mod guard;
 pub mod kernels;
 mod relocatable;
 mod shared_object;

@@ -11,7 +11,6 @@ use pto_abi::handshake::{
     next_dispatch_id, previous_dispatch_id,
 };
 use pto_abi::sync::{AtomicU32, Ordering};
-use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
 use crate::memory::CoreRegisters;
@@ -124,11 +123,8 @@ impl WorkerPort for Core {
         }
         // A core may say that it has begun.
         self.registers.cond.store(dispatch.id, Ordering::Relaxed);
-        let code = std::ptr::with_exposed_provenance::<()>(address(dispatch.kernel));
-        // SAFETY: the loader registers functions of this type.
-        let kernel = unsafe { std::mem::transmute::<*const (), KernelFn>(code) };
-        // SAFETY: `args` is where the builder put the task's arguments, in GM of this process.
-        unsafe { kernel(std::ptr::with_exposed_provenance(address(dispatch.args))) };
+        // SAFETY: by the firmware's contract: the loader registers functions of this type.
+        unsafe { pto_aicore_kernels::call(dispatch) };
         self.watch.tasks.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -150,8 +146,4 @@ impl WorkerPort for Core {
         // Release: everything that the core did stands before it.
         self.registers.cond.store(STATUS_EXITED, Ordering::Release);
     }
-}
-
-fn address(word: u64) -> usize {
-    usize::try_from(word).expect("64-bit")
 }

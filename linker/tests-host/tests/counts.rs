@@ -15,16 +15,26 @@ use pto_linker_tests::qemu::Execution;
 use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
-const GRAPHS: [Shape; 4] = [
-    Shape::Chain(4000),
-    Shape::Independent(4000),
-    Shape::ForkJoin(38, 100),
-    Shape::Wavefront(64, 64),
+/// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
+const GRAPHS: [[Shape; 2]; 4] = [
+    [Shape::Chain(1000), Shape::Chain(4000)],
+    [Shape::Independent(1000), Shape::Independent(4000)],
+    [Shape::ForkJoin(8, 100), Shape::ForkJoin(38, 100)],
+    [Shape::Wavefront(64, 16), Shape::Wavefront(64, 64)],
 ];
 const WORKERS: u32 = 8;
 
 /// Instructions per task of builder and scheduler.
-fn count(session: &mut Session, shape: Shape, fanout: FanoutStrategy) -> [f64; 2] {
+fn count(session: &mut Session, shapes: [Shape; 2], fanout: FanoutStrategy) -> [f64; 2] {
+    let [small, large] = shapes.map(|shape| count_run(session, shape, fanout));
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+    std::array::from_fn(|instance| {
+        (large[instance] - small[instance]) as f64 / (large[2] - small[2]) as f64
+    })
+}
+
+/// Instructions of builder and scheduler in one run, and its tasks.
+fn count_run(session: &mut Session, shape: Shape, fanout: FanoutStrategy) -> [u64; 3] {
     let setup = Setup {
         fanout,
         workers: [0, WORKERS],
@@ -34,11 +44,10 @@ fn count(session: &mut Session, shape: Shape, fanout: FanoutStrategy) -> [f64; 2
     };
     let ended = session.run(shape, &setup).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ended.fault, None, "{:?}", ended.logs);
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    std::array::from_fn(|instance| {
-        let ticks = session.machine.block().vcpus[instance].step_ticks.load(Ordering::Relaxed);
-        ticks as f64 / ended.completed as f64
-    })
+    let ticks = |instance: usize| {
+        session.machine.block().vcpus[instance].step_ticks.load(Ordering::Relaxed)
+    };
+    [ticks(0), ticks(1), ended.completed]
 }
 
 /// One vCPU, whose clock ticks once an instruction.
@@ -52,11 +61,15 @@ fn table() -> String {
     let mut session = counted();
     let mut table = String::from("graph        fanout     builder scheduler\n");
     for &fanout in FanoutStrategy::ALL {
-        for shape in GRAPHS {
-            let [builder, scheduler] = count(&mut session, shape, fanout);
-            let name = shape.builder();
+        for shapes in GRAPHS {
+            let [builder, scheduler] = count(&mut session, shapes, fanout);
+            let name = shapes[0].builder();
             writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
-            assert_eq!(count(&mut session, shape, fanout), [builder, scheduler], "always the same");
+            assert_eq!(
+                count(&mut session, shapes, fanout),
+                [builder, scheduler],
+                "always the same"
+            );
         }
     }
     table

@@ -35,7 +35,7 @@ use crate::logging;
 use crate::supervisor::Beat;
 
 /// A watchdog looks at the clock every 64 idle steps; with naps of this part of the smallest budget it does so
-/// eight times within each.
+/// eight times within each. Naps become longer while nothing happens, see [`Nap::length_ns`].
 const NAPS_A_BUDGET: u64 = 512;
 
 type Shared = Rc<RefCell<World>>;
@@ -140,7 +140,8 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         }
         let mut world = self.world.borrow_mut();
         let nap = world.naps[me];
-        let due_ns = if nap.is_asleep { nap.from_ns + self.nap_ns } else { time_ns + self.nap_ns };
+        let nap_ns = nap.length_ns(self.nap_ns);
+        let due_ns = if nap.is_asleep { nap.from_ns + nap_ns } else { time_ns + nap_ns };
         if due_ns <= time_ns {
             world.wake_after(me, time_ns);
         }
@@ -197,12 +198,15 @@ impl<F: FanoutPolicy> Seat<F> {
         match progressed {
             Progressed::Worked => {
                 self.report.worked_ns += now_ns - start_ns;
+                shared.naps[me].worked_ns = now_ns;
                 shared.agenda.schedule(Agent::Instance(me), now_ns);
             }
             Progressed::Idle => {
                 let period_ns = now_ns - start_ns;
-                shared.naps[me] = Nap { is_asleep: true, from_ns: now_ns, period_ns };
-                shared.agenda.schedule(Agent::Alarm(me), now_ns + nap_ns);
+                let worked_ns = shared.naps[me].worked_ns;
+                let nap = Nap { is_asleep: true, from_ns: now_ns, period_ns, worked_ns };
+                shared.naps[me] = nap;
+                shared.agenda.schedule(Agent::Alarm(me), now_ns + nap.length_ns(nap_ns));
                 drop(shared);
                 let report_ns = platform.next_report_ns(start_ns);
                 shared = world.borrow_mut();

@@ -149,13 +149,17 @@ impl<B: BuilderSet> Virtual<B> {
     }
 }
 
-fn serve<B: BuilderSet>(jobs: &Receiver<Job>, options: VirtualOptions, builders: &Arc<B>) {
+fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, builders: &Arc<B>) {
     while let Ok(job) = jobs.recv() {
         let chooser = Chooser::seeded(options.seed);
         let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
         match std::panic::catch_unwind(part) {
-            // The caller may have given up.
-            Ok(report) => job.reports.send(report).unwrap_or_default(),
+            Ok(report) => {
+                // A trouble happens once in the life of a machine.
+                options.injection = options.injection.filter(|_| report.injections == 0);
+                // The caller may have given up.
+                job.reports.send(report).unwrap_or_default();
+            }
             Err(_) => supervisor::raise_panic(&job.launch),
         }
         logging::set_ring(None);

@@ -36,6 +36,12 @@ pub enum Trouble {
     NoFlush,
     /// The core does not invalidate its cache before the task (needs the line model to be seen).
     NoInvalidate,
+    /// The line of a task that was just published is overwritten: its state is none.
+    CorruptLine,
+    /// The line of a task that was just published counts one producer too many.
+    CorruptCount,
+    /// The host dies when a task is published, and the driver takes the device back.
+    HostDies,
     /// The builder program does not go on after a publish.
     BuilderStops,
     /// The builder program gives up with an error of its own.
@@ -55,10 +61,15 @@ impl Trouble {
         }
     }
 
-    /// Whether it concerns the builder rather than a core.
+    /// Whether it concerns the builder, or a task of the builder's, rather than a core.
     #[must_use]
     pub const fn is_builders(self) -> bool {
-        matches!(self, Self::BuilderStops | Self::BuilderFails)
+        matches!(self, Self::BuilderStops | Self::BuilderFails) || self.is_at_publish()
+    }
+
+    /// Whether it happens when a task has just been published.
+    pub(super) const fn is_at_publish(self) -> bool {
+        matches!(self, Self::CorruptLine | Self::CorruptCount | Self::HostDies)
     }
 }
 

@@ -38,7 +38,7 @@ pub struct VirtualOptions {
     pub compute: Compute,
     /// Which lines are followed.
     pub lines: LineModel,
-    /// What goes wrong.
+    /// What goes wrong, once: runs of the same machine after that one have no trouble.
     pub injection: Option<Injection>,
     /// Which events are kept.
     pub keep: Keep,

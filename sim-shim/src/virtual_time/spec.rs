@@ -80,6 +80,9 @@ const TROUBLES: &[(&str, Value)] = &[
     ("status-delayed", Value::Time(Trouble::StatusDelayed)),
     ("no-flush", Value::None(Trouble::NoFlush)),
     ("no-invalidate", Value::None(Trouble::NoInvalidate)),
+    ("corrupt-line", Value::None(Trouble::CorruptLine)),
+    ("corrupt-count", Value::None(Trouble::CorruptCount)),
+    ("host-dies", Value::None(Trouble::HostDies)),
     ("builder-stops", Value::None(Trouble::BuilderStops)),
     ("builder-fails", Value::None(Trouble::BuilderFails)),
 ];

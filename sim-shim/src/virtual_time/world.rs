@@ -22,7 +22,7 @@ use super::lines::{Access, Lines};
 use super::options::{LineModel, VirtualOptions};
 use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
-use crate::supervisor::Beat;
+use crate::supervisor::{self, Beat};
 
 /// An instance, as others see it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +31,27 @@ pub(super) struct Nap {
     /// When its next idle step would start, and how long each takes: it wakes between two of them.
     pub(super) from_ns: u64,
     pub(super) period_ns: u64,
+    /// When it last moved something.
+    pub(super) worked_ns: u64,
 }
+
+/// Naps in the time since an instance last moved something.
+const NAPS_SINCE_WORK: u64 = 512;
+/// How much longer than the shortest a nap becomes.
+const LONGEST_NAP: u64 = 64;
+
+impl Nap {
+    /// How long it is: `shortest_ns`, and where nothing has happened for long, that over [`NAPS_SINCE_WORK`], up
+    /// to [`LONGEST_NAP`] times as long. A core that does not stop costs 10 s of budget, where the smallest may be
+    /// 1 ms: 80,000 naps instead of 5 million.
+    pub(super) fn length_ns(&self, shortest_ns: u64) -> u64 {
+        let since_work_ns = self.from_ns.saturating_sub(self.worked_ns);
+        (since_work_ns / NAPS_SINCE_WORK).clamp(shortest_ns, LONGEST_NAP * shortest_ns)
+    }
+}
+
+/// A byte that is no state of a task.
+const NO_STATE: u8 = 0xEE;
 
 /// Reports and orders under way for one core at most; one task makes one of each.
 const UNDER_WAY: usize = 8;
@@ -241,8 +261,27 @@ impl World {
         let Some(task) = state.task(slot) else { return };
         self.trace.add(now_ns, EventKind::Published, instance, slot);
         self.recorder.instance(instance, now_ns, TraceKind::PUBLISHED, (slot, 0));
+        let number = self.ledger.published;
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);
+            // It stands in a shared queue, at which every scheduler looks in each of its steps.
+            self.wake_others(instance, now_ns);
+        }
+        let trouble = self.builder_trouble().filter(|found| u64::from(found.at) == number);
+        if let Some(Injection { trouble, .. }) =
+            trouble.filter(|found| found.trouble.is_at_publish())
+        {
+            self.trouble_at_publish(trouble, task, now_ns);
+        }
+    }
+
+    #[cold]
+    fn trouble_at_publish(&mut self, trouble: Trouble, task: &Task, now_ns: u64) {
+        self.trace.add(now_ns, EventKind::Injected, 0, u32::MAX);
+        match trouble {
+            Trouble::CorruptLine => task.state.store(NO_STATE, Relaxed),
+            Trouble::CorruptCount => task.fanin.store(task.fanin.load(Relaxed) + 1, Relaxed),
+            _ => supervisor::raise_cancelled(&self.launch, now_ns),
         }
     }
 

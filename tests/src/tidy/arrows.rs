@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Other languages.
     ("pto-native", &["pto-host"]),
     ("pto-c-interface", &["pto-host", "pto-native"]),
+    ("pto-python", &["pto-host", "pto-native"]),
     (
         "pto-cli",
         &[

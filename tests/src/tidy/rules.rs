@@ -31,6 +31,7 @@ const UNSAFE_PLACES: &[&str] = &[
     "sim-shim/",
     "host/",
     "linker/",
+    "python/",
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;

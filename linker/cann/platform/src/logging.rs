@@ -7,9 +7,10 @@
 use core::fmt::Write as _;
 
 use heapless::String;
-use log::{Level, LevelFilter, Log, Metadata, Record};
+use log::{LevelFilter, Log, Metadata, Record};
 use pto_abi::log_ring::{LogCursor, LogEntry, LogRing};
 use pto_abi::sync::{AtomicU64, Ordering};
+use pto_aicpu_fw::wire_level;
 
 use crate::clock;
 
@@ -110,16 +111,6 @@ impl core::fmt::Write for Message {
             return Err(core::fmt::Error);
         }
         self.0.push_str(text).map_err(|_| core::fmt::Error)
-    }
-}
-
-const fn wire_level(level: Level) -> u8 {
-    match level {
-        Level::Error => 1,
-        Level::Warn => 2,
-        Level::Info => 3,
-        Level::Debug => 4,
-        Level::Trace => 5,
     }
 }
 

@@ -4,6 +4,7 @@
 use core::fmt::{self, Write};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
+use pto_aicpu_fw::wire_level;
 
 use crate::{timer, uart, vcpu};
 
@@ -68,15 +69,5 @@ impl Write for Message {
             self.text.push(character).unwrap_or_default();
         }
         Ok(())
-    }
-}
-
-fn wire_level(level: Level) -> u8 {
-    match level {
-        Level::Error => 1,
-        Level::Warn => 2,
-        Level::Info => 3,
-        Level::Debug => 4,
-        Level::Trace => 5,
     }
 }

@@ -9,10 +9,8 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
 use pto_abi::trace::{TraceKind, TraceLane, TraceOwner, TraceRecord, WhenFull};
-use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
-use crate::address::address;
 use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
@@ -134,15 +132,8 @@ impl CorePort<'_> {
 
     #[inline]
     fn call(dispatch: &Dispatch) {
-        let code = core::ptr::with_exposed_provenance::<()>(address(dispatch.kernel));
-        // SAFETY: the firmware dispatches only kernels from `kernel_addrs`, where the host wrote where it copied
-        // code of this type to, or addresses that a builder vouches for; none is null. Code that is none
-        // ends in an exception, which is a fault of the run.
-        let kernel = unsafe { core::mem::transmute::<*const (), KernelFn>(code) };
-        let args = core::ptr::with_exposed_provenance::<u64>(address(dispatch.args));
-        // SAFETY: `args` is where the builder put the task's arguments and the block context, in GM; what
-        // they mean is between the graph and the kernel.
-        unsafe { kernel(args) };
+        // SAFETY: by the firmware's contract. Code that is none ends in an exception, which is a fault of the run.
+        unsafe { pto_aicore_kernels::call(dispatch) };
     }
 }
 

@@ -132,9 +132,13 @@ pub fn soak(seeds: Range<u64>, options: &SoakOptions, progress: impl Fn(u64) + S
                 return report;
             }
             for seed in first..(first + SEEDS_A_TURN).min(seeds.end) {
+                let before = report.failures.len();
                 try_seed(seed, options, &mut report);
+                let new = (report.failures.len() - before) as u64;
+                if failed.fetch_add(new, Ordering::Relaxed) + new >= options.stop_after as u64 {
+                    break;
+                }
             }
-            failed.fetch_add(report.failures.len() as u64, Ordering::Relaxed);
             progress((first + SEEDS_A_TURN).min(seeds.end) - seeds.start);
         }
     };

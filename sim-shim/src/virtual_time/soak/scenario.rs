@@ -134,6 +134,9 @@ pub const TROUBLES: &[Trouble] = &[
     Trouble::StatusDelayed(1_000_000),
     Trouble::NoFlush,
     Trouble::NoInvalidate,
+    Trouble::CorruptLine,
+    Trouble::CorruptCount,
+    Trouble::HostDies,
     Trouble::BuilderStops,
     Trouble::BuilderFails,
 ];

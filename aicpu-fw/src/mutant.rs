@@ -1,0 +1,76 @@
+//! Wrong variants of the firmware, to show that the checkers can fail. Only a build with `--cfg pto_mutants` can
+//! choose one; in every other build [`is`] is `false` at compile time, and nothing of this is in the binary.
+//!
+//! `RUSTFLAGS='--cfg pto_mutants' cargo test -p pto-aicpu-fw --test firmware mutants` (a step of `cargo xtask test`, in a
+//! target folder of its own).
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+#[cfg_attr(
+    not(pto_mutants),
+    expect(dead_code, unreachable_pub, reason = "chosen in builds of mutants only")
+)]
+pub enum Mutant {
+    /// Nothing.
+    None,
+    /// A completed task releases its first consumer twice.
+    ReleasesTwice,
+    /// A completed task does not release its last consumer.
+    DropsAnEdge,
+    /// A completed task is not marked as such.
+    ForgetsTheState,
+    /// Tasks are counted down when they are dispatched.
+    CountsTooEarly,
+    /// The run ends when it is built, whatever is outstanding.
+    EndsWithTheBuild,
+    /// What no own core takes is kept.
+    Hoards,
+    /// A second dispatch is given while a sibling has a free core.
+    PendsBesideFreeCores,
+    /// A second dispatch is given behind whatever a core does.
+    PendsBehindLongKernels,
+    /// Of two dispatches the newer one counts as finished first.
+    TakesTheSecondForTheFirst,
+    /// The second dispatch is not followed when the first one has finished.
+    ForgetsTheSecond,
+    /// What was staged is not committed: no barrier, no doorbells.
+    ForgetsToCommit,
+    /// A core is looked at only when its task is due, never for lack of other work, and none is ever due.
+    NeverLooks,
+    /// A task is ready when it is published, whatever its producers do.
+    PublishesAsReady,
+    /// Published tasks are not counted as outstanding.
+    NeverRaises,
+    /// The queue loses the last of several ids.
+    QueueLoses,
+    /// The queue gives the ids, and keeps them.
+    QueueRepeats,
+    /// The watchdog does not see that a core takes too long.
+    IgnoresSlowCores,
+    /// The watchdog takes a slow kernel for a stall.
+    TakesWorkForAStall,
+}
+
+#[cfg(pto_mutants)]
+static CHOSEN: pto_abi::sync::AtomicU32 = pto_abi::sync::AtomicU32::new(0);
+
+/// Makes the firmware wrong in this way, in the whole process, until the next call.
+#[cfg(pto_mutants)]
+pub fn choose(mutant: Mutant) {
+    CHOSEN.store(mutant as u32, pto_abi::sync::Ordering::Relaxed);
+}
+
+/// Whether the firmware is to be wrong in this way.
+#[cfg(pto_mutants)]
+#[inline]
+pub(crate) fn is(mutant: Mutant) -> bool {
+    CHOSEN.load(pto_abi::sync::Ordering::Relaxed) == mutant as u32
+}
+
+/// Whether the firmware is to be wrong in this way: no.
+#[cfg(not(pto_mutants))]
+#[inline(always)]
+pub(crate) const fn is(_: Mutant) -> bool {
+    false
+}

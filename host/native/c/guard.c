@@ -1,0 +1,105 @@
+/* Calls foreign code so that a signal that it raises comes back as a number.
+ *
+ * The handler jumps only while the thread is inside foreign code: what Rust does when it is called back is
+ * between pto_guard_pause and pto_guard_resume. Outside, the handler that was there before is called.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int (*pto_foreign)(void *runtime, void *args, int count);
+
+struct seat {
+    sigjmp_buf back;
+    const char *name;
+    volatile sig_atomic_t paused;
+    struct seat *outer;
+};
+
+static _Thread_local struct seat *current;
+
+enum { GUARDED = 5 };
+static const int signals[GUARDED] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+static struct sigaction before[GUARDED];
+
+static void say(const char *text) {
+    /* What the process says before it dies; nothing can be done if that fails, too. */
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) {
+        return;
+    }
+}
+
+static void handle(int number, siginfo_t *info, void *context) {
+    struct seat *seat = current;
+    if (seat != NULL && !seat->paused) {
+        siglongjmp(seat->back, number);
+    }
+    if (seat != NULL) {
+        say("pto: the process got a fatal signal while it was called by ");
+        say(seat->name);
+        say("\n");
+    }
+    for (int i = 0; i < GUARDED; i++) {
+        if (signals[i] != number) {
+            continue;
+        }
+        if (before[i].sa_flags & SA_SIGINFO) {
+            before[i].sa_sigaction(number, info, context);
+        } else if (before[i].sa_handler == SIG_DFL || before[i].sa_handler == SIG_IGN) {
+            signal(number, SIG_DFL);
+            /* A fault happens again on return; a signal that was sent does not. */
+            raise(number);
+        } else {
+            before[i].sa_handler(number);
+        }
+    }
+}
+
+/* Once in a process. 0, or -1. */
+int pto_guard_install(void) {
+    for (int i = 0; i < GUARDED; i++) {
+        struct sigaction action;
+        memset(&action, 0, sizeof action);
+        action.sa_sigaction = handle;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        sigemptyset(&action.sa_mask);
+        if (sigaction(signals[i], &action, &before[i]) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Calls `function`; its result is in `result`. 0, or the number of the signal that ended it. */
+int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, const char *name, int *result) {
+    struct seat seat;
+    seat.name = name;
+    seat.paused = 0;
+    seat.outer = current;
+    const int number = sigsetjmp(seat.back, 1);
+    if (number == 0) {
+        current = &seat;
+        *result = function(runtime, args, count);
+    }
+    current = seat.outer;
+    return number;
+}
+
+/* Rust is called back. The value belongs to pto_guard_resume. */
+int pto_guard_pause(void) {
+    if (current == NULL) {
+        return 0;
+    }
+    const int was = current->paused;
+    current->paused = 1;
+    return was;
+}
+
+/* Rust returns to foreign code. */
+void pto_guard_resume(int was) {
+    if (current != NULL) {
+        current->paused = was;
+    }
+}

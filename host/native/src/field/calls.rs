@@ -1,0 +1,291 @@
+//! The functions behind the methods of `class Runtime`. Each marks that Rust runs, lets no panic through, and
+//! remembers what failed.
+
+use std::ffi::{c_int, c_void};
+use std::mem::offset_of;
+
+use super::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
+use super::seat;
+use super::state::{Inner, State, address};
+use crate::guard::called_back;
+use crate::{Failure, FailureKind};
+
+/// The table that every object points to.
+pub(super) static CALLS: Calls = Calls {
+    add_task,
+    add_successor,
+    get_task,
+    get_task_count,
+    get_initial_ready_tasks,
+    print_runtime,
+    record_tensor_pair,
+    get_tensor_pairs,
+    get_tensor_pair_count,
+    clear_tensor_pairs,
+    record_device_alloc,
+    get_device_allocs,
+    get_device_alloc_count,
+    clear_device_allocs,
+    set_aicpu_orch_so,
+    get_aicpu_orch_so_data,
+    get_aicpu_orch_so_size,
+};
+
+/// Acts on the state of `runtime`; `failed` where there is none, or Rust panics.
+///
+/// # Safety
+/// `runtime` is null, or a `Runtime` object that lives.
+unsafe fn on<R: Copy>(
+    runtime: *const RuntimeObject,
+    failed: R,
+    act: impl FnOnce(&mut Inner) -> R,
+) -> R {
+    called_back(failed, || {
+        if runtime.is_null() {
+            return failed;
+        }
+        // SAFETY: not null, and the caller says that it lives.
+        let state = unsafe { field::<*const State>(runtime, offset_of!(RuntimeObject, state)) };
+        // SAFETY: the object's owner keeps the state alive for longer.
+        match unsafe { state.as_ref() } {
+            Some(state) => act(&mut state.inner()),
+            None => failed,
+        }
+    })
+}
+
+/// The words of a task, if they can be.
+///
+/// # Safety
+/// `args` is null, or has `count` words.
+pub(super) unsafe fn words<'a>(args: *const u64, count: c_int) -> Result<&'a [u64], Failure> {
+    let length = usize::try_from(count).ok();
+    match length {
+        Some(0) => Ok(&[]),
+        Some(length) if !args.is_null() && args.is_aligned() => {
+            // SAFETY: the caller says that there are as many.
+            Ok(unsafe { std::slice::from_raw_parts(args, length) })
+        }
+        _ => {
+            let message = format!("add_task: {count} arguments at {args:?}");
+            Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
+        }
+    }
+}
+
+/// # Safety
+/// As the methods of the class: the object lives, and the pointers hold what they say.
+unsafe extern "C" fn add_task(
+    runtime: *mut RuntimeObject,
+    args: *const u64,
+    num_args: c_int,
+    func_id: c_int,
+    core_type: c_int,
+) -> c_int {
+    if seat::is_building(runtime) {
+        // SAFETY: the caller vouches for the pointers.
+        return unsafe { seat::add_task(runtime, args, num_args, func_id, core_type, 0) };
+    }
+    // SAFETY: as above.
+    let args = unsafe { words(args, num_args) };
+    let add = |inner: &mut Inner| {
+        let added = args.and_then(|args| inner.add_task(args, func_id, core_type));
+        added.unwrap_or_else(|failure| {
+            inner.fail(failure);
+            -1
+        })
+    };
+    // SAFETY: as above.
+    unsafe { on(runtime, -1, add) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn add_successor(runtime: *mut RuntimeObject, from: c_int, to: c_int) {
+    if seat::is_building(runtime) {
+        // SAFETY: the caller vouches for the object.
+        return unsafe { seat::add_successor_conditional(runtime, from, to) };
+    }
+    // SAFETY: as above.
+    unsafe {
+        on(runtime, (), |inner| {
+            if let Err(failure) = inner.add_edge(from, to) {
+                inner.fail(failure);
+            }
+        });
+    }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_task(runtime: *mut RuntimeObject, task: c_int) -> *mut TaskView {
+    if seat::is_building(runtime) {
+        return std::ptr::null_mut();
+    }
+    let none = std::ptr::null_mut();
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, none, |inner| inner.view(task).unwrap_or(none)) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_task_count(runtime: *const RuntimeObject) -> c_int {
+    if let Some(count) = seat::task_count(runtime) {
+        return count;
+    }
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, 0, |inner| count_of(inner.draft.tasks().len())) }
+}
+
+fn count_of(count: usize) -> c_int {
+    c_int::try_from(count).unwrap_or(c_int::MAX)
+}
+
+/// # Safety
+/// As `add_task`; `ready` is null, or has room for RUNTIME_MAX_TASKS ids.
+unsafe extern "C" fn get_initial_ready_tasks(
+    runtime: *mut RuntimeObject,
+    ready: *mut c_int,
+) -> c_int {
+    let list = |inner: &mut Inner| {
+        for (index, task) in inner.ready().enumerate().filter(|_| !ready.is_null()) {
+            // SAFETY: the caller vouches for the room; a Runtime has RUNTIME_MAX_TASKS tasks at most.
+            unsafe { ready.wrapping_add(index).write(task) };
+        }
+        count_of(inner.ready().count())
+    };
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, 0, list) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn print_runtime(runtime: *const RuntimeObject) {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, (), |inner| print!("{}", inner.describe())) }
+}
+
+/// # Safety
+/// As `add_task`; the host buffer is there until the runtime is finalised.
+unsafe extern "C" fn record_tensor_pair(
+    runtime: *mut RuntimeObject,
+    host_ptr: *mut c_void,
+    dev_ptr: *mut c_void,
+    size: usize,
+) {
+    // SAFETY: the caller vouches for the object.
+    unsafe {
+        on(runtime, (), |inner| {
+            if host_ptr.is_null() || dev_ptr.is_null() || size == 0 {
+                let message = format!(
+                    "record_tensor_pair: host {host_ptr:?}, device {dev_ptr:?}, {size} bytes"
+                );
+                inner.fail(Failure::new(FailureKind::INVALID_ARGUMENT, message));
+                return;
+            }
+            inner.pairs.push(TensorPair { host_ptr, dev_ptr, size });
+        });
+    }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_tensor_pairs(runtime: *mut RuntimeObject) -> *mut TensorPair {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, std::ptr::null_mut(), |inner| inner.pairs.as_mut_ptr()) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_tensor_pair_count(runtime: *const RuntimeObject) -> c_int {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, 0, |inner| count_of(inner.pairs.len())) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn clear_tensor_pairs(runtime: *mut RuntimeObject) {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, (), |inner| inner.pairs.clear()) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn record_device_alloc(runtime: *mut RuntimeObject, dev_ptr: *mut c_void) {
+    // SAFETY: the caller vouches for the object.
+    unsafe {
+        on(runtime, (), |inner| {
+            if address(dev_ptr).is_null() {
+                let message = "record_device_alloc: the pointer is null";
+                inner.fail(Failure::new(FailureKind::INVALID_ARGUMENT, message));
+                return;
+            }
+            inner.allocs.push(DeviceAlloc { dev_ptr });
+        });
+    }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_device_allocs(runtime: *mut RuntimeObject) -> *mut DeviceAlloc {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, std::ptr::null_mut(), |inner| inner.allocs.as_mut_ptr()) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_device_alloc_count(runtime: *const RuntimeObject) -> c_int {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, 0, |inner| count_of(inner.allocs.len())) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn clear_device_allocs(runtime: *mut RuntimeObject) {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, (), |inner| inner.allocs.clear()) }
+}
+
+/// # Safety
+/// As `add_task`; `data` is null, or has `size` bytes.
+unsafe extern "C" fn set_aicpu_orch_so(
+    runtime: *mut RuntimeObject,
+    data: *const c_void,
+    size: usize,
+) -> c_int {
+    let bytes = if data.is_null() || isize::try_from(size).is_err() {
+        &[]
+    } else {
+        // SAFETY: not null; the caller vouches for the bytes.
+        unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }
+    };
+    let set = |inner: &mut Inner| match inner.set_plugin(bytes) {
+        Ok(()) => 0,
+        Err(failure) => {
+            inner.fail(failure);
+            -1
+        }
+    };
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, -1, set) }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_aicpu_orch_so_data(runtime: *const RuntimeObject) -> *const c_void {
+    let none = std::ptr::null();
+    // SAFETY: the caller vouches for the object.
+    unsafe {
+        on(runtime, none, |inner| match inner.plugin.as_slice() {
+            [] => none,
+            bytes => bytes.as_ptr().cast(),
+        })
+    }
+}
+
+/// # Safety
+/// As `add_task`.
+unsafe extern "C" fn get_aicpu_orch_so_size(runtime: *const RuntimeObject) -> usize {
+    // SAFETY: the caller vouches for the object.
+    unsafe { on(runtime, 0, |inner| inner.plugin.len()) }
+}

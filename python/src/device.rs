@@ -1,0 +1,199 @@
+//! `Device`: a simulated device, its memory, kernels and runs.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::{Hosting, Kernel, Work};
+use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
+use pto_native::{Failure, FailureKind, SharedDevice, checked};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::array::Bytes;
+use crate::failure::{raised, raised_from, unknown};
+use crate::graph::{CoreType, Graph};
+use crate::options::Asked;
+use crate::report::Report;
+use crate::running::interruptible;
+
+/// The simulator `a2a3sim`.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct Device(Mutex<Option<Arc<SharedDevice>>>);
+
+impl Device {
+    /// The device, if it is open.
+    pub(crate) fn open_one(&self) -> PyResult<Arc<SharedDevice>> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clone().ok_or_else(|| {
+            raised(&Failure::new(FailureKind::INVALID_HANDLE, "the device is closed"))
+        })
+    }
+
+    fn register(&self, py: Python<'_>, func_id: FuncId, kernel: Kernel) -> PyResult<()> {
+        let device = self.open_one()?;
+        let registered =
+            py.detach(|| device.with(|device| device.register_kernel(func_id, kernel)));
+        registered.map_err(raised_from)?.map_err(raised_from)
+    }
+}
+
+#[pymethods]
+impl Device {
+    #[new]
+    #[pyo3(signature = (*, aic = 24, aiv = 48, gm_bytes = 4 << 30, hosting = "pool", os_threads = 0))]
+    fn new(aic: u32, aiv: u32, gm_bytes: u64, hosting: &str, os_threads: usize) -> PyResult<Self> {
+        let threads = NonZeroUsize::new(os_threads);
+        let hosting = match hosting {
+            "pool" => {
+                let os_threads = threads.unwrap_or_else(pto_host::default_pool_threads);
+                Hosting::Pool { os_threads }
+            }
+            "threads" => Hosting::Threads,
+            other => return Err(unknown("hosting", other, "\"pool\" or \"threads\"")),
+        };
+        let options = pto_host::DeviceOptions { aic, aiv, gm_bytes, hosting };
+        let device = SharedDevice::open_sim(options).map_err(|failure| raised(&failure))?;
+        Ok(Self(Mutex::new(Some(device))))
+    }
+
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        Ok(self.open_one()?.name().to_owned())
+    }
+
+    /// Cores of each kind: (aic, aiv).
+    #[getter]
+    fn cores(&self) -> PyResult<(u32, u32)> {
+        let device = self.open_one()?;
+        Ok((device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)))
+    }
+
+    /// Bytes of global memory, and those of them that are free.
+    #[getter]
+    fn memory(&self) -> PyResult<(u64, u64)> {
+        Ok(self.open_one()?.memory().size())
+    }
+
+    /// Registered kernels: (func id, name, core type).
+    #[getter]
+    fn kernels(&self, py: Python<'_>) -> PyResult<Vec<(u16, String, &'static str)>> {
+        let device = self.open_one()?;
+        let described = py.detach(|| device.describe()).map_err(|failure| raised(&failure))?;
+        let row = |kernel: pto_host::KernelDescription| {
+            (kernel.func_id.0, kernel.name, kernel.kind.name())
+        };
+        Ok(described.kernels.into_iter().map(row).collect())
+    }
+
+    /// Allocates global memory; gives its address.
+    fn malloc(&self, bytes: u64) -> PyResult<u64> {
+        Ok(self.open_one()?.memory().alloc(bytes).map_err(raised_from)?.0)
+    }
+
+    /// Frees what `malloc` or `upload` gave.
+    fn free(&self, address: u64) -> PyResult<()> {
+        self.open_one()?.memory().free(GmAddr(address)).map_err(raised_from)
+    }
+
+    /// Copies a contiguous array to the device.
+    fn copy_to_device(&self, address: u64, array: &Bound<'_, PyAny>) -> PyResult<()> {
+        let device = self.open_one()?;
+        // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
+        let bytes = unsafe { Bytes::of(array)?.read() };
+        device.memory().copy_to_device(GmAddr(address), bytes).map_err(raised_from)
+    }
+
+    /// Fills a contiguous array from the device.
+    fn copy_from_device(&self, array: &Bound<'_, PyAny>, address: u64) -> PyResult<()> {
+        let device = self.open_one()?;
+        // SAFETY: the array lives as long as the call, and with the GIL held nobody else uses it.
+        let bytes = unsafe { Bytes::of(array)?.write() }?;
+        device.memory().copy_from_device(GmAddr(address), bytes).map_err(raised_from)
+    }
+
+    /// Registers every kernel of the library under its own func id.
+    fn register_library(&self, py: Python<'_>) -> PyResult<()> {
+        let device = self.open_one()?;
+        let registered = py.detach(|| device.with(pto_host::Device::register_library));
+        registered.map_err(raised_from)?.map_err(raised_from)
+    }
+
+    /// Registers a library kernel under a func id of the caller's choice.
+    fn register_library_kernel(&self, py: Python<'_>, func_id: i64, kernel: &str) -> PyResult<()> {
+        let (func_id, _) = checked(func_id, 0).map_err(|failure| raised(&failure))?;
+        self.register(py, func_id, Kernel::library(kernel).map_err(raised_from)?)
+    }
+
+    /// Registers a kernel of a shared or relocatable object: a path or bytes.
+    #[pyo3(signature = (func_id, core_type, source, *, name = None, symbol = KERNEL_SYMBOL))]
+    fn register_kernel(
+        &self,
+        py: Python<'_>,
+        func_id: i64,
+        core_type: CoreType,
+        source: &Bound<'_, PyAny>,
+        name: Option<&str>,
+        symbol: &str,
+    ) -> PyResult<()> {
+        let known = checked(func_id, core_type.number()?);
+        let (func_id, kind) = known.map_err(|failure| raised(&failure))?;
+        let kernel = if let Ok(bytes) = source.cast::<PyBytes>() {
+            let name = name.unwrap_or("kernel");
+            kernels::from_bytes(bytes.as_bytes(), KernelSource { name, symbol, kind })
+        } else {
+            let path: PathBuf = source.extract()?;
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = name.unwrap_or(&stem);
+            kernels::from_file(&path, KernelSource { name, symbol, kind })
+        };
+        self.register(py, func_id, kernel.map_err(|failure| raised(&failure))?)
+    }
+
+    /// Takes the kernel of a func id away.
+    fn unregister_kernel(&self, py: Python<'_>, func_id: i64) -> PyResult<()> {
+        let (func_id, _) = checked(func_id, 0).map_err(|failure| raised(&failure))?;
+        let device = self.open_one()?;
+        let gone = py.detach(|| device.with(|device| device.unregister_kernel(func_id)));
+        gone.map_err(raised_from)?.map_err(raised_from)
+    }
+
+    /// Runs a graph to its end; the GIL is free meanwhile.
+    #[pyo3(signature = (graph, **options))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        graph: &Bound<'_, Graph>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Report> {
+        let device = self.open_one()?;
+        let asked = Asked::from_keywords(options)?;
+        let draft = graph.get().draft().clone();
+        let ended = interruptible(py, asked.progress.as_ref(), |control| {
+            let image = device.finish(&draft)?;
+            device.run(Work::HostGraph(&image), &asked.options, control)
+        })?;
+        Ok(Report::new(ended.map_err(|failure: Failure| raised(&failure))?))
+    }
+
+    /// Closes the device; runs of other threads end first.
+    fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __exit__(&self, _kind: Py<PyAny>, _error: Py<PyAny>, _trace: Py<PyAny>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        match self.open_one() {
+            Ok(device) => format!("<Device {device:?}>"),
+            Err(_) => "<Device, closed>".to_owned(),
+        }
+    }
+}

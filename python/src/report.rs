@@ -1,0 +1,163 @@
+//! `Report` and `Trace`: what a run says of itself.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use pto_host::abi::CoreKind;
+use pto_host::timeline::{Trace as Timeline, analysis::Analysis, file, html, report, svg};
+use pyo3::prelude::*;
+
+use crate::failure::invalid;
+
+/// What happened in a run.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct Report(pto_host::RunReport);
+
+impl Report {
+    pub(crate) fn new(report: pto_host::RunReport) -> Self {
+        Self(report)
+    }
+}
+
+#[pymethods]
+impl Report {
+    #[getter]
+    fn tasks(&self) -> u64 {
+        self.0.tasks
+    }
+
+    #[getter]
+    fn edges(&self) -> u64 {
+        self.0.edges
+    }
+
+    #[getter]
+    fn edges_satisfied(&self) -> u64 {
+        self.0.edges_satisfied
+    }
+
+    /// Seconds from the launch to the last instance's return.
+    #[getter]
+    fn makespan(&self) -> f64 {
+        self.0.makespan.as_secs_f64()
+    }
+
+    #[getter]
+    fn runtime(&self) -> &'static str {
+        self.0.variant.name()
+    }
+
+    /// Tasks run by the cores of a kind: (aic, aiv).
+    #[getter]
+    fn tasks_run(&self) -> (u64, u64) {
+        (self.0.tasks_run[0], self.0.tasks_run[1])
+    }
+
+    /// Part of the makespan that the cores of a kind spent in kernels: (aic, aiv).
+    #[getter]
+    fn utilisation(&self) -> (f64, f64) {
+        (self.0.utilisation(CoreKind::AIC), self.0.utilisation(CoreKind::AIV))
+    }
+
+    #[getter]
+    fn tasks_per_second(&self) -> f64 {
+        self.0.tasks_per_second()
+    }
+
+    /// What the firmware logged: lines.
+    #[getter]
+    fn logs(&self) -> Vec<String> {
+        self.0.logs.iter().map(ToString::to_string).collect()
+    }
+
+    /// The timeline, if the run was recorded (`trace=True`).
+    #[getter]
+    fn trace(&self) -> Option<Trace> {
+        self.0.trace.as_deref().map(|trace| Trace(trace.clone()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Report: {} tasks, {} edges, {:?}>", self.0.tasks, self.0.edges, self.0.makespan)
+    }
+}
+
+/// Slot, kernel, core, start, end.
+type TaskRow = (usize, String, Option<String>, Option<f64>, Option<f64>);
+
+/// A recorded run.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct Trace(Timeline);
+
+impl Trace {
+    fn analysis(&self) -> PyResult<Analysis> {
+        Analysis::of(&self.0).map_err(|error| invalid(error.to_string()))
+    }
+}
+
+#[pymethods]
+impl Trace {
+    /// From the first event to the last, in seconds.
+    #[getter]
+    #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+    fn duration(&self) -> f64 {
+        self.0.makespan_ns as f64 / 1e9
+    }
+
+    /// One row a task: (slot, kernel, core, start, end); times in seconds, None where they were not recorded.
+    #[getter]
+    #[expect(clippy::cast_precision_loss, reason = "times for people")]
+    fn tasks(&self) -> Vec<TaskRow> {
+        let seconds = |time: u64| time as f64 / 1e9;
+        let row = |(slot, task): (usize, &pto_host::timeline::Task)| {
+            let core = task.core.map(|core| self.0.core_name(core));
+            let (start, end) = (task.at.started.map(seconds), task.at.finished.map(seconds));
+            (slot, self.0.kernel(task.func_id), core, start, end)
+        };
+        self.0.tasks.iter().enumerate().map(row).collect()
+    }
+
+    /// The edges: (producer, consumer).
+    #[getter]
+    fn edges(&self) -> Vec<(u32, u32)> {
+        self.0.edges.iter().map(|edge| (edge.producer, edge.consumer)).collect()
+    }
+
+    /// Events that did not fit the rings.
+    #[getter]
+    fn dropped(&self) -> u64 {
+        self.0.dropped()
+    }
+
+    /// Facts of the run: device, runtime, builder, ...
+    #[getter]
+    fn run(&self) -> Vec<(String, String)> {
+        self.0.run.iter().map(|(name, fact)| (name.clone(), fact.clone())).collect()
+    }
+
+    /// Writes it for `pto view`, `pto analyze` and Perfetto.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        let mut to = BufWriter::new(File::create(path)?);
+        Ok(file::write(&self.0, &mut to)?)
+    }
+
+    /// What the makespan was made of, as text.
+    fn analyze(&self) -> PyResult<String> {
+        Ok(report::text(&self.0, &self.analysis()?))
+    }
+
+    /// A picture.
+    fn svg(&self) -> PyResult<String> {
+        Ok(svg::picture(&self.0, &self.analysis()?))
+    }
+
+    /// An interactive page that works offline.
+    fn html(&self) -> PyResult<String> {
+        Ok(html::page(&self.0, &self.analysis()?))
+    }
+
+    /// The picture in a notebook.
+    fn _repr_svg_(&self) -> PyResult<String> {
+        self.svg()
+    }
+}

@@ -1,0 +1,203 @@
+"""Devices, memory, graphs and runs from Python."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import pto_runtime
+from pto_runtime import Device, FaultError, Graph, HostError, ProgressBar, PtoError, download, upload
+
+ADD = 0
+
+
+def kernel(device, name):
+    return next(func_id for func_id, held, _ in device.kernels if held == name)
+
+
+def sum_graph(device, a, b):
+    addresses = [upload(device, array) for array in (a, b, np.zeros_like(a))]
+    graph = Graph()
+    graph.add_task(kernel(device, "add"), "aiv", [*addresses, a.size])
+    return graph, addresses
+
+
+def test_a_graph_computes(device):
+    a, b = np.arange(100, dtype=np.float32), np.ones(100, np.float32)
+    graph, addresses = sum_graph(device, a, b)
+    add = kernel(device, "add")
+    second = graph.add_task(add, 1, [addresses[2], addresses[1], addresses[2], 100], after=[0])
+    assert (second, graph.task_count, graph.edge_count) == (1, 2, 1)
+    report = device.run(graph, build_mode="sequential", fanout="locked", aicpu_instances=2)
+    assert np.array_equal(download(device, addresses[2], 100, np.float32), a + 2)
+    assert (report.tasks, report.edges, report.tasks_run, report.runtime) == (2, 1, (0, 2), "host_build_graph")
+    assert report.makespan > 0 and report.trace is None and "2 tasks" in repr(report)
+    for address in addresses:
+        device.free(address)
+    assert device.memory[0] == 64 << 20
+
+
+def test_arrays_are_not_copied_and_their_kind_is_checked(device):
+    address = device.malloc(64)
+    target = np.zeros(16, np.float32)
+    device.copy_to_device(address, np.full(16, 3, np.float32))
+    device.copy_from_device(target, address)
+    assert (target == 3).all()
+    with pytest.raises(ValueError, match="not contiguous"):
+        device.copy_to_device(address, np.zeros((8, 8), np.float32)[:, 0])
+    with pytest.raises(ValueError, match="not contiguous"):
+        upload(device, np.zeros((4, 4))[::2].T)
+    with pytest.raises(TypeError, match="NumPy array"):
+        device.copy_to_device(address, [1, 2, 3])
+    with pytest.raises(TypeError, match="no bytes"):
+        device.copy_to_device(address, np.array([object()]))
+    target.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        device.copy_from_device(target, address)
+
+
+def test_errors_have_code_name_and_remedy(device):
+    with pytest.raises(HostError) as caught:
+        device.malloc(0)
+    assert (caught.value.name, caught.value.code) == ("ZERO_SIZE", 0x40000012)
+    assert "What to do:" in str(caught.value)
+    with pytest.raises(HostError, match="COPY_OUT_OF_RANGE"):
+        device.copy_to_device(64, np.zeros(4))
+    graph = Graph()
+    for wrong, name in [((4000, 0, []), "BUILD_UNKNOWN_FUNC"), ((0, 3, []), "BUILD_UNKNOWN_KIND"),
+                        ((0, 0, [0] * 129), "BUILD_TOO_MANY_ARGS")]:
+        with pytest.raises(FaultError, match=name):
+            graph.add_task(*wrong)
+    with pytest.raises(ValueError, match="unknown core type \"cube\""):
+        graph.add_task(0, "cube", [])
+    with pytest.raises(FaultError, match="BUILD_UNKNOWN_TASK"):
+        graph.add_task(0, 0, [], after=[5])
+    assert graph.task_count == 0
+    graph.add_task(0, 0, [])
+    graph.add_task(0, 0, [], after=[0])
+    graph.add_edge(1, 0)
+    with pytest.raises(FaultError, match="GRAPH_CYCLE"):
+        device.run(graph)
+    with pytest.raises(TypeError, match='no option "mode"'):
+        device.run(graph, mode=1)
+    with pytest.raises(ValueError, match="unknown build mode"):
+        device.run(graph, build_mode=7)
+    with pytest.raises(PtoError):
+        Device(aic=0, aiv=0)
+    device.close()
+    with pytest.raises(HostError, match="INVALID_HANDLE"):
+        device.run(graph)
+
+
+def test_the_environment_chooses_the_build_mode(device, monkeypatch):
+    graph, _ = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
+    monkeypatch.setenv("PTO_AICPU_BUILD_GRAPH_BUILD_MODE", "fast")
+    with pytest.raises(HostError, match="BUILD_MODE_VARIABLE"):
+        device.run(graph)
+    monkeypatch.setenv("PTO_AICPU_BUILD_GRAPH_BUILD_MODE", "0")
+    assert device.run(graph).tasks == 1
+
+
+def test_a_trace_is_an_object_and_a_picture(device, tmp_path):
+    graph, _ = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
+    trace = device.run(graph, trace=True).trace
+    (slot, name, core, start, end), = trace.tasks
+    assert (slot, name) == (0, "add") and core.startswith("aiv") and end >= start
+    assert trace.duration > 0 and trace.dropped == 0 and dict(trace.run)["runtime"] == "host_build_graph"
+    assert "<svg" in trace._repr_svg_() and "<html" in trace.html().lower() and "makespan" in trace.analyze()
+    trace.save(tmp_path / "t.json")
+    assert (tmp_path / "t.json").stat().st_size > 0
+
+
+def spins(device, milliseconds, count=1):
+    """A graph that takes about as long for each task, one after another; by count, as machines differ."""
+    spin = kernel(device, "spin_aiv")
+    graph = Graph()
+    for task in range(count):
+        graph.add_task(spin, "aiv", [milliseconds * 500_000], after=[task - 1] if task else [])
+    return graph
+
+
+def test_the_gil_is_free_during_a_run(device):
+    graph = spins(device, 300)
+    thread = threading.Thread(target=device.run, args=(graph,))
+    thread.start()
+    ticks = 0
+    while thread.is_alive():
+        ticks += 1
+        time.sleep(0.001)
+    assert ticks > 20
+
+
+def test_progress_is_told_and_its_exceptions_end_the_run(device):
+    seen = []
+    device.run(spins(device, 100, 3), progress=lambda completed, added: seen.append((completed, added)))
+    assert seen and all(completed <= 3 for completed, _ in seen)
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    bar = ProgressBar(Terminal())
+    device.run(spins(device, 200), progress=bar)
+    bar.close()
+    assert "of 1 tasks" in bar.stream.getvalue()
+
+    def fails(completed, added):
+        raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        device.run(spins(device, 100, 50), progress=fails)
+    assert device.run(spins(device, 1)).tasks == 1
+
+
+def test_an_interrupt_ends_a_run_and_the_device_works_on():
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from test_device import *\n"
+        "device = Device(aic=4, aiv=8); device.register_library()\n"
+        "print('ready', flush=True)\n"
+        "try: device.run(spins(device, 50, 2000))\n"
+        "except KeyboardInterrupt: print('interrupted', flush=True)\n"
+        "print(device.run(spins(device, 1)).tasks, flush=True)\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", program, os.path.dirname(__file__)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted\n1\n"
+
+
+def test_two_devices_and_many_threads_do_not_disturb_each_other():
+    failures = []
+
+    def work(seed):
+        try:
+            with Device(aic=4, aiv=8, gm_bytes=16 << 20) as device:
+                device.register_library()
+                a = np.full(64, seed, np.float32)
+                graph, addresses = sum_graph(device, a, a)
+                for _ in range(10):
+                    device.run(graph)
+                assert (download(device, addresses[2], 64, np.float32) == 2 * seed).all()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_the_package_says_its_version():
+    assert pto_runtime.__version__.count(".") == 2
+    assert (pto_runtime.include_dir() / "runtime.h").is_file()
