@@ -8,6 +8,7 @@ use crate::limits::{MAX_AICPU_INSTANCES, MAX_TASKS};
 use crate::log_ring::{LogCursor, LogEntry};
 use crate::ready::{QueueEnds, slots_for};
 use crate::runtime::{Region, Runtime, region};
+use crate::stream::StreamCapacities;
 use crate::task::{EdgeChunk, Task, chunks_for};
 use crate::trace::{MAX_RING_EVENTS, TraceCapacities};
 
@@ -26,6 +27,8 @@ pub struct Capacities {
     pub log_entries: u32,
     /// Trace rings.
     pub trace: TraceCapacities,
+    /// What the streaming builder keeps; `tasks`, `arg_words` and `edges` are then its rings.
+    pub stream: StreamCapacities,
 }
 
 impl Default for Capacities {
@@ -37,7 +40,21 @@ impl Default for Capacities {
             image_bytes: 0,
             log_entries: 64,
             trace: TraceCapacities::OFF,
+            stream: StreamCapacities::OFF,
         }
+    }
+}
+
+impl Capacities {
+    /// For a streaming run whose window holds all of a graph of this size at once.
+    #[must_use]
+    pub fn streamed_whole(self) -> Self {
+        let tasks = self.tasks.max(1).checked_next_power_of_two().unwrap_or(u32::MAX);
+        let map_entries = tasks.saturating_mul(4).max(16_384);
+        let per_slot = 16 * u64::from(tasks);
+        let (edges, arg_words) = (self.edges.max(per_slot), self.arg_words.max(per_slot));
+        let stream = StreamCapacities { window: tasks, map_entries, ..StreamCapacities::STANDARD };
+        Self { tasks, edges, arg_words, stream, ..self }
     }
 }
 
@@ -89,6 +106,7 @@ impl ArenaLayout {
         let image = limit("image_bytes", capacities.image_bytes, 1 << 40)?;
         let ring_events = capacities.trace.instance_events.max(capacities.trace.core_events);
         limit("trace", ring_events.into(), MAX_RING_EVENTS.into())?;
+        let stream = limit("stream", capacities.stream.bytes().unwrap_or(u64::MAX), 1 << 40)?;
         let mut sizes = [0; region::COUNT];
         sizes[region::TASKS] = tasks * size_of::<Task>() as u64;
         sizes[region::PAYLOADS] = words * 8;
@@ -97,6 +115,7 @@ impl ArenaLayout {
         sizes[region::LOGS] = logs_bytes(capacities.log_entries);
         sizes[region::GRAPH] = image;
         sizes[region::TRACE] = capacities.trace.bytes();
+        sizes[region::STREAM] = stream;
         Ok(Self::place(sizes))
     }
 
@@ -128,7 +147,10 @@ pub use view::Arena;
 mod view {
     use core::mem::offset_of;
 
-    use super::{EdgeChunk, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, region};
+    use super::{
+        Capacities, EdgeChunk, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, chunks_for,
+        region,
+    };
     use crate::gm::{GmWindow, LiveWords};
     use crate::handshake::Handshake;
     use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_WORKERS};
@@ -136,6 +158,7 @@ mod view {
     use crate::runtime::{
         Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
     };
+    use crate::stream::StreamHeader;
     use crate::sync::{AtomicU64, Ordering};
     use crate::{CoreKind, Fault, FuncId, GmAddr};
 
@@ -313,6 +336,27 @@ mod view {
             self.reset_traces();
         }
 
+        /// Tells the streaming builder the sizes of its rings; `None`: the region is not in the arena.
+        pub fn set_stream_sizes(&self, at: Region, capacities: &Capacities) -> Option<()> {
+            let header = self.stream_header(at)?;
+            let stream = &capacities.stream;
+            header.window.store(stream.window, Ordering::Relaxed);
+            header.map_entries.store(stream.map_entries, Ordering::Relaxed);
+            header.heap_rings.store(stream.heap_rings, Ordering::Relaxed);
+            header.first_task.store(0, Ordering::Relaxed);
+            header.heap_bytes.store(stream.heap_bytes, Ordering::Relaxed);
+            let words = capacities.arg_words.saturating_add(capacities.tasks.into());
+            header.arg_words.store(words, Ordering::Relaxed);
+            header.edge_chunks.store(chunks_for(capacities.edges), Ordering::Relaxed);
+            Some(())
+        }
+
+        /// The header of the streaming builder; `None`: the region is not in the arena.
+        #[must_use]
+        pub fn stream_header(&self, at: Region) -> Option<&'a StreamHeader> {
+            self.window.part(at.offset, at.bytes)?.live(0)
+        }
+
         /// The tasks.
         ///
         /// # Errors
@@ -401,7 +445,6 @@ mod tests {
     use super::{ArenaLayout, Capacities};
     use crate::limits::MAX_TASKS;
     use crate::runtime::{Runtime, region};
-    use crate::trace::TraceCapacities;
 
     const NONE: Capacities = Capacities {
         tasks: 0,
@@ -409,7 +452,8 @@ mod tests {
         edges: 0,
         image_bytes: 0,
         log_entries: 0,
-        trace: TraceCapacities::OFF,
+        trace: crate::trace::TraceCapacities::OFF,
+        stream: crate::stream::StreamCapacities::OFF,
     };
 
     #[test]

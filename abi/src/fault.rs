@@ -78,7 +78,7 @@ faults! {
         0x0A RUNTIME_BRING_UP_EPOCH: "Runtime.header.bring_up_epoch is zero.",
             "Launch through Device::run.";
         0x10 RUNTIME_VARIANT: "RunConfig.variant is not a runtime variant.",
-            "Use host_build_graph or aicpu_build_graph.";
+            "Use host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer.";
         0x11 RUNTIME_BUILD_MODE: "RunConfig.build_mode is not a build mode.",
             "Use 1 (concurrent) or 0 (sequential).";
         0x12 RUNTIME_FANOUT: "RunConfig.fanout is not a fanout strategy.",
@@ -86,7 +86,7 @@ faults! {
         0x13 RUNTIME_FLAGS: "RunConfig.flags has bits that this firmware does not know.",
             "Flash the firmware that belongs to this host.";
         0x14 RUNTIME_AICPU_INSTANCES: "RunConfig.aicpu_instances is outside the range of the variant.",
-            "Use 1 to 16, and at least 2 for aicpu_build_graph.";
+            "Use 1 to 16, and at least 2 where a builder program runs on the AICPU.";
         0x15 RUNTIME_WORKER_COUNT: "RunConfig.worker_count is zero or above the limit.",
             "Use 1 to 128 workers.";
         0x16 RUNTIME_BUDGETS: "RunConfig holds a budget of zero.",
@@ -107,9 +107,9 @@ faults! {
             "Launch through Device::run.";
         0x25 RUNTIME_REGION_GRAPH: "The region of the graph image is outside the arena or misaligned.",
             "Launch through Device::run.";
-        0x26 RUNTIME_REGION_UNKNOWN: "A reserved entry of the region directory is not zero.",
-            "Flash the firmware that belongs to this host.";
         0x27 RUNTIME_REGION_TRACE: "The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core.",
+            "Launch through Device::run.";
+        0x28 RUNTIME_REGION_STREAM: "The region of the streaming builder is outside the arena, or too small for its sizes.",
             "Launch through Device::run.";
         0x30 RUNTIME_REGIONS_OVERLAP: "Two regions of the arena overlap.",
             "Launch through Device::run.";
@@ -279,6 +279,47 @@ faults! {
             "The console says where; a builder of yours may be the cause.";
         0x03 FW_LOST: "The machine ended, or does not answer.",
             "The report says how it ended and what its console said; the next run starts another one.";
+    }
+    /// Submission in the streaming runtime. Where an argument is at fault, the detail is its index.
+    STREAM = 0x000A {
+        0x01 STREAM_WINDOW_SIZE: "The window is zero, no power of two, or larger than the region of tasks.",
+            "Use a power of two, such as 4096.";
+        0x02 STREAM_MAP_SIZE: "The tensor map has not a power of two of entries, or fewer than 256.",
+            "Use a power of two of at least 256, such as 16384.";
+        0x03 STREAM_HEAP_SIZE: "The heap has no ring, more than 8, or rings of a size that is no multiple of 64.",
+            "Use 1 to 8 rings of a multiple of 64 bytes.";
+        0x04 STREAM_RING_SIZE: "The ring of argument words or that of edges is zero or larger than its region.",
+            "Raise arg_words and edges of the capacities.";
+        0x10 STREAM_VIEW_RANK: "An argument's view has more than 5 dimensions, or uses one that it does not have.",
+            "Merge dimensions, or make one task for each index of the outermost one.";
+        0x11 STREAM_VIEW_RANGE: "An argument's view has an element outside of its tensor, or none at all.",
+            "Compare offset, shape and strides with the tensor's size.";
+        0x12 STREAM_VIEW_ELEMENT: "An argument's element type is not one of the supported ones.",
+            "See ElementType; bytes of any other type can be passed as u8.";
+        0x13 STREAM_VIEW_IRREGULAR: "Whether an argument's region overlaps an earlier one takes too many steps to decide.",
+            "Use strides that are multiples of each other, or make the dependency explicit with NoDep and after.";
+        0x14 STREAM_OUT_OVERLAP: "Two arguments of a task write the same element.",
+            "Give each output a region of its own.";
+        0x15 STREAM_STALE_TENSOR: "An argument is a tensor of a scope that is closed.",
+            "Use it inside of its scope, or allocate it in an outer one.";
+        0x20 STREAM_SCOPE_DEPTH: "A scope is opened deeper than there are heap rings.",
+            "Raise heap_rings, or nest less.";
+        0x21 STREAM_SCOPE_NOT_OPEN: "A scope is closed that is not the innermost open one, or is closed already.",
+            "Close each scope once, in the reverse order of opening.";
+        0x22 STREAM_SCOPE_LEFT_OPEN: "The program returned, and a scope is open.",
+            "Close each scope, or use StreamBuilder::scope.";
+        0x30 STREAM_WINDOW_RING: "The window is full, and nothing in it can retire.",
+            "Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode).";
+        0x31 STREAM_ARGS_RING: "A task has more argument words than the ring of arguments can hold.",
+            "Raise arg_words to the size that the report names.";
+        0x32 STREAM_EDGES_RING: "The ring of edges is full, and nothing in it can retire.",
+            "Raise edges to the size that the report names.";
+        0x33 STREAM_MAP_RING: "A task has more accesses than the tensor map can hold.",
+            "Raise map_entries to the size that the report names.";
+        0x34 STREAM_HEAP_RING: "A heap ring is full of tensors of a scope that is open, so that nothing in it can retire.",
+            "Raise heap_bytes to the size that the report names, or close the scope earlier.";
+        0x35 STREAM_WAIT_FOREVER: "The program waits for a task, and the schedulers wait for the program.",
+            "Use the concurrent build mode.";
     }
 }
 

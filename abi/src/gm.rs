@@ -43,6 +43,11 @@ live_words!(
     crate::trace::TraceEvent,
     crate::fw_image::BootBlock,
     crate::launch_record::LaunchTickets,
+    crate::stream::StreamHeader,
+    crate::stream::SlotRecord,
+    crate::stream::MapBucket,
+    crate::stream::MapCell,
+    crate::stream::MapEntry,
 );
 
 /// A range of GM that this agent can reach.

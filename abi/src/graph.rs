@@ -6,6 +6,7 @@ use core::fmt;
 use crate::fault::Fault;
 use crate::ids::{FuncId, GmAddr, TaskId};
 use crate::kinds::CoreKind;
+use crate::stream::StreamBuilder;
 
 /// A task to be added.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +120,20 @@ pub trait BuilderSet: Send + Sync + 'static {
 
     /// Runs the builder with this symbol; `None`: there is none.
     fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>>;
+
+    /// Their names, of those that need the streaming runtime.
+    fn stream_names(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Runs the streaming builder with this symbol, or else the builder; `None`: there is neither.
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        self.build(symbol, stream)
+    }
 }
 
 /// A firmware without builder programs.
@@ -136,10 +151,14 @@ impl BuilderSet for NoBuilders {
 }
 
 /// Declares a [`BuilderSet`]: `builder_set! { pub struct Builders { "name" => function, .. } }`, where each
-/// function is `fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError>`.
+/// function is `fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError>`. A second part,
+/// `stream { "name" => function, .. }`, names functions of a [`StreamBuilder`], which the streaming variant prefers.
 #[macro_export]
 macro_rules! builder_set {
-    ($(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }) => {
+    (
+        $(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }
+        $( stream { $( $stream_name:literal => $stream_build:path ),* $(,)? } )?
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, Default)]
         $vis struct $set;
@@ -163,6 +182,26 @@ macro_rules! builder_set {
                 let _ = (symbol, graph);
                 None
             }
+
+            $(
+                fn stream_names(&self) -> &[&str] {
+                    &[$($stream_name),*]
+                }
+
+                fn build_stream<G: $crate::stream::StreamBuilder>(
+                    &self,
+                    symbol: u64,
+                    stream: &mut G,
+                ) -> Option<Result<(), $crate::BuildError>> {
+                    $(
+                        const { assert!($crate::symbol::symbol($stream_name) != 0) };
+                        if symbol == const { $crate::symbol::symbol($stream_name) } {
+                            return Some($stream_build(stream));
+                        }
+                    )*
+                    $crate::graph::BuilderSet::build(self, symbol, stream)
+                }
+            )?
         }
     };
 }

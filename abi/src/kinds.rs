@@ -34,6 +34,16 @@ closed_set! {
         HOST_BUILD_GRAPH = 1, "host_build_graph";
         /// AICPU instance 0 builds the graph; the others schedule.
         AICPU_BUILD_GRAPH = 2, "aicpu_build_graph";
+        /// AICPU instance 0 submits tasks with tensors; edges follow from them, memory is bounded.
+        TENSORMAP_AND_RINGBUFFER = 3, "tensormap_and_ringbuffer";
+    }
+}
+
+impl RuntimeVariant {
+    /// Whether AICPU instance 0 runs a builder program, and schedules nothing.
+    #[must_use]
+    pub const fn has_builder(self) -> bool {
+        matches!(self, Self::AICPU_BUILD_GRAPH | Self::TENSORMAP_AND_RINGBUFFER)
     }
 }
 

@@ -5,12 +5,13 @@
 //!   header, config, regions, orch_args, kernel_addrs, worker table   plain data, host -> firmware
 //!   progress, fault, epitaph, handshake lines                        live words, both ways
 //! regions, sized at launch
-//!   tasks, payloads, edges, ready queues, log rings, graph image, trace rings
+//!   tasks, payloads, edges, ready queues, log rings, graph image, trace rings,
+//!   what the streaming builder keeps
 //! ```
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
 //! how work reaches a core, [`arena`] how capacities become regions, [`image`] the graph a host builds,
-//! [`graph`] the interface of every graph builder, [`fault`] the table of faults, [`layout`] the
+//! [`graph`] the interface of every graph builder, [`stream`] that of the streaming ones, [`fault`] the table of faults, [`layout`] the
 //! compile-time checks and the layout hash, [`sync`] the only place that names the atomics.
 //!
 //! Nothing here knows a platform; nothing here allocates; it depends on no other crate of ours.
@@ -32,6 +33,7 @@ pub mod limits;
 pub mod log_ring;
 pub mod ready;
 pub mod runtime;
+pub mod stream;
 pub mod symbol;
 pub mod sync;
 pub mod task;

@@ -19,7 +19,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 2;
+pub const ABI_MINOR: u16 = 3;
 
 /// Index into the directory of regions.
 pub mod region {
@@ -37,10 +37,13 @@ pub mod region {
     pub const GRAPH: usize = 5;
     /// Trace rings, of a run that is traced.
     pub const TRACE: usize = 6;
-    /// Entries of the directory; those above are zero.
+    /// What the streaming builder keeps, and its heap.
+    pub const STREAM: usize = 7;
+    /// Entries of the directory.
     pub const COUNT: usize = 8;
     /// Their names.
-    pub const NAMES: [&str; 7] = ["tasks", "payloads", "edges", "ready", "logs", "graph", "trace"];
+    pub const NAMES: [&str; COUNT] =
+        ["tasks", "payloads", "edges", "ready", "logs", "graph", "trace", "stream"];
 }
 
 shared_struct! {
@@ -280,8 +283,14 @@ shared_struct! {
         100 => blocked_count: u32,
         /// The first of them.
         104 => blocked: [BlockedTask; EPITAPH_BLOCKED],
+        /// The ring concerned, of the streaming runtime: index into `StreamHeader.rings`, plus 1; zero: none.
+        360 => ring: u32,
+        /// The argument concerned, plus 1; zero: none.
+        364 => argument: u32,
+        /// The scope concerned: its number in the run.
+        368 => scope: u64,
         /// Not used; zero.
-        360 => reserved: [u64; 19],
+        376 => reserved: [u64; 17],
     }
 }
 

@@ -18,6 +18,10 @@ pub struct Blame {
     pub since_ns: u64,
     /// What was found, what was expected.
     pub detail: [u64; 2],
+    /// The ring concerned plus 1, and the scope; zero: none.
+    pub ring: (u32, u64),
+    /// The argument concerned plus 1; zero: none.
+    pub argument: u32,
 }
 
 impl Blame {
@@ -31,6 +35,8 @@ impl Blame {
             task: TaskId::NONE,
             since_ns: 0,
             detail: [0; 2],
+            ring: (0, 0),
+            argument: 0,
         }
     }
 
@@ -52,6 +58,20 @@ impl Blame {
     #[must_use]
     pub const fn task(mut self, task: TaskId) -> Self {
         self.task = task;
+        self
+    }
+
+    /// Concerns this ring, by its index in the stream's header, and this scope.
+    #[must_use]
+    pub const fn ring(mut self, ring: u32, scope: u64) -> Self {
+        self.ring = (ring + 1, scope);
+        self
+    }
+
+    /// Concerns this argument of the task.
+    #[must_use]
+    pub const fn argument(mut self, argument: u32) -> Self {
+        self.argument = argument + 1;
         self
     }
 

@@ -34,12 +34,34 @@ pub trait DeviceMemory {
 
     /// The word of GM at `address`; `None`: outside GM, or not aligned.
     fn read_u32(&self, address: GmAddr) -> Option<u32>;
+
+    /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.
+    fn read_element(&self, _address: GmAddr, _bytes: u64) -> Option<u64> {
+        None
+    }
+
+    /// Writes an element, as [`read_element`](Self::read_element) reads it.
+    fn write_element(&self, _address: GmAddr, _bytes: u64, _value: u64) -> Option<()> {
+        None
+    }
 }
 
 /// What the machine does while a builder program, a plain function, is on the stack.
 pub trait BuilderHost {
     /// A task was published. A host with one thread steps the schedulers from here now and then.
     fn published(&mut self);
+
+    /// A task was added to this slot, which may have held another one before.
+    #[inline]
+    fn added(&mut self, _slot: u32) {}
+
+    /// An edge was derived from tensors.
+    #[inline]
+    fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}
+
+    /// The builder waits for schedulers. A host whose thread steps other instances gives them a turn.
+    #[inline]
+    fn relax(&mut self) {}
 
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
     const TRACES: bool = false;
@@ -300,11 +322,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
 }
 
 /// The block context behind a task's arguments: block number in the low half, how many in the high one.
-const BLOCK_0_OF_1: u64 = 1 << 32;
+pub(crate) const BLOCK_0_OF_1: u64 = 1 << 32;
 
 /// Adds one to a counter that only this instance writes.
 #[inline]
-fn count_one(counter: &pto_abi::sync::AtomicU64) {
+pub(crate) fn count_one(counter: &pto_abi::sync::AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
@@ -415,7 +437,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
 /// Turns [`UNPUBLISHED`] into the number of producers counted; whether none of them is left.
 #[inline]
-fn release_published<S: Sharing>(task: &Task) -> bool {
+pub(crate) fn release_published<S: Sharing>(task: &Task) -> bool {
     let edges_in = task.edges_in.load(Ordering::Relaxed);
     if edges_in == 0 {
         // No edge leads here, so nobody else touches the fanin.

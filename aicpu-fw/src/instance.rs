@@ -10,13 +10,13 @@
 //! instance to `StopCores`; the first one to raise it writes the epitaph.
 
 use pto_abi::arena::Arena;
-use pto_abi::graph::{BuildError, BuilderSet};
+use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome};
 use pto_abi::image::CheckedImage;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
 use pto_abi::trace::TraceRecord;
-use pto_abi::{CoreKind, Fault, RuntimeVariant};
+use pto_abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
 
 use crate::blame::Blame;
 use crate::builder::{Builder, BuilderHost, BuilderInputs};
@@ -26,6 +26,7 @@ use crate::loader;
 use crate::platform::Platform;
 use crate::scheduler::{Scheduler, Step};
 use crate::stall;
+use crate::stream::{Schedulers, Stream};
 
 /// What a step of an instance did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,15 +206,24 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         };
         let memory = ArenaMemory(self.launch.arena);
         let host = OnInstance { platform: &mut self.platform, host };
+        if self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            let built = stream::<P::Sharing, F, _, _>(&self.launch, builders, inputs, host);
+            return self.built(built);
+        }
         let mut builder = Builder::<P::Sharing, F, _, _>::new(inputs, memory, host);
         let built = match self.launch.variant {
             RuntimeVariant::HOST_BUILD_GRAPH => load(&self.launch, &mut builder),
             _ => run_builder(self.launch.builder, builders, &mut builder),
         };
         let finished = built.and_then(|()| builder.finish().map_err(|fault| builder.blame(fault)));
-        let added = builder.added();
-        match finished {
-            Ok(()) => {
+        let added = builder.added().into();
+        self.built(finished.map(|()| added))
+    }
+
+    /// What follows when the builder has returned: the tasks that it added, or why it failed.
+    fn built(&mut self, built: Result<u64, Blame>) -> Progressed {
+        match built {
+            Ok(added) => {
                 log::debug!("instance {}: graph of {added} tasks is built", self.index);
                 self.after_build()
             }
@@ -300,6 +310,21 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 
     #[inline]
+    fn added(&mut self, slot: u32) {
+        self.host.added(slot);
+    }
+
+    #[inline]
+    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
+        self.host.derived(producer, consumer, outcome);
+    }
+
+    fn relax(&mut self) {
+        self.host.relax();
+        self.platform.relax();
+    }
+
+    #[inline]
     fn now_ns(&self) -> u64 {
         self.platform.now_ns()
     }
@@ -341,6 +366,28 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
             Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
         }
     }
+}
+
+/// Runs the program of a streaming run; how many tasks it added.
+fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
+    launch: &Launch<'_>,
+    builders: &B,
+    inputs: BuilderInputs<'_>,
+    host: H,
+) -> Result<u64, Blame> {
+    let waits = launch.build_mode == BuildMode::SEQUENTIAL;
+    let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
+    let memory = ArenaMemory(launch.arena);
+    let mut stream = Stream::<S, F, _, _>::new(inputs, launch.stream()?, schedulers, memory, host);
+    match builders.build_stream(launch.builder, &mut stream) {
+        None => Err(Blame::of(Fault::BUILD_NO_BUILDER).detail(launch.builder, 0)),
+        Some(Ok(())) => stream.finish().map_err(|fault| stream.blame(fault)),
+        Some(Err(BuildError::Fault(fault))) => Err(stream.blame(fault)),
+        Some(Err(BuildError::Failed(code))) => {
+            Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
+        }
+    }?;
+    Ok(stream.added())
 }
 
 /// Makes `blame` the run's fault if it is the first, and writes its epitaph.
@@ -395,5 +442,19 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn published(&mut self) {
         self.0.published();
+    }
+
+    #[inline]
+    fn added(&mut self, slot: u32) {
+        self.0.added(slot);
+    }
+
+    #[inline]
+    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
+        self.0.derived(producer, consumer, outcome);
+    }
+
+    fn relax(&mut self) {
+        self.0.relax();
     }
 }

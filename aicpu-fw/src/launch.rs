@@ -18,6 +18,7 @@ use crate::builder::DeviceMemory;
 use crate::divide::WorkerTable;
 use crate::ready_queue::ReadyQueue;
 use crate::state::SharedState;
+use crate::stream::StreamMemory;
 use crate::watchdog::Budgets;
 
 /// A launch that has been checked. Holding it proves: header and configuration are those of this firmware,
@@ -54,6 +55,7 @@ pub struct Launch<'a> {
     image: Region,
     log_ring: Region,
     trace: Region,
+    stream: Region,
 }
 
 impl<'a> Launch<'a> {
@@ -101,6 +103,7 @@ impl<'a> Launch<'a> {
             image: regions[region::GRAPH],
             log_ring: regions[region::LOGS],
             trace: regions[region::TRACE],
+            stream: regions[region::STREAM],
         };
         launch.check_division()?;
         launch.check_trace()?;
@@ -110,7 +113,7 @@ impl<'a> Launch<'a> {
     /// The first instance that schedules.
     #[must_use]
     pub fn first_scheduler(&self) -> u32 {
-        u32::from(self.variant == RuntimeVariant::AICPU_BUILD_GRAPH)
+        u32::from(self.variant.has_builder())
     }
 
     /// The workers that `instance` manages.
@@ -139,6 +142,14 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub const fn log_region(&self) -> Region {
         self.log_ring
+    }
+
+    /// The memory of the streaming builder, with an empty tensor map.
+    ///
+    /// # Errors
+    /// See [`StreamMemory::accept`].
+    pub fn stream(&self) -> Result<StreamMemory<'a>, Blame> {
+        StreamMemory::accept(&self.arena, self.stream, &self.state)
     }
 
     /// Where the trace rings are; no bytes: the run is not traced.
@@ -197,6 +208,29 @@ impl DeviceMemory for ArenaMemory<'_> {
         let gm = self.0.gm();
         gm.read(gm.offset_of(address, 4)?)
     }
+
+    fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
+        let gm = self.0.gm();
+        let at = gm.offset_of(address, bytes)?;
+        match bytes {
+            1 => gm.read::<u8>(at).map(u64::from),
+            2 => gm.read::<u16>(at).map(u64::from),
+            4 => gm.read::<u32>(at).map(u64::from),
+            _ => gm.read::<u64>(at),
+        }
+    }
+
+    fn write_element(&self, address: GmAddr, bytes: u64, value: u64) -> Option<()> {
+        let gm = self.0.gm();
+        let at = gm.offset_of(address, bytes)?;
+        let [a, b, c, d, ..] = value.to_le_bytes();
+        match bytes {
+            1 => gm.write(at, &a),
+            2 => gm.write(at, &u16::from_le_bytes([a, b])),
+            4 => gm.write(at, &u32::from_le_bytes([a, b, c, d])),
+            _ => gm.write(at, &value),
+        }
+    }
 }
 
 fn blame(refusal: Refusal) -> Blame {
@@ -239,10 +273,7 @@ fn check_choices(config: &RunConfig) -> Result<Choices, Refusal> {
 }
 
 fn check_counts(config: &RunConfig, variant: RuntimeVariant) -> Result<(), Refusal> {
-    let fewest = match variant {
-        RuntimeVariant::AICPU_BUILD_GRAPH => MIN_AICPU_BUILD_INSTANCES,
-        _ => 1,
-    };
+    let fewest = if variant.has_builder() { MIN_AICPU_BUILD_INSTANCES } else { 1 };
     if config.aicpu_instances < fewest {
         let found = config.aicpu_instances.into();
         let expected = fewest.into();
@@ -283,8 +314,9 @@ fn shared_state<'a>(
     for (index, fault) in REGION_FAULTS.into_iter().enumerate() {
         arena.region_window(regions[index], fault)?;
     }
-    if regions[REGION_FAULTS.len()..].iter().any(|region| region.offset != 0 || region.bytes != 0) {
-        return Err(Fault::RUNTIME_REGION_UNKNOWN);
+    let stream = regions[region::STREAM];
+    if stream.bytes > 0 && arena.stream_header(stream).is_none() {
+        return Err(Fault::RUNTIME_REGION_STREAM);
     }
     let tasks = arena.tasks(regions[region::TASKS])?;
     if tasks.len() > MAX_TASKS as usize {
@@ -312,7 +344,7 @@ fn shared_state<'a>(
     })
 }
 
-const REGION_FAULTS: [Fault; 7] = [
+const REGION_FAULTS: [Fault; region::COUNT] = [
     Fault::RUNTIME_REGION_TASKS,
     Fault::RUNTIME_REGION_PAYLOADS,
     Fault::RUNTIME_REGION_EDGES,
@@ -320,4 +352,5 @@ const REGION_FAULTS: [Fault; 7] = [
     Fault::RUNTIME_REGION_LOGS,
     Fault::RUNTIME_REGION_GRAPH,
     Fault::RUNTIME_REGION_TRACE,
+    Fault::RUNTIME_REGION_STREAM,
 ];

@@ -31,6 +31,7 @@ pub mod ready_queue;
 pub mod scheduler;
 pub mod stall;
 pub mod state;
+pub mod stream;
 pub mod trace;
 mod watchdog;
 mod wire_level;

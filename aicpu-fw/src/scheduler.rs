@@ -285,7 +285,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// The two budgets that a run can exceed while it gets on.
     fn watch_time(&mut self, now: u64) -> Result<(), Fault> {
-        if let Some((core, since)) = self.watchdog.overdue(now, &self.cores) {
+        if let Some((core, since)) = self.watchdog.overdue(now, &self.cores, &self.state) {
             let blame = self.blame_core(Fault::STALL_CORE, core).since(since);
             return Err(self.blame.leave(blame));
         }

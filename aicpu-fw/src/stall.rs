@@ -52,6 +52,8 @@ pub fn epitaph(state: &SharedState<'_>, blame: &Blame, instance: u32, now_ns: u6
     epitaph.time_ns = now_ns;
     epitaph.since_ns = blame.since_ns;
     epitaph.detail = blame.detail;
+    (epitaph.ring, epitaph.scope) = blame.ring;
+    epitaph.argument = blame.argument;
     epitaph.added = state.sum(|line| line.added.load(Ordering::Relaxed));
     epitaph.published = state.sum(|line| line.published.load(Ordering::Relaxed));
     epitaph.completed = state.sum(|line| line.completed.load(Ordering::Relaxed));

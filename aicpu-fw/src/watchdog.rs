@@ -36,7 +36,7 @@ pub(crate) struct Watchdog {
     progress: u64,
     progress_ns: u64,
     // What each core was seen running, and since when it has been seen so.
-    seen: [(u32, u64); MAX_WORKERS],
+    seen: [(u64, u64); MAX_WORKERS],
 }
 
 impl Watchdog {
@@ -48,7 +48,7 @@ impl Watchdog {
             started_ns: None,
             progress: 0,
             progress_ns: 0,
-            seen: [(u32::MAX, 0); MAX_WORKERS],
+            seen: [(u64::MAX, 0); MAX_WORKERS],
         }
     }
 
@@ -66,13 +66,22 @@ impl Watchdog {
         self.idle_steps.is_multiple_of(STEPS_A_LOOK)
     }
 
-    /// A busy core that has had one task for too long, and for how long. A core that was given the same slot
-    /// anew between two looks is taken for one that still has it; slots are not reused within a run.
-    pub(crate) fn overdue(&mut self, now: u64, cores: &Cores) -> Option<(usize, u64)> {
+    /// A busy core that has had one task for too long, and for how long. A streaming run reuses slots: the
+    /// generation tells their tasks apart.
+    pub(crate) fn overdue(
+        &mut self,
+        now: u64,
+        cores: &Cores,
+        state: &SharedState<'_>,
+    ) -> Option<(usize, u64)> {
         for core in cores.busy().iter().copied().map(usize::from) {
+            let slot = cores.running(core);
+            let generation =
+                state.task(slot).map_or(0, |task| task.generation.load(Ordering::Relaxed));
+            let running = u64::from(generation) << 32 | u64::from(slot);
             let seen = self.seen.get_mut(core)?;
-            if seen.0 != cores.running(core) {
-                *seen = (cores.running(core), now);
+            if seen.0 != running {
+                *seen = (running, now);
             } else if now.saturating_sub(seen.1) > self.budgets.task_ns
                 && !mutant::is(Mutant::IgnoresSlowCores)
             {

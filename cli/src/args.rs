@@ -198,7 +198,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
 
-    /// Who builds the graph: host_build_graph or aicpu_build_graph
+    /// Who builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
     #[arg(long, help_heading = "Runtime", value_name = "VARIANT", value_parser = runtime)]
     #[arg(default_value_t = RuntimeVariant::AICPU_BUILD_GRAPH)]
     pub(crate) runtime: RuntimeVariant,
@@ -214,6 +214,14 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Runtime", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_AICPU)))]
     pub(crate) aicpu: Option<u32>,
+
+    /// Task slots of tensormap_and_ringbuffer: a power of two [default: 4096; recorded runs hold all tasks]
+    #[arg(long, help_heading = "Runtime", value_name = "N")]
+    pub(crate) window: Option<u32>,
+    /// Heap of each depth of scopes of tensormap_and_ringbuffer, in bytes; K, M, G stand for KiB, MiB, GiB
+    /// [default: 64M]
+    #[arg(long, help_heading = "Runtime", value_name = "BYTES", value_parser = byte_count)]
+    pub(crate) heap_bytes: Option<u64>,
 
     /// The device; `pto list devices` says what they are
     #[arg(

@@ -112,7 +112,7 @@ fn summary_of(variant: RuntimeVariant) -> &'static str {
         RuntimeVariant::AICPU_BUILD_GRAPH => {
             "AICPU instance 0 builds the graph while the others schedule (the default)"
         }
-        _ => "",
+        _ => "AICPU instance 0 submits tasks with tensors: edges are derived, memory is bounded",
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pto_abi::RuntimeVariant;
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
+use pto_abi::{BuildMode, RuntimeVariant};
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
-use pto_host::{Device, GraphImage, RunOptions, RunProgress, RunReport, Work};
+use pto_host::{
+    Capacities, Device, GraphImage, RunOptions, RunProgress, RunReport, StreamCapacities, Work,
+};
 
 use crate::args::RunArgs;
 use crate::device::Wanted;
@@ -49,6 +51,7 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         false => Checks::Results,
     };
     let mut job = Job { device, prepared, options, variant: args.runtime, image: None, checks };
+    job.provide(args);
     let build_time = job.build_on_host()?;
     let rounds = match job.rounds(args.rounds) {
         Ok(rounds) => rounds,
@@ -138,9 +141,15 @@ fn check_unique<'a>(option: &str, names: impl Iterator<Item = &'a String>) -> Re
 
 /// Everything but the capacities, which the example computes.
 fn run_options(args: &RunArgs, wanted: &Wanted) -> Result<RunOptions, Failure> {
+    let streams = args.runtime == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+    if !streams && (args.window.is_some() || args.heap_bytes.is_some()) {
+        return Err(Failure::usage(format!(
+            "--window and --heap-bytes are for --runtime {}",
+            RuntimeVariant::TENSORMAP_AND_RINGBUFFER
+        )));
+    }
     let aicpu = args.aicpu.unwrap_or_else(|| wanted.aicpu());
-    let builds = args.runtime == RuntimeVariant::AICPU_BUILD_GRAPH;
-    if builds && aicpu < MIN_AICPU_BUILD_INSTANCES {
+    if args.runtime.has_builder() && aicpu < MIN_AICPU_BUILD_INSTANCES {
         return Err(Failure::usage(format!(
             "--aicpu {aicpu} is too few for {}: one instance builds the graph, at least one more schedules; \
              use {MIN_AICPU_BUILD_INSTANCES} to 16",
@@ -199,9 +208,33 @@ impl Round {
 }
 
 impl Job {
+    /// What the run provides for: the whole graph, or the rings of a stream.
+    fn provide(&mut self, args: &RunArgs) {
+        self.options.capacities = self.prepared.capacities();
+        if self.variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            return;
+        }
+        // A timeline names tasks by their slots, and in sequential mode none retires before all are there.
+        let is_whole =
+            self.options.trace.is_some() || self.options.build_mode == BuildMode::SEQUENTIAL;
+        let capacities = &mut self.options.capacities;
+        match args.window {
+            None if is_whole => *capacities = capacities.streamed_whole(),
+            given => {
+                let window = given.unwrap_or(StreamCapacities::STANDARD.window);
+                let held = Capacities { tasks: window, arg_words: 0, edges: 0, ..*capacities };
+                *capacities = held.streamed_whole();
+                // As it is given: the firmware says what a window must be.
+                capacities.stream.window = window;
+            }
+        }
+        if let Some(heap_bytes) = args.heap_bytes {
+            capacities.stream.heap_bytes = heap_bytes;
+        }
+    }
+
     /// Builds the graph here, if it is for the host to do; how long it took.
     fn build_on_host(&mut self) -> Result<Option<Duration>, Failure> {
-        self.options.capacities = self.prepared.capacities();
         if self.variant != RuntimeVariant::HOST_BUILD_GRAPH {
             return Ok(None);
         }
@@ -230,10 +263,13 @@ impl Job {
         self.prepared.reset()?;
         let work = match &self.image {
             Some(image) => Work::HostGraph(image),
-            None => Work::AicpuBuilder {
-                builder: self.prepared.builder(),
-                orch_args: self.prepared.orch_args(),
-            },
+            None => {
+                let (builder, orch_args) = (self.prepared.builder(), self.prepared.orch_args());
+                match self.variant {
+                    RuntimeVariant::TENSORMAP_AND_RINGBUFFER => Work::Stream { builder, orch_args },
+                    _ => Work::AicpuBuilder { builder, orch_args },
+                }
+            }
         };
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();

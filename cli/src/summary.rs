@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host::{Params, Verdict};
-use pto_host::{RunOptions, RunReport, StartTimes};
+use pto_host::{RingUse, RunOptions, RunReport, StartTimes, StreamReport};
 use pto_timeline::Trace;
 use serde_json::{Value, json};
 
@@ -101,6 +101,11 @@ impl Summary<'_> {
                 .flat_map(VirtualRun::rows)
                 .for_each(|[name, value]| row(&name, value));
         }
+        if let Some(stream) = reports.last().and_then(|report| report.stream.as_ref()) {
+            for (index, line) in filled(&rings(stream)).into_iter().enumerate() {
+                row(if index == 0 { "rings" } else { "" }, line);
+            }
+        }
         row("check", self.check());
         for (name, path) in self.outputs {
             row("written", format!("{name} to {}", path.display()));
@@ -119,8 +124,8 @@ impl Summary<'_> {
 
     fn runtime(&self) -> String {
         let mode = match self.variant {
-            RuntimeVariant::AICPU_BUILD_GRAPH => format!(", {}", self.options.build_mode),
-            _ => String::new(),
+            RuntimeVariant::HOST_BUILD_GRAPH => String::new(),
+            _ => format!(", {}", self.options.build_mode),
         };
         format!("{}{mode}, {} fanout", self.variant, self.options.fanout)
     }
@@ -163,8 +168,7 @@ impl Summary<'_> {
         let span = |report: Option<&&RunReport>| report.map(|report| nanos(report.makespan));
         let params: serde_json::Map<_, _> =
             self.params.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-        let build_mode = (self.variant == RuntimeVariant::AICPU_BUILD_GRAPH)
-            .then(|| self.options.build_mode.name());
+        let build_mode = self.variant.has_builder().then(|| self.options.build_mode.name());
         json!({
             "example": self.example,
             "runtime": self.variant.name(),
@@ -259,6 +263,34 @@ fn utilisation(report: &RunReport) -> String {
     kinds.map(percent).collect::<Vec<_>>().join(", ")
 }
 
+/// The rings of a streaming run: the most that was in use of how much, and what was wanting.
+fn rings(stream: &StreamReport) -> Vec<String> {
+    let used = stream.rings.iter().filter(|ring| ring.high_water > 0);
+    let tell = |ring: &RingUse| {
+        let (most, all) = (grouped(ring.high_water), grouped(ring.capacity));
+        let mut text = format!("{} {most} of {all} {}", ring.name, ring.unit);
+        if ring.needed > 0 {
+            text += &format!(" (needs {})", grouped(ring.needed));
+        }
+        if ring.waits > 0 {
+            text += &format!(" (waited {} times)", grouped(ring.waits));
+        }
+        text
+    };
+    used.map(tell).collect()
+}
+
+fn ring_json(ring: &RingUse) -> Value {
+    json!({
+        "name": ring.name,
+        "unit": ring.unit,
+        "capacity": ring.capacity,
+        "high_water": ring.high_water,
+        "needed": ring.needed,
+        "waits": ring.waits,
+    })
+}
+
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -280,6 +312,7 @@ fn round_json(report: &RunReport) -> Value {
         "tasks_per_second": report.tasks_per_second(),
         "aic": aic,
         "aiv": aiv,
+        "rings": report.stream.as_ref().map(|s| s.rings.iter().map(ring_json).collect::<Vec<_>>()),
     })
 }
 

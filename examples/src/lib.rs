@@ -4,6 +4,8 @@
 //! - `graph`: the graph program, `fn build<G: GraphBuilder>`. One program serves both runtime variants: the
 //!   host runs it on a `HostGraph`, AICPU instance 0 runs it out of [`Builders`]. It knows its orchestration
 //!   words and GM, nothing else; it is `no_std`, does not allocate and does not panic.
+//! - `stream`, where there is one: the program for the streaming runtime, `fn build<G: StreamBuilder>`, with tensors
+//!   instead of edges. Without it the streaming runtime runs the graph program.
 //! - `job` (feature `host`): parameters, inputs, the words, an independent reference in `f64`, the check.
 //!
 //! [`args`] is the way from the words of a launch to the fields of a struct and back; [`host`] is what the
@@ -31,5 +33,8 @@ pto_abi::builder_set! {
         "matmul" => matmul::graph::build,
         "paged_attention" => paged_attention::graph::build,
         "random_dag" => random_dag::graph::build,
+    }
+    stream {
+        "paged_attention" => paged_attention::stream::build,
     }
 }

@@ -30,8 +30,8 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(2)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xab49e9d0b446353c)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(3)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0x2cedf8f6970e820c)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -49,6 +49,7 @@ typedef struct pto_task_id {
 #define PTO_CORE_KIND_AIV UINT32_C(1)                        /* core_kind: aiv */
 #define PTO_RUNTIME_VARIANT_HOST_BUILD_GRAPH UINT32_C(1)     /* runtime_variant: host_build_graph */
 #define PTO_RUNTIME_VARIANT_AICPU_BUILD_GRAPH UINT32_C(2)    /* runtime_variant: aicpu_build_graph */
+#define PTO_RUNTIME_VARIANT_TENSORMAP_AND_RINGBUFFER UINT32_C(3) /* runtime_variant: tensormap_and_ringbuffer */
 #define PTO_BUILD_MODE_SEQUENTIAL UINT32_C(0)                /* build_mode: sequential */
 #define PTO_BUILD_MODE_CONCURRENT UINT32_C(1)                /* build_mode: concurrent */
 #define PTO_FANOUT_STRATEGY_LOCKED UINT32_C(0)               /* fanout_strategy: locked */
@@ -82,6 +83,7 @@ typedef struct pto_task_id {
 #define PTO_REGION_LOGS UINT32_C(4)                          /* index into Runtime.regions */
 #define PTO_REGION_GRAPH UINT32_C(5)                         /* index into Runtime.regions */
 #define PTO_REGION_TRACE UINT32_C(6)                         /* index into Runtime.regions */
+#define PTO_REGION_STREAM UINT32_C(7)                        /* index into Runtime.regions */
 #define PTO_REGION_COUNT UINT32_C(8)                         /* entries of Runtime.regions */
 
 /* Handshake */
@@ -125,7 +127,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_RUN_EPOCH UINT32_C(0x00010009)
 /* Runtime.header.bring_up_epoch is zero. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_BRING_UP_EPOCH UINT32_C(0x0001000a)
-/* RunConfig.variant is not a runtime variant. Use host_build_graph or aicpu_build_graph. */
+/* RunConfig.variant is not a runtime variant. Use host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer. */
 #define PTO_FAULT_RUNTIME_VARIANT UINT32_C(0x00010010)
 /* RunConfig.build_mode is not a build mode. Use 1 (concurrent) or 0 (sequential). */
 #define PTO_FAULT_RUNTIME_BUILD_MODE UINT32_C(0x00010011)
@@ -133,7 +135,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_FANOUT UINT32_C(0x00010012)
 /* RunConfig.flags has bits that this firmware does not know. Flash the firmware that belongs to this host. */
 #define PTO_FAULT_RUNTIME_FLAGS UINT32_C(0x00010013)
-/* RunConfig.aicpu_instances is outside the range of the variant. Use 1 to 16, and at least 2 for aicpu_build_graph. */
+/* RunConfig.aicpu_instances is outside the range of the variant. Use 1 to 16, and at least 2 where a builder program runs on the AICPU. */
 #define PTO_FAULT_RUNTIME_AICPU_INSTANCES UINT32_C(0x00010014)
 /* RunConfig.worker_count is zero or above the limit. Use 1 to 128 workers. */
 #define PTO_FAULT_RUNTIME_WORKER_COUNT UINT32_C(0x00010015)
@@ -155,10 +157,10 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_REGION_LOGS UINT32_C(0x00010024)
 /* The region of the graph image is outside the arena or misaligned. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_REGION_GRAPH UINT32_C(0x00010025)
-/* A reserved entry of the region directory is not zero. Flash the firmware that belongs to this host. */
-#define PTO_FAULT_RUNTIME_REGION_UNKNOWN UINT32_C(0x00010026)
 /* The region of trace rings is outside the arena, misaligned, or has not a ring for each instance and core. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_REGION_TRACE UINT32_C(0x00010027)
+/* The region of the streaming builder is outside the arena, or too small for its sizes. Launch through Device::run. */
+#define PTO_FAULT_RUNTIME_REGION_STREAM UINT32_C(0x00010028)
 /* Two regions of the arena overlap. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_REGIONS_OVERLAP UINT32_C(0x00010030)
 /* OrchArgs.reserved is not zero. Flash the firmware that belongs to this host. */
@@ -303,6 +305,44 @@ typedef struct pto_task_id {
 #define PTO_FAULT_FW_PANIC UINT32_C(0x00090002)
 /* The machine ended, or does not answer. The report says how it ended and what its console said; the next run starts another one. */
 #define PTO_FAULT_FW_LOST UINT32_C(0x00090003)
+/* The window is zero, no power of two, or larger than the region of tasks. Use a power of two, such as 4096. */
+#define PTO_FAULT_STREAM_WINDOW_SIZE UINT32_C(0x000a0001)
+/* The tensor map has not a power of two of entries, or fewer than 256. Use a power of two of at least 256, such as 16384. */
+#define PTO_FAULT_STREAM_MAP_SIZE UINT32_C(0x000a0002)
+/* The heap has no ring, more than 8, or rings of a size that is no multiple of 64. Use 1 to 8 rings of a multiple of 64 bytes. */
+#define PTO_FAULT_STREAM_HEAP_SIZE UINT32_C(0x000a0003)
+/* The ring of argument words or that of edges is zero or larger than its region. Raise arg_words and edges of the capacities. */
+#define PTO_FAULT_STREAM_RING_SIZE UINT32_C(0x000a0004)
+/* An argument's view has more than 5 dimensions, or uses one that it does not have. Merge dimensions, or make one task for each index of the outermost one. */
+#define PTO_FAULT_STREAM_VIEW_RANK UINT32_C(0x000a0010)
+/* An argument's view has an element outside of its tensor, or none at all. Compare offset, shape and strides with the tensor's size. */
+#define PTO_FAULT_STREAM_VIEW_RANGE UINT32_C(0x000a0011)
+/* An argument's element type is not one of the supported ones. See ElementType; bytes of any other type can be passed as u8. */
+#define PTO_FAULT_STREAM_VIEW_ELEMENT UINT32_C(0x000a0012)
+/* Whether an argument's region overlaps an earlier one takes too many steps to decide. Use strides that are multiples of each other, or make the dependency explicit with NoDep and after. */
+#define PTO_FAULT_STREAM_VIEW_IRREGULAR UINT32_C(0x000a0013)
+/* Two arguments of a task write the same element. Give each output a region of its own. */
+#define PTO_FAULT_STREAM_OUT_OVERLAP UINT32_C(0x000a0014)
+/* An argument is a tensor of a scope that is closed. Use it inside of its scope, or allocate it in an outer one. */
+#define PTO_FAULT_STREAM_STALE_TENSOR UINT32_C(0x000a0015)
+/* A scope is opened deeper than there are heap rings. Raise heap_rings, or nest less. */
+#define PTO_FAULT_STREAM_SCOPE_DEPTH UINT32_C(0x000a0020)
+/* A scope is closed that is not the innermost open one, or is closed already. Close each scope once, in the reverse order of opening. */
+#define PTO_FAULT_STREAM_SCOPE_NOT_OPEN UINT32_C(0x000a0021)
+/* The program returned, and a scope is open. Close each scope, or use StreamBuilder::scope. */
+#define PTO_FAULT_STREAM_SCOPE_LEFT_OPEN UINT32_C(0x000a0022)
+/* The window is full, and nothing in it can retire. Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode). */
+#define PTO_FAULT_STREAM_WINDOW_RING UINT32_C(0x000a0030)
+/* A task has more argument words than the ring of arguments can hold. Raise arg_words to the size that the report names. */
+#define PTO_FAULT_STREAM_ARGS_RING UINT32_C(0x000a0031)
+/* The ring of edges is full, and nothing in it can retire. Raise edges to the size that the report names. */
+#define PTO_FAULT_STREAM_EDGES_RING UINT32_C(0x000a0032)
+/* A task has more accesses than the tensor map can hold. Raise map_entries to the size that the report names. */
+#define PTO_FAULT_STREAM_MAP_RING UINT32_C(0x000a0033)
+/* A heap ring is full of tensors of a scope that is open, so that nothing in it can retire. Raise heap_bytes to the size that the report names, or close the scope earlier. */
+#define PTO_FAULT_STREAM_HEAP_RING UINT32_C(0x000a0034)
+/* The program waits for a task, and the schedulers wait for the program. Use the concurrent build mode. */
+#define PTO_FAULT_STREAM_WAIT_FOREVER UINT32_C(0x000a0035)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
@@ -530,8 +570,14 @@ typedef struct pto_epitaph {
     uint32_t blocked_count;
     /* The first of them. */
     pto_blocked_task blocked[16];
+    /* The ring concerned, of the streaming runtime: index into `StreamHeader.rings`, plus 1; zero: none. */
+    uint32_t ring;
+    /* The argument concerned, plus 1; zero: none. */
+    uint32_t argument;
+    /* The scope concerned: its number in the run. */
+    uint64_t scope;
     /* Not used; zero. */
-    uint64_t reserved[19];
+    uint64_t reserved[17];
 } pto_epitaph;
 PTO_STATIC_ASSERT(sizeof(pto_epitaph) == 512, "size of pto_epitaph");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, fault) == 0, "offset of pto_epitaph.fault");
@@ -550,7 +596,10 @@ PTO_STATIC_ASSERT(offsetof(pto_epitaph, ready) == 88, "offset of pto_epitaph.rea
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, busy_cores) == 96, "offset of pto_epitaph.busy_cores");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked_count) == 100, "offset of pto_epitaph.blocked_count");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked) == 104, "offset of pto_epitaph.blocked");
-PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 360, "offset of pto_epitaph.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, ring) == 360, "offset of pto_epitaph.ring");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, argument) == 364, "offset of pto_epitaph.argument");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, scope) == 368, "offset of pto_epitaph.scope");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 376, "offset of pto_epitaph.reserved");
 
 /* One of the two dispatches that a core may have. */
 typedef struct pto_dispatch_words {
@@ -823,6 +872,162 @@ PTO_STATIC_ASSERT(sizeof(pto_trace_event) == 16, "size of pto_trace_event");
 PTO_STATIC_ASSERT(offsetof(pto_trace_event, time_ns) == 0, "offset of pto_trace_event.time_ns");
 PTO_STATIC_ASSERT(offsetof(pto_trace_event, task) == 8, "offset of pto_trace_event.task");
 PTO_STATIC_ASSERT(offsetof(pto_trace_event, what) == 12, "offset of pto_trace_event.what");
+
+/* One ring: how large it is, and how much of it a run used. */
+typedef struct pto_ring_line {
+    /* atomic: Units that it holds: slots, words, chunks, entries, bytes. */
+    PTO_ALIGN(8) uint64_t capacity;
+    /* atomic: The most units that were in use at once. */
+    uint64_t high_water;
+    /* atomic: How often the builder waited for it. */
+    uint64_t waits;
+    /* atomic: The least capacity with which what was asked for fits: the largest task, the largest scope. */
+    uint64_t needed;
+} pto_ring_line;
+PTO_STATIC_ASSERT(sizeof(pto_ring_line) == 32, "size of pto_ring_line");
+PTO_STATIC_ASSERT(offsetof(pto_ring_line, capacity) == 0, "offset of pto_ring_line.capacity");
+PTO_STATIC_ASSERT(offsetof(pto_ring_line, high_water) == 8, "offset of pto_ring_line.high_water");
+PTO_STATIC_ASSERT(offsetof(pto_ring_line, waits) == 16, "offset of pto_ring_line.waits");
+PTO_STATIC_ASSERT(offsetof(pto_ring_line, needed) == 24, "offset of pto_ring_line.needed");
+
+/* The start of the region `stream`. */
+typedef struct pto_stream_header {
+    /* atomic: Task slots; a power of two. */
+    PTO_ALIGN(64) uint32_t window;
+    /* atomic: Entries of the tensor map; a power of two. There is a bucket for every four. */
+    uint32_t map_entries;
+    /* atomic: Depths of scopes that have a heap. */
+    uint32_t heap_rings;
+    /* atomic: The number of the run's first task; 0 but in tests. */
+    uint32_t first_task;
+    /* atomic: Bytes of each heap ring; a multiple of 64. */
+    uint64_t heap_bytes;
+    /* atomic: Argument words, with one word of block context a task. */
+    uint64_t arg_words;
+    /* atomic: Chunks of edges. */
+    uint64_t edge_chunks;
+    /* atomic: Scopes that were opened. */
+    uint64_t scopes;
+    /* atomic: Tensors that were allocated. */
+    uint64_t tensors;
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
+    /* The rings, by `RingKind`, then the heaps by depth. */
+    pto_ring_line rings[12];
+} pto_stream_header;
+PTO_STATIC_ASSERT(sizeof(pto_stream_header) == 448, "size of pto_stream_header");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, window) == 0, "offset of pto_stream_header.window");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, map_entries) == 4, "offset of pto_stream_header.map_entries");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, heap_rings) == 8, "offset of pto_stream_header.heap_rings");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, first_task) == 12, "offset of pto_stream_header.first_task");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, heap_bytes) == 16, "offset of pto_stream_header.heap_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, arg_words) == 24, "offset of pto_stream_header.arg_words");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, edge_chunks) == 32, "offset of pto_stream_header.edge_chunks");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, scopes) == 40, "offset of pto_stream_header.scopes");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, tensors) == 48, "offset of pto_stream_header.tensors");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, reserved) == 56, "offset of pto_stream_header.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, rings) == 64, "offset of pto_stream_header.rings");
+
+/* What the builder notes of a task slot: where its rings stood when the task was added. */
+typedef struct pto_slot_record {
+    /* atomic: Argument words given out before. */
+    PTO_ALIGN(32) uint64_t first_word;
+    /* atomic: Chunks given out before. */
+    uint64_t first_chunk;
+    /* atomic: Entries of the tensor map given out before. */
+    uint64_t first_entry;
+    /* atomic: The consumer that an edge from this task was added for last, as its number plus 1. */
+    uint64_t edge_stamp;
+} pto_slot_record;
+PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 32, "size of pto_slot_record");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_word) == 0, "offset of pto_slot_record.first_word");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 8, "offset of pto_slot_record.first_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 16, "offset of pto_slot_record.first_entry");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, edge_stamp) == 24, "offset of pto_slot_record.edge_stamp");
+
+/* Where the accesses of some tensors begin: positions of entries, newest first; and the grid that they are sorted by. */
+typedef struct pto_map_bucket {
+    /* atomic: The newest access that writes. */
+    PTO_ALIGN(64) uint32_t writers;
+    /* atomic: The newest access that only reads. */
+    uint32_t readers;
+    /* atomic: The newest write that is not within one cell of the grid. */
+    uint32_t wide_writers;
+    /* atomic: The newest read that is not within one cell of the grid. */
+    uint32_t wide_readers;
+    /* atomic: The newest write from before the grid was chosen. */
+    uint32_t old_writers;
+    /* atomic: The newest read from before the grid was chosen. */
+    uint32_t old_readers;
+    /* atomic: Bytes from one row of the tensors to the next; zero: there is no grid. */
+    uint64_t pitch;
+    /* atomic: Bytes of a row in a cell. */
+    uint64_t width;
+    /* atomic: Rows of a cell. */
+    uint64_t rows;
+    /* atomic: Entries given out when the grid was chosen. */
+    uint64_t chosen;
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
+} pto_map_bucket;
+PTO_STATIC_ASSERT(sizeof(pto_map_bucket) == 64, "size of pto_map_bucket");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, writers) == 0, "offset of pto_map_bucket.writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, readers) == 4, "offset of pto_map_bucket.readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_writers) == 8, "offset of pto_map_bucket.wide_writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_readers) == 12, "offset of pto_map_bucket.wide_readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_writers) == 16, "offset of pto_map_bucket.old_writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_readers) == 20, "offset of pto_map_bucket.old_readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, pitch) == 24, "offset of pto_map_bucket.pitch");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, width) == 32, "offset of pto_map_bucket.width");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, rows) == 40, "offset of pto_map_bucket.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, chosen) == 48, "offset of pto_map_bucket.chosen");
+PTO_STATIC_ASSERT(offsetof(pto_map_bucket, reserved) == 56, "offset of pto_map_bucket.reserved");
+
+/* Where the accesses in some cells of grids begin. */
+typedef struct pto_map_cell {
+    /* atomic: The newest access that writes. */
+    PTO_ALIGN(8) uint32_t writers;
+    /* atomic: The newest access that only reads. */
+    uint32_t readers;
+} pto_map_cell;
+PTO_STATIC_ASSERT(sizeof(pto_map_cell) == 8, "size of pto_map_cell");
+PTO_STATIC_ASSERT(offsetof(pto_map_cell, writers) == 0, "offset of pto_map_cell.writers");
+PTO_STATIC_ASSERT(offsetof(pto_map_cell, readers) == 4, "offset of pto_map_cell.readers");
+
+/* An access. One with more than one stride is followed by an entry that holds the others. */
+typedef struct pto_map_entry {
+    /* atomic: The tensor's address. */
+    PTO_ALIGN(64) uint64_t base;
+    /* atomic: First byte of the region, from the tensor's first one. */
+    uint64_t low;
+    /* atomic: The byte behind the last one; zero: the access is hidden. */
+    uint64_t high;
+    /* atomic: Number of the task. */
+    uint64_t task;
+    /* atomic: The next older entry of the bucket, as its position. */
+    uint32_t next;
+    /* atomic: The next older entry of the cell, or of those that are in none. */
+    uint32_t next_in_cell;
+    /* atomic: Bytes that stand together. */
+    uint64_t run;
+    /* atomic: Bytes from one run to the next, in the innermost dimension. */
+    uint64_t stride;
+    /* atomic: How many runs that dimension has. */
+    uint32_t count;
+    /* atomic: Dimensions, this one included; zero: the region is one run. */
+    uint32_t rank;
+} pto_map_entry;
+PTO_STATIC_ASSERT(sizeof(pto_map_entry) == 64, "size of pto_map_entry");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, base) == 0, "offset of pto_map_entry.base");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, low) == 8, "offset of pto_map_entry.low");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, high) == 16, "offset of pto_map_entry.high");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 24, "offset of pto_map_entry.task");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 32, "offset of pto_map_entry.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, next_in_cell) == 36, "offset of pto_map_entry.next_in_cell");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, run) == 40, "offset of pto_map_entry.run");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, stride) == 48, "offset of pto_map_entry.stride");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, count) == 56, "offset of pto_map_entry.count");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, rank) == 60, "offset of pto_map_entry.rank");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {

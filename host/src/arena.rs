@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
+use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 
 use crate::Error;
@@ -102,6 +103,12 @@ pub(crate) fn larger(one: &Capacities, other: &Capacities) -> Capacities {
             cores: one.trace.cores.max(other.trace.cores),
             core_events: one.trace.core_events.max(other.trace.core_events),
         },
+        stream: StreamCapacities {
+            window: one.stream.window.max(other.stream.window),
+            map_entries: one.stream.map_entries.max(other.stream.map_entries),
+            heap_rings: one.stream.heap_rings.max(other.stream.heap_rings),
+            heap_bytes: one.stream.heap_bytes.max(other.stream.heap_bytes),
+        },
     }
 }
 
@@ -113,6 +120,7 @@ mod tests {
     use crate::memory::Memory;
     use pto_abi::arena::Capacities;
     use pto_abi::handshake::STATUS_EXITED;
+    use pto_abi::stream::StreamCapacities;
     use pto_abi::trace::TraceCapacities;
     use std::sync::Arc;
 
@@ -123,6 +131,7 @@ mod tests {
         image_bytes: 0,
         log_entries: 2,
         trace: TraceCapacities::OFF,
+        stream: StreamCapacities::OFF,
     };
 
     #[test]

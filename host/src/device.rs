@@ -17,7 +17,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
+use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
 #[cfg(any(feature = "sim", test))]
@@ -32,6 +32,7 @@ use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
+use crate::stream_report::StreamReport;
 use crate::trace;
 use crate::{Capacities, DeviceBuffer, Error, RunOptions, RunReport, Work};
 
@@ -395,10 +396,7 @@ impl Device {
         let (tasks_run, busy) = CoreTotals::read(&view, self.cores).since(before);
         let logs = arena.logs.drain(&view);
         RunReport {
-            variant: match work {
-                Work::HostGraph(_) => RuntimeVariant::HOST_BUILD_GRAPH,
-                Work::AicpuBuilder { .. } => RuntimeVariant::AICPU_BUILD_GRAPH,
-            },
+            variant: work.variant(),
             tasks: totals.completed,
             edges: totals.edges + totals.edges_satisfied,
             edges_satisfied: totals.edges_satisfied,
@@ -409,6 +407,10 @@ impl Device {
             logs: logs.records,
             logs_dropped: logs.dropped,
             trace: None,
+            stream: match work {
+                Work::Stream { .. } => StreamReport::read(&view),
+                _ => None,
+            },
             #[cfg(feature = "sim")]
             virtual_report: None,
         }
@@ -421,10 +423,7 @@ impl Device {
         arena: &RuntimeArena,
     ) -> Option<Box<Trace>> {
         options.trace?;
-        let (variant, builder) = match work {
-            Work::HostGraph(_) => (RuntimeVariant::HOST_BUILD_GRAPH, "loader"),
-            Work::AicpuBuilder { builder, .. } => (RuntimeVariant::AICPU_BUILD_GRAPH, builder),
-        };
+        let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
         let facts = [
             ("device", self.name()),
             ("runtime", variant.name()),
@@ -456,10 +455,7 @@ impl Device {
             workers: &self.workers,
             kernels: &self.kernels,
             builders: self.builders(),
-            builder: match work {
-                Work::HostGraph(_) => None,
-                Work::AicpuBuilder { builder, .. } => Some(builder),
-            },
+            builder: work.builder(),
         };
         let mut report = FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs);
         report.sentences.extend_from_slice(self.backend.post_mortem());

@@ -15,6 +15,7 @@ use pto_timeline::Trace;
 use crate::cycle;
 use crate::kernels::KernelTable;
 use crate::logs::Logs;
+use crate::stream_report::{ring_name, ring_unit};
 use crate::{Cycle, LogRecord};
 
 /// The post-mortem of a run that ended with a fault; `Display` prints it as a page.
@@ -113,7 +114,13 @@ fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<Str
         to.push(format!("The epitaph is that of another fault: {other}"));
     }
     to.push(tell_who(epitaph));
-    to.extend(tell_detail(epitaph));
+    match epitaph.ring {
+        0 => to.extend(tell_detail(epitaph)),
+        ring => to.push(tell_ring(epitaph, ring as usize - 1)),
+    }
+    if let Some(argument) = epitaph.argument.checked_sub(1) {
+        to.push(format!("Concerned is argument {argument} (counted from 0)."));
+    }
     to.extend(tell_task(epitaph, context));
     to.extend(tell_core(epitaph, context.workers));
     to.push(tell_progress(epitaph));
@@ -149,6 +156,18 @@ fn tell_detail(epitaph: &Epitaph) -> Option<String> {
             "Found {found} ({found:#x}), expected or at most {expected} ({expected:#x})."
         )),
     }
+}
+
+fn tell_ring(epitaph: &Epitaph, index: usize) -> String {
+    let [in_use, suffices] = epitaph.detail;
+    let (name, unit) = (ring_name(index), ring_unit(index));
+    let scope = match epitaph.scope {
+        0 => "the program's own scope".to_owned(),
+        scope => format!("scope {scope}"),
+    };
+    format!(
+        "Ring \"{name}\", in {scope}: {in_use} {unit} are in use; {suffices} suffice for what was asked so far."
+    )
 }
 
 fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {

@@ -11,6 +11,7 @@ use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
+use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_timeline::{Edge, Graph};
 
@@ -139,6 +140,7 @@ impl GraphImage {
             image_bytes: 0,
             log_entries: 0,
             trace: TraceCapacities::OFF,
+            stream: StreamCapacities::OFF,
         };
         let image_bytes = self.bytes.len() as u64;
         // Within these bounds, `offsets` cannot overflow.

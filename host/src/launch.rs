@@ -11,9 +11,10 @@ use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
     WorkerEntry, region,
 };
+use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 use pto_abi::trace::WhenFull;
-use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
+use pto_abi::{CoreKind, GmAddr};
 
 use crate::arena::{RuntimeArena, larger};
 use crate::{Error, GraphImage, KernelTimes, RunOptions, Work, trace};
@@ -47,17 +48,24 @@ impl<'a> Launch<'a> {
         let mut orch = OrchArgs::zeroed();
         let mut capacities = options.capacities;
         let mut image = None;
+        config.variant = work.variant().get();
         match work {
             Work::HostGraph(graph) => {
-                config.variant = RuntimeVariant::HOST_BUILD_GRAPH.get();
                 capacities = larger(&capacities, &graph.needs());
                 image = Some(graph);
             }
             Work::AicpuBuilder { builder, orch_args } => {
-                config.variant = RuntimeVariant::AICPU_BUILD_GRAPH.get();
                 config.builder = symbol(builder);
                 orch = marshal(orch_args)?;
             }
+            Work::Stream { builder, orch_args } => {
+                config.builder = symbol(builder);
+                orch = marshal(orch_args)?;
+                capacities = streaming(capacities);
+            }
+        }
+        if !matches!(work, Work::Stream { .. }) {
+            capacities.stream = StreamCapacities::OFF;
         }
         capacities.trace = trace::rings(options, &capacities, workers);
         Ok(Self { config, orch, image, capacities })
@@ -95,6 +103,11 @@ impl<'a> Launch<'a> {
             view.set_worker_entry(index, entry);
         }
         self.write_trace_header(&view, regions[region::TRACE])?;
+        if self.capacities.stream != StreamCapacities::OFF {
+            let written = view.set_stream_sizes(regions[region::STREAM], &self.capacities);
+            // The capacities hold the header; a failure would be an error of `ArenaLayout`.
+            written.ok_or(Error::ImageRegion { bytes: regions[region::STREAM].bytes })?;
+        }
         view.prepare_run();
         let Some(image) = self.image else { return Ok(()) };
         let bytes = image.as_bytes();
@@ -116,6 +129,18 @@ impl<'a> Launch<'a> {
         let written = view.set_trace_header(at, &self.capacities.trace.header());
         written.ok_or(Error::ImageRegion { bytes: at.bytes })
     }
+}
+
+/// What a streaming run gets: its slots are the window, and what it does not ask for is as large as usual.
+fn streaming(asked: Capacities) -> Capacities {
+    let mut capacities = asked;
+    if asked.stream == StreamCapacities::OFF {
+        capacities.stream = StreamCapacities::STANDARD;
+        capacities.arg_words = 16 * u64::from(capacities.stream.window);
+        capacities.edges = 16 * u64::from(capacities.stream.window);
+    }
+    capacities.tasks = capacities.stream.window;
+    capacities
 }
 
 /// The part of a region that a run uses; none, if it uses nothing.

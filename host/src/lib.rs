@@ -65,6 +65,7 @@ mod progress;
 mod report;
 #[cfg(feature = "sim")]
 mod simulator;
+mod stream_report;
 mod trace;
 #[cfg(feature = "virt")]
 pub mod virt;
@@ -85,6 +86,7 @@ pub use logs::LogRecord;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use progress::RunProgress;
 pub use report::RunReport;
+pub use stream_report::{RingUse, StreamReport};
 pub use trace::TraceOptions;
 #[cfg(feature = "virt")]
 pub use virt::device::VirtDeviceOptions;
@@ -92,6 +94,7 @@ pub use virt::device::VirtDeviceOptions;
 /// The interface that host and firmware share: layouts, limits, faults, `GraphBuilder`.
 pub use pto_abi as abi;
 pub use pto_abi::arena::Capacities;
+pub use pto_abi::stream::StreamCapacities;
 pub use pto_abi::trace::WhenFull;
 /// The library kernels and their func ids, as [`Device::register_library`] registers them.
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pto_abi::arena::Capacities;
-use pto_abi::{BuildMode, CoreKind, FanoutStrategy};
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 #[cfg(feature = "sim")]
 use pto_sim_shim::Hosting;
 
@@ -59,6 +59,40 @@ pub enum Work<'a> {
         /// The words that it reads; at most 128.
         orch_args: &'a [u64],
     },
+    /// Runtime variant `tensormap_and_ringbuffer`: a program of the firmware submits tasks with tensors on AICPU
+    /// instance 0, while the others schedule. Memory depends on `capacities.stream` and on `arg_words` and `edges`, which
+    /// are rings here, not on the number of tasks. With [`StreamCapacities::OFF`] the run gets
+    /// [`StreamCapacities::STANDARD`], and 16 argument words and 16 edges a slot.
+    ///
+    /// [`StreamCapacities::OFF`]: pto_abi::stream::StreamCapacities::OFF
+    /// [`StreamCapacities::STANDARD`]: pto_abi::stream::StreamCapacities::STANDARD
+    Stream {
+        /// The program's name, as in [`Device::builders`](crate::Device::builders).
+        builder: &'a str,
+        /// The words that it reads; at most 128.
+        orch_args: &'a [u64],
+    },
+}
+
+impl Work<'_> {
+    /// Who adds its tasks.
+    #[must_use]
+    pub const fn variant(&self) -> RuntimeVariant {
+        match self {
+            Self::HostGraph(_) => RuntimeVariant::HOST_BUILD_GRAPH,
+            Self::AicpuBuilder { .. } => RuntimeVariant::AICPU_BUILD_GRAPH,
+            Self::Stream { .. } => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+        }
+    }
+
+    /// The builder program that it runs; `None`: the host has built the graph.
+    #[must_use]
+    pub const fn builder(&self) -> Option<&str> {
+        match self {
+            Self::HostGraph(_) => None,
+            Self::AicpuBuilder { builder, .. } | Self::Stream { builder, .. } => Some(builder),
+        }
+    }
 }
 
 /// Whether the time that kernels take is measured.

@@ -9,7 +9,7 @@ use pto_abi::{CoreKind, RuntimeVariant};
 use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
-use crate::LogRecord;
+use crate::{LogRecord, StreamReport};
 
 /// What happened in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub struct RunReport {
     pub logs_dropped: u64,
     /// The timeline of the run, if it was recorded.
     pub trace: Option<Box<Trace>>,
+    /// How much of its rings a streaming run used.
+    pub stream: Option<StreamReport>,
     /// What the machine saw in virtual time, if that is how the run was hosted.
     #[cfg(feature = "sim")]
     pub virtual_report: Option<Box<VirtualReport>>,
@@ -133,6 +135,7 @@ mod tests {
             logs: Vec::new(),
             logs_dropped: 0,
             trace: None,
+            stream: None,
             #[cfg(feature = "sim")]
             virtual_report: None,
         };

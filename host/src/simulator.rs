@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::arena::Arena;
 use pto_abi::graph::BuilderSet;
+use pto_abi::stream::StreamBuilder;
 use pto_abi::{BuildError, GmAddr, GraphBuilder};
 use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::{Hosting, Machine};
@@ -87,5 +88,17 @@ impl<B: BuilderSet> BuilderSet for SharedBuilders<B> {
 
     fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
         self.0.build(symbol, graph)
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.0.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        self.0.build_stream(symbol, stream)
     }
 }

@@ -49,6 +49,17 @@ pub(crate) trait Host: Send {
     }
 }
 
+/// The names of the builder programs of a set, those of the streaming runtime included.
+pub(crate) fn names_of<B: BuilderSet>(builders: &B) -> Vec<String> {
+    let mut names: Vec<String> = builders.names().iter().map(ToString::to_string).collect();
+    for name in builders.stream_names() {
+        if !builders.names().contains(name) {
+            names.push((*name).to_owned());
+        }
+    }
+    names
+}
+
 /// Hosts firmware and kernels on this machine.
 pub struct Machine {
     host: Box<dyn Host>,

@@ -202,7 +202,7 @@ impl<B: BuilderSet> Host for Threads<B> {
     }
 
     fn builders(&self) -> Vec<String> {
-        self.builders.names().iter().map(ToString::to_string).collect()
+        crate::machine::names_of(&*self.builders)
     }
 }
 

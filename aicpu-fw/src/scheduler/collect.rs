@@ -213,7 +213,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     #[inline]
     fn is_completed(&mut self, task: &Task) {
         if !mutant::is(Mutant::ForgetsTheState) {
-            task.state.store(TaskState::COMPLETED.get(), Ordering::Relaxed);
+            // Release: pairs with the Acquire loads in `stream::Stream`, whose builder then reuses the slot and its edges:
+            // nothing of the task is touched after this store.
+            task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         }
         self.completed += 1;
         self.unflushed += u64::from(!mutant::is(Mutant::CountsTooEarly));

@@ -11,6 +11,7 @@ use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
 };
+use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 
@@ -26,6 +27,7 @@ pub(crate) const CAPACITIES: Capacities = Capacities {
     image_bytes: 512,
     log_entries: 2,
     trace: TraceCapacities { instances: 3, instance_events: 8, cores: 9, core_events: 4 },
+    stream: StreamCapacities { window: 8, map_entries: 256, heap_rings: 1, heap_bytes: 64 },
 };
 
 /// Hands `test` a launch that is right: 3 AIC, 6 AIV, 3 AICPU instances, `aicpu_build_graph`.

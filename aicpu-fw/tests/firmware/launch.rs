@@ -93,7 +93,7 @@ fn every_field_of_the_configuration() {
     type Change = fn(&mut RunConfig);
     let cases: &[(Fault, Change, [u64; 2])] = &[
         (Fault::RUNTIME_VARIANT, |c| c.variant = 0, [0, 0]),
-        (Fault::RUNTIME_VARIANT, |c| c.variant = 3, [3, 0]),
+        (Fault::RUNTIME_VARIANT, |c| c.variant = 4, [4, 0]),
         (Fault::RUNTIME_BUILD_MODE, |c| c.build_mode = 2, [2, 0]),
         (Fault::RUNTIME_FANOUT, |c| c.fanout = 2, [2, 0]),
         (Fault::RUNTIME_FLAGS, |c| c.flags |= 1 << 31, [1 << 31 | 2, 0]),
@@ -123,7 +123,7 @@ fn every_field_of_the_configuration() {
 
 #[test]
 fn every_region() {
-    const FAULTS: [Fault; 7] = [
+    const FAULTS: [Fault; region::COUNT] = [
         Fault::RUNTIME_REGION_TASKS,
         Fault::RUNTIME_REGION_PAYLOADS,
         Fault::RUNTIME_REGION_EDGES,
@@ -131,6 +131,7 @@ fn every_region() {
         Fault::RUNTIME_REGION_LOGS,
         Fault::RUNTIME_REGION_GRAPH,
         Fault::RUNTIME_REGION_TRACE,
+        Fault::RUNTIME_REGION_STREAM,
     ];
     let total = with_arena(|arena| arena.window().bytes());
     let tamper = |index: usize, change: &dyn Fn(&mut Region)| {
@@ -152,7 +153,11 @@ fn every_region() {
         assert_eq!(tamper(index, &|r| r.offset = last_byte), refused, "on the handshake lines");
         if index != region::GRAPH {
             // The image is read by copies and checked when it is loaded.
-            assert_eq!(tamper(index, &|r| r.offset += 4), refused, "misaligned");
+            assert_eq!(
+                tamper(index, &|r| (r.offset, r.bytes) = (r.offset + 4, r.bytes - 4)),
+                refused,
+                "misaligned"
+            );
         }
     }
     for index in [region::TASKS, region::PAYLOADS, region::EDGES] {
@@ -165,12 +170,9 @@ fn every_region() {
     assert_eq!(tamper(region::LOGS, &|r| r.bytes -= 16 * 32), Some(Fault::RUNTIME_REGION_LOGS));
     assert_eq!(tamper(region::TRACE, &|r| r.bytes -= 64), Some(Fault::RUNTIME_REGION_TRACE));
     assert_eq!(tamper(region::TRACE, &|r| r.bytes = 8), Some(Fault::RUNTIME_REGION_TRACE));
-    let reserved = region::COUNT - 1;
-    assert_eq!(tamper(reserved, &|r| r.offset = 64), Some(Fault::RUNTIME_REGION_UNKNOWN));
-    assert_eq!(tamper(reserved, &|r| r.bytes = 64), Some(Fault::RUNTIME_REGION_UNKNOWN));
     // Regions of no bytes are nowhere.
     let nothing = |r: &mut Region| *r = Region { offset: 0, bytes: 0 };
-    for index in [region::PAYLOADS, region::EDGES, region::GRAPH, region::TRACE] {
+    for index in [region::PAYLOADS, region::EDGES, region::GRAPH, region::TRACE, region::STREAM] {
         assert_eq!(tamper(index, &nothing), None);
     }
 }

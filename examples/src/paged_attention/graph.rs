@@ -17,7 +17,7 @@ use crate::args::{Size, Word, check_elements, tiles};
 /// Bytes of an element.
 const F32: u64 = 4;
 /// Bytes of an entry of a table.
-const I32: u64 = 4;
+pub(crate) const I32: u64 = 4;
 /// Tasks of one unit.
 pub const TASKS_PER_UNIT: u64 = 4;
 /// Argument words of one unit: qk, softmax, pv, update.
@@ -71,7 +71,7 @@ crate::orch_args! {
 
 impl Args {
     /// No tensor is larger than GM could be, so that no offset computed here overflows.
-    fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let pairs = [self.batch.get(), self.kv_heads.get()];
         let [rows, dim, size] = [self.rows, self.head_dim, self.block_size].map(Size::get);
         check_elements(&[pairs[0], self.max_blocks.get(), size])?;

@@ -10,5 +10,6 @@ pub mod inputs;
 pub mod job;
 #[cfg(feature = "host")]
 pub mod reference;
+pub mod stream;
 #[cfg(all(test, feature = "host"))]
 mod tests;

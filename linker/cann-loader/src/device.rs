@@ -38,6 +38,7 @@ const CAPACITIES: Capacities = Capacities {
     image_bytes: 2 << 20,
     log_entries: 64,
     trace: pto_abi::trace::TraceCapacities::OFF,
+    stream: pto_abi::stream::StreamCapacities::OFF,
 };
 
 /// What is to be run.

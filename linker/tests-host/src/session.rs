@@ -354,6 +354,8 @@ impl Session {
             log_entries: 64,
             ..Capacities::default()
         };
+        let mut capacities = capacities.streamed_whole();
+        capacities.stream.heap_bytes = 1 << 12;
         let layout = ArenaLayout::plan(&capacities).expect("within the limits");
         let fits = |kept: &&KeptArena| kept.layout == layout && kept.workers == setup.workers;
         if let Some(kept) = self.kept.as_ref().filter(fits) {
@@ -363,6 +365,8 @@ impl Session {
         let bring_up_epoch = self.epoch + 1;
         let arena = self.arena(address, layout.total_bytes);
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
+        let stream = layout.regions[region::STREAM];
+        arena.set_stream_sizes(stream, &capacities).expect("planned for");
         self.kept = Some(KeptArena { address, layout, bring_up_epoch, workers: setup.workers });
         (address, layout, bring_up_epoch)
     }

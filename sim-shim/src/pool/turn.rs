@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use pto_abi::BuildMode;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Sharing;
 use pto_abi::trace::TraceOwner;
+use pto_abi::{BuildMode, RuntimeVariant};
 use pto_aicore_kernels::worker;
 use pto_aicpu_fw::{Bell, BuilderHost, FanoutPolicy, Instance, LinesPlatform, Progressed, Tracer};
 
@@ -133,7 +133,16 @@ fn turn<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     let mut worked = false;
     if let Some((first, rest)) = seats.split_first_mut() {
         // Only instance 0 calls its host, from a builder program.
-        let host = StepOthers { seats: rest, rung, runner, publishes: 0 };
+        let alone = runner.run.os_threads == 1;
+        let host = StepOthers {
+            seats: rest,
+            rung,
+            // Never, where other threads step schedulers as well.
+            publishes_a_turn: if alone { PUBLISHES_A_TURN } else { u32::MAX },
+            publishes: 0,
+            backoff: Backoff::new(Patience::for_threads(runner.run.os_threads)),
+            runner,
+        };
         worked |= host_step(first, work_shared, host);
         for seat in rest {
             worked |= seat.step(runner.run, work_shared, ());
@@ -148,8 +157,13 @@ fn host_step<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     host: StepOthers<'_, '_, S, F, T, B>,
 ) -> bool {
     let run = host.runner.run;
-    let alone = run.os_threads == 1 && run.launch.build_mode == BuildMode::CONCURRENT;
-    if alone { seat.step(run, work_shared, host) } else { seat.step(run, work_shared, ()) }
+    let concurrent = run.launch.build_mode == BuildMode::CONCURRENT;
+    let streams = run.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+    if concurrent && (run.os_threads == 1 || streams) {
+        seat.step(run, work_shared, host)
+    } else {
+        seat.step(run, work_shared, ())
+    }
 }
 
 impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>> Seat<S, F, T> {
@@ -192,7 +206,9 @@ struct StepOthers<'s, 'r, S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B> {
     seats: &'s mut [Seat<S, F, T>],
     rung: &'s Rung,
     runner: &'s mut CoreRunner<'r, B>,
+    publishes_a_turn: u32,
     publishes: u32,
+    backoff: Backoff,
 }
 
 impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> BuilderHost
@@ -201,9 +217,21 @@ impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> BuilderHost
     #[inline]
     fn published(&mut self) {
         self.publishes += 1;
-        if self.publishes >= PUBLISHES_A_TURN {
+        if self.publishes >= self.publishes_a_turn {
             self.publishes = 0;
             self.step_others();
+        }
+    }
+
+    fn relax(&mut self) {
+        let mut worked = self.step_others();
+        if self.runner.run.os_threads > 1 {
+            worked |= self.runner.help(worked);
+            if worked {
+                self.backoff.reset();
+            } else if self.backoff.is_exhausted() {
+                std::thread::park_timeout(NAP);
+            }
         }
     }
 }
@@ -212,12 +240,13 @@ impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>
     StepOthers<'_, '_, S, F, T, B>
 {
     #[inline(never)]
-    fn step_others(&mut self) {
+    fn step_others(&mut self) -> bool {
         self.runner.run.beats[self.runner.me].turn();
+        let mut worked = false;
         for seat in &mut *self.seats {
-            seat.step(self.runner.run, true, ());
+            worked |= seat.step(self.runner.run, true, ());
         }
-        self.runner.run_rung(self.rung);
+        worked | self.runner.run_rung(self.rung)
     }
 }
 

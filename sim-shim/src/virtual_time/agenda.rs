@@ -81,6 +81,11 @@ impl Agenda {
         }
     }
 
+    /// When the next agent is due; `None`: nobody is.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.due.iter().copied().filter(|due| *due != NEVER).min()
+    }
+
     /// The agent is not due any more.
     #[inline]
     pub(super) fn cancel(&mut self, agent: Agent) {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
+use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
@@ -260,6 +261,39 @@ struct Host<'e, F: FanoutPolicy, B> {
 }
 
 impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
+    fn added(&mut self, slot: u32) {
+        self.crew.world.borrow_mut().ledger.reuse(slot);
+    }
+
+    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
+        let mut world = self.crew.world.borrow_mut();
+        world.builder_ns += world.options.profile.edge_ns.low;
+        let now_ns = world.builder_ns;
+        let kind = match outcome {
+            EdgeOutcome::Added => TraceKind::EDGE,
+            EdgeOutcome::AlreadySatisfied => TraceKind::EDGE_SATISFIED,
+        };
+        world.recorder.instance(0, now_ns, kind, (consumer, producer));
+    }
+
+    /// One look at the watermark, then everybody who is due until then.
+    fn relax(&mut self) {
+        let until_ns = {
+            let mut world = self.crew.world.borrow_mut();
+            world.beats.iter().for_each(Beat::turn);
+            tap::drain(|note| {
+                world.charge(note);
+            });
+            let due_ns = world.agenda.next_ns().unwrap_or(0);
+            let look_ns = world.options.profile.step_ns.low.max(1);
+            world.builder_ns = due_ns.max(world.builder_ns) + look_ns;
+            world.builder_ns
+        };
+        self.crew.run(until_ns, Rival::Nobody);
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(until_ns));
+    }
+
     fn published(&mut self) {
         let (until_ns, stops) = {
             let mut world = self.crew.world.borrow_mut();
@@ -314,10 +348,14 @@ impl World {
             Note::Add { slot, func_and_kind, .. } => {
                 self.recorder.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
             }
-            Note::Edge { producer, consumer, outcome } => {
+            Note::Edge { producer, generation, consumer, outcome } => {
                 let mut kind = TraceKind::EDGE;
                 if outcome == EdgeOutcome::AlreadySatisfied {
-                    self.ledger.satisfied(producer, consumer, now_ns);
+                    // A producer that is retired has given its slot to another task.
+                    let task = self.launch.state.task(producer);
+                    if task.is_some_and(|task| task.generation.load(Relaxed) == generation) {
+                        self.ledger.satisfied(producer, consumer, now_ns);
+                    }
                     kind = TraceKind::EDGE_SATISFIED;
                 }
                 self.recorder.instance(0, now_ns, kind, (consumer, producer));

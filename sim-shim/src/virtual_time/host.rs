@@ -195,7 +195,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
     }
 
     fn builders(&self) -> Vec<String> {
-        self.builders.names().iter().map(ToString::to_string).collect()
+        crate::machine::names_of(&*self.builders)
     }
 
     fn virtual_report(&mut self) -> Option<VirtualReport> {

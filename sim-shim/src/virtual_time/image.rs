@@ -42,7 +42,8 @@ impl ImageNotes {
             let is_done = world.ledger.is_completed(producer);
             open += u32::from(!is_done);
             let outcome = if is_done { EdgeOutcome::AlreadySatisfied } else { EdgeOutcome::Added };
-            world.charge(Note::Edge { producer, consumer: slot, outcome });
+            let generation = world.launch.run_epoch;
+            world.charge(Note::Edge { producer, generation, consumer: slot, outcome });
         }
         let waits_for = world.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
         if waits_for != open {

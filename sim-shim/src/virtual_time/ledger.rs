@@ -127,6 +127,14 @@ impl Ledger {
         (std::mem::take(&mut self.violations), self.violation_count)
     }
 
+    /// A new task stands in `slot`, whose last one is over.
+    pub(super) fn reuse(&mut self, slot: u32) {
+        let page = self.page(slot);
+        if page.place == Place::Completed {
+            *page = Page::default();
+        }
+    }
+
     /// Moves a task from one place to the next.
     #[inline]
     fn advance(&mut self, slot: u32, time_ns: u64, to: Place, what: &'static str) {

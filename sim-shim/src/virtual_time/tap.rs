@@ -7,7 +7,10 @@
 use std::cell::{Cell, RefCell};
 
 use pto_abi::graph::{BuilderSet, TaskSpec};
-use pto_abi::{BuildError, EdgeOutcome, Fault, GmAddr, GraphBuilder, TaskId};
+use pto_abi::stream::{
+    DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
+};
+use pto_abi::{BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
 use super::inject::INJECTED_ERROR;
 
@@ -15,7 +18,7 @@ use super::inject::INJECTED_ERROR;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
     Add { slot: u32, args: usize, func_and_kind: u32 },
-    Edge { producer: u32, consumer: u32, outcome: EdgeOutcome },
+    Edge { producer: u32, generation: u32, consumer: u32, outcome: EdgeOutcome },
     Publish(u32),
     Read,
 }
@@ -60,12 +63,44 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         let built = self.0.build(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
+
+    fn stream_names(&self) -> &[&str] {
+        self.0.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        let mut graph = TappedGraph { graph: stream, added: 0, has_failed: false };
+        let built = self.0.build_stream(symbol, &mut graph);
+        if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
+    }
 }
 
 struct TappedGraph<'g, G> {
     graph: &'g mut G,
     added: u32,
     has_failed: bool,
+}
+
+impl<G> TappedGraph<'_, G> {
+    /// One more task, unless the builder is to fail there.
+    fn count_task(&mut self) -> Result<(), Fault> {
+        self.added += 1;
+        if FAIL_AT.get().is_some_and(|at| at < self.added) {
+            self.has_failed = true;
+            HAS_FAILED.set(true);
+            return Err(Fault::BUILD_FAILED);
+        }
+        Ok(())
+    }
+}
+
+fn note_task(id: TaskId, args: usize, func_id: FuncId, kind: CoreKind) {
+    let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
+    note(Note::Add { slot: id.slot, args, func_and_kind });
 }
 
 impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
@@ -75,23 +110,17 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
 
     #[inline]
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.added += 1;
-        if FAIL_AT.get().is_some_and(|at| at < self.added) {
-            self.has_failed = true;
-            HAS_FAILED.set(true);
-            return Err(Fault::BUILD_FAILED);
-        }
-        let args = task.args.len();
-        let func_and_kind = u32::from(task.func_id.0) | u32::from(task.kind.get()) << 16;
+        self.count_task()?;
         let id = self.graph.add_task(task)?;
-        note(Note::Add { slot: id.slot, args, func_and_kind });
+        note_task(id, task.args.len(), task.func_id, task.kind);
         Ok(id)
     }
 
     #[inline]
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
         let outcome = self.graph.add_edge(producer, consumer)?;
-        note(Note::Edge { producer: producer.slot, consumer: consumer.slot, outcome });
+        let (generation, consumer) = (producer.generation, consumer.slot);
+        note(Note::Edge { producer: producer.slot, generation, consumer, outcome });
         Ok(outcome)
     }
 
@@ -105,5 +134,37 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         note(Note::Read);
         self.graph.read_u32(address)
+    }
+}
+
+impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
+    #[inline]
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.count_task()?;
+        let id = self.graph.add_tensor_task(task)?;
+        note_task(id, task.args.len(), task.func_id, task.kind);
+        Ok(id)
+    }
+
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        self.graph.open_scope(mode)
+    }
+
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.graph.close_scope(scope)
+    }
+
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        self.graph.alloc(element, shape)
+    }
+
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        note(Note::Read);
+        self.graph.get(view, index)
+    }
+
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        note(Note::Read);
+        self.graph.set(view, index, value)
     }
 }

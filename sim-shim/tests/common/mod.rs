@@ -13,7 +13,9 @@ use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
+    region,
 };
+use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
@@ -93,6 +95,13 @@ pub(crate) struct Device {
 
 impl Device {
     pub(crate) fn new<B: BuilderSet>(hosting: Hosting, options: Options, builders: B) -> Self {
+        let mut options = options;
+        if options.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
+            && options.capacities.stream == StreamCapacities::OFF
+        {
+            options.capacities = options.capacities.streamed_whole();
+            options.capacities.stream.heap_bytes = 1 << 16;
+        }
         let layout = ArenaLayout::plan(&options.capacities).unwrap();
         let memory = Memory::new(layout.total_bytes);
         let address = GmAddr(memory.start.expose_provenance() as u64);
@@ -172,6 +181,10 @@ impl Device {
         self.arena.set_orch_args(&OrchArgs { orch_argc, reserved: [0; 15], orch_args });
         self.arena.set_header(&self.header());
         self.arena.set_config(&self.config(builder));
+        if self.options.capacities.stream != StreamCapacities::OFF {
+            let at = self.arena.regions()[region::STREAM];
+            self.arena.set_stream_sizes(at, &self.options.capacities).unwrap();
+        }
         self.arena.prepare_run();
         tamper(self);
         let outcome = self.machine.run(self.arena);

@@ -22,6 +22,7 @@ pub(crate) const CAPACITIES: Capacities = Capacities {
     image_bytes: 1 << 20,
     log_entries: 64,
     trace: pto_abi::trace::TraceCapacities::OFF,
+    stream: pto_abi::stream::StreamCapacities::OFF,
 };
 
 /// Options with room for every graph.

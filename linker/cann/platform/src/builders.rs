@@ -2,6 +2,7 @@
 
 use pto_abi::gm::GmWindow;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_abi::stream::StreamBuilder;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_c_builder::CBuilder;
 
@@ -30,6 +31,22 @@ impl<B: BuilderSet> BuilderSet for DeviceBuilders<B> {
             return Some(self.c.build(&mut graph));
         }
         self.set.build(symbol, &mut graph)
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.set.stream_names()
+    }
+
+    // What a streaming program reads of GM while it runs, the device has written: `get` waits for it.
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        if symbol == pto_c_builder::SYMBOL {
+            return self.build(symbol, stream);
+        }
+        self.set.build_stream(symbol, stream)
     }
 }
 

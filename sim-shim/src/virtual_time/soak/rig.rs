@@ -124,6 +124,9 @@ impl Rig {
             log_entries: 4,
             ..Capacities::default()
         };
+        let streams = shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
+        capacities.stream.heap_bytes = 0;
         let layout = ArenaLayout::plan(&capacities).ok()?;
         let nodes = u64::from(tasks * STRIDE);
         let values = layout.total_bytes;
@@ -147,6 +150,9 @@ impl Rig {
         let program = Arc::new(Program { graph: Arc::clone(graph), tables });
         let rig = Self { memory, arena, program, shape, run_epoch: 0, bring_up_epoch: 1 };
         rig.arena.set_regions(&layout.regions);
+        if streams {
+            rig.arena.set_stream_sizes(layout.regions[region::STREAM], &capacities)?;
+        }
         rig.arena.workers().iter().for_each(Handshake::reset);
         rig.write_tables();
         let image = image(&rig.program);

@@ -1,0 +1,214 @@
+//! The interface of the streaming runtime (`tensormap_and_ringbuffer`): tasks with tensors, from which the
+//! dependencies are derived.
+//!
+//! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
+//! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
+
+mod memory;
+mod tensor;
+
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+
+use crate::closed_set;
+use crate::fault::Fault;
+use crate::graph::GraphBuilder;
+use crate::ids::{FuncId, TaskId};
+use crate::kinds::CoreKind;
+
+pub use memory::{
+    MAX_HEAP_RINGS, MapBucket, MapCell, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
+    StreamCapacities, StreamHeader, StreamPlan,
+};
+pub use tensor::{
+    ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, RawView, TensorView, ViewDefect,
+};
+
+closed_set! {
+    /// Where the edges of the tasks of a scope come from.
+    pub struct DependencyMode(u8) {
+        /// From the tensors, and from `after`.
+        DERIVED = 0, "derived";
+        /// From `after` only. Accesses are noted: tasks of derived scopes wait for them.
+        EXPLICIT = 1, "explicit";
+        /// From `after` only, and nothing is noted: for the derived scopes the tasks touch no tensor.
+        MANUAL = 2, "manual";
+    }
+}
+
+/// An argument of a task. A tensor reaches the kernel as the address of the view's first element.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// The task reads it.
+    In(&'a TensorView<'a>),
+    /// The task overwrites it, and does not read it.
+    Out(&'a TensorView<'a>),
+    /// The task reads and writes it.
+    InOut(&'a TensorView<'a>),
+    /// An address, no access: edges to and from this argument are not wanted.
+    NoDep(&'a TensorView<'a>),
+    /// A word.
+    Scalar(u64),
+}
+
+impl<'a> Arg<'a> {
+    /// An `f32`, as its bits in the low half of the word.
+    #[must_use]
+    pub const fn f32(value: f32) -> Self {
+        Self::Scalar(value.to_bits() as u64)
+    }
+
+    /// The tensor; `None`: a scalar.
+    #[must_use]
+    #[inline]
+    pub const fn tensor(&self) -> Option<&'a TensorView<'a>> {
+        match self {
+            Self::In(view) | Self::Out(view) | Self::InOut(view) | Self::NoDep(view) => Some(view),
+            Self::Scalar(_) => None,
+        }
+    }
+}
+
+/// A task of the streaming runtime.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorTask<'a> {
+    /// Which kernel.
+    pub func_id: FuncId,
+    /// Which cores it runs on.
+    pub kind: CoreKind,
+    /// At most [`MAX_ARGS`](crate::limits::MAX_ARGS), in the order of the kernel's words.
+    pub args: &'a [Arg<'a>],
+    /// Tasks that it waits for beside those that its tensors say.
+    pub after: &'a [TaskId],
+}
+
+impl<'a> TensorTask<'a> {
+    /// A task that waits for what its tensors say.
+    #[must_use]
+    #[inline]
+    pub const fn new(func_id: FuncId, kind: CoreKind, args: &'a [Arg<'a>]) -> Self {
+        Self { func_id, kind, args, after: &[] }
+    }
+}
+
+/// A scope that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScopeId {
+    /// How many scopes are around it.
+    pub depth: u32,
+    /// Its number in the run.
+    pub serial: u64,
+}
+
+/// Adds tasks whose dependencies follow from their tensors.
+///
+/// The order of the submissions is the order of the program: a task waits for the earlier tasks that wrote what it
+/// reads (read after write) or writes (write after write), and for those that read what it writes (write after
+/// read), where the regions have an element in common.
+pub trait StreamBuilder: GraphBuilder {
+    /// Adds a task with its edges, unpublished. Waits while a ring is full.
+    ///
+    /// # Errors
+    /// Those of [`GraphBuilder::add_task`] and [`GraphBuilder::add_edge`]; `STREAM_VIEW_*`, `STREAM_OUT_OVERLAP`,
+    /// `STREAM_STALE_TENSOR` with the argument's index; `STREAM_*_RING` when a ring cannot hold the task.
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault>;
+
+    /// Opens a scope. The program itself is a scope, of derived dependencies.
+    ///
+    /// # Errors
+    /// `STREAM_SCOPE_DEPTH`.
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault>;
+
+    /// Closes the innermost scope: its tensors are given up when its tasks have completed.
+    ///
+    /// # Errors
+    /// `STREAM_SCOPE_NOT_OPEN`: it is not the innermost open one, or closed already.
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault>;
+
+    /// A tensor on the heap of the innermost scope; what is in it is not initialised. Waits while the heap is full.
+    /// [`Scope::tensor`] gives one that the compiler keeps inside the scope.
+    ///
+    /// # Errors
+    /// `STREAM_VIEW_RANK`, `STREAM_VIEW_RANGE`, `STREAM_HEAP_RING`.
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault>;
+
+    /// Waits until everything that writes the element has completed, and reads it; the value stands in the low
+    /// bits of the word.
+    ///
+    /// # Errors
+    /// `STREAM_VIEW_RANGE`, `BUILD_GM_RANGE`, `STREAM_WAIT_FOREVER` where the schedulers wait for the builder.
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault>;
+
+    /// Waits until everything that reads or writes the element has completed, and writes it.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault>;
+
+    /// Adds a task and publishes it.
+    ///
+    /// # Errors
+    /// Those of [`add_tensor_task`](Self::add_tensor_task) and [`GraphBuilder::publish`].
+    #[inline]
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let id = self.add_tensor_task(task)?;
+        self.publish(id)?;
+        Ok(id)
+    }
+
+    /// Runs `body` in a scope of its own. Its tensors cannot leave it:
+    ///
+    /// ```compile_fail
+    /// # use pto_abi::stream::{DependencyMode, ElementType, StreamBuilder, TensorView};
+    /// # use pto_abi::Fault;
+    /// fn escapes<G: StreamBuilder>(stream: &mut G) -> Result<TensorView<'_>, Fault> {
+    ///     stream.scope(DependencyMode::DERIVED, |scope| scope.tensor(ElementType::F32, &[64]))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `body`, of [`open_scope`](Self::open_scope) and [`close_scope`](Self::close_scope).
+    fn scope<R, E: From<Fault>>(
+        &mut self,
+        mode: DependencyMode,
+        body: impl for<'s> FnOnce(&mut Scope<'s, '_, Self>) -> Result<R, E>,
+    ) -> Result<R, E>
+    where
+        Self: Sized,
+    {
+        let id = self.open_scope(mode)?;
+        let result = body(&mut Scope { stream: self, scope: PhantomData })?;
+        self.close_scope(id)?;
+        Ok(result)
+    }
+}
+
+/// A scope that is open: the builder, and tensors that end with the scope.
+pub struct Scope<'s, 'g, G> {
+    stream: &'g mut G,
+    /// Invariant: a tensor of this scope fits no other.
+    scope: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<'s, G: StreamBuilder> Scope<'s, '_, G> {
+    /// A tensor that lives until the scope has ended and its tasks have completed.
+    ///
+    /// # Errors
+    /// Those of [`StreamBuilder::alloc`].
+    pub fn tensor(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'s>, Fault> {
+        self.stream.alloc(element, shape)
+    }
+}
+
+impl<G> Deref for Scope<'_, '_, G> {
+    type Target = G;
+    fn deref(&self) -> &G {
+        self.stream
+    }
+}
+
+impl<G> DerefMut for Scope<'_, '_, G> {
+    fn deref_mut(&mut self) -> &mut G {
+        self.stream
+    }
+}

@@ -1,0 +1,402 @@
+//! The streaming builder: its state, the watermark, and the slots that tasks are put into.
+
+use core::marker::PhantomData;
+
+use heapless::Vec;
+use pto_abi::graph::TaskSpec;
+use pto_abi::kinds::TaskState;
+use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID};
+use pto_abi::runtime::InstanceLine;
+use pto_abi::stream::{
+    DependencyMode, MAX_HEAP_RINGS, RingKind, ScopeId, SlotRecord, StreamHeader,
+};
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::{NO_CHUNK, UNPUBLISHED};
+use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
+
+use super::map::TensorMap;
+use super::rings::{HeapRing, SpanRing};
+use super::submit::Accesses;
+use crate::blame::{Blame, BlameSlot};
+use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+use crate::state::SharedState;
+
+/// Submissions after which the watermark is looked for anew. 16 of 1, 4, 16 and 64: the first with which a look costs
+/// nothing that shows.
+const LOOK_EVERY: u64 = 16;
+
+/// The memory of a streaming run, checked. See `super::memory`.
+#[derive(Clone, Copy)]
+pub struct StreamMemory<'a> {
+    /// Sizes and marks.
+    pub header: &'a StreamHeader,
+    /// Notes on the slots: as many as the window has; a power of two.
+    pub records: &'a [SlotRecord],
+    /// The tensor map, empty.
+    pub map: TensorMap<'a>,
+    /// Argument words.
+    pub arg_words: u64,
+    /// Chunks of edges.
+    pub edge_chunks: u64,
+    /// Heap rings, and bytes of each.
+    pub heap_rings: usize,
+    /// See `heap_rings`.
+    pub heap_bytes: u64,
+    /// Where the first heap ring is.
+    pub heap: GmAddr,
+    /// Number of the run's first task.
+    pub first_task: u64,
+}
+
+/// Whether schedulers run while the builder does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedulers {
+    /// They do.
+    Run,
+    /// They wait for it: nothing completes before it has returned.
+    Wait,
+}
+
+/// A scope that is open.
+#[derive(Clone, Copy)]
+pub(super) struct OpenScope {
+    pub(super) id: ScopeId,
+    pub(super) mode: DependencyMode,
+}
+
+/// The builder of `tensormap_and_ringbuffer`. See the module.
+pub struct Stream<'a, S, F, M, H> {
+    pub(super) state: SharedState<'a>,
+    pub(super) line: &'a InstanceLine,
+    pub(super) memory: M,
+    pub(super) host: H,
+    pub(super) orch_args: &'a [u64],
+    has_kind: [bool; CoreKind::COUNT],
+    pub(super) header: &'a StreamHeader,
+    records: &'a [SlotRecord],
+    pub(super) map: TensorMap<'a>,
+    words: SpanRing,
+    pub(super) chunks: SpanRing,
+    pub(super) heaps: Vec<HeapRing, MAX_HEAP_RINGS>,
+    pub(super) heap: GmAddr,
+    pub(super) heap_bytes: u64,
+    pub(super) scopes: Vec<OpenScope, MAX_HEAP_RINGS>,
+    pub(super) next_scope: u64,
+    /// The number of the next task, and of the oldest one that has not completed.
+    pub(super) next: u64,
+    pub(super) watermark: u64,
+    first: u64,
+    shift: u32,
+    mask: u64,
+    generation: u32,
+    pub(super) schedulers: Schedulers,
+    pub(super) reserve: u64,
+    pub(super) traced_ns: u64,
+    pub(super) blame: BlameSlot,
+    /// Of the task that is being added.
+    pub(super) accesses: Accesses,
+    policy: PhantomData<(S, F)>,
+}
+
+impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a, S, F, M, H> {
+    /// A builder with nothing added.
+    pub fn new(
+        inputs: BuilderInputs<'a>,
+        stream: StreamMemory<'a>,
+        schedulers: Schedulers,
+        memory: M,
+        host: H,
+    ) -> Self {
+        let window = stream.records.len() as u64;
+        let first = stream.first_task;
+        let root = ScopeId { depth: 0, serial: 0 };
+        let mut scopes = Vec::new();
+        // There is room for eight.
+        scopes.push(OpenScope { id: root, mode: DependencyMode::DERIVED }).unwrap_or_default();
+        let mut heaps = Vec::new();
+        for _ in 0..stream.heap_rings {
+            // More than there is room for are not used.
+            heaps.push(HeapRing::new(stream.heap_bytes)).unwrap_or_default();
+        }
+        let this = Self {
+            state: inputs.state,
+            line: inputs.line,
+            memory,
+            host,
+            orch_args: inputs.orch_args,
+            has_kind: inputs.has_kind,
+            header: stream.header,
+            records: stream.records,
+            map: stream.map,
+            words: SpanRing::new(stream.arg_words, first),
+            chunks: SpanRing::new(stream.edge_chunks, first),
+            heaps,
+            heap: stream.heap,
+            heap_bytes: stream.heap_bytes,
+            scopes,
+            next_scope: 1,
+            next: first,
+            watermark: first,
+            first,
+            shift: window.checked_ilog2().unwrap_or(0),
+            mask: window.saturating_sub(1),
+            // Odd: different runs have different generations.
+            generation: inputs.generation.wrapping_mul(0x9E37_79B1),
+            schedulers,
+            reserve: 0,
+            traced_ns: 0,
+            blame: BlameSlot::default(),
+            accesses: Accesses::new(),
+            policy: PhantomData,
+        };
+        this.begin_marks();
+        this
+    }
+
+    /// How many tasks were added.
+    #[must_use]
+    pub const fn added(&self) -> u64 {
+        self.next - self.first
+    }
+
+    /// The circumstances of a fault that a call returned.
+    #[must_use]
+    pub fn blame(&self, fault: Fault) -> Blame {
+        self.blame.of(fault)
+    }
+
+    /// The last publish has been made: lets the run end.
+    ///
+    /// # Errors
+    /// `BUILD_NOT_PUBLISHED`, `STREAM_SCOPE_LEFT_OPEN`.
+    pub fn finish(&mut self) -> Result<(), Fault> {
+        if let [_, .., left] = self.scopes.as_slice() {
+            let scope = left.id.serial;
+            return Err(self
+                .blame
+                .leave(Blame::of(Fault::STREAM_SCOPE_LEFT_OPEN).detail(scope, 0)));
+        }
+        if self.line.published.load(Ordering::Relaxed) != self.added() {
+            let is_added = |number: &u64| self.state_of(*number) == TaskState::ADDED.get();
+            let number = (self.watermark..self.next).find(is_added).unwrap_or(self.watermark);
+            let task = self.id_of(number);
+            return Err(self.blame.leave(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task)));
+        }
+        self.advance();
+        self.end_marks();
+        S::fetch_sub(&self.state.progress.outstanding, self.reserve, Ordering::Relaxed);
+        self.reserve = 0;
+        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees every raise.
+        self.state.progress.build_done.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Moves the watermark to the first task that has not completed, and takes back what is behind it.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        let before = self.watermark;
+        while self.watermark < self.next {
+            let Some(task) = self.state.task(self.slot_of(self.watermark)) else { break };
+            // Acquire: pairs with the Release store in `Scheduler::go_on`, after which no scheduler touches the task, its
+            // arguments or its edges.
+            if task.state.load(Ordering::Acquire) != TaskState::COMPLETED.get() {
+                break;
+            }
+            self.watermark += 1;
+        }
+        if self.watermark > before {
+            self.retire();
+        }
+    }
+
+    #[inline]
+    fn retire(&mut self) {
+        let (words, chunks, entries) = match self.record(self.watermark) {
+            Some(record) if self.watermark < self.next => (
+                record.first_word.load(Ordering::Relaxed),
+                record.first_chunk.load(Ordering::Relaxed),
+                record.first_entry.load(Ordering::Relaxed),
+            ),
+            _ => (self.words.head(), self.chunks.head(), self.map.head()),
+        };
+        self.mark_use();
+        self.words.retire(words);
+        self.chunks.retire(chunks);
+        self.map.retire(entries);
+    }
+
+    /// What is in use of the rings of window, words, chunks and entries.
+    pub(super) const fn in_use(&self) -> [u64; 4] {
+        let window = self.next - self.watermark;
+        [window, self.words.in_use(), self.chunks.in_use(), self.map.in_use()]
+    }
+
+    pub(super) const fn capacities(&self) -> [u64; 4] {
+        let (words, chunks) = (self.words.capacity(), self.chunks.capacity());
+        [self.mask + 1, words, chunks, self.map.capacity()]
+    }
+
+    /// Whether a ring takes `count` more.
+    pub(super) const fn has_room(&self, ring: RingKind, count: u64) -> bool {
+        match ring {
+            RingKind::WINDOW => self.next - self.watermark + count <= self.mask + 1,
+            RingKind::ARGS => self.words.has_room(count),
+            RingKind::EDGES => self.chunks.has_room(count),
+            _ => self.map.has_room(count),
+        }
+    }
+
+    #[inline]
+    pub(super) const fn slot_of(&self, number: u64) -> u32 {
+        // The mask is below 2^25.
+        (number & self.mask & 0xFFFF_FFFF) as u32
+    }
+
+    #[inline]
+    pub(super) fn record(&self, number: u64) -> Option<&'a SlotRecord> {
+        self.records.get(self.slot_of(number) as usize)
+    }
+
+    #[inline]
+    pub(super) const fn id_of(&self, number: u64) -> TaskId {
+        let lap = ((number >> self.shift) & 0xFFFF_FFFF) as u32;
+        TaskId { slot: self.slot_of(number), generation: self.generation.wrapping_add(lap) }
+    }
+
+    /// The state of a task that is not retired.
+    pub(super) fn state_of(&self, number: u64) -> u8 {
+        // Acquire: as in `advance`.
+        self.state.task(self.slot_of(number)).map_or(0, |task| task.state.load(Ordering::Acquire))
+    }
+
+    /// The number of a task that this run gave an id to.
+    #[inline]
+    pub(super) fn number_of(&mut self, id: TaskId) -> Result<u64, Fault> {
+        let lap = self.next >> self.shift;
+        let newest = self.id_of(lap << self.shift).generation;
+        let age = u64::from(newest.wrapping_sub(id.generation));
+        if age > lap - (self.first >> self.shift) {
+            let (found, expected) = (id.generation.into(), newest.into());
+            return Err(self.refuse_task(Fault::BUILD_STALE_TASK, id, found, expected));
+        }
+        let number = (lap - age) << self.shift | u64::from(id.slot);
+        if number >= self.next || number < self.first || u64::from(id.slot) > self.mask {
+            let bound = self.next;
+            return Err(self.refuse_task(Fault::BUILD_UNKNOWN_TASK, id, number, bound));
+        }
+        Ok(number)
+    }
+
+    #[cold]
+    pub(super) fn refuse_task(
+        &mut self,
+        fault: Fault,
+        task: TaskId,
+        found: u64,
+        bound: u64,
+    ) -> Fault {
+        self.blame.leave(Blame::of(fault).task(task).detail(found, bound))
+    }
+
+    /// The kernel's code, or why the task cannot run.
+    #[inline]
+    pub(super) fn accept(&mut self, spec: &TaskSpec<'_>, args: usize) -> Result<GmAddr, Fault> {
+        let func = spec.func_id;
+        let fault = if func.index() >= MAX_FUNC_ID {
+            (Fault::BUILD_UNKNOWN_FUNC, func.index(), MAX_FUNC_ID - 1)
+        } else if args > MAX_ARGS {
+            (Fault::BUILD_TOO_MANY_ARGS, args, MAX_ARGS)
+        } else if !self.has_kind[spec.kind.index()] {
+            (Fault::BUILD_NO_CORE_OF_KIND, spec.kind.index(), 0)
+        } else {
+            if !spec.kernel.is_null() {
+                return Ok(spec.kernel);
+            }
+            let kernel = self.memory.kernel_addr(func);
+            if !kernel.is_null() {
+                return Ok(kernel);
+            }
+            (Fault::BUILD_KERNEL_MISSING, func.index(), 0)
+        };
+        let (fault, found, bound) = fault;
+        let blame = Blame::of(fault).func(func.0.into()).task(self.id_of(self.next));
+        Err(self.blame.leave(blame.detail(found as u64, bound as u64)))
+    }
+
+    /// Room for a task with `args` words: waits for it where it must.
+    #[inline]
+    pub(super) fn make_room(&mut self, args: usize) -> Result<(), Fault> {
+        if self.next.is_multiple_of(LOOK_EVERY) {
+            self.advance();
+        }
+        if !self.has_room(RingKind::WINDOW, 1) {
+            self.wait_for_room(RingKind::WINDOW, 1)?;
+        }
+        if !self.has_room(RingKind::ARGS, args as u64 + 1) {
+            self.wait_for_room(RingKind::ARGS, args as u64 + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next slot for a task, for which there is room, with these argument words.
+    #[inline]
+    pub(super) fn open_slot(
+        &mut self,
+        spec: &TaskSpec<'_>,
+        kernel: GmAddr,
+        args: impl ExactSizeIterator<Item = u64>,
+    ) -> Result<TaskId, Fault> {
+        let (number, id) = (self.next, self.id_of(self.next));
+        let Some((record, task)) = self.record(number).zip(self.state.task(id.slot)) else {
+            return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, self.mask + 1));
+        };
+        record.first_word.store(self.words.head(), Ordering::Relaxed);
+        record.first_chunk.store(self.chunks.head(), Ordering::Relaxed);
+        record.first_entry.store(self.map.head(), Ordering::Relaxed);
+        record.edge_stamp.store(0, Ordering::Relaxed);
+        let count = args.len();
+        let payload = self.words.take(count as u64 + 1);
+        let start = usize::try_from(payload).unwrap_or(usize::MAX);
+        let words = self.state.payloads.get(start..).unwrap_or(&[]);
+        for (word, arg) in words.iter().zip(args) {
+            word.store(arg, Ordering::Relaxed);
+        }
+        if let Some(context) = words.get(count) {
+            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        }
+        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
+        task.fanout.store(0, Ordering::Relaxed);
+        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
+        task.func_id.store(spec.func_id.0, Ordering::Relaxed);
+        task.edges_in.store(0, Ordering::Relaxed);
+        task.kernel.store(kernel.0, Ordering::Relaxed);
+        task.payload.store(u32::try_from(payload).unwrap_or(u32::MAX), Ordering::Relaxed);
+        task.arg_count.store(u8::try_from(count).unwrap_or(u8::MAX), Ordering::Relaxed);
+        task.kind.store(spec.kind.get(), Ordering::Relaxed);
+        task.generation.store(id.generation, Ordering::Relaxed);
+        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+        self.next = number + 1;
+        self.line.added.store(self.added(), Ordering::Relaxed);
+        self.host.added(id.slot);
+        if H::TRACES {
+            self.traced_ns = self.host.now_ns();
+            let func_and_kind = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << 16;
+            self.trace(TraceKind::ADDED, id.slot, func_and_kind);
+        }
+        Ok(id)
+    }
+
+    pub(super) fn raised(&self) -> Fault {
+        self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED)
+    }
+
+    /// One event, if they are wanted, at the time of the last look.
+    #[inline]
+    pub(super) fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
+        if H::TRACES {
+            self.host.trace(TraceRecord { time_ns: self.traced_ns, kind, task, extra });
+        }
+    }
+}

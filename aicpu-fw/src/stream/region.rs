@@ -1,0 +1,207 @@
+//! The bytes that a view touches, in a normal form that is cheap to compare.
+//!
+//! A region is a run of bytes, repeated in up to five dimensions. Normal form: dimensions of one element are dropped,
+//! runs that touch are merged, and so are dimensions that continue each other; strides ascend. Two views that touch the
+//! same bytes mostly get the same normal form, and a view that is dense gets no dimension at all.
+
+use pto_abi::stream::{MAX_RANK, TensorView};
+
+/// A dimension: bytes from one repetition to the next, and how many there are (at least 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dim {
+    /// Bytes from one repetition to the next.
+    pub stride: u64,
+    /// Repetitions.
+    pub count: u32,
+}
+
+/// The bytes of a tensor that an access touches, from the tensor's first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The first byte.
+    pub low: u64,
+    /// The byte behind the last one.
+    pub high: u64,
+    /// Bytes that stand together.
+    pub run: u64,
+    dims: [Dim; MAX_RANK],
+    rank: u8,
+}
+
+impl Region {
+    /// The region of a view without a defect.
+    #[must_use]
+    #[inline]
+    pub fn of(view: &TensorView<'_>) -> Self {
+        let low = view.offset_bytes();
+        if view.is_dense() {
+            let run = view.elements().wrapping_mul(view.element().bytes());
+            return Self { low, high: low + run, run, dims: [Dim::default(); MAX_RANK], rank: 0 };
+        }
+        Self::strided(low, view)
+    }
+
+    /// The region of these parts, as [`parts`](Self::parts) gave them.
+    #[must_use]
+    pub fn from_parts(low: u64, high: u64, run: u64, given: &[Dim]) -> Self {
+        let mut dims = [Dim::default(); MAX_RANK];
+        for (dim, given) in dims.iter_mut().zip(given) {
+            *dim = *given;
+        }
+        Self { low, high, run, dims, rank: u8::try_from(given.len().min(MAX_RANK)).unwrap_or(0) }
+    }
+
+    /// The dimensions, strides ascending.
+    #[must_use]
+    #[inline]
+    pub fn dims(&self) -> &[Dim] {
+        self.dims.get(..usize::from(self.rank)).unwrap_or(&[])
+    }
+
+    /// Whether it is one run.
+    #[must_use]
+    #[inline]
+    pub const fn is_run(&self) -> bool {
+        self.rank == 0
+    }
+
+    /// Whether every byte of `other` is one of this region's, as far as the derivation of edges makes use of it: this
+    /// region is one run around the other one, or both have the same normal form.
+    #[must_use]
+    #[inline]
+    pub fn covers(&self, other: &Self) -> bool {
+        if self.is_run() {
+            return self.low <= other.low && other.high <= self.high;
+        }
+        self == other
+    }
+
+    fn strided(low: u64, view: &TensorView<'_>) -> Self {
+        let size = view.element().bytes();
+        let mut region =
+            Self { low, high: low, run: size, dims: [Dim::default(); MAX_RANK], rank: 0 };
+        for (extent, stride) in view.shape().iter().zip(view.strides()) {
+            if *extent > 1 && *stride > 0 {
+                region.insert(Dim { stride: stride.wrapping_mul(size), count: *extent });
+            }
+        }
+        region.merge();
+        let reach = |dim: &Dim| dim.stride.wrapping_mul(u64::from(dim.count - 1));
+        let last: u64 = region.dims().iter().map(reach).fold(0, u64::wrapping_add);
+        region.high = low.wrapping_add(last).wrapping_add(region.run);
+        region
+    }
+
+    /// Puts a dimension where its stride belongs.
+    fn insert(&mut self, dim: Dim) {
+        let mut at = usize::from(self.rank);
+        while let Some(before) =
+            at.checked_sub(1).filter(|b| self.dims[*b % MAX_RANK].stride > dim.stride)
+        {
+            self.dims[at % MAX_RANK] = self.dims[before % MAX_RANK];
+            at = before;
+        }
+        self.dims[at % MAX_RANK] = dim;
+        self.rank += 1;
+    }
+
+    /// Merges runs that touch, and dimensions that continue each other, from the innermost one.
+    fn merge(&mut self) {
+        let dims = self.dims;
+        let rank = usize::from(self.rank);
+        self.dims = [Dim::default(); MAX_RANK];
+        self.rank = 0;
+        for dim in dims.iter().take(rank) {
+            let last = usize::from(self.rank).checked_sub(1);
+            match last.and_then(|last| self.dims.get_mut(last)) {
+                None if dim.stride <= self.run => self.run += dim.stride * u64::from(dim.count - 1),
+                Some(last) if last.continues(*dim) => {
+                    let times = dim.stride.checked_div(last.stride).unwrap_or(0);
+                    let more = times * u64::from(dim.count - 1);
+                    match u32::try_from(u64::from(last.count) + more) {
+                        Ok(count) => last.count = count,
+                        Err(_) => self.push(*dim),
+                    }
+                }
+                _ => self.push(*dim),
+            }
+        }
+    }
+
+    fn push(&mut self, dim: Dim) {
+        if let Some(place) = self.dims.get_mut(usize::from(self.rank)) {
+            *place = dim;
+            self.rank += 1;
+        }
+    }
+}
+
+impl Dim {
+    /// Whether repeating this dimension as `outer` says is the same as making it longer.
+    fn continues(self, outer: Self) -> bool {
+        let times = outer.stride.checked_div(self.stride).unwrap_or(u64::MAX);
+        outer.stride.is_multiple_of(self.stride) && times <= u64::from(self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dim, Region};
+    use pto_abi::GmAddr;
+    use pto_abi::stream::{ElementType, RawView, TensorView};
+
+    fn view(shape: &[u32], strides: &[u64]) -> Region {
+        let raw = RawView {
+            base: GmAddr(0),
+            bytes: 1 << 20,
+            element: ElementType::F32.get(),
+            offset: 5,
+            shape,
+            strides,
+        };
+        Region::of(&TensorView::alleged(&raw))
+    }
+
+    #[test]
+    fn what_stands_together_is_one_run() {
+        for (shape, strides) in [
+            (&[3, 4][..], &[4, 1][..]),
+            (&[4, 3], &[1, 4]),
+            (&[1, 12, 1], &[99, 1, 7]),
+            (&[5, 12], &[0, 1]),
+            (&[3, 2, 2], &[4, 1, 2]),
+            (&[6, 7], &[1, 1]),
+        ] {
+            let region = view(shape, strides);
+            assert_eq!(
+                (region.low, region.high, region.run),
+                (20, 68, 48),
+                "{shape:?} {strides:?}"
+            );
+            assert!(region.is_run());
+        }
+    }
+
+    #[test]
+    fn a_tile_has_one_dimension_and_a_tile_of_full_width_none() {
+        let tile = view(&[3, 4], &[10, 1]);
+        assert_eq!((tile.run, tile.dims()), (16, &[Dim { stride: 40, count: 3 }][..]));
+        assert_eq!(tile.high, 20 + 80 + 16);
+        let two = view(&[2, 3, 4], &[30, 10, 1]);
+        assert_eq!(
+            two.dims(),
+            &[Dim { stride: 40, count: 6 }],
+            "the outer one continues the inner one"
+        );
+        let apart = view(&[2, 3, 4], &[40, 10, 1]);
+        assert_eq!(apart.dims().len(), 2);
+    }
+
+    #[test]
+    fn covering_is_a_run_around_it_or_the_same_form() {
+        let (all, tile) = (view(&[60], &[1]), view(&[3, 4], &[10, 1]));
+        assert!(all.covers(&tile) && !tile.covers(&all));
+        assert!(tile.covers(&view(&[4, 3], &[1, 10])));
+        assert!(!tile.covers(&view(&[3, 3], &[10, 1])));
+    }
+}

@@ -1,0 +1,7 @@
+//! The streaming builder: regions, overlaps, derived edges against a brute-force oracle, rings near their wrap.
+#![cfg(not(any(loom, shuttle)))]
+
+mod derivation;
+mod oracle;
+mod overlaps;
+mod random;

@@ -1,0 +1,81 @@
+//! How much of its rings a streaming run used, and what it would have needed.
+
+use pto_abi::arena::Arena;
+use pto_abi::runtime::region;
+use pto_abi::stream::RingKind;
+use pto_abi::sync::Ordering;
+
+/// One ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingUse {
+    /// Its name, such as `window` or `heap 1` (by depth of scopes).
+    pub name: String,
+    /// What it counts: slots, words, chunks, entries, bytes.
+    pub unit: &'static str,
+    /// Units that it held.
+    pub capacity: u64,
+    /// The most units that were in use at once.
+    pub high_water: u64,
+    /// How often the builder waited for room in it.
+    pub waits: u64,
+    /// With fewer units the run would have been refused: the largest task, or the largest scope.
+    pub needed: u64,
+}
+
+/// The rings of a streaming run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamReport {
+    /// The rings that the run had.
+    pub rings: Vec<RingUse>,
+    /// Scopes that were opened.
+    pub scopes: u64,
+    /// Tensors that were allocated on the heap.
+    pub tensors: u64,
+}
+
+impl StreamReport {
+    /// Only when the builder has returned.
+    pub(crate) fn read(arena: &Arena<'_>) -> Option<Self> {
+        let header = arena.stream_header(arena.regions()[region::STREAM])?;
+        let rings = header.rings.iter().enumerate().filter_map(|(index, line)| {
+            let capacity = line.capacity.load(Ordering::Relaxed);
+            (capacity > 0).then(|| RingUse {
+                name: ring_name(index),
+                unit: ring_unit(index),
+                capacity,
+                high_water: line.high_water.load(Ordering::Relaxed),
+                waits: line.waits.load(Ordering::Relaxed),
+                needed: line.needed.load(Ordering::Relaxed),
+            })
+        });
+        Some(Self {
+            rings: rings.collect(),
+            scopes: header.scopes.load(Ordering::Relaxed),
+            tensors: header.tensors.load(Ordering::Relaxed),
+        })
+    }
+}
+
+fn kind_of(index: usize) -> RingKind {
+    let kind = u8::try_from(index).ok().and_then(|kind| RingKind::try_from(kind).ok());
+    kind.unwrap_or(RingKind::HEAP)
+}
+
+/// The name of a ring, by its index in the stream's header.
+pub(crate) fn ring_name(index: usize) -> String {
+    match index.checked_sub(usize::from(RingKind::HEAP.get())) {
+        Some(depth) => format!("heap {depth}"),
+        None => kind_of(index).name().to_owned(),
+    }
+}
+
+/// What the ring counts.
+pub(crate) fn ring_unit(index: usize) -> &'static str {
+    match kind_of(index) {
+        RingKind::WINDOW => "slots",
+        RingKind::ARGS => "words",
+        RingKind::EDGES => "chunks",
+        RingKind::MAP => "entries",
+        _ => "bytes",
+    }
+}

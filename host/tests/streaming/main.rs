@@ -1,0 +1,8 @@
+//! The streaming runtime as a whole: random programs against a sequential execution, memory that stays flat, and every
+//! fault of submission.
+
+mod faults;
+mod flat;
+mod program;
+mod random;
+mod support;
