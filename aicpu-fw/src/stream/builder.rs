@@ -17,7 +17,6 @@ use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
 use super::map::TensorMap;
 use super::rings::{HeapRing, SpanRing};
-use super::submit::Accesses;
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -95,8 +94,6 @@ pub struct Stream<'a, S, F, M, H> {
     pub(super) reserve: u64,
     pub(super) traced_ns: u64,
     pub(super) blame: BlameSlot,
-    /// Of the task that is being added.
-    pub(super) accesses: Accesses,
     policy: PhantomData<(S, F)>,
 }
 
@@ -148,7 +145,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             reserve: 0,
             traced_ns: 0,
             blame: BlameSlot::default(),
-            accesses: Accesses::new(),
             policy: PhantomData,
         };
         this.begin_marks();

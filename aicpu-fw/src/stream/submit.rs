@@ -1,9 +1,7 @@
 //! Submission: a task with tensors, from its arguments to its edges.
 
-use heapless::Vec;
 use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{
     Arg, DependencyMode, ElementType, RingKind, ScopeId, StreamBuilder, TensorTask, TensorView,
 };
@@ -19,9 +17,6 @@ use super::scopes::view_fault;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
-
-/// What a task does to its tensors, and which argument says so.
-pub(super) type Accesses = Vec<(Access, u32), MAX_ARGS>;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     for Stream<'_, S, F, M, H>
@@ -70,15 +65,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         for &producer in task.after {
             self.explicit_edge(producer, id)?;
         }
-        let count = self.accesses.len();
         if mode == DependencyMode::DERIVED {
-            for at in 0..count {
-                self.derive(at, number)?;
+            for (index, arg) in (0_u32..).zip(task.args) {
+                if let Some(access) = access_of(arg) {
+                    self.derive(&access, index, number)?;
+                }
             }
         }
         if mode != DependencyMode::MANUAL {
-            for (access, _) in &self.accesses {
-                self.map.insert(access, number);
+            for access in task.args.iter().filter_map(access_of) {
+                self.map.insert(&access, number);
             }
         }
         Ok(id)
@@ -107,6 +103,17 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
     }
 }
 
+/// What an argument does to its tensor, which is checked; `None`: nothing.
+#[inline]
+fn access_of(arg: &Arg<'_>) -> Option<Access> {
+    let (view, kind) = match arg {
+        Arg::In(view) => (view, AccessKind::Read),
+        Arg::Out(view) | Arg::InOut(view) => (view, AccessKind::Write),
+        Arg::NoDep(_) | Arg::Scalar(_) => return None,
+    };
+    Some(Access { base: view.base().0, region: Region::of(view), kind })
+}
+
 /// The word that a kernel gets for an argument.
 #[inline]
 fn word(arg: &Arg<'_>) -> u64 {
@@ -117,10 +124,9 @@ fn word(arg: &Arg<'_>) -> u64 {
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Checks the tensors of a task, and notes what it does to them; how many entries of the map that takes.
+    /// Checks the tensors of a task; how many entries of the map their accesses take.
     #[inline]
     fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
-        self.accesses.clear();
         let mut entries = 0;
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some(view) = arg.tensor() else { continue };
@@ -132,18 +138,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 let scope = view.heap().serial;
                 return Err(self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, index, scope));
             }
-            let kind = match arg {
-                Arg::In(_) => AccessKind::Read,
-                Arg::Out(_) | Arg::InOut(_) => AccessKind::Write,
-                Arg::NoDep(_) | Arg::Scalar(_) => continue,
-            };
-            let access = Access { base: view.base().0, region: Region::of(view), kind };
-            if kind == AccessKind::Write {
+            let Some(access) = access_of(arg) else { continue };
+            if access.kind == AccessKind::Write {
                 self.check_outputs(&access, task, index)?;
             }
             entries += access.entries();
-            // There is room for as many as there may be arguments.
-            self.accesses.push((access, index)).unwrap_or_default();
         }
         Ok(entries)
     }
@@ -156,16 +155,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         task: &TensorTask<'_>,
         index: u32,
     ) -> Result<(), Fault> {
-        for at in 0..self.accesses.len() {
-            let Some((other, at)) = self.accesses.get(at) else { continue };
-            if other.kind != AccessKind::Write || other.base != access.base {
+        for (at, arg) in (0..index).zip(task.args) {
+            let (Arg::Out(view) | Arg::InOut(view)) = arg else { continue };
+            if view.base().0 != access.base {
                 continue;
             }
-            match overlap(&other.region, &access.region) {
+            match overlap(&Region::of(view), &access.region) {
                 Ok(false) => {}
                 Ok(true) => {
-                    let (fault, other) = (Fault::STREAM_OUT_OVERLAP, u64::from(*at));
-                    return Err(self.refuse_argument(fault, task, index, other));
+                    let fault = Fault::STREAM_OUT_OVERLAP;
+                    return Err(self.refuse_argument(fault, task, index, at.into()));
                 }
                 Err(_) => {
                     let fault = Fault::STREAM_VIEW_IRREGULAR;
@@ -188,12 +187,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.blame.leave(blame.argument(index).detail(found, 0))
     }
 
-    /// The edges that access `at` of the newest task makes.
+    /// The edges that an access of the newest task makes.
     #[inline]
-    fn derive(&mut self, at: usize, number: u64) -> Result<(), Fault> {
-        let Some((access, argument)) = self.accesses.get(at).copied() else { return Ok(()) };
+    fn derive(&mut self, access: &Access, argument: u32, number: u64) -> Result<(), Fault> {
         let map = self.map;
-        let result = map.conflicts(&access, Hide::Covered, None, |producer| {
+        let result = map.conflicts(access, Hide::Covered, None, |producer| {
             // The stamp says that there is an edge already, from another argument or another entry.
             let record = self.record(producer);
             let stamp = record.map_or(0, |r| r.edge_stamp.load(pto_abi::sync::Ordering::Relaxed));

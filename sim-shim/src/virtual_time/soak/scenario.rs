@@ -90,7 +90,7 @@ fn draw_shape(random: &mut Random) -> Shape {
     };
     let variant = random.pick(RuntimeVariant::ALL);
     // A scheduler needs a cluster; a builder has none.
-    let builders = u32::from(variant == RuntimeVariant::AICPU_BUILD_GRAPH);
+    let builders = u32::from(variant.has_builder());
     Shape {
         variant,
         aicpu: builders + 1 + random.below(clusters.min(4)),
@@ -111,7 +111,7 @@ fn draw_shape(random: &mut Random) -> Shape {
 
 fn draw_injection(random: &mut Random, shape: &Shape, tasks: u32) -> Injection {
     let trouble = random.pick(TROUBLES);
-    if trouble.is_builders() && shape.variant != RuntimeVariant::AICPU_BUILD_GRAPH {
+    if trouble.is_builders() && !shape.variant.has_builder() {
         // There is no builder program.
         return draw_injection(random, shape, tasks);
     }

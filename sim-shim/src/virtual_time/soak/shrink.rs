@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use pto_abi::RuntimeVariant;
-
 use super::graph::{PublishOrder, RandomGraph};
 use super::judge::{Failure, try_scenario};
 use super::scenario::Scenario;
@@ -52,7 +50,7 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
         scenario.options.injection = None;
         scenario
     });
-    let fewest = 1 + u32::from(of.shape.variant == RuntimeVariant::AICPU_BUILD_GRAPH);
+    let fewest = 1 + u32::from(of.shape.variant.has_builder());
     let fewer = (of.shape.aicpu > fewest).then(|| {
         let mut scenario = of.clone();
         scenario.shape.aicpu -= 1;
