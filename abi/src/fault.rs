@@ -78,7 +78,7 @@ faults! {
         0x0A RUNTIME_BRING_UP_EPOCH: "Runtime.header.bring_up_epoch is zero.",
             "Launch through Device::run.";
         0x10 RUNTIME_VARIANT: "RunConfig.variant is not a runtime variant.",
-            "Use host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer.";
+            "Use host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer (unless the image was built without-streaming).";
         0x11 RUNTIME_BUILD_MODE: "RunConfig.build_mode is not a build mode.",
             "Use 1 (concurrent) or 0 (sequential).";
         0x12 RUNTIME_FANOUT: "RunConfig.fanout is not a fanout strategy.",

@@ -115,6 +115,10 @@ pub trait GraphBuilder {
 
 /// The builder programs that are linked into a firmware, found by the symbol of their name.
 pub trait BuilderSet: Send + Sync + 'static {
+    /// Whether the firmware has the streaming runtime, so that they can be run under it. Where not, its code is not
+    /// linked, and a run of that variant ends with `RUNTIME_VARIANT`.
+    const STREAMS: bool = true;
+
     /// Their names.
     fn names(&self) -> &[&str];
 

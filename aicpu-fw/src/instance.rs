@@ -207,6 +207,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         let memory = ArenaMemory(self.launch.arena);
         let host = OnInstance { platform: &mut self.platform, host };
         if self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            if !B::STREAMS {
+                let blame = Blame::of(Fault::RUNTIME_VARIANT);
+                return self.built(Err(blame.detail(self.launch.variant.get().into(), 0)));
+            }
             let built = stream::<P::Sharing, F, _, _>(&self.launch, builders, inputs, host);
             return self.built(built);
         }

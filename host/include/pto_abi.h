@@ -127,7 +127,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_RUN_EPOCH UINT32_C(0x00010009)
 /* Runtime.header.bring_up_epoch is zero. Launch through Device::run. */
 #define PTO_FAULT_RUNTIME_BRING_UP_EPOCH UINT32_C(0x0001000a)
-/* RunConfig.variant is not a runtime variant. Use host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer. */
+/* RunConfig.variant is not a runtime variant. Use host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer (unless the image was built without-streaming). */
 #define PTO_FAULT_RUNTIME_VARIANT UINT32_C(0x00010010)
 /* RunConfig.build_mode is not a build mode. Use 1 (concurrent) or 0 (sequential). */
 #define PTO_FAULT_RUNTIME_BUILD_MODE UINT32_C(0x00010011)

@@ -17,6 +17,8 @@ use pto_host::fw::{ImageKind, Recording};
 pub struct Images {
     /// `pto-fw-virt`.
     pub firmware: PathBuf,
+    /// `pto-fw-virt` without the streaming runtime: the scheduler, and the builders of the examples.
+    pub scheduler: PathBuf,
     /// `pto-kernels-blob`.
     pub kernels: PathBuf,
     /// The example crate's image with builders that misbehave.
@@ -35,9 +37,11 @@ impl Images {
                 let found = built.iter().find(|one| one.image.kind == kind);
                 found.expect("it is built").path.clone()
             };
+            let scheduler = scheduler();
             let default = build(&Request { profile: Profile::Release, ..Request::default() });
             Self {
                 firmware: of(&default, ImageKind::Virt),
+                scheduler,
                 kernels: of(&default, ImageKind::Kernels),
                 misbehaving: misbehaving(),
             }
@@ -68,14 +72,24 @@ pub fn cann() -> PathBuf {
     built.into_iter().next().expect("it is built").path
 }
 
-/// Not where cargo puts it: the crate's image without the feature has that place.
+/// The default crate's image without the streaming runtime.
+fn scheduler() -> PathBuf {
+    let features = vec!["without-streaming".to_owned()];
+    set_aside(&Request { features, profile: Profile::Release, ..Request::default() }, "scheduler")
+}
+
 fn misbehaving() -> PathBuf {
     let crate_folder = Some(workspace().join("linker/example-firmware"));
     let features = vec!["misbehaving".to_owned()];
     let profile = Profile::Release;
-    let built = build(&Request { crate_folder, features, profile, ..Request::default() });
+    set_aside(&Request { crate_folder, features, profile, ..Request::default() }, "misbehaving")
+}
+
+/// Not where cargo puts it: the crate's image without the feature has that place.
+fn set_aside(request: &Request, name: &str) -> PathBuf {
+    let built = build(request);
     let built = built.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
-    let image = built.path.with_extension("misbehaving");
+    let image = built.path.with_extension(name);
     std::fs::copy(&built.path, &image).expect("the target folder is writable");
     image
 }

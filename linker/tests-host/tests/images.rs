@@ -58,9 +58,8 @@ fn the_firmware_computes_no_floating_point() {
 
 #[test]
 fn the_scheduler_is_small() {
-    let firmware = sizes(&read(&Images::get().firmware)).unwrap();
-    // Three runtime variants, each with both fanout strategies, and the examples' programs.
-    assert!(firmware.text < 96 << 10, "{firmware:?}");
+    let firmware = sizes(&read(&Images::get().scheduler)).unwrap();
+    assert!(firmware.text < 64 << 10, "{firmware:?}");
     let kernels = sizes(&read(&Images::get().kernels)).unwrap();
     assert_eq!((kernels.data, kernels.bss), (0, 0));
 }
@@ -73,6 +72,7 @@ fn sizes_in_bytes() {
     for (name, path) in [
         ("virt", &images.firmware),
         ("virt,recording", &recording()),
+        ("virt,scheduler", &images.scheduler),
         ("kernels", &images.kernels),
         ("cann", &cann()),
     ] {

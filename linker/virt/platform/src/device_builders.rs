@@ -1,6 +1,7 @@
 //! The builders of one launch: those of the image's set, and `build_graph_aicpu` in C.
 
 use pto_abi::graph::{BuildError, BuilderSet, GraphBuilder};
+use pto_abi::stream::StreamBuilder;
 use pto_aicpu_fw::Launch;
 use pto_c_builder::CBuilder;
 
@@ -18,6 +19,8 @@ impl<B> DeviceBuilders<B> {
 }
 
 impl<B: BuilderSet> BuilderSet for DeviceBuilders<B> {
+    const STREAMS: bool = B::STREAMS && !cfg!(feature = "without-streaming");
+
     fn names(&self) -> &[&str] {
         self.set.names()
     }
@@ -27,5 +30,20 @@ impl<B: BuilderSet> BuilderSet for DeviceBuilders<B> {
             return Some(self.c.build(graph));
         }
         self.set.build(symbol, graph)
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.set.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        if symbol == pto_c_builder::SYMBOL {
+            return Some(self.c.build(stream));
+        }
+        self.set.build_stream(symbol, stream)
     }
 }
