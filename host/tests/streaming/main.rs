@@ -1,6 +1,7 @@
 //! The streaming runtime as a whole: random programs against a sequential execution, memory that stays flat, and every
 //! fault of submission.
 
+mod documented;
 mod faults;
 mod flat;
 mod program;
