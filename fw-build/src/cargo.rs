@@ -66,8 +66,8 @@ impl Job {
         let job = |&(package, profile): &(&'static str, Profile)| {
             let (folder, what) = (folder.clone(), package.to_owned());
             let features = match package {
-                "pto-fw-virt" => recording(request),
-                _ => Vec::new(),
+                "pto-kernels-blob" => Vec::new(),
+                _ => features(request),
             };
             Self { folder, package: Some(package), binaries: Vec::new(), features, profile, what }
         };
@@ -81,7 +81,7 @@ impl Job {
         }
         let job = |binaries: Vec<String>, profile, part: &str| {
             let what = format!("{part} in '{}'", folder.display());
-            let features = [request.features.clone(), recording(request)].concat();
+            let features = features(request);
             Self { folder: folder.to_path_buf(), package: None, binaries, features, profile, what }
         };
         if request.platform == Platform::Cann {
@@ -99,9 +99,11 @@ impl Job {
     }
 }
 
-fn recording(request: &Request) -> Vec<String> {
+/// Of the crate with the firmware.
+fn features(request: &Request) -> Vec<String> {
     let records = request.recording == Recording::On && request.platform == Platform::Virt;
-    records.then(|| RECORDING.to_owned()).into_iter().collect()
+    let recording = records.then(|| RECORDING.to_owned());
+    request.features.iter().cloned().chain(recording).collect()
 }
 
 /// What a crate of a user's own makes for `virt`.

@@ -57,7 +57,7 @@ pub struct Request {
     pub profile: Profile,
     /// Which compiler.
     pub source: Source,
-    /// Features of a crate of one's own.
+    /// Features of the crate with the firmware.
     pub features: Vec<String>,
     /// Whether the firmware records runs, of the platform `virt`: the feature `recording` of a crate of one's own.
     pub recording: Recording,
