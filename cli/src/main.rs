@@ -1,6 +1,6 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`soak`], [`bench`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
+//! One module for each command ([`run`], [`soak`], [`mod@bench`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 

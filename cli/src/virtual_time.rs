@@ -29,12 +29,12 @@ pub(crate) struct VirtualArgs {
     /// like sim-shim/profiles/a2a3.toml [default: a2a3]
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// What kernels cost: a time (5us), a range (5us..20us, drawn by seed and task), model[:TIME] (the PTO-ISA cost
+    /// What kernels cost: a time (5us), a range (5us..20us, drawn by seed and task), `model[:TIME]` (the PTO-ISA cost
     /// model; TIME for kernels that are not in it), or table:FILE (lines of `kernel = TIME`, one of them
     /// `default = TIME`) [default: model:5us]
     #[arg(long, value_name = "SPEC")]
     pub(crate) kernel_cost: Option<String>,
-    /// What goes wrong, once: NAME[=VALUE][:core=N][,task=N], where task counts those of the core, or of the builder;
+    /// What goes wrong, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts those of the core, or of the builder;
     /// such as hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
     #[arg(long, value_name = "SPEC")]
     pub(crate) fault: Option<String>,
