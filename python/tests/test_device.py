@@ -167,7 +167,10 @@ def test_an_interrupt_ends_a_run_and_the_device_works_on():
         "print(device.run(spins(device, 1)).tasks, flush=True)\n"
     )
     child = subprocess.Popen(
-        [sys.executable, "-c", program, os.path.dirname(__file__)], stdout=subprocess.PIPE, text=True
+        # Where the tests run in the background, children would ignore the signal.
+        ["env", "--default-signal=INT", sys.executable, "-c", program, os.path.dirname(__file__)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.3)

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use pto_abi::RuntimeVariant;
 use pto_abi::image::Checksum;
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params};
@@ -47,7 +48,8 @@ fn examples_with_their_kernels_in_every_way() {
         let printed = common::load(&format!("run:{run}"), &image, Duration::from_secs(120));
         let expected = format!("bits {:#018x}", on_simulator(run));
         let ways: Vec<_> = printed.lines().filter(|line| line.starts_with("ok ")).collect();
-        assert_eq!(ways.len(), 8, "{run}");
+        // Each variant in both build modes with both fanout strategies.
+        assert_eq!(ways.len(), 4 * RuntimeVariant::ALL.len(), "{run}");
         assert!(ways.iter().all(|line| line.ends_with(&expected)), "{expected} in\n{printed}");
     }
 }
