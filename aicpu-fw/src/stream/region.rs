@@ -41,7 +41,8 @@ impl Region {
         Self::strided(low, view)
     }
 
-    /// The region of these parts, as [`parts`](Self::parts) gave them.
+    /// The region from byte `low` up to `high`, in dense runs of `run` bytes, repeated as `given` says: at most
+    /// [`MAX_RANK`] dimensions, strides ascending.
     #[must_use]
     pub fn from_parts(low: u64, high: u64, run: u64, given: &[Dim]) -> Self {
         let mut dims = [Dim::default(); MAX_RANK];
