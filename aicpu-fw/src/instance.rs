@@ -362,10 +362,20 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     builders: &B,
     builder: &mut InstanceBuilder<'_, S, F, H>,
 ) -> Result<(), Blame> {
-    match builders.build(symbol, builder) {
+    let built = builders.build(symbol, builder);
+    returned(symbol, built, |fault| builder.blame(fault))
+}
+
+/// What a builder program's return means; `blame` knows the circumstances of a fault that a call of its graph returned.
+fn returned(
+    symbol: u64,
+    built: Option<Result<(), BuildError>>,
+    blame: impl FnOnce(Fault) -> Blame,
+) -> Result<(), Blame> {
+    match built {
         None => Err(Blame::of(Fault::BUILD_NO_BUILDER).detail(symbol, 0)),
         Some(Ok(())) => Ok(()),
-        Some(Err(BuildError::Fault(fault))) => Err(builder.blame(fault)),
+        Some(Err(BuildError::Fault(fault))) => Err(blame(fault)),
         Some(Err(BuildError::Failed(code))) => {
             Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
         }
@@ -383,14 +393,9 @@ fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
     let memory = ArenaMemory(launch.arena);
     let mut stream = Stream::<S, F, _, _>::new(inputs, launch.stream()?, schedulers, memory, host);
-    match builders.build_stream(launch.builder, &mut stream) {
-        None => Err(Blame::of(Fault::BUILD_NO_BUILDER).detail(launch.builder, 0)),
-        Some(Ok(())) => stream.finish().map_err(|fault| stream.blame(fault)),
-        Some(Err(BuildError::Fault(fault))) => Err(stream.blame(fault)),
-        Some(Err(BuildError::Failed(code))) => {
-            Err(Blame::of(Fault::BUILD_FAILED).detail(i64::from(code).cast_unsigned(), 0))
-        }
-    }?;
+    let built = builders.build_stream(launch.builder, &mut stream);
+    returned(launch.builder, built, |fault| stream.blame(fault))?;
+    stream.finish().map_err(|fault| stream.blame(fault))?;
     Ok(stream.added())
 }
 
