@@ -18,6 +18,7 @@
 
 mod collect;
 mod dispatch;
+mod shapes;
 
 use core::marker::PhantomData;
 
@@ -29,8 +30,10 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{BuildMode, Fault, TaskId};
 
 use self::collect::Moved;
+use self::shapes::Shapes;
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
+use crate::cores::apart::PART;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::pace::Pace;
@@ -76,6 +79,8 @@ pub struct Scheduler<'a, P: Platform, F> {
     release: Option<Release>,
     shared: bool,
     waits_for_build: bool,
+    // A core that has finished may go straight to a consumer: nothing waits for cores that comes first.
+    hands_over: bool,
     cores: Cores,
     local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
     mode: BuildMode,
@@ -89,6 +94,7 @@ pub struct Scheduler<'a, P: Platform, F> {
     pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
+    shapes: Shapes,
     policy: PhantomData<(fn() -> P, F)>,
 }
 
@@ -112,6 +118,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             completed: 0,
             unflushed: 0,
             waits_for_build: mode == BuildMode::SEQUENTIAL,
+            hands_over: true,
             mode,
             generation,
             traced_ns: 0,
@@ -121,6 +128,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
+            shapes: Shapes::new(),
             policy: PhantomData,
         }
     }
@@ -179,12 +187,13 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if P::POLLS_COST {
             self.now_ns = platform.now_ns();
         }
+        self.look_at_board();
         let mut moved = Moved::default();
         self.collect(platform, &mut moved)?;
-        self.dispatch(platform, &mut moved)?;
+        self.dispatch_all(platform, &mut moved)?;
         if P::POLLS_COST && !(moved.collected | moved.dispatched) {
             self.collect_early(platform, &mut moved)?;
-            self.dispatch(platform, &mut moved)?;
+            self.dispatch_all(platform, &mut moved)?;
         }
         let Moved { collected, dispatched } = moved;
         let shared = core::mem::take(&mut self.shared);
@@ -264,7 +273,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// `build_done && outstanding == 0` implies the rest; it is checked once, on the way out.
     fn verify_end(&mut self) -> Result<Step, Fault> {
         let queued: u64 = self.state.ready.iter().map(|queue| queue.len()).sum();
-        if queued > 0 || self.busy_count() > 0 {
+        let queued = queued + u64::from(self.state.shaped_waiting());
+        if queued > 0 || self.busy_count() > 0 || !self.shapes.is_idle() {
             let blame = Blame::of(Fault::SCHEDULE_LEFT_WORK);
             return Err(self.blame.leave(blame.detail(queued, self.busy_count() as u64)));
         }
@@ -301,8 +311,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if !self.cores.is_busy(core) {
             return blame;
         }
-        let slot = self.cores.running(core);
+        let running = self.cores.running(core);
+        let slot = running & !PART;
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
-        blame.task(TaskId { slot, generation: self.generation }).func(func.into())
+        let blame = blame.task(TaskId { slot, generation: self.generation }).func(func.into());
+        if running == slot { blame } else { self.blame_part(blame, core, slot) }
     }
 }

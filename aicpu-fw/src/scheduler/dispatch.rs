@@ -66,7 +66,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
             staged |= self.dispatch_shared(platform, kind)?;
         }
-        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
+        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 && self.hands_over {
             staged |= self.pend(platform, kind)?;
         }
         if !self.local[kind.index()].is_empty() && !mutant::is(Mutant::Hoards) {
@@ -192,13 +192,13 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     #[cold]
-    fn refused(&mut self, fault: Fault, core: usize) -> Fault {
+    pub(super) fn refused(&mut self, fault: Fault, core: usize) -> Fault {
         let blame = self.blame_core(fault, core);
         self.blame.leave(blame)
     }
 
     #[cold]
-    fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
+    pub(super) fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
         let task = TaskId { slot, generation: self.generation };
         let expected = TaskState::PUBLISHED.get().into();
         let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);
