@@ -51,6 +51,11 @@ const SHARED_BATCH: usize = 16;
 /// Completions after which the counts are flushed even if the instance is never idle.
 const FLUSH_EVERY: u64 = 4096;
 
+/// In `Scheduler::first_look`: the build, which is not done.
+const BUILD: u8 = 1 << 0;
+/// In `Scheduler::first_look`: the board of shaped tasks.
+const BOARD: u8 = 1 << 1;
+
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -78,7 +83,8 @@ pub struct Scheduler<'a, P: Platform, F> {
     unflushed: u64,
     release: Option<Release>,
     shared: bool,
-    waits_for_build: bool,
+    // What a step has to look at first: bits, usually none.
+    first_look: u8,
     // A core that has finished may go straight to a consumer: nothing waits for cores that comes first.
     hands_over: bool,
     cores: Cores,
@@ -117,7 +123,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             shared: false,
             completed: 0,
             unflushed: 0,
-            waits_for_build: mode == BuildMode::SEQUENTIAL,
+            first_look: if mode == BuildMode::SEQUENTIAL { BUILD } else { 0 },
             hands_over: true,
             mode,
             generation,
@@ -178,22 +184,19 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if let Some(fault) = self.raised() {
             return Err(fault);
         }
-        if self.waits_for_build {
-            if !self.state.build_is_done() {
-                return self.idle(platform);
-            }
-            self.waits_for_build = false;
+        let first_look = self.first_look;
+        if first_look != 0 && !self.looks_first() {
+            return self.idle(platform);
         }
         if P::POLLS_COST {
             self.now_ns = platform.now_ns();
         }
-        self.look_at_board();
         let mut moved = Moved::default();
         self.collect(platform, &mut moved)?;
-        self.dispatch_all(platform, &mut moved)?;
+        self.dispatch_all(platform, &mut moved, first_look)?;
         if P::POLLS_COST && !(moved.collected | moved.dispatched) {
             self.collect_early(platform, &mut moved)?;
-            self.dispatch_all(platform, &mut moved)?;
+            self.dispatch_all(platform, &mut moved, first_look)?;
         }
         let Moved { collected, dispatched } = moved;
         let shared = core::mem::take(&mut self.shared);
@@ -215,6 +218,21 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.watch_time(platform.now_ns())?;
         }
         Ok(Step::Worked)
+    }
+
+    /// Whether the step is to be made: not before the build is done, where the scheduler waits for that.
+    #[inline(never)]
+    fn looks_first(&mut self) -> bool {
+        if self.first_look & BUILD != 0 {
+            if !self.state.build_is_done() {
+                return false;
+            }
+            self.first_look &= !BUILD;
+        }
+        if P::SHAPES {
+            self.look_at_board();
+        }
+        true
     }
 
     /// Says in the own line what siblings need in order not to take a long kernel for a stall.

@@ -172,7 +172,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of the
     /// kind `wanted` that is ready by that, if any; it is in no queue then.
     #[inline]
-    pub(super) fn complete(
+    fn complete(
         &mut self,
         platform: &mut P,
         core: usize,
@@ -290,7 +290,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         Some(kind_in(kind))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn make_ready(&mut self, slot: u32, kind: CoreKind) {
         let local = &mut self.local[kind.index()];
         if local.push(slot).is_err() {

@@ -20,7 +20,7 @@ use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr};
 
 use super::collect::Moved;
-use super::{RELEASES_A_STEP, Scheduler};
+use super::{BOARD, RELEASES_A_STEP, Scheduler};
 use crate::blame::Blame;
 use crate::cores::apart::PART;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
@@ -94,9 +94,10 @@ struct Part {
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Tells which of its cores stand together: the cluster of each worker.
     pub(crate) fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
-        if !P::SHAPES {
+        if !P::SHAPES || self.state.shapes.is_none() {
             return;
         }
+        self.first_look |= BOARD;
         let mut numbers: Vec<u32, MAX_WORKERS> = Vec::new();
         for core in 0..self.cores.len() {
             let Some(number) = cluster_of(self.cores.worker(core)) else { continue };
@@ -120,31 +121,32 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// Whether freed cores may go straight to the next task: nothing waits for them that comes first.
-    #[inline]
     pub(super) fn look_at_board(&mut self) {
-        if P::SHAPES
-            && let Some(shapes) = &self.state.shapes
-        {
+        if let Some(shapes) = &self.state.shapes {
             let is_first = shapes.lists() & BEFORE_PLAIN == 0;
             self.hands_over = is_first || mutant::is(Mutant::IgnoresPriority);
         }
     }
 
     /// [`dispatch`](Self::dispatch), and around it what has a shape.
-    #[inline]
+    #[inline(always)]
     pub(super) fn dispatch_all(
         &mut self,
         platform: &mut P,
         moved: &mut Moved,
+        first_look: u8,
     ) -> Result<(), Fault> {
         if P::SHAPES
-            && let Some(shapes) = &self.state.shapes
-            && (shapes.lists() != 0 || self.shapes.pledged_to != NO_TASK)
+            && first_look != 0
+            && let Some(shapes) = self.state.shapes.filter(|shapes| self.has_shaped(shapes))
         {
-            let shapes = *shapes;
             return self.dispatch_shaped(platform, &shapes, moved);
         }
         self.dispatch(platform, moved)
+    }
+
+    fn has_shaped(&self, shapes: &ShapeMemory<'_>) -> bool {
+        shapes.lists() != 0 || self.shapes.pledged_to != NO_TASK
     }
 
     #[inline(never)]
@@ -517,8 +519,22 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         // the others.
         let left = P::Sharing::fetch_sub_u32(&record.parts_left, one, Ordering::AcqRel);
         if left == one || left == 1 {
-            self.complete(platform, core, slot, None, budget);
+            self.parts_are_done(platform, core, slot, budget);
         }
+    }
+
+    /// As `complete`, which has one caller on the hot path.
+    fn parts_are_done(&mut self, platform: &mut P, core: usize, slot: u32, budget: &mut u32) {
+        let Some(task) = self.state.task(slot) else { return };
+        if P::TRACES {
+            self.traced_ns = platform.now_ns();
+            let (time_ns, kind) = (self.traced_ns, TraceKind::COMPLETED);
+            let extra = self.cores.worker(core);
+            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+        }
+        let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
+        let count = F::close::<P::Sharing>(task).saturating_sub(lost);
+        self.go_on(platform, slot, ConsumerWalk::new(count), budget);
     }
 
     /// Blames the part of a task that a core was given.

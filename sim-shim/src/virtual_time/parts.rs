@@ -45,6 +45,8 @@ pub(super) struct Shaped {
     pub(super) blocks: u32,
     starts_at_once: bool,
     list: Option<u32>,
+    /// Its turn depends on when its predicate is read, which is not known here.
+    has_predicate: bool,
 }
 
 impl Shaped {
@@ -54,7 +56,8 @@ impl Shaped {
             lanes: lanes_of(record),
             blocks: record.blocks.load(Relaxed),
             starts_at_once: starts_at_once(record),
-            list: List::of(record).map(|list| list.0).filter(|_| !has_predicate(record)),
+            list: List::of(record).map(|list| list.0),
+            has_predicate: has_predicate(record),
         })
     }
 
@@ -143,7 +146,7 @@ impl Parts {
     /// A task with a shape is ready.
     pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped) {
         self.now += 1;
-        if let Some(list) = shaped.list {
+        if let Some(list) = shaped.list.filter(|_| !shaped.has_predicate) {
             let (since, left) = (self.now, shaped.total());
             self.waiters.push(Waiter { slot, list, since, left, is_begun: false });
         }
@@ -162,7 +165,8 @@ impl Parts {
         let single = Lanes::one(kind);
         let own = self.waiters.iter().find(|waiter| waiter.slot == slot);
         let (own_list, own_since) = own.map_or((None, 0), |own| (Some(own.list), own.since));
-        let level = own_list.map_or(Priority::NORMAL.get().into(), |list| list / LISTS_A_LEVEL);
+        let list = shaped.and_then(|shaped| shaped.list);
+        let level = list.map_or(Priority::NORMAL.get().into(), |list| list / LISTS_A_LEVEL);
         let waits_for_core = |waiter: &&Waiter| {
             let list = Priority::ALL.iter().map(|priority| List::spread(*priority, single).0);
             waiter.slot != slot && waiter.since < step && list.into_iter().any(|l| l == waiter.list)
@@ -285,12 +289,12 @@ mod tests {
     use pto_aicpu_fw::shapes::{Lanes, List};
 
     fn mix(blocks: u32) -> Shaped {
-        Shaped { lanes: Lanes(7), blocks, starts_at_once: false, list: None }
+        Shaped { lanes: Lanes(7), blocks, starts_at_once: false, list: None, has_predicate: false }
     }
 
     fn waits(priority: Priority) -> Shaped {
         let list = Some(List::spread(priority, Lanes(2)).0);
-        Shaped { lanes: Lanes(2), blocks: 1, starts_at_once: false, list }
+        Shaped { lanes: Lanes(2), blocks: 1, list, ..mix(1) }
     }
 
     const fn part(block: u32, lane: usize) -> Part {
