@@ -267,7 +267,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// One producer of `consumer` has completed; the consumer's kind, if it is ready by that for a core of that kind.
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
         let task = self.state.task(consumer)?;
         if mutant::is(Mutant::ReleasesTwice) {

@@ -124,7 +124,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     pub(super) fn look_at_board(&mut self) {
         if let Some(shapes) = &self.state.shapes {
             let is_first = shapes.lists() & BEFORE_PLAIN == 0;
-            self.hands_over = is_first || mutant::is(Mutant::IgnoresPriority);
+            self.hands_over = is_first;
         }
     }
 
@@ -158,7 +158,10 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     ) -> Result<(), Fault> {
         self.take_arrivals(platform, shapes, moved)?;
         moved.dispatched |= self.start_pledged(platform, shapes)?;
-        for &priority in Priority::ALL.iter().rev() {
+        for number in 0..Priority::ALL.len() {
+            let is_wrong = mutant::is(Mutant::IgnoresPriority);
+            let last = Priority::ALL.len() - 1;
+            let priority = Priority::ALL[if is_wrong { number } else { last - number }];
             if priority == Priority::LOW {
                 self.hands_over = shapes.lists() & BEFORE_PLAIN == 0;
                 self.dispatch(platform, moved)?;
