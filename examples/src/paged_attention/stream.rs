@@ -7,12 +7,13 @@
 //! ```
 //! The scratch memory lives on the heap rings, so that it does not grow with the number of blocks.
 
-use pto_abi::stream::{Arg, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
+use pto_abi::stream::{Arg, DependencyMode, ElementType, StreamBuilder, TensorView};
+use pto_abi::{BuildError, Fault, GmAddr};
 use pto_aicore_kernels::{UpdateFlags, func};
 
 use crate::args::{Word, tiles};
 use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, I32};
+use crate::streaming::{cube, extent, floats, vector};
 
 /// Submits the tasks.
 ///
@@ -89,25 +90,13 @@ impl Row<'_> {
             let (run_max, run_sum) = (running.slice(0, 0, 1), running.slice(0, 1, 1));
 
             let args = &[Arg::In(&q), Arg::In(&k), Arg::Out(&scores)];
-            submit(
-                &mut **scope,
-                func::ATTENTION_QK,
-                CoreKind::AIC,
-                args,
-                &[rows, n, dim, dim, ld, size],
-            )?;
+            cube(&mut **scope, func::ATTENTION_QK, args, &[rows, n, dim, dim, ld, size])?;
             // The probabilities replace the scores.
             let args = &[Arg::InOut(&scores), Arg::NoDep(&scores), Arg::Out(&max), Arg::Out(&sum)];
             let words = &[rows, n, size, size, self.args.scale.word()];
-            submit(&mut **scope, func::ATTENTION_SOFTMAX_PARTIAL, CoreKind::AIV, args, words)?;
+            vector(&mut **scope, func::ATTENTION_SOFTMAX_PARTIAL, args, words)?;
             let args = &[Arg::In(&scores), Arg::In(&v), Arg::Out(&new)];
-            submit(
-                &mut **scope,
-                func::ATTENTION_PV,
-                CoreKind::AIC,
-                args,
-                &[rows, n, dim, size, ld, dim],
-            )?;
+            cube(&mut **scope, func::ATTENTION_PV, args, &[rows, n, dim, size, ld, dim])?;
             // The output is its own accumulator; the last update divides it in place.
             let args = &[
                 Arg::In(&max),
@@ -119,17 +108,17 @@ impl Row<'_> {
                 Arg::NoDep(&out),
             ];
             let words = &[rows, dim, dim, dim, flags.bits()];
-            submit(&mut **scope, func::ATTENTION_UPDATE, CoreKind::AIV, args, words)
+            vector(&mut **scope, func::ATTENTION_UPDATE, args, words)
         })
     }
 
     /// The part of the queries, or of the output, that belongs to the row.
     fn query(&self, tensor: GmAddr) -> Result<TensorView<'static>, Fault> {
         let args = self.args;
-        let pairs = extent(args.batch.get() * args.kv_heads.get())?;
-        let shape = [pairs, extent(args.rows.get())?, extent(args.head_dim.get())?];
+        let pairs = args.batch.get() * args.kv_heads.get();
+        let shape = [pairs, args.rows.get(), args.head_dim.get()];
         let pair = extent(self.request * args.kv_heads.get() + self.kv_head)?;
-        Ok(TensorView::dense(tensor, ElementType::F32, &shape).slice(0, pair, 1))
+        Ok(floats(tensor, &shape)?.slice(0, pair, 1))
     }
 
     /// The first `n` keys, or values, of a block of the cache.
@@ -137,34 +126,7 @@ impl Row<'_> {
         let args = self.args;
         let shape =
             [args.num_blocks, args.block_size.get(), args.kv_heads.get(), args.head_dim.get()];
-        let mut extents = [0; 4];
-        for (to, from) in extents.iter_mut().zip(shape) {
-            *to = extent(from)?;
-        }
-        let cache = TensorView::dense(cache, ElementType::F32, &extents);
+        let cache = floats(cache, &shape)?;
         Ok(cache.slice(0, block, 1).slice(1, 0, extent(n)?).slice(2, extent(self.kv_head)?, 1))
     }
-}
-
-/// Tensors first, then words.
-fn submit<G: StreamBuilder>(
-    stream: &mut G,
-    func_id: FuncId,
-    kind: CoreKind,
-    tensors: &[Arg<'_>],
-    words: &[u64],
-) -> Result<(), BuildError> {
-    let mut args = [Arg::Scalar(0); 12];
-    let count = tensors.len() + words.len();
-    let words = words.iter().map(|word| Arg::Scalar(*word));
-    for (arg, given) in args.iter_mut().zip(tensors.iter().copied().chain(words)) {
-        *arg = given;
-    }
-    let args = args.get(..count).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
-    stream.submit_tensors(&TensorTask::new(func_id, kind, args))?;
-    Ok(())
-}
-
-fn extent(size: u64) -> Result<u32, Fault> {
-    u32::try_from(size).map_err(|_| Fault::BUILD_ORCH_ARGS)
 }
