@@ -291,13 +291,7 @@ impl Job {
         self.prepared.reset()?;
         let work = match &self.image {
             Some(image) => Work::HostGraph(image),
-            None => {
-                let (builder, orch_args) = (self.prepared.builder(), self.prepared.orch_args());
-                match self.variant {
-                    RuntimeVariant::TENSORMAP_AND_RINGBUFFER => Work::Stream { builder, orch_args },
-                    _ => Work::AicpuBuilder { builder, orch_args },
-                }
-            }
+            None => self.prepared.work(self.variant),
         };
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();

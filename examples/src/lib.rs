@@ -18,6 +18,7 @@ extern crate std;
 
 pub mod args;
 pub mod cholesky;
+pub mod decoder_layer;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod matmul;
@@ -44,5 +45,6 @@ pto_abi::builder_set! {
         "paged_attention" => paged_attention::stream::build,
         "cholesky" => cholesky::stream::build,
         "newton_solve" => newton_solve::stream::build,
+        "decoder_layer" => decoder_layer::stream::build,
     }
 }

@@ -1,6 +1,7 @@
 //! Runs an example on a simulated device, for the tests of the examples with tensors.
 
-use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport, Work};
+use pto_abi::RuntimeVariant;
+use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport};
 
 use crate::host::{Error, Example, Inputs, Params, Prepared, Verdict};
 
@@ -33,9 +34,8 @@ pub(crate) fn attempt(
     device.register_library()?;
     let mut prepared = example.prepare(params, inputs, &device)?;
     prepared.reset()?;
-    let work = Work::Stream { builder: prepared.builder(), orch_args: prepared.orch_args() };
     let capacities = prepared.capacities().streamed_whole();
     let options = RunOptions { capacities, aicpu_instances: 2, ..RunOptions::default() };
-    let report = device.run(work, &options)?;
+    let report = device.run(prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER), &options)?;
     Ok((report, prepared, device))
 }

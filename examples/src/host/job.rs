@@ -4,12 +4,14 @@ use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
-use pto_abi::Fault;
 use pto_abi::arena::ArenaLayout;
 use pto_abi::graph::BuilderSet;
 use pto_abi::limits::{MAX_IMAGE_EDGES, MAX_TASKS};
 use pto_abi::symbol::symbol;
-use pto_host::{Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
+use pto_abi::{Fault, RuntimeVariant};
+use pto_host::{
+    Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph, Work,
+};
 
 use crate::host::check::{Expected, Verdict, compare};
 use crate::host::error::Error;
@@ -103,6 +105,16 @@ impl Prepared {
     #[must_use]
     pub fn orch_args(&self) -> &[u64] {
         &self.orch_args
+    }
+
+    /// What a device is to do where a builder on it runs the program.
+    #[must_use]
+    pub fn work(&self, variant: RuntimeVariant) -> Work<'_> {
+        let (builder, orch_args) = (self.builder, self.orch_args.as_slice());
+        match variant {
+            RuntimeVariant::TENSORMAP_AND_RINGBUFFER => Work::Stream { builder, orch_args },
+            _ => Work::AicpuBuilder { builder, orch_args },
+        }
     }
 
     /// How large the graph is.

@@ -13,6 +13,7 @@ pub mod names;
 pub mod parallel;
 pub mod params;
 pub mod random;
+pub mod rounding;
 pub mod tensor;
 
 use pto_abi::{BuildMode, RuntimeVariant};
@@ -120,6 +121,7 @@ pub static EXAMPLES: &[&dyn Example] = &[
     &crate::random_dag::job::RandomDag,
     &crate::cholesky::job::Cholesky,
     &crate::newton_solve::job::NewtonSolve,
+    &crate::decoder_layer::job::DecoderLayer,
 ];
 
 /// The example of this name.

@@ -17,5 +17,6 @@ pto_cann_platform::firmware! {
         "paged_attention" => pto_examples::paged_attention::stream::build,
         "cholesky" => pto_examples::cholesky::stream::build,
         "newton_solve" => pto_examples::newton_solve::stream::build,
+        "decoder_layer" => pto_examples::decoder_layer::stream::build,
     }
 }

@@ -59,6 +59,16 @@ macro_rules! firmware {
                 unsafe { $crate::entry::run_record(record, super::$set) }
             }
 
+            // Division of 128 bits comes ready-made, with unwind tables that name this. Nothing unwinds here; hidden, so that
+            // no other library of the process finds it.
+            ::core::arch::global_asm!(
+                ".hidden rust_eh_personality",
+                ".global rust_eh_personality",
+                ".type rust_eh_personality, %function",
+                "rust_eh_personality: brk #0xf03",
+                ".size rust_eh_personality, . - rust_eh_personality",
+            );
+
             #[panic_handler]
             fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
                 $crate::entry::unreachable_panic()
