@@ -10,7 +10,7 @@ use pto_abi::task::{INLINE_CONSUMERS, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault};
 
-use super::shapes::is_shaped;
+use super::parts::is_shaped;
 use super::{RELEASES_A_STEP, Release, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
