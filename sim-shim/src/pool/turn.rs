@@ -26,6 +26,9 @@ const LOOK_AGAIN_AFTER: u32 = 8;
 const PUBLISHES_A_TURN: u32 = 32;
 /// Batches of rung cores between two measurements of how long kernels are.
 const BATCHES_A_SAMPLE: u32 = 16;
+/// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
+/// siblings' turns.
+const STEPS_A_TURN: u32 = 16;
 /// How long an idle thread sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);
 
@@ -36,10 +39,20 @@ struct Rung {
     work_shared: Cell<bool>,
 }
 
+impl Rung {
+    fn is_one_core(&self) -> bool {
+        let (low, high) = (self.cores[0].get(), self.cores[1].get());
+        low & low.wrapping_sub(1) | high & high.wrapping_sub(1) == 0 && (low == 0) != (high == 0)
+    }
+}
+
 #[derive(Clone)]
 struct PoolBell(Rc<Rung>);
 
 impl Bell for PoolBell {
+    // A store is as visible in the middle of a step as at its end.
+    const RINGS_AT_ONCE: bool = true;
+
     #[inline]
     fn ring(&mut self, worker: u32) {
         let word = &self.0.cores[worker as usize / 64 % 2];
@@ -147,11 +160,12 @@ fn turn<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
             runner,
         };
         worked |= host_step(first, work_shared, host);
+        worked |= runner.run_rung(rung);
         for seat in rest {
-            worked |= seat.step(runner.run, work_shared, ());
+            worked |= seat.steps(runner, rung, work_shared);
         }
     }
-    worked | runner.run_rung(rung)
+    worked
 }
 
 fn host_step<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
@@ -201,6 +215,30 @@ impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>> Seat<S, F, T> {
                 true
             }
         }
+    }
+}
+
+impl<S: Sharing, F: FanoutPolicy, T: Tracer<'static>> Seat<S, F, T> {
+    /// Steps the instance, and runs the cores that it rings; again, while that is one core.
+    #[inline]
+    fn steps<B: BuilderSet>(
+        &mut self,
+        runner: &mut CoreRunner<'_, B>,
+        rung: &Rung,
+        work_shared: bool,
+    ) -> bool {
+        let mut worked = false;
+        for _ in 0..STEPS_A_TURN {
+            if !self.step(runner.run, work_shared, ()) {
+                break;
+            }
+            worked = true;
+            let is_narrow = rung.is_one_core();
+            if !(runner.run_rung(rung) && is_narrow) {
+                break;
+            }
+        }
+        worked
     }
 }
 
