@@ -349,7 +349,8 @@ impl<B> CoreRunner<'_, B> {
         }
     }
 
-    #[inline]
+    // In the loops over cores, which then save registers once for all of them.
+    #[inline(always)]
     fn step_core(&mut self, worker: u32) {
         let beat = &self.run.beats[self.me];
         beat.core(worker);
