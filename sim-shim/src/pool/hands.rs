@@ -22,15 +22,19 @@ use crate::parker::{Backoff, Patience};
 const MEDIUM_KERNEL_NS: u64 = 150;
 /// From this time on, nobody schedules while he runs a kernel: passing the role on costs less than a kernel.
 const LONG_KERNEL_NS: u64 = 2_000;
-/// Batches of rung cores between two samples of how long kernels are.
-const BATCHES_A_SAMPLE: u32 = 16;
-/// Kernels of which a sample is the mean.
-const KERNELS_A_SAMPLE: u32 = 4;
+/// Kernels between two that are timed, while they are short: what that costs each of them, a look at the clock in 64, does
+/// not show beside it.
+const SHORT_KERNELS_A_LOOK: u32 = 64;
+/// The same while they are of medium length.
+const MEDIUM_KERNELS_A_LOOK: u32 = 8;
+/// A kernel counts as no longer than this: it may have been the operating system's pause.
+const LONGEST_NS: u64 = 8 * LONG_KERNEL_NS;
 
 /// How long an idle thread sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);
 
-/// How long kernels are just now. In a line of its own, which all threads read and hardly anybody writes.
+/// How long kernels are just now, as a moving mean. In a line of its own, which all threads read; while kernels are
+/// short, one writes it now and then.
 #[derive(Default)]
 #[repr(align(64))]
 pub(super) struct KernelLength {
@@ -49,34 +53,17 @@ impl KernelLength {
         u64::from(self.mean_ns.load(Ordering::Relaxed)) >= LONG_KERNEL_NS
     }
 
-    fn set(&self, mean_ns: u64) {
+    /// One more kernel was timed; after how many of them the thread looks again.
+    fn add(&self, took_ns: u64) -> u32 {
+        // Relaxed, and not one operation: of two threads that add at once, one may count for nothing.
+        let mean_ns = u64::from(self.mean_ns.load(Ordering::Relaxed));
+        let mean_ns = (3 * mean_ns + took_ns.min(LONGEST_NS)) / 4;
         self.mean_ns.store(u32::try_from(mean_ns).unwrap_or(u32::MAX), Ordering::Relaxed);
-    }
-}
-
-/// The kernels of one sample, and the one before it. Two in a row have to say that kernels are long: one may be the
-/// pause that the operating system made.
-#[derive(Default)]
-struct Sample {
-    left: u32,
-    sum_ns: u64,
-    previous_ns: u64,
-}
-
-impl Sample {
-    /// Takes the time of a kernel; the verdict, once there are enough of them.
-    fn add(&mut self, took_ns: u64) -> Option<u64> {
-        self.sum_ns += took_ns;
-        self.left -= 1;
-        if self.left > 0 {
-            return None;
+        match took_ns {
+            ..MEDIUM_KERNEL_NS => SHORT_KERNELS_A_LOOK,
+            MEDIUM_KERNEL_NS..LONG_KERNEL_NS => MEDIUM_KERNELS_A_LOOK,
+            LONG_KERNEL_NS.. => 1,
         }
-        let mean_ns = core::mem::take(&mut self.sum_ns) / u64::from(KERNELS_A_SAMPLE);
-        let previous_ns = core::mem::replace(&mut self.previous_ns, mean_ns);
-        if mean_ns >= MEDIUM_KERNEL_NS && previous_ns < MEDIUM_KERNEL_NS {
-            self.left = KERNELS_A_SAMPLE;
-        }
-        Some(mean_ns.min(previous_ns))
     }
 }
 
@@ -86,15 +73,14 @@ pub(super) struct Hands<'r, B> {
     me: usize,
     // Rung, and not run yet, because kernels are long.
     own: [u64; 2],
-    batches: u32,
-    sample: Sample,
+    kernels_to_look: u32,
     backoff: Backoff,
 }
 
 impl<'r, B> Hands<'r, B> {
     pub(super) fn new(run: &'r PoolRun<B>, me: usize) -> Self {
         let backoff = Backoff::new(Patience::for_threads(run.os_threads));
-        Self { run, me, own: [0; 2], batches: 0, sample: Sample::default(), backoff }
+        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff }
     }
 
     /// One more turn of the thread.
@@ -171,10 +157,6 @@ impl<'r, B> Hands<'r, B> {
 
     /// Runs cores; threads that ask for some get half of those that are left, if kernels are worth it.
     fn run_and_share(&mut self, mut cores: [u64; 2]) {
-        self.batches = self.batches.wrapping_add(1);
-        if self.batches % BATCHES_A_SAMPLE == 1 && self.sample.left == 0 {
-            self.sample.left = KERNELS_A_SAMPLE;
-        }
         for word in 0..2 {
             while cores[word] != 0 {
                 if self.run.kernels.is_worth_sharing() {
@@ -182,22 +164,26 @@ impl<'r, B> Hands<'r, B> {
                 }
                 let bit = cores[word].trailing_zeros();
                 cores[word] &= cores[word].wrapping_sub(1);
-                self.step_sampled(if word == 0 { bit } else { 64 + bit });
+                self.step_and_look(if word == 0 { bit } else { 64 + bit });
             }
         }
     }
 
     #[inline]
-    fn step_sampled(&mut self, worker: u32) {
-        if self.sample.left == 0 {
+    fn step_and_look(&mut self, worker: u32) {
+        self.kernels_to_look -= 1;
+        if self.kernels_to_look == 0 {
+            self.step_timed(worker);
+        } else {
             self.step_core(worker);
-            return;
         }
-        let start = clock::now_ns();
+    }
+
+    #[inline(never)]
+    fn step_timed(&mut self, worker: u32) {
+        let start_ns = clock::now_ns();
         self.step_core(worker);
-        if let Some(mean_ns) = self.sample.add(clock::now_ns() - start) {
-            self.run.kernels.set(mean_ns);
-        }
+        self.kernels_to_look = self.run.kernels.add(clock::now_ns() - start_ns);
     }
 
     // In the loops over cores, which then save registers once for all of them.
@@ -214,37 +200,32 @@ impl<'r, B> Hands<'r, B> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KERNELS_A_SAMPLE, KernelLength, LONG_KERNEL_NS, Sample};
-
-    fn add(sample: &mut Sample, took_ns: u64) -> Option<u64> {
-        let verdicts: Vec<_> = (0..KERNELS_A_SAMPLE).map(|_| sample.add(took_ns)).collect();
-        assert!(verdicts[..verdicts.len() - 1].iter().all(Option::is_none));
-        verdicts.last().copied().flatten()
-    }
+    use super::{KernelLength, LONG_KERNEL_NS, MEDIUM_KERNEL_NS, SHORT_KERNELS_A_LOOK};
 
     #[test]
-    fn one_pause_does_not_make_kernels_long() {
+    fn long_kernels_are_seen_at_once_and_a_pause_is_forgotten() {
         let kernels = KernelLength::default();
-        let mut sample = Sample { left: KERNELS_A_SAMPLE, ..Sample::default() };
-        kernels.set(add(&mut sample, 40).unwrap());
-        assert_eq!(sample.left, 0);
-        sample.left = KERNELS_A_SAMPLE;
-        kernels.set(add(&mut sample, 4_000_000).unwrap());
-        assert!(!kernels.is_worth_sharing(), "it was one");
-        assert_eq!(sample.left, KERNELS_A_SAMPLE, "and is looked at again at once");
-        kernels.set(add(&mut sample, 40).unwrap());
+        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
         assert!(!kernels.is_worth_sharing());
+        assert_eq!(kernels.add(4_000_000), 1, "the next one is looked at as well");
+        assert!(kernels.is_long());
+        let looks = (0..).take_while(|_| {
+            kernels.add(40);
+            kernels.is_worth_sharing()
+        });
+        assert!(looks.count() < 20, "it was a pause");
     }
 
     #[test]
-    fn two_samples_in_a_row_do() {
+    fn medium_kernels_are_shared_and_do_not_move_the_role() {
         let kernels = KernelLength::default();
-        let mut sample = Sample { left: KERNELS_A_SAMPLE, ..Sample::default() };
-        kernels.set(add(&mut sample, LONG_KERNEL_NS).unwrap());
-        kernels.set(add(&mut sample, LONG_KERNEL_NS).unwrap());
-        assert!(kernels.is_worth_sharing() && kernels.is_long());
-        sample.left = KERNELS_A_SAMPLE;
-        kernels.set(add(&mut sample, LONG_KERNEL_NS - 1).unwrap());
+        for _ in 0..20 {
+            kernels.add(2 * MEDIUM_KERNEL_NS);
+        }
         assert!(kernels.is_worth_sharing() && !kernels.is_long());
+        for _ in 0..20 {
+            kernels.add(LONG_KERNEL_NS + 10);
+        }
+        assert!(kernels.is_long());
     }
 }
