@@ -52,35 +52,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if !task.shape.is_plain() {
-            return self.add_shaped_task(task);
-        }
-        let spec = TaskSpec::new(task.func_id, task.kind, &[]);
-        let kernel = self.accept(&spec, task.args.len())?;
-        let entries = self.look_at(task)?;
-        let mode = self.mode();
-        self.make_room(task.args.len())?;
-        if !self.has_room(RingKind::MAP, entries) {
-            self.wait_for_room(RingKind::MAP, entries)?;
-        }
-        let number = self.next;
-        let id = self.open_slot(&spec, kernel, task.args.iter().map(word))?;
-        for &producer in task.after {
-            self.explicit_edge(producer, id)?;
-        }
-        if mode == DependencyMode::DERIVED {
-            for (index, arg) in (0_u32..).zip(task.args) {
-                if let Some(access) = access_of(arg) {
-                    self.derive(&access, index, number)?;
-                }
-            }
-        }
-        if mode != DependencyMode::MANUAL {
-            for access in task.args.iter().filter_map(access_of) {
-                self.map.insert(&access, number);
-            }
-        }
-        Ok(id)
+        if task.shape.is_plain() { self.add_plain_task(task) } else { self.add_shaped_task(task) }
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
@@ -119,7 +91,7 @@ pub(super) fn access_of(arg: &Arg<'_>) -> Option<Access> {
 
 /// The word that a kernel gets for an argument.
 #[inline]
-pub(super) fn word(arg: &Arg<'_>) -> u64 {
+fn word(arg: &Arg<'_>) -> u64 {
     match arg {
         Arg::Scalar(word) => *word,
         Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view.address().0,
@@ -127,9 +99,40 @@ pub(super) fn word(arg: &Arg<'_>) -> u64 {
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+    /// Adds one kernel on one core.
+    #[inline]
+    pub(super) fn add_plain_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let spec = TaskSpec::new(task.func_id, task.kind, &[]);
+        let kernel = self.accept(&spec, task.args.len())?;
+        let entries = self.look_at(task)?;
+        let mode = self.mode();
+        self.make_room(task.args.len())?;
+        if !self.has_room(RingKind::MAP, entries) {
+            self.wait_for_room(RingKind::MAP, entries)?;
+        }
+        let number = self.next;
+        let id = self.open_slot(&spec, kernel, task.args.iter().map(word))?;
+        for &producer in task.after {
+            self.explicit_edge(producer, id)?;
+        }
+        if mode == DependencyMode::DERIVED {
+            for (index, arg) in (0_u32..).zip(task.args) {
+                if let Some(access) = access_of(arg) {
+                    self.derive(&access, index, number)?;
+                }
+            }
+        }
+        if mode != DependencyMode::MANUAL {
+            for access in task.args.iter().filter_map(access_of) {
+                self.map.insert(&access, number);
+            }
+        }
+        Ok(id)
+    }
+
     /// Checks the tensors of a task; how many entries of the map their accesses take.
     #[inline]
-    pub(super) fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+    fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
         let mut entries = 0;
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some(view) = arg.tensor() else { continue };
