@@ -53,6 +53,12 @@ impl SpanRing {
         self.tail = position;
     }
 
+    /// Everything before the position with this low half is retired.
+    #[inline]
+    pub const fn retire_low(&mut self, position: u32) {
+        self.tail = before(self.head, position);
+    }
+
     /// Whether a span of `count` fits now.
     #[must_use]
     #[inline]
@@ -82,6 +88,14 @@ impl SpanRing {
         let rest = self.capacity - self.at;
         if count > rest { rest } else { 0 }
     }
+}
+
+/// The position with this low half, fewer than 2^32 before `head`.
+#[must_use]
+#[inline]
+pub const fn before(head: u64, position: u32) -> u64 {
+    let low = (head & 0xFFFF_FFFF) as u32;
+    head - low.wrapping_sub(position) as u64
 }
 
 /// The heap of one depth of scopes.

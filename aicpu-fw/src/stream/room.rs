@@ -73,7 +73,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[cold]
-    fn ring_too_small(&mut self, ring: RingKind, count: u64) -> Fault {
+    pub(super) fn ring_too_small(&mut self, ring: RingKind, count: u64) -> Fault {
         let index = usize::from(ring.get());
         let in_use = self.in_use().get(index).copied().unwrap_or(0);
         let (fault, suffices) = match ring {
