@@ -18,8 +18,8 @@ use crate::ids::{FuncId, TaskId};
 use crate::kinds::CoreKind;
 
 pub use memory::{
-    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine, SlotRecord,
-    StreamCapacities, StreamHeader, StreamPlan,
+    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
+    SlotRecord, StreamCapacities, StreamHeader, StreamPlan,
 };
 pub use record::{Bindings, Bound, MAX_BOUND, Record};
 pub use tensor::{

@@ -5,8 +5,8 @@
 
 use pto_abi::graph::TaskSpec;
 use pto_abi::stream::{
-    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, RECORDED_DEPTH, Record, RingKind, ScopeId,
-    TensorTask, TensorView,
+    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, RECORDED_DEPTH, Record, RingKind,
+    ScopeId, TensorTask, TensorView,
 };
 use pto_abi::sync::Sharing;
 use pto_abi::task::chunks_for;
@@ -193,9 +193,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             kernel: kernel.0,
         };
         for after in task.after {
-            if after.slot >= draft.totals.tasks
-                || *after != self.recorded_id(draft, after.slot)
-            {
+            if after.slot >= draft.totals.tasks || *after != self.recorded_id(draft, after.slot) {
                 return Err(self.refuse_task(Fault::BUILD_UNKNOWN_TASK, *after, 0, 0));
             }
             self.write_producer(draft.next, &mut head, after.slot);
@@ -281,8 +279,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let access = Access::new(self.seen_base(draft, view), kind, &region);
             let (map, this) = (self.map, &*self);
             let Some(place) = map.place(&access) else { continue };
-            let hide =
-                if mode == DependencyMode::DERIVED { Hide::Covered } else { Hide::Nothing };
+            let hide = if mode == DependencyMode::DERIVED { Hide::Covered } else { Hide::Nothing };
             if mode == DependencyMode::DERIVED {
                 let found = |producer: u64| {
                     let slot = u32::try_from(producer.wrapping_sub(first)).unwrap_or(u32::MAX);
@@ -328,8 +325,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let is_derived = mode == DependencyMode::DERIVED;
             let previous = draft.last.get(last).copied().unwrap_or(0);
             let (base, region) = (view.base().0, Region::of(view));
-            let mut touch =
-                Touch { binding, base, region, kind, is_derived, looks: is_derived, is_noted: true, previous };
+            let mut touch = Touch {
+                binding,
+                base,
+                region,
+                kind,
+                is_derived,
+                looks: is_derived,
+                is_noted: true,
+                previous,
+            };
             self.compare(&mut touch, is_derived);
             if let Some(last) = draft.last.get_mut(last) {
                 *last = u32::try_from(draft.next).unwrap_or(u32::MAX);
@@ -367,4 +372,3 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         chunks_for(totals.edges.into())
     }
 }
-

@@ -37,7 +37,11 @@ impl Region {
     #[inline]
     pub fn of(view: &TensorView<'_>) -> Self {
         let low = view.offset_bytes();
-        if view.is_dense() { Self::run(low, low + view.span_bytes()) } else { Self::strided(low, view) }
+        if view.is_dense() {
+            Self::run(low, low + view.span_bytes())
+        } else {
+            Self::strided(low, view)
+        }
     }
 
     /// One run of bytes.

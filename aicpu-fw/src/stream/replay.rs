@@ -300,4 +300,3 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 }
-

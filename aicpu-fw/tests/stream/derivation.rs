@@ -72,8 +72,7 @@ fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
     let (tensors, cells) = (records(4), records(8));
     let grids: Vec<MapGrid> = (0..4).map(|_| MapGrid::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();
-    let memory =
-        MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
+    let memory = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
     test(TensorMap::new(memory, first).unwrap());
 }
 

@@ -66,6 +66,15 @@ impl stream::StreamBuilder for Sequential {
         self.heap.push(tensor);
         Ok(stream::TensorView::dense(base, element, shape))
     }
+    fn begin_record(&mut self, _: &[stream::TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORD_OPEN)
+    }
+    fn end_record(&mut self) -> Result<stream::Record, Fault> {
+        Err(Fault::STREAM_NOT_RECORDING)
+    }
+    fn replay(&mut self, _: &stream::Record, _: &stream::Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORD_UNKNOWN)
+    }
     fn get(&mut self, _: &stream::TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
         Err(Fault::BUILD_GM_RANGE)
     }
