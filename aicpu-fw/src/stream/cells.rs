@@ -13,7 +13,8 @@ use pto_abi::stream::MapRecord;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::grid::Grid;
-use super::map::{Access, Cells, Keep, Look, NOBODY, NONE, Now, Place, Stop, TensorMap, spread};
+use super::looks::{Keep, Look, Now, Stop};
+use super::map::{Access, Cells, NOBODY, NONE, Place, TensorMap, spread};
 use super::region::Region;
 
 /// In `link` of the first cell of a list: the rest is the number of the tensor's record.

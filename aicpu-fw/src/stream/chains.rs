@@ -6,7 +6,9 @@
 use pto_abi::stream::{MAX_RANK, MapEntry};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::map::{Access, Look, Stop, TensorMap, low_half};
+use super::access::Access;
+use super::looks::{Look, Stop};
+use super::map::{TensorMap, low_half};
 use super::overlap::{Undecided, overlap};
 use super::region::{Dim, Region};
 

@@ -13,114 +13,18 @@
 //!
 //! **The rule of the direct edges.** Task `t` has an edge from an earlier task `p` if and only if an access of `p` and one
 //! of `t` have a byte of a tensor in common, one of them writes, and the access of `p` is not *hidden*. An access is hidden
-//! once a write of a later task of derived dependencies *covers* it ([`Region::covers`]): whoever meets the hidden access
+//! once a write of a later task of derived dependencies *covers* it ([`Region::covers`](super::region::Region::covers)): whoever meets the hidden access
 //! meets that write as well, and that write waits for the hidden access; the order is transitive. For the same reason a
 //! write needs no edge from an earlier write if it has one from a task that has read just what that one wrote: the
 //! accesses in a record are those of tasks that have waited for its writer.
 
 use core::cell::Cell;
 
-use pto_abi::stream::{MapEntry, MapGrid, MapRecord, TensorView};
-use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
+use pto_abi::stream::{MapEntry, MapGrid, MapRecord};
+use pto_abi::sync::Ordering::Relaxed;
 
-use super::grid::Divisor;
-use super::overlap::{Undecided, overlap};
-use super::region::{Region, tile, tiles_meet};
-
-/// Whether an access changes the tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessKind {
-    /// It only reads.
-    Read,
-    /// It writes, and may read as well.
-    Write,
-}
-
-/// One access of one task.
-#[derive(Clone, Copy, Debug)]
-pub struct Access<'r> {
-    /// The tensor.
-    pub(super) base: u64,
-    /// What it does.
-    pub(super) kind: AccessKind,
-    /// The first byte, and the one behind the last one.
-    pub(super) low: u64,
-    pub(super) high: u64,
-    /// [`Region::rows`]; `MANY`: the region has none.
-    rows: u64,
-    region: Option<&'r Region>,
-}
-
-/// In `rows`: more than one stride, or larger ones.
-const MANY: u64 = u64::MAX;
-
-impl<'r> Access<'r> {
-    /// Entries that it takes at most.
-    pub const MAX_ENTRIES: u64 = 2;
-
-    /// An access to a region of the tensor at `base`.
-    #[must_use]
-    pub fn new(base: u64, kind: AccessKind, region: &'r Region) -> Self {
-        let rows = region.rows().unwrap_or(MANY);
-        Self { base, kind, low: region.low, high: region.high, rows, region: Some(region) }
-    }
-
-    /// An access to a view; `None`: its region has to be worked out for [`new`](Self::new).
-    #[inline]
-    #[must_use]
-    pub fn simple(view: &TensorView<'_>, kind: AccessKind) -> Option<Self> {
-        let (base, low) = (view.base().0, view.offset_bytes());
-        let (high, rows) = if view.is_dense() {
-            (low + view.span_bytes(), 0)
-        } else {
-            let (reach, rows) = tile(view)?;
-            (low + reach, rows)
-        };
-        Some(Self { base, kind, low, high, rows, region: None })
-    }
-
-    /// An access to all bytes from `low` up to `high`.
-    #[must_use]
-    pub const fn run(base: u64, kind: AccessKind, low: u64, high: u64) -> Self {
-        Self { base, kind, low, high, rows: 0, region: None }
-    }
-
-    #[inline]
-    pub(super) const fn is_run(&self) -> bool {
-        self.rows == 0
-    }
-
-    /// Rows and bytes of each, where they are `pitch` apart; `None`: they are not.
-    #[inline]
-    pub(super) fn rows_of(&self, pitch: Divisor) -> Option<(u64, u64)> {
-        match (self.rows, self.rows >> 32) {
-            (0, _) => Some((1, self.high - self.low)),
-            // Strides of 2^32 and more are not among the rows, and make no grid.
-            (rows, stride) if stride == pitch.get() && rows != MANY => {
-                let run = rows & 0xFFFF_FFFF;
-                Some((pitch.divide(self.high - self.low - run).0 + 1, run))
-            }
-            _ => None,
-        }
-    }
-
-    /// The bytes.
-    pub(super) fn region(&self) -> Region {
-        match self.region {
-            Some(region) => *region,
-            None => Region::of_rows(self.low, self.high, self.rows),
-        }
-    }
-}
-
-/// Whether what an access covers is hidden.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hide {
-    /// The task that looks waits for everything that it finds.
-    Covered,
-    /// It does not.
-    Nothing,
-}
+pub use super::access::{Access, AccessKind, Hide};
+use super::looks::{Keep, Look, Now, Stop};
 
 /// Accesses that a walk passes in vain before the accesses of the tensor are sorted by a grid. 24 comparisons of bounds cost
 /// about as much as what a grid costs a submission.
@@ -174,45 +78,6 @@ pub(super) enum Cells<'a> {
     One(&'a MapRecord, u32),
     /// The access is within none.
     All,
-}
-
-/// Why a look ended early.
-pub(super) enum Stop<E> {
-    Undecided,
-    Found(E),
-}
-
-/// One look for one access.
-pub(super) struct Look<'m, 'a, F> {
-    pub(super) map: &'m TensorMap<'a>,
-    pub(super) access: &'m Access<'m>,
-    pub(super) hides: bool,
-    pub(super) now: Now,
-    pub(super) found: F,
-    pub(super) misses: u32,
-}
-
-/// The number of the task that looks, and how many before it may be under way.
-#[derive(Clone, Copy)]
-pub(super) struct Now {
-    number: u64,
-    low: u32,
-    alive: u32,
-}
-
-impl Now {
-    /// The number of a task that may be under way and is not the one that looks; `None`: it is not.
-    #[inline]
-    pub(super) const fn producer(self, task: u32) -> Option<u64> {
-        let age = self.low.wrapping_sub(task);
-        if age.wrapping_sub(1) < self.alive { Some(self.number - age as u64) } else { None }
-    }
-
-    /// What no task under way is called, for a long time to come.
-    #[inline]
-    pub(super) const fn gone(self) -> u32 {
-        self.low ^ 1 << 31
-    }
 }
 
 impl<'a> TensorMap<'a> {
@@ -297,8 +162,7 @@ impl<'a> TensorMap<'a> {
     #[inline]
     const fn now(&self, number: u64) -> Now {
         // The window is below 2^25.
-        let alive = low_half(number.wrapping_sub(self.watermark.get()));
-        Now { number, low: low_half(number), alive }
+        Now::new(number, low_half(number.wrapping_sub(self.watermark.get())))
     }
 
     /// Where to look for what an access meets, and to note it.
@@ -395,153 +259,6 @@ impl<'a> TensorMap<'a> {
     #[inline]
     pub(super) fn entry(&self, position: u64) -> Option<&'a MapEntry> {
         self.memory.entries.get(usize::try_from(position & self.mask).ok()?)
-    }
-}
-
-impl<F> Look<'_, '_, F> {
-    /// Everything that stands at one record.
-    #[inline]
-    pub(super) fn record<E>(&mut self, record: &MapRecord) -> Result<(), Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        if record.base.load(Relaxed) == self.access.base {
-            self.region(record)?;
-        }
-        self.chain(&record.write_chain)?;
-        if self.access.kind == AccessKind::Write {
-            self.chain(&record.read_chain)?;
-        }
-        Ok(())
-    }
-
-    /// The accesses to the region of a record.
-    #[inline]
-    fn region<E>(&mut self, record: &MapRecord) -> Result<(), Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        let access = self.access;
-        let (low, high) = (record.low.load(Relaxed), record.high.load(Relaxed));
-        if access.low >= high || low >= access.high {
-            return Ok(());
-        }
-        let rows = record.rows.load(Relaxed);
-        let is_same = access.low == low && access.high == high && access.rows == rows;
-        if !is_same && access.rows | rows != 0 && !self.meets(low, high, rows)? {
-            return Ok(());
-        }
-        if access.kind == AccessKind::Read {
-            return self.task(&record.writer).map(|_| ());
-        }
-        let mut is_read = false;
-        for reader in &record.readers {
-            is_read |= self.task(reader)?;
-        }
-        if !is_read {
-            self.task(&record.writer)?;
-        }
-        let covers = is_same || access.is_run() && access.low <= low && high <= access.high;
-        if self.hides && covers {
-            record.forget(self.now.gone());
-        }
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn meets<E>(&self, low: u64, high: u64, rows: u64) -> Result<bool, Stop<E>> {
-        let access = self.access;
-        if access.rows == rows && rows != MANY {
-            return Ok(tiles_meet((access.low, access.high), (low, high), rows));
-        }
-        let other = Region::of_rows(low, high, rows);
-        overlap(&self.access.region(), &other).map_err(|Undecided| Stop::Undecided)
-    }
-
-    /// Whether a task may be under way; then it has been found.
-    #[inline]
-    pub(super) fn task<E>(&mut self, task: &AtomicU32) -> Result<bool, Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        match self.now.producer(task.load(Relaxed)) {
-            Some(producer) => (self.found)(producer).map(|()| true).map_err(Stop::Found),
-            None => Ok(false),
-        }
-    }
-}
-
-/// What the builder does with a record.
-pub(super) trait Keep {
-    /// Its tasks.
-    fn tasks(&self) -> impl Iterator<Item = &AtomicU32>;
-    /// There is no access to its region any more.
-    fn forget(&self, gone: u32);
-    /// Whether no task under way has touched its region.
-    fn is_free(&self, now: Now) -> bool;
-    /// Notes an access; `false`: it is to another region, or there are too many readers.
-    fn take(&self, access: &Access<'_>, now: Now) -> bool;
-}
-
-impl Keep for MapRecord {
-    #[inline]
-    fn tasks(&self) -> impl Iterator<Item = &AtomicU32> {
-        self.readers.iter().chain([&self.writer])
-    }
-
-    #[inline]
-    fn forget(&self, gone: u32) {
-        self.writer.store(gone, Relaxed);
-        for reader in &self.readers {
-            reader.store(gone, Relaxed);
-        }
-    }
-
-    #[inline]
-    fn is_free(&self, now: Now) -> bool {
-        self.tasks().all(|task| now.is_gone(task))
-    }
-
-    #[inline]
-    fn take(&self, access: &Access<'_>, now: Now) -> bool {
-        if access.rows == MANY {
-            return false;
-        }
-        let is_here = self.base.load(Relaxed) == access.base
-            && self.low.load(Relaxed) == access.low
-            && self.high.load(Relaxed) == access.high
-            && self.rows.load(Relaxed) == access.rows;
-        if !is_here {
-            if !self.is_free(now) {
-                return false;
-            }
-            self.base.store(access.base, Relaxed);
-            self.low.store(access.low, Relaxed);
-            self.high.store(access.high, Relaxed);
-            self.rows.store(access.rows, Relaxed);
-            self.forget(now.gone());
-        }
-        if access.kind == AccessKind::Write {
-            let is_gone = now.is_gone(&self.writer);
-            if is_gone {
-                self.writer.store(now.low, Relaxed);
-            }
-            return is_gone;
-        }
-        let place = self.readers.iter().find(|task| now.is_gone(task));
-        if let Some(place) = place {
-            place.store(now.low, Relaxed);
-        }
-        place.is_some()
-    }
-}
-
-impl Now {
-    /// Whether a task has completed. The one that looks has not.
-    #[inline]
-    pub(super) fn is_gone(self, task: &AtomicU32) -> bool {
-        let age = self.low.wrapping_sub(task.load(Relaxed));
-        age > self.alive
     }
 }
 

@@ -11,11 +11,13 @@
 //! of one task, instead of a reference count on everything. What is behind `W` is not cleaned up either: a task of the
 //! tensor map that is behind is not seen.
 
+mod access;
 pub mod builder;
 mod cells;
 mod chains;
 mod edges;
 mod grid;
+mod looks;
 pub mod map;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;

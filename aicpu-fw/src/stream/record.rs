@@ -302,7 +302,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if (0..count).any(|number| half(number) & 0xFFFF_FFFF == u64::from(producer)) {
             return;
         }
-        let before = if count % 2 == 0 { 0 } else { self.tape.get(at + count / 2) };
+        let before = if count.is_multiple_of(2) { 0 } else { self.tape.get(at + count / 2) };
         self.tape.put(at + count / 2, before | u64::from(producer) << (32 * (count % 2)));
         head.producers += 1;
     }
