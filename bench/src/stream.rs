@@ -68,7 +68,8 @@ builder_set! {
 }
 
 /// Tensors of the ring.
-const RING: u64 = 64;
+const RING: u64 = SLOTS as u64;
+const SLOTS: usize = 64;
 /// How far ahead a task of the ring reads.
 const AHEAD: u64 = 17;
 /// Tasks of a layer, and how many of them read its input.
@@ -97,15 +98,19 @@ fn derived<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 /// The last tasks, to name producers by.
-struct Last([TaskId; RING as usize]);
+struct Last([TaskId; SLOTS]);
+
+fn slot(number: u64) -> usize {
+    usize::try_from(number % RING).unwrap_or(0)
+}
 
 impl Last {
     fn before(&self, number: u64, distance: u64) -> TaskId {
-        self.0[((number - distance) % RING) as usize]
+        self.0[slot(number - distance)]
     }
 
     fn put(&mut self, number: u64, id: TaskId) {
-        self.0[(number % RING) as usize] = id;
+        self.0[slot(number)] = id;
     }
 
     /// What the derivation finds for task `number`.
@@ -117,7 +122,7 @@ impl Last {
 
 fn explicit<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (tasks, base) = words(stream)?;
-    let mut last = Last([TaskId::NONE; RING as usize]);
+    let mut last = Last([TaskId::NONE; SLOTS]);
     stream.scope(DependencyMode::MANUAL, |stream| {
         for number in 0..tasks {
             let (source, target) = (tensor(base, number + AHEAD), tensor(base, number));
@@ -138,7 +143,7 @@ fn explicit<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 
 fn graph<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let (tasks, base) = words(graph)?;
-    let mut last = Last([TaskId::NONE; RING as usize]);
+    let mut last = Last([TaskId::NONE; SLOTS]);
     for number in 0..tasks {
         let words = [number + AHEAD, number].map(|number| base.offset(number % RING * BYTES).0);
         let id = graph.add_task(TaskSpec::new(func::EMPTY_AIV, CoreKind::AIV, &words))?;
@@ -184,9 +189,8 @@ fn submitted<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 fn replayed<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (tasks, base) = words(stream)?;
     let shapes = [tensor(base, 0); 2];
-    let record = stream.record(&shapes, |stream, bound| {
-        layer(stream, &bound.tensor(0), &bound.tensor(1))
-    })?;
+    let record = stream
+        .record(&shapes, |stream, bound| layer(stream, &bound.tensor(0), &bound.tensor(1)))?;
     for number in 0..tasks / LAYER as u64 {
         let tensors = [tensor(base, number), tensor(base, number + 1)];
         stream.replay(&record, &Bindings { tensors: &tensors, scalars: &[] })?;
@@ -220,8 +224,7 @@ impl StreamBench {
         let tensors = self.device.zeroed::<u8>(usize::try_from(RING * BYTES).unwrap_or(0))?;
         let orch_args = [tasks.into(), tensors.address().0];
         let builder = way.name();
-        let mut options =
-            RunOptions { kernel_times: KernelTimes::Skip, ..RunOptions::default() };
+        let mut options = RunOptions { kernel_times: KernelTimes::Skip, ..RunOptions::default() };
         let work = match way {
             Way::Graph => {
                 let (arg_words, edges) = (2 * u64::from(tasks), 2 * u64::from(tasks));
