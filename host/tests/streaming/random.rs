@@ -11,7 +11,7 @@ use crate::program::{Programs, SHAPE, mix_kernel};
 use crate::support::{open, pool, small};
 
 /// Of three tensors.
-const ELEMENTS: usize = (SHAPE[0] * SHAPE[1]) as usize * 3;
+pub(crate) const ELEMENTS: usize = (SHAPE[0] * SHAPE[1]) as usize * 3;
 
 /// Runs each task as soon as it is submitted; its heap is never taken back.
 struct Sequential {
@@ -83,11 +83,13 @@ impl stream::StreamBuilder for Sequential {
     }
 }
 
-fn sequential(seed: u64, groups: u64) -> Vec<u32> {
+/// What a program with these two words makes of the tensors, task by task.
+pub(crate) fn sequential(program: &str, words: [u64; 2]) -> Vec<u32> {
     let mut tensors: Vec<u32> = (0..u32::try_from(ELEMENTS).unwrap()).collect();
     let base = tensors.as_mut_ptr().expose_provenance() as u64;
-    let mut stream = Sequential { words: [seed, groups, base], heap: Vec::new(), scopes: 0 };
-    Programs.build_stream(symbol("random"), &mut stream).unwrap().unwrap();
+    let words = [words[0], words[1], base];
+    let mut stream = Sequential { words, heap: Vec::new(), scopes: 0 };
+    Programs.build_stream(symbol(program), &mut stream).unwrap().unwrap();
     core::hint::black_box(&mut tensors);
     tensors
 }
@@ -101,7 +103,7 @@ fn check(device: &mut Device, seed: u64, groups: u64, window: u32, fanout: Fanou
     let work = Work::Stream { builder: "random", orch_args: &orch_args };
     let report =
         device.run(work, &options).unwrap_or_else(|e| panic!("seed {seed}, {window}: {e}"));
-    assert_eq!(tensors.read().unwrap(), sequential(seed, groups), "seed {seed}, window {window}");
+    assert_eq!(tensors.read().unwrap(), sequential("random", [seed, groups]), "seed {seed}, window {window}");
     let stream = report.stream.expect("the run streamed");
     for ring in &stream.rings {
         assert!(ring.high_water <= ring.capacity, "seed {seed}: {ring:?}");
