@@ -103,7 +103,11 @@ fn check(device: &mut Device, seed: u64, groups: u64, window: u32, fanout: Fanou
     let work = Work::Stream { builder: "random", orch_args: &orch_args };
     let report =
         device.run(work, &options).unwrap_or_else(|e| panic!("seed {seed}, {window}: {e}"));
-    assert_eq!(tensors.read().unwrap(), sequential("random", [seed, groups]), "seed {seed}, window {window}");
+    assert_eq!(
+        tensors.read().unwrap(),
+        sequential("random", [seed, groups]),
+        "seed {seed}, window {window}"
+    );
     let stream = report.stream.expect("the run streamed");
     for ring in &stream.rings {
         assert!(ring.high_water <= ring.capacity, "seed {seed}: {ring:?}");
