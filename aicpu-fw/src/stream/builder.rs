@@ -104,6 +104,8 @@ pub struct Stream<'a, S, F, M, H> {
     generation: u32,
     pub(super) schedulers: Schedulers,
     pub(super) reserve: u64,
+    /// The most that one task took of a ring, by `RingKind`.
+    pub(super) largest: [u64; 4],
     pub(super) traced_ns: u64,
     pub(super) blame: BlameSlot,
     policy: PhantomData<(S, F)>,
@@ -159,6 +161,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             generation: inputs.generation.wrapping_mul(0x9E37_79B1),
             schedulers,
             reserve: 0,
+            largest: [0; 4],
             traced_ns: 0,
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -349,9 +352,18 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         Err(self.blame.leave(blame.detail(found as u64, bound as u64)))
     }
 
+    /// Notes that one task, or what is added at once, takes so much of a ring.
+    #[inline]
+    pub(super) fn takes(&mut self, ring: RingKind, count: u64) {
+        if let Some(largest) = self.largest.get_mut(usize::from(ring.get())) {
+            *largest = count.max(*largest);
+        }
+    }
+
     /// Room for a task with `args` words: waits for it where it must.
     #[inline]
     pub(super) fn make_room(&mut self, args: usize) -> Result<(), Fault> {
+        self.takes(RingKind::ARGS, args as u64 + 1);
         if self.next.is_multiple_of(LOOK_EVERY) {
             self.advance();
             if self.next.is_multiple_of(SWEEP_EVERY) {

@@ -135,6 +135,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             Place::Inline(at) => producer.consumers.get(at),
             Place::Chunk(at) => chunks.get(last as usize).and_then(|c| c.consumers.get(at)),
             Place::NewChunk => {
+                self.takes(RingKind::EDGES, 1);
                 let index = u32::try_from(self.chunks.take(1)).unwrap_or(NO_CHUNK);
                 match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
                     None => producer.first_chunk.store(index, Ordering::Relaxed),
@@ -156,6 +157,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if state != TaskState::ADDED.get() {
             return Err(self.refuse_task(Fault::BUILD_ALREADY_PUBLISHED, id, state.into(), 1));
         }
+        // The slots from an unpublished task on cannot be taken again.
+        self.takes(RingKind::WINDOW, self.next - number);
         self.publish_added(id.slot)
     }
 

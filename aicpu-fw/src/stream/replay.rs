@@ -128,6 +128,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             (RingKind::MAP, u64::from(totals.touches) * Access::MAX_ENTRIES),
         ];
         for (ring, count) in wanted {
+            self.takes(ring, count);
             if !self.has_room(ring, count) {
                 self.wait_for_room(ring, count)?;
             }

@@ -138,6 +138,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     pub(super) fn end_marks(&self) {
         self.mark_use();
+        let kinds = [RingKind::WINDOW, RingKind::ARGS, RingKind::EDGES, RingKind::MAP];
+        for (ring, largest) in kinds.into_iter().zip(self.largest) {
+            self.mark_need(ring, largest);
+        }
+        self.mark_need(RingKind::WINDOW, self.added().min(1));
     }
 }
 

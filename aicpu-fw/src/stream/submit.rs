@@ -67,6 +67,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         let tensors = self.look_at(task)?;
         self.make_room(task.args.len())?;
         let entries = tensors * Access::MAX_ENTRIES;
+        self.takes(RingKind::MAP, entries);
         if !self.has_room(RingKind::MAP, entries) {
             self.wait_for_room(RingKind::MAP, entries)?;
         }
