@@ -379,27 +379,30 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         Ok(())
     }
 
-    /// Takes the next slot for a task, for which there is room, with these argument words.
+    /// Where the next `count` argument words are.
+    #[inline]
+    pub(super) fn next_words(&self, count: usize) -> &'a [AtomicU64] {
+        let start = usize::try_from(self.words.place(count as u64 + 1)).unwrap_or(usize::MAX);
+        let words = self.state.payloads.get(start..).unwrap_or(&[]);
+        words.get(..count).unwrap_or(&[])
+    }
+
+    /// Takes the next slot for a task, for which there is room; its argument words have been written.
     #[inline]
     pub(super) fn open_slot(
         &mut self,
         spec: &TaskSpec<'_>,
         kernel: GmAddr,
-        args: impl ExactSizeIterator<Item = u64>,
+        count: usize,
     ) -> Result<TaskId, Fault> {
         let (number, id) = (self.next, self.id_of(self.next));
         let Some((record, task)) = self.record(number).zip(self.state.task(id.slot)) else {
             return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, self.mask + 1));
         };
         self.note_rings(record, self.words.head());
-        let count = args.len();
         let payload = self.words.take(count as u64 + 1);
         let start = usize::try_from(payload).unwrap_or(usize::MAX);
-        let words = self.state.payloads.get(start..).unwrap_or(&[]);
-        for (word, arg) in words.iter().zip(args) {
-            word.store(arg, Ordering::Relaxed);
-        }
-        if let Some(context) = words.get(count) {
+        if let Some(context) = self.state.payloads.get(start + count) {
             context.store(BLOCK_0_OF_1, Ordering::Relaxed);
         }
         let head = TaskHead {

@@ -31,6 +31,16 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         self.edge(producer, consumer)
     }
 
+    /// Makes the newest task wait for one that the program names.
+    #[inline]
+    pub(super) fn edge_after(&mut self, from: TaskId, newest: u64) -> Result<(), Fault> {
+        let producer = self.number_of(from)?;
+        if producer == newest {
+            return Err(self.refuse_task(Fault::BUILD_SELF_EDGE, from, 0, 0));
+        }
+        self.edge(producer, newest).map(|_| ())
+    }
+
     /// Makes `consumer`, which is not published, wait for `producer`, unless it need not.
     fn edge(&mut self, producer: u64, consumer: u64) -> Result<EdgeOutcome, Fault> {
         let slots = (self.slot_of(producer), self.slot_of(consumer));

@@ -95,6 +95,30 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(Record { run: self.run(), at, tasks: draft.totals.tasks })
     }
 
+    /// Checks the tensors of a task; how many of them it reads or writes.
+    fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+        let (mut accesses, mut writes) = (0, 0);
+        for (index, arg) in (0_u32..).zip(task.args) {
+            let Some(view) = arg.tensor() else { continue };
+            if view.defect().is_some() || !self.is_alive(view.heap()) {
+                return Err(self.refuse_view(view, task, index));
+            }
+            let is_inner = self.draft.as_ref().is_some_and(|draft| draft.holds(view.heap()));
+            if view.heap().depth > 0 && !is_inner {
+                return Err(self.refuse_argument(Fault::STREAM_REPLAY_MISFIT, task, index, 0));
+            }
+            let Some((_, kind)) = access_of(arg) else { continue };
+            accesses += 1;
+            if kind == AccessKind::Write {
+                if writes > 0 {
+                    self.check_outputs(view, task, index)?;
+                }
+                writes += 1;
+            }
+        }
+        Ok(accesses)
+    }
+
     /// Lists the tasks that wait for nothing within the record.
     fn put_starters(&self, draft: &mut Draft) {
         let (mut at, mut count) = (draft.start, 0);
@@ -182,7 +206,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         kernel: GmAddr,
     ) -> Result<(), Fault> {
         let at = draft.next;
-        self.write_args(draft, task)?;
+        self.record_args(draft, task)?;
         let args = u8::try_from(task.args.len()).unwrap_or(u8::MAX);
         let mut head = TaskHead {
             func_id: task.func_id.0,
@@ -214,7 +238,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// Writes what the words of the arguments are made of.
-    fn write_args(&mut self, draft: &mut Draft, task: &TensorTask<'_>) -> Result<(), Fault> {
+    fn record_args(&mut self, draft: &mut Draft, task: &TensorTask<'_>) -> Result<(), Fault> {
         let values = draft.next + TaskHead::WORDS;
         let bases = values + task.args.len();
         let mut word = 0;

@@ -69,6 +69,13 @@ impl SpanRing {
         self.in_use() + self.skip(count) + count <= self.capacity
     }
 
+    /// Where a span of `count`, for which there is room, will be.
+    #[must_use]
+    #[inline]
+    pub const fn place(&self, count: u64) -> u64 {
+        if self.head == self.tail || count > self.capacity - self.at { 0 } else { self.at }
+    }
+
     /// Takes a span of `count`, for which there is room; returns its place.
     #[inline]
     pub const fn take(&mut self, count: u64) -> u64 {
@@ -193,7 +200,8 @@ mod tests {
                 let (end, _, _) = held.pop_front().unwrap();
                 ring.retire(end);
             }
-            let place = ring.take(count);
+            let place = ring.place(count);
+            assert_eq!(place, ring.take(count));
             assert!(place + count <= 10);
             assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
             held.push_back((ring.head(), place, count));

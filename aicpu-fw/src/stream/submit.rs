@@ -6,7 +6,7 @@ use pto_abi::stream::{
     Arg, Bindings, DependencyMode, ElementType, Record, RingKind, ScopeId, StreamBuilder,
     TensorTask, TensorView,
 };
-use pto_abi::sync::Sharing;
+use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 
 use super::builder::Stream;
@@ -31,7 +31,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.check_not_recording()?;
         let kernel = self.accept(&spec, spec.args.len())?;
         self.make_room(spec.args.len())?;
-        self.open_slot(&spec, kernel, spec.args.iter().copied())
+        for (word, arg) in self.next_words(spec.args.len()).iter().zip(spec.args) {
+            word.store(*arg, Ordering::Relaxed);
+        }
+        self.open_slot(&spec, kernel, spec.args.len())
     }
 
     #[inline]
@@ -63,18 +66,20 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
             return self.record_task(task);
         }
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
-        let kernel = self.accept(&spec, task.args.len())?;
-        let tensors = self.look_at(task)?;
-        self.make_room(task.args.len())?;
-        let entries = tensors * Access::MAX_ENTRIES;
-        self.takes(RingKind::MAP, entries);
+        let args = task.args.len();
+        let kernel = self.accept(&spec, args)?;
+        self.make_room(args)?;
+        // At most: scalars take none.
+        let entries = args as u64 * Access::MAX_ENTRIES;
         if !self.has_room(RingKind::MAP, entries) {
             self.wait_for_room(RingKind::MAP, entries)?;
         }
+        let accesses = self.write_args(task)?;
+        self.takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);
         let number = self.next;
-        let id = self.open_slot(&spec, kernel, task.args.iter().map(word))?;
+        let id = self.open_slot(&spec, kernel, args)?;
         for &producer in task.after {
-            self.explicit_edge(producer, id)?;
+            self.edge_after(producer, number)?;
         }
         match self.mode() {
             DependencyMode::DERIVED => self.derive(task, number)?,
@@ -141,41 +146,29 @@ pub(super) fn access_of<'v>(arg: &Arg<'v>) -> Option<(&'v TensorView<'v>, Access
     }
 }
 
-/// The word that a kernel gets for an argument.
-#[inline]
-fn word(arg: &Arg<'_>) -> u64 {
-    match arg {
-        Arg::Scalar(word) => *word,
-        // Refused before.
-        Arg::BoundScalar(_) => 0,
-        Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view.address().0,
-    }
-}
-
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Checks the tensors of a task; how many of them it reads or writes.
+    /// Checks the arguments of a task and writes its words to where they are given out next; how many tensors it reads or
+    /// writes.
     #[inline]
-    pub(super) fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+    fn write_args(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+        let words = self.next_words(task.args.len());
         let (mut accesses, mut writes) = (0, 0);
-        for (index, arg) in (0_u32..).zip(task.args) {
-            let Some(view) = arg.tensor() else {
-                if matches!(arg, Arg::BoundScalar(_)) && self.draft.is_none() {
+        for (index, (arg, word)) in (0_u32..).zip(task.args.iter().zip(words)) {
+            let view = match arg {
+                Arg::Scalar(scalar) => {
+                    word.store(*scalar, Ordering::Relaxed);
+                    continue;
+                }
+                Arg::BoundScalar(_) => {
                     let fault = Fault::STREAM_NOT_RECORDING;
                     return Err(self.refuse_argument(fault, task, index, 0));
                 }
-                continue;
+                Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view,
             };
-            if let Some(defect) = view.defect() {
-                let detail = view.shape().len() as u64;
-                return Err(self.refuse_argument(view_fault(defect), task, index, detail));
+            if view.defect().is_some() || !self.is_alive(view.heap()) {
+                return Err(self.refuse_view(view, task, index));
             }
-            if !self.is_alive(view.heap()) {
-                let scope = view.heap().serial;
-                return Err(self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, index, scope));
-            }
-            if view.heap().depth > 0 && self.draft.as_ref().is_some_and(|d| !d.holds(view.heap())) {
-                return Err(self.refuse_argument(Fault::STREAM_REPLAY_MISFIT, task, index, 0));
-            }
+            word.store(view.address().0, Ordering::Relaxed);
             match arg {
                 Arg::In(_) => accesses += 1,
                 Arg::Out(_) | Arg::InOut(_) => {
@@ -191,8 +184,27 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(accesses)
     }
 
+    #[cold]
+    pub(super) fn refuse_view(
+        &mut self,
+        view: &TensorView<'_>,
+        task: &TensorTask<'_>,
+        index: u32,
+    ) -> Fault {
+        match view.defect() {
+            Some(defect) => {
+                let detail = view.shape().len() as u64;
+                self.refuse_argument(view_fault(defect), task, index, detail)
+            }
+            None => {
+                let scope = view.heap().serial;
+                self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, index, scope)
+            }
+        }
+    }
+
     /// No two arguments write the same element.
-    fn check_outputs(
+    pub(super) fn check_outputs(
         &mut self,
         output: &TensorView<'_>,
         task: &TensorTask<'_>,
@@ -228,7 +240,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[cold]
-    fn refuse_argument(
+    pub(super) fn refuse_argument(
         &mut self,
         fault: Fault,
         task: &TensorTask<'_>,
