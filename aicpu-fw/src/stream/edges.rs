@@ -191,7 +191,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if self.state.fault.is_raised() {
             return Err(self.raised());
         }
-        if release_published::<S>(task) {
+        if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
             self.trace(TraceKind::READY, slot, 0);
             self.state.queue(kind_of(task)).push::<S>(&[slot]);
         }

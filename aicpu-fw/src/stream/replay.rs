@@ -292,7 +292,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let slot = self.slot_of(first + self.tape.get(at));
             let Some(task) = self.state.task(slot) else { continue };
             task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-            if release_published::<S>(task) {
+            if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
                 self.trace(TraceKind::READY, slot, 0);
                 self.state.queue(kind_of(task)).push::<S>(&[slot]);
             }
