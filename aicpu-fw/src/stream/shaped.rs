@@ -3,16 +3,17 @@
 use pto_abi::graph::TaskSpec;
 use pto_abi::limits::MAX_BLOCKS;
 use pto_abi::stream::{
-    Arg, DependencyMode, HAS_PREDICATE, MAX_LANES, NO_LIST, Predicate, Priority, RingKind,
-    SYNC_START, ShapeRecord, StartMode, TensorTask,
+    DependencyMode, HAS_PREDICATE, MAX_LANES, NO_LIST, Predicate, Priority, RingKind, SYNC_START,
+    ShapeRecord, StartMode, TensorTask,
 };
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::SHAPED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use super::builder::Stream;
+use super::map::{Access, AccessKind, Hide};
+use super::region::Region;
 use super::scopes::view_fault;
-use super::submit::access_of;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -41,6 +42,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// Adds a task that is more than one kernel on one core.
     #[inline(never)]
     pub(super) fn add_shaped_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
         let Some(shapes) = self.state.shapes else {
             return Err(self.blame.leave(Blame::of(Fault::RUNTIME_REGION_STREAM)));
         };
@@ -69,18 +71,23 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         predicate: &Predicate<'_>,
         number: u64,
     ) -> Result<(), Fault> {
-        let read = Arg::In(predicate.element());
-        let Some(access) = access_of(&read) else { return Ok(()) };
         let mode = self.mode();
-        if mode != DependencyMode::MANUAL && !self.has_room(RingKind::MAP, access.entries()) {
-            self.wait_for_room(RingKind::MAP, access.entries())?;
+        if mode == DependencyMode::MANUAL {
+            return Ok(());
         }
+        if !self.has_room(RingKind::MAP, Access::MAX_ENTRIES) {
+            self.wait_for_room(RingKind::MAP, Access::MAX_ENTRIES)?;
+        }
+        self.takes(RingKind::MAP, Access::MAX_ENTRIES);
+        let (view, region) = (predicate.element(), Region::of(predicate.element()));
+        let access = Access::new(view.base().0, AccessKind::Read, &region);
         if mode == DependencyMode::DERIVED {
             let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
-            self.derive(&access, at, number)?;
+            let derived = self.derive_one(&access, number);
+            return derived.map_err(|fault| fault.unwrap_or_else(|| self.undecided(number, at)));
         }
-        if mode != DependencyMode::MANUAL {
-            self.map.insert(&access, number);
+        if let Some(place) = self.map.place(&access) {
+            self.map.note(&place, &access, (number, Hide::Nothing));
         }
         Ok(())
     }
@@ -161,6 +168,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// A shaped task is ready when it is published: it goes where the schedulers look.
     #[cold]
     pub(super) fn post_shaped(&self, slot: u32) {
+        self.check_not_recording()?;
         let Some(shapes) = self.state.shapes else { return };
         let Some(record) = shapes.record(slot) else { return };
         let list = if has_predicate(record) { Some(List::ARRIVALS) } else { List::of(record) };
