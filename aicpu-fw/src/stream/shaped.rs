@@ -168,7 +168,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// A shaped task is ready when it is published: it goes where the schedulers look.
     #[cold]
     pub(super) fn post_shaped(&self, slot: u32) {
-        self.check_not_recording()?;
         let Some(shapes) = self.state.shapes else { return };
         let Some(record) = shapes.record(slot) else { return };
         let list = if has_predicate(record) { Some(List::ARRIVALS) } else { List::of(record) };
