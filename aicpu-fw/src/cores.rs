@@ -97,6 +97,23 @@ impl Cores {
         Some(core)
     }
 
+    /// The free cores of `kind`; the last one is [taken](Self::take) first.
+    #[inline]
+    pub(crate) fn free(&self, kind: CoreKind) -> &[u8] {
+        &self.free[kind.index()]
+    }
+
+    /// Takes this core, if it is free.
+    #[inline]
+    pub(crate) fn take_this(&mut self, core: usize, slot: u32) {
+        let free = &mut self.free[self.kind(core).index()];
+        let Some(at) = free.iter().position(|free| usize::from(*free) == core) else { return };
+        let number = free.swap_remove(at);
+        // As in `take`.
+        self.busy.push(number).unwrap_or_default();
+        self.running[core % MAX_WORKERS] = slot;
+    }
+
     /// Whether a busy core could be given a second dispatch.
     #[inline]
     pub(crate) fn has_room(&self, core: usize, kind: CoreKind) -> bool {
@@ -156,6 +173,16 @@ mod tests {
         cores.release(9);
         assert_eq!(cores.busy().len(), 2, "there is no such entry");
         assert_eq!((cores.worker(0), cores.worker(3)), (7, u32::MAX));
+    }
+
+    #[test]
+    fn a_certain_core_is_taken_where_it_is_free() {
+        let mut cores = Cores::new();
+        (0..3).for_each(|worker| cores.add(worker, CoreKind::AIV).unwrap());
+        cores.take_this(0, 100);
+        assert_eq!((cores.free(CoreKind::AIV), cores.busy()), (&[2, 1][..], &[0][..]));
+        cores.take_this(0, 101);
+        assert_eq!((cores.busy().len(), cores.running(0)), (1, 100), "it is not free");
     }
 
     #[test]

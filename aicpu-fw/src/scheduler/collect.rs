@@ -42,6 +42,17 @@ enum Then {
     HasNext,
 }
 
+/// What a core that has finished a task could run next, of what is ready by that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Nothing of its kind.
+    Nothing,
+    /// This task, which is in no queue.
+    Ready(u32),
+    /// A task that was staged ahead for it, and has been rung.
+    Rung,
+}
+
 impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
     /// used up.
@@ -97,7 +108,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         moved: &mut Moved,
     ) -> Result<(), Fault> {
         let mut budget = RELEASES_A_STEP;
-        for index in 0..self.busy_count() {
+        let count = self.busy_count();
+        let first = if self.early_from < count { self.early_from } else { 0 };
+        for index in (first..count).chain(0..first) {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
             if self.pace.was_looked_at(core, self.now_ns) || mutant::is(Mutant::NeverLooks) {
                 continue;
@@ -106,6 +119,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 CoreStatus::Busy => {}
                 status => {
                     let then = self.finished(platform, (index, core), status, &mut budget)?;
+                    self.early_from = index + usize::from(then != Then::Free);
                     *moved = Moved { collected: true, dispatched: then == Then::HasNext };
                     return Ok(());
                 }
@@ -136,18 +150,26 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         {
             let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);
             let slot = if is_wrong { second } else { slot };
-            self.complete(platform, core, slot, None, budget);
+            self.complete(platform, core, slot, None, budget)?;
             let more = status == CoreStatus::FinishedMore;
             return Ok(if more { Then::LookAgain } else { Then::GoesOn });
         }
         let kind = self.cores.kind(core);
-        let Some(next) = self.complete(platform, core, slot, Some(kind), budget) else {
-            self.cores.release(index);
-            return Ok(Then::Free);
-        };
-        self.cores.goes_on_with(core, next);
-        self.stage_first(platform, core, next)?;
-        Ok(Then::HasNext)
+        match self.complete(platform, core, slot, Some(kind), budget)? {
+            Next::Nothing => {
+                self.cores.release(index);
+                if P::STAGES_AHEAD {
+                    self.ahead.is_free(kind);
+                }
+                Ok(Then::Free)
+            }
+            Next::Ready(next) => {
+                self.cores.goes_on_with(core, next);
+                self.stage_first(platform, core, next)?;
+                Ok(Then::HasNext)
+            }
+            Next::Rung => Ok(Then::GoesOn),
+        }
     }
 
     /// The second dispatch of a core that has finished the first one, which it follows to.
@@ -157,6 +179,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.pace.start(core, func_id, self.now_ns);
         if status == CoreStatus::FinishedMore {
             self.pace.hurry(core);
+        } else if P::STAGES_AHEAD {
+            self.ahead.starts(core);
         }
         Some(second)
     }
@@ -169,7 +193,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     }
 
     /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of the
-    /// kind `wanted` that is ready by that, if any; it is in no queue then.
+    /// kind `wanted` that is ready by that, if any; it is in no queue then. What was staged ahead is rung.
     #[inline]
     fn complete(
         &mut self,
@@ -178,8 +202,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         slot: u32,
         wanted: Option<CoreKind>,
         budget: &mut u32,
-    ) -> Option<u32> {
-        let task = self.state.task(slot)?;
+    ) -> Result<Next, Fault> {
+        let Some(task) = self.state.task(slot) else { return Ok(Next::Nothing) };
         self.look_at_clock(platform);
         if P::TRACES {
             let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
@@ -188,13 +212,24 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
-        let mut next = None;
+        let mut next = Next::Nothing;
+        let hint = if P::STAGES_AHEAD { self.ahead.take(core) } else { None };
         for consumer in task.consumers.iter().take(count as usize) {
             let consumer = consumer.load(Ordering::Relaxed);
-            let Some(ready) = self.release(platform, consumer) else { continue };
+            let ready = self.release(platform, consumer);
+            let Some(ready) = ready.or_else(|| self.too_early(hint, consumer)) else { continue };
             let kind = kind_of(ready);
-            if next.is_none() && wanted == Some(kind) {
-                next = Some(consumer);
+            if P::STAGES_AHEAD
+                && let Some(target) = self.ahead.stands_on(hint, consumer)
+            {
+                self.ring_ahead(platform, (core, target), consumer, ready)?;
+                if target == core
+                    && let Next::Ready(other) = core::mem::replace(&mut next, Next::Rung)
+                {
+                    self.make_ready(other, kind);
+                }
+            } else if next == Next::Nothing && wanted == Some(kind) {
+                next = Next::Ready(consumer);
             } else {
                 self.make_ready(consumer, kind);
             }
@@ -206,7 +241,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         } else {
             self.is_completed(task);
         }
-        next
+        Ok(next)
     }
 
     /// All its consumers are released.

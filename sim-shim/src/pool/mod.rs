@@ -18,8 +18,8 @@ use pto_abi::FanoutStrategy;
 use pto_abi::graph::BuilderSet;
 use pto_abi::kinds::RunFlags;
 use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
-use pto_abi::trace::{TraceLane, TraceOwner};
-use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace};
+use pto_abi::trace::TraceOwner;
+use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace, TraceWriter};
 
 use crate::core_port::{CorePort, KernelTimes};
 use crate::logging;
@@ -135,8 +135,8 @@ pub(crate) fn core_ports(launch: &Launch<'static>) -> Vec<CorePort<'static>> {
     let workers = launch.arena.workers().iter().enumerate().take(launch.workers.len());
     let port = |(worker, lines)| {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let lane = launch.trace_lane(TraceOwner::Core(number));
-        let times = lane.map_or(untraced, KernelTimes::Trace);
+        let writer = launch.trace_writer(TraceOwner::Core(number));
+        let times = writer.map_or(untraced, KernelTimes::Trace);
         CorePort::new(lines, number, launch.arena.worker_entry(worker), times)
     };
     workers.map(port).collect()
@@ -166,7 +166,7 @@ fn take_part<B: BuilderSet>(run: &PoolRun<B>, me: usize) {
 
 fn traced_or_not<S: Sharing, F: FanoutPolicy, B: BuilderSet>(run: &PoolRun<B>, me: usize) {
     if run.launch.is_traced() {
-        turn::take_part::<S, F, Option<TraceLane<'static>>, B>(run, me);
+        turn::take_part::<S, F, Option<TraceWriter<'static>>, B>(run, me);
     } else {
         turn::take_part::<S, F, NoTrace, B>(run, me);
     }

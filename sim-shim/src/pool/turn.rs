@@ -57,6 +57,10 @@ impl Bell for PoolBell {
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
+
+    fn pause(&self) -> u64 {
+        clock::pause()
+    }
 }
 
 type PoolInstance<S, F, T> = Instance<'static, LinesPlatform<'static, S, PoolBell, T>, F>;
@@ -112,7 +116,7 @@ fn seat<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B>(
 ) -> Seat<S, F, T> {
     let launch = &run.launch;
     let number = u32::try_from(index).unwrap_or(u32::MAX);
-    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
     let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Rc::clone(rung)));
     let platform = platform.traced(tracer);
     Seat {

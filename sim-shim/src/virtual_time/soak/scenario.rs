@@ -137,6 +137,7 @@ pub const TROUBLES: &[Trouble] = &[
     Trouble::CorruptLine,
     Trouble::CorruptCount,
     Trouble::HostDies,
+    Trouble::HostSilent,
     Trouble::BuilderStops,
     Trouble::BuilderFails,
 ];
