@@ -30,8 +30,8 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(3)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x2cedf8f6970e820c)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(4)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0x8b15fec1718be476)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -73,6 +73,7 @@ typedef struct pto_task_id {
 #define PTO_RUN_FLAG_KERNEL_TIMES UINT32_C(0x00000001)       /* RunConfig.flags */
 #define PTO_RUN_FLAG_KEEP_CORES UINT32_C(0x00000002)         /* RunConfig.flags */
 #define PTO_RUN_FLAG_TRACE_KEEP_OLDEST UINT32_C(0x00000004)  /* RunConfig.flags */
+#define PTO_RUN_FLAG_TRACE_WAITS UINT32_C(0x00000008)        /* RunConfig.flags */
 #define PTO_GRAPH_FLAG_TOPOLOGICAL UINT32_C(0x00000001)      /* GraphHeader.flags */
 
 /* Regions */
@@ -273,6 +274,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STALL_RUN_BUDGET UINT32_C(0x00060005)
 /* An AICPU instance does not return from a step. A kernel or builder that runs on it does not return: the epitaph names it. */
 #define PTO_FAULT_STALL_INSTANCE UINT32_C(0x00060006)
+/* A trace ring is full, and the host does not read it. Is the host stopped? Else record into larger rings, or into ones that drop events when they are full. */
+#define PTO_FAULT_STALL_TRACE UINT32_C(0x00060007)
 /* The host cancelled the run. Nothing to do. */
 #define PTO_FAULT_RUN_CANCELLED UINT32_C(0x00070001)
 /* Host code of the simulator panicked in the run. See the message on standard error; a builder or kernel of yours may be the cause. */
@@ -858,6 +861,17 @@ PTO_STATIC_ASSERT(sizeof(pto_trace_cursor) == 64, "size of pto_trace_cursor");
 PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, written) == 0, "offset of pto_trace_cursor.written");
 PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, refused) == 8, "offset of pto_trace_cursor.refused");
 PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, reserved) == 16, "offset of pto_trace_cursor.reserved");
+
+/* The reader's end of one ring, in a line of its own; of rings whose writers wait. */
+typedef struct pto_trace_reader {
+    /* atomic: Events that the host has read. */
+    PTO_ALIGN(64) uint64_t read;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[7];
+} pto_trace_reader;
+PTO_STATIC_ASSERT(sizeof(pto_trace_reader) == 64, "size of pto_trace_reader");
+PTO_STATIC_ASSERT(offsetof(pto_trace_reader, read) == 0, "offset of pto_trace_reader.read");
+PTO_STATIC_ASSERT(offsetof(pto_trace_reader, reserved) == 8, "offset of pto_trace_reader.reserved");
 
 /* One event. */
 typedef struct pto_trace_event {

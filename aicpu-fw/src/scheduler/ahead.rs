@@ -19,7 +19,6 @@ use pto_abi::Fault;
 use pto_abi::kinds::{CoreKind, TaskState};
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
-use pto_abi::task::Task;
 
 use super::Scheduler;
 use super::dispatch::bit;
@@ -113,20 +112,12 @@ impl Ahead {
         (hint.consumer != NONE).then_some(hint)
     }
 
-    /// The core for which the dispatch of `consumer` still stands.
-    #[inline]
-    pub(super) fn stands_on(&self, hint: Option<Hint>, consumer: u32) -> Option<usize> {
-        let hint = hint.filter(|hint| hint.consumer == consumer)?;
-        let core = usize::from(hint.core);
-        (self.on[core % MAX_WORKERS] == consumer).then_some(core)
-    }
-
     fn is_on(&self, core: usize) -> bool {
         self.on[core % MAX_WORKERS] != NONE
     }
 }
 
-impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
+impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Stages what waits for the tasks that have started.
     pub(super) fn look_ahead(&mut self, platform: &mut P) {
         let mut fresh = core::mem::take(&mut self.ahead.fresh);
@@ -186,13 +177,30 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         free.find(|core| !self.ahead.is_on(*core))
     }
 
+    /// The core for which the dispatch of `consumer` still stands, and which can take it: one that is free, or the one that
+    /// has just finished the producer, if that goes on with a task of the kind `wanted`.
+    #[inline]
+    pub(super) fn stands_on(
+        &self,
+        hint: Option<Hint>,
+        consumer: u32,
+        (from, wanted): (usize, Option<CoreKind>),
+    ) -> Option<usize> {
+        let hint = hint.filter(|hint| hint.consumer == consumer)?;
+        let core = usize::from(hint.core);
+        let is_right = self.ahead.on[core % MAX_WORKERS] == consumer;
+        let can_take = if core == from { wanted.is_some() } else { self.cores.is_free(core) };
+        (is_right && can_take).then_some(core)
+    }
+
     /// A mutant: what was staged ahead, whatever it waits for.
     #[inline(always)]
-    pub(super) fn too_early(&self, hint: Option<Hint>, consumer: u32) -> Option<&'a Task> {
+    pub(super) fn too_early(&self, hint: Option<Hint>, consumer: u32) -> Option<CoreKind> {
         if !mutant::is(Mutant::RingsTooEarly) {
             return None;
         }
-        self.ahead.stands_on(hint, consumer).and_then(|_| self.state.task(consumer))
+        hint.filter(|hint| hint.consumer == consumer)?;
+        self.state.task(consumer).map(kind_of)
     }
 
     /// Rings a core for the task that was staged ahead for it, and is ready now that another core (or the same one)
@@ -202,8 +210,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         platform: &mut P,
         (from, core): (usize, usize),
         slot: u32,
-        task: &Task,
     ) -> Result<(), Fault> {
+        let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         let state = task.state.load(Ordering::Relaxed);
         if state != TaskState::PUBLISHED.get() {
             return Err(self.wrong_task(slot, state));

@@ -53,7 +53,7 @@ enum Next {
     Rung,
 }
 
-impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
+impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
     /// used up.
     #[inline]
@@ -217,12 +217,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         for consumer in task.consumers.iter().take(count as usize) {
             let consumer = consumer.load(Ordering::Relaxed);
             let ready = self.release(platform, consumer);
-            let Some(ready) = ready.or_else(|| self.too_early(hint, consumer)) else { continue };
-            let kind = kind_of(ready);
+            let Some(kind) = ready.or_else(|| self.too_early(hint, consumer)) else { continue };
             if P::STAGES_AHEAD
-                && let Some(target) = self.ahead.stands_on(hint, consumer)
+                && let Some(target) = self.stands_on(hint, consumer, (core, wanted))
             {
-                self.ring_ahead(platform, (core, target), consumer, ready)?;
+                self.ring_ahead(platform, (core, target), consumer)?;
                 if target == core
                     && let Next::Ready(other) = core::mem::replace(&mut next, Next::Rung)
                 {
@@ -278,8 +277,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
         let Some(task) = self.state.task(slot) else { return };
         while let Some(consumer) = walk.next(task, self.state.chunks) {
-            if let Some(ready) = self.release(platform, consumer) {
-                self.make_ready(consumer, kind_of(ready));
+            if let Some(kind) = self.release(platform, consumer) {
+                self.make_ready(consumer, kind);
             }
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
@@ -290,9 +289,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.is_completed(task);
     }
 
-    /// One producer of `consumer` has completed; the consumer, if it was the last one.
+    /// One producer of `consumer` has completed; the consumer's kind, if it was the last one.
     #[inline]
-    fn release(&mut self, platform: &mut P, consumer: u32) -> Option<&'a Task> {
+    fn release(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
         let task = self.state.task(consumer)?;
         if mutant::is(Mutant::ReleasesTwice) {
             P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::Relaxed);
@@ -306,7 +305,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
             platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
         }
-        Some(task)
+        Some(kind_of(task))
     }
 
     #[inline]
