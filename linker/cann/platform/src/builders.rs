@@ -2,7 +2,9 @@
 
 use pto_abi::gm::GmWindow;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::stream::StreamBuilder;
+use pto_abi::stream::{
+    DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
+};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_c_builder::CBuilder;
 
@@ -37,7 +39,6 @@ impl<B: BuilderSet> BuilderSet for DeviceBuilders<B> {
         self.set.stream_names()
     }
 
-    // What a streaming program reads of GM while it runs, the device has written: `get` waits for it.
     fn build_stream<G: StreamBuilder>(
         &self,
         symbol: u64,
@@ -46,11 +47,12 @@ impl<B: BuilderSet> BuilderSet for DeviceBuilders<B> {
         if symbol == pto_c_builder::SYMBOL {
             return self.build(symbol, stream);
         }
-        self.set.build_stream(symbol, stream)
+        let mut stream = FreshReads { graph: stream, gm: self.gm, coherence: self.coherence };
+        self.set.build_stream(symbol, &mut stream)
     }
 }
 
-/// A graph whose reads of GM see what the host's DMA wrote.
+/// A graph whose reads of GM see what the host's DMA wrote. What `get` reads, the device has written: it is as it is.
 struct FreshReads<'g, G> {
     graph: &'g mut G,
     gm: GmWindow<'static>,
@@ -80,5 +82,32 @@ impl<G: GraphBuilder> GraphBuilder for FreshReads<'_, G> {
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.coherence.look(self.gm, address, 4);
         self.graph.read_u32(address)
+    }
+}
+
+impl<G: StreamBuilder> StreamBuilder for FreshReads<'_, G> {
+    #[inline]
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.graph.add_tensor_task(task)
+    }
+
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        self.graph.open_scope(mode)
+    }
+
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.graph.close_scope(scope)
+    }
+
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        self.graph.alloc(element, shape)
+    }
+
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        self.graph.get(view, index)
+    }
+
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        self.graph.set(view, index, value)
     }
 }

@@ -19,7 +19,7 @@ impl<B> DeviceBuilders<B> {
 }
 
 impl<B: BuilderSet> BuilderSet for DeviceBuilders<B> {
-    const STREAMS: bool = B::STREAMS && !cfg!(feature = "without-streaming");
+    const STREAMS: bool = B::STREAMS && crate::STREAMS;
 
     fn names(&self) -> &[&str] {
         self.set.names()
