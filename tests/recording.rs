@@ -165,11 +165,8 @@ fn full_rings_keep_one_end_of_the_run_and_count_the_rest() {
 #[test]
 fn full_rings_that_wait_lose_nothing() {
     let graph = graph("wavefront");
-    let trace = TraceOptions {
-        instance_events: Some(64),
-        core_events: Some(8),
-        when_full: WhenFull::Wait,
-    };
+    let trace =
+        TraceOptions { instance_events: Some(64), core_events: Some(8), when_full: WhenFull::Wait };
     for hosting in hostings() {
         let mut device = open(hosting, &graph);
         // Cores stay in service, and the rings begin anew.

@@ -134,11 +134,8 @@ fn full_rings_say_what_they_dropped() {
 fn full_rings_that_wait_lose_nothing() {
     let mut device = open();
     let mut prepared = prepare(&device);
-    let trace = TraceOptions {
-        instance_events: Some(64),
-        core_events: Some(8),
-        when_full: WhenFull::Wait,
-    };
+    let trace =
+        TraceOptions { instance_events: Some(64), core_events: Some(8), when_full: WhenFull::Wait };
     let options = RunOptions { trace: Some(trace), ..RunOptions::default() };
     for &variant in RuntimeVariant::ALL {
         let report = run(&mut device, &mut prepared, variant, &options);

@@ -151,11 +151,7 @@ pub(crate) struct Known<'a> {
 }
 
 /// The timeline of a run that has ended, of whose rings `read` was read while it lasted; `None`: it was not traced.
-pub(crate) fn timeline(
-    arena: &Arena<'static>,
-    read: Vec<Ring>,
-    known: Known<'_>,
-) -> Option<Trace> {
+pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>) -> Option<Trace> {
     let header = arena.trace_header(arena.regions()[region::TRACE])?;
     let mut collector = Collector::new(known.cores, header.instances);
     add_tasks(arena, &mut collector);

@@ -70,8 +70,7 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
 
 /// Size and facts, in as many lines as they need; at least one. A fact that is longer than a line has one of its own.
 fn header(trace: &Trace) -> Vec<String> {
-    let mut lines =
-        vec![format!("{} tasks in {}", trace.tasks.len(), time(trace.makespan_ns))];
+    let mut lines = vec![format!("{} tasks in {}", trace.tasks.len(), time(trace.makespan_ns))];
     let mut gap = "  ";
     for (name, fact) in &trace.run {
         let fact = format!("{name}: {fact}");

@@ -108,7 +108,11 @@ fn a_ready_task_takes_the_core_and_nothing_is_lost<F: FanoutPolicy>() {
     assert_eq!(ahead(&two.1), [None, Some(1)]);
     submit(&mut graph, AIV, &[]);
     assert_eq!(step(&mut two), Step::Worked);
-    assert_eq!((two.1.running(1), ahead(&two.1)), (Some(2), vec![None; 2]), "who is ready goes first");
+    assert_eq!(
+        (two.1.running(1), ahead(&two.1)),
+        (Some(2), vec![None; 2]),
+        "who is ready goes first"
+    );
     two.1.finish(0);
     step(&mut two);
     assert_eq!(two.1.rung_ahead, 0, "another one has the core");

@@ -150,7 +150,8 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
         }
         let staged = self.ahead[core].take();
         let staged = staged.filter(|staged| staged.task == task);
-        let staged = staged.unwrap_or_else(|| panic!("core {core} is rung for what it was not given"));
+        let staged =
+            staged.unwrap_or_else(|| panic!("core {core} is rung for what it was not given"));
         self.cores[core] = Core::Running(task);
         self.dispatches.push((core, staged));
         self.rung_ahead += 1;

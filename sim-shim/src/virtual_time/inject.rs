@@ -71,10 +71,7 @@ impl Trouble {
 
     /// Whether it happens when a task has just been published.
     pub(super) const fn is_at_publish(self) -> bool {
-        matches!(
-            self,
-            Self::CorruptLine | Self::CorruptCount | Self::HostDies | Self::HostSilent
-        )
+        matches!(self, Self::CorruptLine | Self::CorruptCount | Self::HostDies | Self::HostSilent)
     }
 }
 

@@ -83,8 +83,15 @@ impl<'a> RegisterPlatform<'a> {
         window: RegisterWindow<'a>,
         positions: &'a [CorePosition],
     ) -> Self {
-        let (cores, staged) = (Vec::new(), Vec::new());
-        Self { workers, window, positions, cores, staged, needs_barrier: false, idle_looks: 0 }
+        Self {
+            workers,
+            window,
+            positions,
+            cores: Vec::new(),
+            staged: Vec::new(),
+            needs_barrier: false,
+            idle_looks: 0,
+        }
     }
 }
 
