@@ -24,6 +24,9 @@ pub trait Bell {
     const SLOTS: usize = 1;
     /// See [`Platform::STAGES_AHEAD`].
     const STAGES_AHEAD: bool = false;
+    /// Whether a dispatch is rung where it is staged, for a machine on which a batch with one barrier saves nothing.
+    /// Only with one slot.
+    const RINGS_AT_ONCE: bool = false;
 
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
@@ -62,6 +65,14 @@ impl CoreRef<'_> {
     #[inline]
     fn is_open<B: Bell>(&self) -> bool {
         usize::from(self.rung) < B::SLOTS && !(B::SLOTS > 1 && self.is_staged)
+    }
+
+    /// Rings the only dispatch of the core.
+    #[inline]
+    fn ring(&mut self, id: u32) {
+        self.id = id;
+        self.rung = 1;
+        self.lines.ring(id);
     }
 
     /// How far the older of two dispatches is.
@@ -179,6 +190,11 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         let number = u8::try_from(core).map_err(|_| refused)?;
         let id = next_dispatch_id(entry.id);
         entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        if B::RINGS_AT_ONCE {
+            entry.ring(id);
+            self.bell.ring(entry.worker);
+            return Ok(());
+        }
         if B::SLOTS > 1 {
             entry.is_staged = true;
         } else {
@@ -191,13 +207,13 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     fn commit(&mut self) {
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
-            core.id = next_dispatch_id(core.id);
-            core.lines.ring(core.id);
             if B::SLOTS > 1 {
+                core.id = next_dispatch_id(core.id);
+                core.lines.ring(core.id);
                 core.rung += 1;
                 core.is_staged = false;
             } else {
-                core.rung = 1;
+                core.ring(next_dispatch_id(core.id));
             }
             self.bell.ring(core.worker);
         }
