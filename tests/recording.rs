@@ -161,6 +161,26 @@ fn full_rings_keep_one_end_of_the_run_and_count_the_rest() {
     }
 }
 
+/// Rings of a few events each, and every event of the run arrives: the writers wait for the host.
+#[test]
+fn full_rings_that_wait_lose_nothing() {
+    let graph = graph("wavefront");
+    let trace =
+        TraceOptions { instance_events: Some(64), core_events: Some(8), when_full: WhenFull::Wait };
+    for hosting in hostings() {
+        let mut device = open(hosting, &graph);
+        // Cores stay in service, and the rings begin anew.
+        for way in [format!("{hosting}"), format!("{hosting}, again")] {
+            let trace = record(&mut device, &options(&graph, Some(trace)));
+            assert_eq!(trace.dropped(), 0, "{way}: {:?}", trace.lanes);
+            assert_eq!(trace.edges.len() as u64, graph.edges(), "{way}");
+            let builder = trace.lanes[0];
+            assert!(builder.recorded > 50 * 64, "{way}: {builder:?}");
+            whole_and_in_order(&trace, &way);
+        }
+    }
+}
+
 #[test]
 fn a_run_that_fails_leaves_its_timeline() {
     let graph = graph("chain");

@@ -10,7 +10,8 @@ use pto_host::virtual_time::{
     EventKind, Injection, Keep, KernelCosts, VirtualOptions, VirtualReport,
 };
 use pto_host::{
-    Capacities, Device, DeviceOptions, Error, FaultReport, Hosting, RunOptions, TraceOptions, Work,
+    Capacities, Device, DeviceOptions, Error, FaultReport, Hosting, RunOptions, TraceOptions,
+    WhenFull, Work,
 };
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ enum Names {
     Code,
     /// How far the run was.
     Progress,
+    /// How far the ring was read and written.
+    Silence,
 }
 
 impl Names {
@@ -56,6 +59,7 @@ impl Names {
             Self::Producers => &["Task 40 waits for 1 producers"],
             Self::Code => &["The builder returned 4711"],
             Self::Progress => &["tasks added"],
+            Self::Silence => &["AICPU instance 0", "of its trace ring", "were written"],
         }
     }
 }
@@ -88,6 +92,8 @@ const TABLE: &[(&str, Option<Fault>, Names, usize)] = &[
     ("corrupt-line:task=40", Some(Fault::SCHEDULE_TASK_STATE), Names::Task, 0),
     ("corrupt-count:task=40", Some(Fault::STALL_DEADLOCK), Names::Producers, 0),
     ("host-dies:task=40", Some(Fault::RUN_CANCELLED), Names::Progress, 0),
+    // Nobody waits for a host that reads no rings, unless the run is recorded as a whole: see below.
+    ("host-silent:task=40", None, Names::Progress, 0),
     ("builder-stops:task=399", Some(Fault::STALL_BUILDER), Names::Progress, 0),
     ("builder-fails:task=40", Some(Fault::BUILD_FAILED), Names::Code, 0),
 ];
@@ -203,6 +209,25 @@ fn each_trouble_is_told_as_the_table_says_and_the_next_run_succeeds() {
         };
         assert_eq!(passes(&mut device, &mut prepared).injections, 0, "{spec} happens once");
     }
+}
+
+#[test]
+fn a_run_that_waits_for_a_silent_host_ends() {
+    let injection: Injection = "host-silent:task=40".parse().expect("a fault");
+    let mut device = open(Some(injection));
+    let mut prepared = prepare(&device);
+    let trace = TraceOptions {
+        instance_events: Some(64),
+        core_events: Some(64),
+        when_full: WhenFull::Wait,
+    };
+    let options = RunOptions { trace: Some(trace), ..options(prepared.capacities()) };
+    let told = run(&mut device, &mut prepared, &options).expect_err("nobody reads the rings");
+    // Instance 0, which builds, has written 64 events more before any other ring was full.
+    check("host-silent", *told, Fault::STALL_TRACE, Names::Silence, 0);
+    // The same device, whose host answers again, and the whole run is recorded.
+    run(&mut device, &mut prepared, &options).unwrap_or_else(|fault| panic!("{fault}"));
+    assert!(prepared.verify().expect("the outputs are read").passed());
 }
 
 #[test]

@@ -129,6 +129,23 @@ fn full_rings_say_what_they_dropped() {
     }
 }
 
+/// The host reads the machine's memory while the run lasts.
+#[test]
+fn full_rings_that_wait_lose_nothing() {
+    let mut device = open();
+    let mut prepared = prepare(&device);
+    let trace =
+        TraceOptions { instance_events: Some(64), core_events: Some(8), when_full: WhenFull::Wait };
+    let options = RunOptions { trace: Some(trace), ..RunOptions::default() };
+    for &variant in RuntimeVariant::ALL {
+        let report = run(&mut device, &mut prepared, variant, &options);
+        let trace = report.trace.expect("the run was recorded");
+        assert_eq!(trace.dropped(), 0, "{variant}: {:?}", trace.lanes);
+        assert_eq!(trace.edges.len() as u64, prepared.size().edges, "{variant}");
+        whole_and_in_order(&trace, variant.name());
+    }
+}
+
 #[test]
 fn an_image_that_does_not_record_says_so() {
     let (firmware, kernels) = images(Recording::Off);

@@ -238,6 +238,8 @@ faults! {
             "Raise the run budget, or look at what the epitaph names.";
         0x06 STALL_INSTANCE: "An AICPU instance does not return from a step.",
             "A kernel or builder that runs on it does not return: the epitaph names it.";
+        0x07 STALL_TRACE: "A trace ring is full, and the host does not read it.",
+            "Is the host stopped? Else record into larger rings, or into ones that drop events when they are full.";
     }
     /// Orders from the host.
     RUN = 0x0007 {

@@ -40,6 +40,7 @@ live_words!(
     crate::log_ring::LogCursor,
     crate::log_ring::LogEntry,
     crate::trace::TraceCursor,
+    crate::trace::TraceReader,
     crate::trace::TraceEvent,
     crate::fw_image::BootBlock,
     crate::launch_record::LaunchTickets,

@@ -95,6 +95,8 @@ bitflags! {
         const KEEP_CORES = 1 << 1;
         /// A full trace ring takes no more events, instead of overwriting its oldest ones.
         const TRACE_KEEP_OLDEST = 1 << 2;
+        /// The writer of a full trace ring waits until the host has read some of its events.
+        const TRACE_WAITS = 1 << 3;
     }
 }
 

@@ -104,6 +104,7 @@ pub const ALL: &[StructLayout] = &[
     crate::log_ring::LogEntry::LAYOUT,
     crate::trace::TraceHeader::LAYOUT,
     crate::trace::TraceCursor::LAYOUT,
+    crate::trace::TraceReader::LAYOUT,
     crate::trace::TraceEvent::LAYOUT,
     crate::stream::RingLine::LAYOUT,
     crate::stream::StreamHeader::LAYOUT,

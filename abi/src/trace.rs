@@ -3,14 +3,16 @@
 //!
 //! ```text
 //! TraceHeader | ring of instance 0 | .. | ring of instance n-1 | ring of core 0 | .. | ring of core m-1
-//!               ring: TraceCursor, 2^k TraceEvents
+//!               ring: TraceCursor, TraceReader, 2^k TraceEvents
 //! ```
 //! A full ring overwrites its oldest events, or takes no more (`RunFlags::TRACE_KEEP_OLDEST`); either way the
-//! reader knows how many are missing. The region exists only in runs that are traced.
+//! reader knows how many are missing. Or its writer waits until the host has read some (`RunFlags::TRACE_WAITS`), and
+//! none is. The region exists only in runs that are traced.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::closed_set;
+use crate::kinds::RunFlags;
 use crate::limits::MAX_TASKS;
 use crate::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -74,6 +76,17 @@ shared_struct! {
         8 => refused: AtomicU64,
         /// Not used; zero.
         16 => reserved: [AtomicU64; 6],
+    }
+}
+
+shared_struct! {
+    /// The reader's end of one ring, in a line of its own; of rings whose writers wait.
+    #[derive(Default)]
+    pub struct TraceReader [size = 64, align = 64] {
+        /// Events that the host has read.
+        0 => read: AtomicU64,
+        /// Not used; zero.
+        8 => reserved: [AtomicU64; 7],
     }
 }
 
@@ -170,8 +183,11 @@ const fn ring_events(asked: u32) -> u32 {
 }
 
 const fn ring_bytes(events: u32) -> u64 {
-    size_of::<TraceCursor>() as u64 + events as u64 * size_of::<TraceEvent>() as u64
+    RING_HEAD_BYTES + events as u64 * size_of::<TraceEvent>() as u64
 }
+
+/// What stands before the events of a ring.
+const RING_HEAD_BYTES: u64 = size_of::<TraceCursor>() as u64 + size_of::<TraceReader>() as u64;
 
 /// Whose ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,12 +226,39 @@ pub enum WhenFull {
     DropOldest,
     /// It takes no more events: the beginning of the run is known.
     KeepOldest,
+    /// Its writer waits until the host has read some: the whole run is known, and takes longer.
+    Wait,
+}
+
+impl WhenFull {
+    /// The flags of a run whose rings do that.
+    #[must_use]
+    pub const fn flags(self) -> RunFlags {
+        match self {
+            Self::DropOldest => RunFlags::empty(),
+            Self::KeepOldest => RunFlags::TRACE_KEEP_OLDEST,
+            Self::Wait => RunFlags::TRACE_WAITS,
+        }
+    }
+
+    /// What the rings of a run with these flags do.
+    #[must_use]
+    pub const fn of(flags: RunFlags) -> Self {
+        if flags.contains(RunFlags::TRACE_WAITS) {
+            Self::Wait
+        } else if flags.contains(RunFlags::TRACE_KEEP_OLDEST) {
+            Self::KeepOldest
+        } else {
+            Self::DropOldest
+        }
+    }
 }
 
 /// The ring of one agent.
 #[derive(Clone, Copy)]
 pub struct TraceLane<'a> {
     cursor: &'a TraceCursor,
+    reader: &'a TraceReader,
     events: &'a [TraceEvent],
     when_full: WhenFull,
 }
@@ -224,35 +267,99 @@ impl<'a> TraceLane<'a> {
     /// A ring; `None`: the number of its events is not a power of two.
     #[must_use]
     pub fn new(
-        cursor: &'a TraceCursor,
+        ends: (&'a TraceCursor, &'a TraceReader),
         events: &'a [TraceEvent],
         when_full: WhenFull,
     ) -> Option<Self> {
-        events.len().is_power_of_two().then_some(Self { cursor, events, when_full })
+        let (cursor, reader) = ends;
+        events.len().is_power_of_two().then_some(Self { cursor, reader, events, when_full })
     }
 
-    /// Records an event. One writer per ring.
+    /// Records an event. One writer per ring. `false`: the ring is full, and the writer has to wait for the reader.
     #[inline]
-    pub fn record(&self, record: TraceRecord) {
+    #[must_use]
+    pub fn record(&self, record: TraceRecord) -> bool {
         let number = self.cursor.written.load(Ordering::Relaxed);
-        if self.when_full == WhenFull::KeepOldest && number >= self.events.len() as u64 {
-            let refused = self.cursor.refused.load(Ordering::Relaxed);
-            self.cursor.refused.store(refused + 1, Ordering::Relaxed);
-            return;
+        if self.when_full != WhenFull::DropOldest && number >= self.events.len() as u64 {
+            match self.when_full {
+                WhenFull::Wait if !self.is_full() => {}
+                WhenFull::Wait => return false,
+                _ => {
+                    self.refuse();
+                    return true;
+                }
+            }
         }
-        let Some(event) = self.event(number) else { return };
+        let Some(event) = self.event(number) else { return true };
         event.time_ns.store(record.time_ns, Ordering::Relaxed);
         event.task.store(record.task, Ordering::Relaxed);
         let what = u32::from(record.kind.get()) | record.extra << KIND_BITS;
         event.what.store(what, Ordering::Relaxed);
-        // Release: pairs with the Acquire load of written in `read_all`.
+        // Release: pairs with the Acquire loads of written in `read_all` and `read_new`.
         self.cursor.written.store(number + 1, Ordering::Release);
+        true
+    }
+
+    /// Counts an event that the ring does not take.
+    pub fn refuse(&self) {
+        let refused = self.cursor.refused.load(Ordering::Relaxed);
+        self.cursor.refused.store(refused + 1, Ordering::Relaxed);
+    }
+
+    /// Events that were written since the run began.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.cursor.written.load(Ordering::Relaxed)
+    }
+
+    /// Events that the reader has read; of a ring whose writer waits.
+    #[must_use]
+    pub fn read_so_far(&self) -> u64 {
+        // Acquire: pairs with the Release store of read in `read_new`; the places may be written anew.
+        self.reader.read.load(Ordering::Acquire)
+    }
+
+    /// Events that it holds.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.events.len() as u64
+    }
+
+    /// Whether every event that it holds has still to be read.
+    fn is_full(&self) -> bool {
+        self.written().saturating_sub(self.read_so_far()) >= self.capacity()
     }
 
     /// Forgets everything. Only while nobody writes.
     pub fn reset(&self) {
+        self.reader.read.store(0, Ordering::Relaxed);
         self.cursor.written.store(0, Ordering::Relaxed);
         self.cursor.refused.store(0, Ordering::Relaxed);
+    }
+
+    /// Hands the events that were written since the last call to `each`, the oldest first, and lets the writer have
+    /// their places; returns how many there were, and how many of them were none. One reader per ring, whose writer
+    /// waits.
+    pub fn read_new(&self, mut each: impl FnMut(TraceRecord)) -> (u64, u64) {
+        // Acquire: pairs with the Release store of written in `record`.
+        let written = self.cursor.written.load(Ordering::Acquire);
+        let read = self.reader.read.load(Ordering::Relaxed);
+        let mut wrong = 0;
+        for number in read..written {
+            match self.event(number).and_then(|event| self.read(event, number)) {
+                Some(record) => each(record),
+                None => wrong += 1,
+            }
+        }
+        // Release: pairs with the Acquire load in `read_so_far`: what was read is not needed any more.
+        self.reader.read.store(written, Ordering::Release);
+        (written.saturating_sub(read), wrong)
+    }
+
+    /// Events that the ring did not take.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.cursor.refused.load(Ordering::Relaxed)
     }
 
     /// Hands every event to `each`, the oldest first; returns how many are missing. Meant for a ring that is
@@ -260,9 +367,10 @@ impl<'a> TraceLane<'a> {
     pub fn read_all(&self, mut each: impl FnMut(TraceRecord)) -> u64 {
         // Acquire: pairs with the Release store of written in `record`.
         let written = self.cursor.written.load(Ordering::Acquire);
-        let held = written.min(self.events.len() as u64);
-        let mut missing = written - held + self.cursor.refused.load(Ordering::Relaxed);
-        for number in written - held..written {
+        let read = self.reader.read.load(Ordering::Relaxed);
+        let first = written.saturating_sub(self.events.len() as u64).max(read);
+        let mut missing = first - read + self.refused();
+        for number in first..written {
             match self.event(number).and_then(|event| self.read(event, number)) {
                 Some(record) => each(record),
                 None => missing += 1,
@@ -340,86 +448,13 @@ mod in_arena {
             let (start, events) = self.trace_header(at)?.ring(owner)?;
             let part = self.window().part(at.offset, at.bytes)?;
             let cursor = part.live(start)?;
-            let first = start + size_of::<super::TraceCursor>() as u64;
+            let reader = part.live(start + size_of::<super::TraceCursor>() as u64)?;
+            let first = start + super::RING_HEAD_BYTES;
             let events = part.live_slice(first, usize::try_from(events).ok()?)?;
-            TraceLane::new(cursor, events, when_full)
+            TraceLane::new((cursor, reader), events, when_full)
         }
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    extern crate std;
-    use super::{
-        MAX_EXTRA, TraceCapacities, TraceCursor, TraceEvent, TraceKind, TraceLane, TraceOwner,
-        TraceRecord, WhenFull,
-    };
-    use std::vec::Vec;
-
-    fn record(time_ns: u64) -> TraceRecord {
-        TraceRecord { time_ns, kind: TraceKind::READY, task: 7, extra: MAX_EXTRA }
-    }
-
-    fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
-        let events: Vec<_> = (0..8).map(|_| TraceEvent::default()).collect();
-        let cursor = TraceCursor::default();
-        test(&TraceLane::new(&cursor, &events, when_full).unwrap());
-        assert!(TraceLane::new(&cursor, &events[..7], when_full).is_none());
-    }
-
-    fn drained(lane: &TraceLane<'_>) -> (Vec<TraceRecord>, u64) {
-        let mut records = Vec::new();
-        let missing = lane.read_all(|record| records.push(record));
-        (records, missing)
-    }
-
-    #[test]
-    fn what_is_recorded_is_read() {
-        with_ring(WhenFull::DropOldest, |lane| {
-            (0..8).for_each(|time| lane.record(record(time)));
-            assert_eq!(drained(lane), ((0..8).map(record).collect(), 0));
-            lane.reset();
-            assert_eq!(drained(lane), (Vec::new(), 0));
-        });
-    }
-
-    #[test]
-    fn a_full_ring_drops_its_oldest_events_and_counts_them() {
-        with_ring(WhenFull::DropOldest, |lane| {
-            (0..19).for_each(|time| lane.record(record(time)));
-            assert_eq!(drained(lane), ((11..19).map(record).collect(), 11));
-        });
-    }
-
-    #[test]
-    fn a_full_ring_keeps_its_oldest_events_if_asked_to() {
-        with_ring(WhenFull::KeepOldest, |lane| {
-            (0..19).for_each(|time| lane.record(record(time)));
-            assert_eq!(drained(lane), ((0..8).map(record).collect(), 11));
-        });
-    }
-
-    #[test]
-    fn a_kind_that_does_not_exist_is_missing_not_invented() {
-        with_ring(WhenFull::DropOldest, |lane| {
-            lane.record(record(1));
-            lane.event(0).unwrap().what.store(99, super::Ordering::Relaxed);
-            assert_eq!(drained(lane), (Vec::new(), 1));
-        });
-    }
-
-    #[test]
-    fn rings_stand_one_behind_the_other_on_lines_of_their_own() {
-        let asked = TraceCapacities { instances: 3, instance_events: 9, cores: 2, core_events: 1 };
-        let header = asked.header();
-        assert_eq!((header.instance_events, header.core_events), (16, 4));
-        let at = |owner| header.ring(owner).unwrap();
-        assert_eq!(at(TraceOwner::Instance(0)), (64, 16));
-        assert_eq!(at(TraceOwner::Instance(2)), (64 + 2 * (64 + 256), 16));
-        assert_eq!(at(TraceOwner::Core(1)), (64 + 3 * 320 + 128, 4));
-        assert_eq!(header.bytes(), 64 + 3 * 320 + 2 * 128);
-        assert_eq!((asked.bytes(), TraceCapacities::OFF.bytes()), (header.bytes(), 0));
-        assert!(header.ring(TraceOwner::Instance(3)).is_none());
-        assert!(header.ring(TraceOwner::Core(2)).is_none());
-    }
-}
+mod tests;

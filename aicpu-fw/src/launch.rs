@@ -10,7 +10,7 @@ use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
     region,
 };
-use pto_abi::trace::{TraceLane, TraceOwner, WhenFull};
+use pto_abi::trace::{TraceOwner, WhenFull};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
 
 use crate::blame::Blame;
@@ -20,6 +20,7 @@ use crate::ready_queue::ReadyQueue;
 use crate::shapes::{self, ShapeMemory};
 use crate::state::SharedState;
 use crate::stream::StreamMemory;
+use crate::trace_writer::TraceWriter;
 use crate::watchdog::Budgets;
 
 /// A launch that has been checked. Holding it proves: header and configuration are those of this firmware,
@@ -165,12 +166,17 @@ impl<'a> Launch<'a> {
         self.trace.bytes > 0
     }
 
+    /// Whether the writer of a full trace ring waits for the host.
+    #[must_use]
+    pub fn trace_waits(&self) -> bool {
+        self.is_traced() && WhenFull::of(self.flags) == WhenFull::Wait
+    }
+
     /// The trace ring of an instance or of a worker; `None`: the run is not traced.
     #[must_use]
-    pub fn trace_lane(&self, owner: TraceOwner) -> Option<TraceLane<'a>> {
-        let keeps = self.flags.contains(RunFlags::TRACE_KEEP_OLDEST);
-        let when_full = if keeps { WhenFull::KeepOldest } else { WhenFull::DropOldest };
-        self.arena.trace_lane(self.trace, owner, when_full)
+    pub fn trace_writer(&self, owner: TraceOwner) -> Option<TraceWriter<'a>> {
+        let lane = self.arena.trace_lane(self.trace, owner, WhenFull::of(self.flags))?;
+        Some(TraceWriter::new(lane, self.arena, owner))
     }
 
     /// A run that is traced has a ring for everybody.
@@ -178,7 +184,7 @@ impl<'a> Launch<'a> {
         let workers = u32::try_from(self.workers.len()).unwrap_or(u32::MAX);
         let instances = (0..self.aicpu_instances).map(TraceOwner::Instance);
         let mut owners = instances.chain((0..workers).map(TraceOwner::Core));
-        if self.is_traced() && !owners.all(|owner| self.trace_lane(owner).is_some()) {
+        if self.is_traced() && !owners.all(|owner| self.trace_writer(owner).is_some()) {
             return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
         }
         Ok(())

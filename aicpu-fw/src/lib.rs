@@ -44,6 +44,8 @@ pub mod instance;
 pub mod launch;
 #[cfg(not(any(loom, shuttle)))]
 mod loader;
+#[cfg(not(any(loom, shuttle)))]
+mod trace_writer;
 
 pub use builder::{Builder, BuilderHost, DeviceMemory};
 pub use fanout::{FanoutPolicy, LockFree, Locked};
@@ -56,5 +58,7 @@ pub use platform::{CoreStatus, Platform};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
 pub use trace::{NoTrace, Tracer};
+#[cfg(not(any(loom, shuttle)))]
+pub use trace_writer::TraceWriter;
 pub use watchdog::Budgets;
 pub use wire_level::wire_level;

@@ -22,6 +22,8 @@ use crate::trace::{NoTrace, Tracer};
 pub trait Bell {
     /// Dispatches that a core may have at once, 1 or 2; see [`Platform::SLOTS`].
     const SLOTS: usize = 1;
+    /// See [`Platform::STAGES_AHEAD`].
+    const STAGES_AHEAD: bool = false;
     /// Whether a dispatch is rung where it is staged, for a machine on which a batch with one barrier saves nothing.
     /// Only with one slot.
     const RINGS_AT_ONCE: bool = false;
@@ -37,6 +39,12 @@ pub trait Bell {
     fn relax(&mut self);
     /// The clock; monotonic, the same origin on every instance.
     fn now_ns(&self) -> u64;
+
+    /// Passes a little time, within a step; then as [`now_ns`](Self::now_ns).
+    fn pause(&self) -> u64 {
+        core::hint::spin_loop();
+        self.now_ns()
+    }
 }
 
 /// `CoreRef::rung` with one slot: staged, and not rung.
@@ -56,6 +64,12 @@ struct CoreRef<'a> {
 }
 
 impl CoreRef<'_> {
+    /// Whether something can be staged for it. With one slot a staged one needs no look of its own: it counts as rung.
+    #[inline]
+    fn is_open<B: Bell>(&self) -> bool {
+        usize::from(self.rung) < B::SLOTS && !(B::SLOTS > 1 && self.is_staged)
+    }
+
     /// Rings the only dispatch of the core.
     #[inline]
     fn ring(&mut self, id: u32) {
@@ -121,6 +135,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     const TRACES: bool = T::TRACES;
     const SLOTS: usize = B::SLOTS;
     const SHAPES: bool = B::SHAPES;
+    const STAGES_AHEAD: bool = B::STAGES_AHEAD;
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.
@@ -174,10 +189,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        // With one slot a staged one needs no look of its own: it counts as rung.
-        let is_open = |entry: &&mut CoreRef<'a>| {
-            usize::from(entry.rung) < B::SLOTS && !(B::SLOTS > 1 && entry.is_staged)
-        };
+        let is_open = |entry: &&mut CoreRef<'a>| entry.is_open::<B>();
         let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
         let id = next_dispatch_id(entry.id);
@@ -212,6 +224,27 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         self.staged.clear();
     }
 
+    #[inline]
+    fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
+        if let Some(core) = self.cores.get(core).filter(|core| core.is_open::<B>()) {
+            let id = next_dispatch_id(core.id);
+            core.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        }
+    }
+
+    #[inline]
+    fn ring_ahead(&mut self, core: usize, _: u32) -> Result<(), Fault> {
+        let is_open = |core: &&mut CoreRef<'a>| core.is_open::<B>();
+        let entry = self.cores.get_mut(core).filter(is_open);
+        let core = entry.ok_or(Fault::SCHEDULE_CORE_NOT_FREE)?;
+        core.id = next_dispatch_id(core.id);
+        // A Release store: it makes visible what was written for the core, whenever that was.
+        core.lines.ring(core.id);
+        core.rung += 1;
+        self.bell.ring(core.worker);
+        Ok(())
+    }
+
     fn stop(&mut self, core: usize) {
         if let Some(core) = self.cores.get(core) {
             core.lines.quit();
@@ -237,7 +270,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
 
     #[inline]
     fn trace(&mut self, record: TraceRecord) {
-        self.tracer.record(record);
+        self.tracer.record(record, || self.bell.pause());
     }
 }
 

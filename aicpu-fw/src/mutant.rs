@@ -42,6 +42,10 @@ pub enum Mutant {
     PublishesAsReady,
     /// Published tasks are not counted as outstanding.
     NeverRaises,
+    /// A task that was staged ahead is rung when one of its producers has completed, whatever the others do.
+    RingsTooEarly,
+    /// A core is rung for what was staged ahead for it, although something else has replaced that.
+    RingsWhatWasReplaced,
     /// The queue loses the last of several ids.
     QueueLoses,
     /// The queue gives the ids, and keeps them.

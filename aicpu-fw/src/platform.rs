@@ -50,6 +50,9 @@ pub trait Platform {
 
     /// Whether tasks may have shapes: not where there is no streaming runtime.
     const SHAPES: bool = true;
+    /// Whether dispatches are staged ahead of their tasks ([`stage_ahead`](Self::stage_ahead)); where not, nothing is
+    /// computed for it.
+    const STAGES_AHEAD: bool = false;
 
     /// Takes `worker` under management; it becomes core number `attached so far`.
     fn attach(&mut self, worker: u32);
@@ -72,6 +75,29 @@ pub trait Platform {
 
     /// One barrier, then the doorbells of everything staged.
     fn commit(&mut self);
+
+    /// The instance is about to look at the line of a task that others may be dealing with.
+    #[inline]
+    fn fetch(&mut self, _task: u32) {}
+
+    /// Writes a dispatch of a task that is not ready yet for a core that has fewer than [`SLOTS`](Self::SLOTS), and
+    /// none that is staged. Nothing comes of it unless it is rung; whatever is staged for the core next replaces it.
+    #[inline]
+    fn stage_ahead(&mut self, _core: usize, _dispatch: Staged) {}
+
+    /// A barrier, if something was staged ahead since the last one.
+    #[inline]
+    fn settle(&mut self) {}
+
+    /// Rings a core at once for `task`, which was staged ahead for it and not replaced; after a barrier, if it has not
+    /// been [settled](Self::settle).
+    ///
+    /// # Errors
+    /// `SCHEDULE_CORE_NOT_FREE`.
+    #[inline]
+    fn ring_ahead(&mut self, _core: usize, _task: u32) -> Result<(), Fault> {
+        Err(Fault::SCHEDULE_CORE_NOT_FREE)
+    }
 
     /// Asks a core to leave its loop.
     fn stop(&mut self, core: usize);

@@ -8,7 +8,8 @@
 //!         `- poll the busy cores
 //!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
 //! ```
-//! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it.
+//! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it; where
+//! dispatches are staged ahead of their tasks, ahead does.
 //! Invariants:
 //! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers
 //!   beside the few in each task's own line (a larger fanout goes on in the next step), and fills each core at most once.
@@ -16,6 +17,7 @@
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
 
+mod ahead;
 mod collect;
 mod dispatch;
 mod parts;
@@ -30,6 +32,7 @@ use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{BuildMode, Fault, TaskId};
 
+use self::ahead::Ahead;
 use self::collect::Moved;
 use self::shapes::Shapes;
 use crate::blame::{Blame, BlameSlot};
@@ -96,12 +99,14 @@ pub struct Scheduler<'a, P: Platform, F> {
     // The clock as this step found it, where a look at a core costs something.
     now_ns: u64,
     look_from: usize,
+    early_from: usize,
     // Cores that were given something in this step, where a core may have two dispatches.
     staged: u128,
     pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
     shapes: Shapes,
+    ahead: Ahead,
     policy: PhantomData<(fn() -> P, F)>,
 }
 
@@ -131,11 +136,13 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             traced_ns: 0,
             now_ns: 0,
             look_from: 0,
+            early_from: 0,
             staged: 0,
             pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
             shapes: Shapes::new(),
+            ahead: Ahead::new(),
             policy: PhantomData,
         }
     }
@@ -196,14 +203,24 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.collect(platform, &mut moved)?;
         self.dispatch_all(platform, &mut moved, first_look)?;
         if P::POLLS_COST && !(moved.collected | moved.dispatched) {
+            if P::STAGES_AHEAD {
+                platform.settle();
+            }
             self.collect_early(platform, &mut moved)?;
             self.dispatch_all(platform, &mut moved, first_look)?;
         }
         let Moved { collected, dispatched } = moved;
         let shared = core::mem::take(&mut self.shared);
+        if P::STAGES_AHEAD && !self.ahead.was_urgent() {
+            // One barrier is enough for both.
+            self.look_ahead(platform);
+        }
         if dispatched && !mutant::is(Mutant::ForgetsToCommit) {
             platform.commit();
             self.staged = 0;
+        }
+        if P::STAGES_AHEAD {
+            self.look_ahead(platform);
         }
         if shared {
             platform.wake_siblings();

@@ -1,9 +1,15 @@
 //! Where an instance's trace events go: a type, so that a machine that records none pays nothing.
 //!
 //! [`Platform::TRACES`](crate::Platform::TRACES) decides at compile time; a host that traces on demand
-//! instantiates the firmware twice.
+//! instantiates the firmware twice. Rings are written by a `TraceWriter`.
 
-use pto_abi::trace::{TraceLane, TraceRecord};
+use pto_abi::trace::TraceRecord;
+
+#[cfg(not(any(loom, shuttle)))]
+use crate::trace_writer::TraceWriter;
+/// No rings: they are in the arena, whose words are not those of a model checker.
+#[cfg(any(loom, shuttle))]
+pub type TraceWriter<'a> = core::marker::PhantomData<&'a ()>;
 
 /// Takes the events of one agent.
 pub trait Tracer<'a>: Copy {
@@ -11,10 +17,10 @@ pub trait Tracer<'a>: Copy {
     const TRACES: bool;
 
     /// The tracer over a ring. Without a ring it takes events and drops them.
-    fn over(lane: Option<TraceLane<'a>>) -> Self;
+    fn over(writer: Option<TraceWriter<'a>>) -> Self;
 
-    /// Takes an event.
-    fn record(&self, record: TraceRecord);
+    /// Takes an event. Where it has to wait for its reader, `pause` passes some time, and says what the clock shows then.
+    fn record(&self, record: TraceRecord, pause: impl FnMut() -> u64);
 }
 
 /// No events.
@@ -24,25 +30,10 @@ pub struct NoTrace;
 impl Tracer<'_> for NoTrace {
     const TRACES: bool = false;
 
-    fn over(_: Option<TraceLane<'_>>) -> Self {
+    fn over(_: Option<TraceWriter<'_>>) -> Self {
         Self
     }
 
     #[inline]
-    fn record(&self, _: TraceRecord) {}
-}
-
-impl<'a> Tracer<'a> for Option<TraceLane<'a>> {
-    const TRACES: bool = true;
-
-    fn over(lane: Self) -> Self {
-        lane
-    }
-
-    #[inline]
-    fn record(&self, record: TraceRecord) {
-        if let Some(lane) = self {
-            lane.record(record);
-        }
-    }
+    fn record(&self, _: TraceRecord, _: impl FnMut() -> u64) {}
 }

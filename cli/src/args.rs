@@ -275,7 +275,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Timeline", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(4..=i64::from(MAX_RING_EVENTS)))]
     pub(crate) trace_events: Option<u32>,
-    /// Which events are kept where there are more
+    /// Which events are kept where there are more; of all of them, rings hold 16,384 at a time
     #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
     #[arg(default_value_t = KeptEvents::Newest)]
     pub(crate) trace_keep: KeptEvents,
@@ -298,6 +298,8 @@ pub(crate) enum KeptEvents {
     Newest,
     /// The beginning of the run
     Oldest,
+    /// The whole run, which waits while the host reads
+    All,
 }
 
 /// What to analyse.

@@ -20,6 +20,7 @@ pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
     let when_full = match args.trace_keep {
         KeptEvents::Newest => WhenFull::DropOldest,
         KeptEvents::Oldest => WhenFull::KeepOldest,
+        KeptEvents::All => WhenFull::Wait,
     };
     let events = args.trace_events;
     wanted.then_some(TraceOptions { instance_events: events, core_events: events, when_full })

@@ -315,12 +315,14 @@ impl Device {
         };
         launch.write(&arena, &tables)?;
         let before = CoreTotals::read(&arena.view(), self.cores);
-        let landing = land(&mut *self.backend, arena.view());
+        let run = || land(&mut *self.backend, arena.view());
+        let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
+            .map_err(|source| Error::TraceReader { source })?;
         let result = match landing.fault {
             None => {
                 let report = self.report(work, &mut arena, landing, &before);
                 Ok(RunReport {
-                    trace: self.timeline(work, options, &arena),
+                    trace: self.timeline(work, options, &arena, read),
                     #[cfg(feature = "sim")]
                     virtual_report: self.backend.take_virtual_report(),
                     ..report
@@ -328,7 +330,7 @@ impl Device {
             }
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
-                report.trace = self.timeline(work, options, &arena);
+                report.trace = self.timeline(work, options, &arena, read);
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -421,6 +423,7 @@ impl Device {
         work: Work<'_>,
         options: &RunOptions,
         arena: &RuntimeArena,
+        read: Vec<trace::Ring>,
     ) -> Option<Box<Trace>> {
         options.trace?;
         let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
@@ -438,7 +441,7 @@ impl Device {
             kernels: &kernels.map(|kernel| (kernel.func_id.0, kernel.name)).collect(),
             run: facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).into(),
         };
-        trace::drain(&arena.view(), known).map(Box::new)
+        trace::timeline(&arena.view(), read, known).map(Box::new)
     }
 
     fn fault_report(

@@ -134,6 +134,15 @@ pub enum Error {
         device: String,
     },
 
+    /// The thread that reads trace rings while the run lasts cannot be had.
+    #[error(
+        "no thread to read the trace rings with ({source}): record with WhenFull::DropOldest or KeepOldest"
+    )]
+    TraceReader {
+        /// What the operating system says.
+        source: io::Error,
+    },
+
     /// Nothing is flashed to this device.
     #[error("{device} has no flashed kernels: its kernels are functions of this process")]
     NothingFlashed {

@@ -149,6 +149,9 @@ fn tell_detail(epitaph: &Epitaph) -> Option<String> {
     let fault = Fault::from_code(epitaph.fault)?;
     match (fault, fault.subsystem()) {
         (Fault::BUILD_FAILED, _) => Some(format!("The builder returned {}.", found.cast_signed())),
+        (Fault::STALL_TRACE, _) => {
+            Some(format!("{found} events of its trace ring were read, {expected} were written."))
+        }
         (Fault::BUILD_GM_RANGE, _) => Some(format!("It read at {found:#x}.")),
         // `tell_builders` and `tell_progress` say it better.
         (Fault::BUILD_NO_BUILDER, _) | (_, "STALL") => None,

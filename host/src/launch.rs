@@ -13,7 +13,6 @@ use pto_abi::runtime::{
 };
 use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
-use pto_abi::trace::WhenFull;
 use pto_abi::{CoreKind, GmAddr};
 
 use crate::arena::{RuntimeArena, larger};
@@ -152,8 +151,7 @@ fn configure(options: &RunOptions, workers: usize) -> Result<RunConfig, Error> {
     // The machine lets the cores go before the arena does: `Backend::release`.
     let mut flags = RunFlags::KEEP_CORES;
     flags.set(RunFlags::KERNEL_TIMES, options.kernel_times == KernelTimes::Measure);
-    let keeps = options.trace.is_some_and(|trace| trace.when_full == WhenFull::KeepOldest);
-    flags.set(RunFlags::TRACE_KEEP_OLDEST, keeps);
+    flags |= options.trace.map_or(RunFlags::empty(), |trace| trace.when_full.flags());
     Ok(RunConfig {
         variant: 0,
         build_mode: options.build_mode.get(),

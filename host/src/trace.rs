@@ -1,12 +1,17 @@
-//! Trace rings: how large they are, and what they hold after a run.
+//! Trace rings: how large they are, what they hold after a run, and who reads those whose writers wait.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
 use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
-use pto_abi::trace::{MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceOwner, WhenFull};
+use pto_abi::trace::{
+    MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TraceRecord, WhenFull,
+};
 use pto_timeline::{Collector, Trace};
 
 use crate::RunOptions;
@@ -14,12 +19,14 @@ use crate::RunOptions;
 /// How a run is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// Events that the ring of an AICPU instance holds; `None`: as many as the run's capacities can cause.
+    /// Events that the ring of an AICPU instance holds; `None`: as many as the run's capacities can cause, or 16,384 where
+    /// a full ring waits.
     pub instance_events: Option<u32>,
     /// Events that the ring of a core holds; `None`: eight times its share of the tasks, at least 4,096 or as
-    /// many as the run's capacities can cause.
+    /// many as the run's capacities can cause; or 16,384 where a full ring waits.
     pub core_events: Option<u32>,
-    /// What a full ring does.
+    /// What a full ring does. With [`WhenFull::Wait`] a thread of the host reads the rings while the run lasts; a host that
+    /// reads nothing for half the stall budget ends the run with `STALL_TRACE`.
     pub when_full: WhenFull,
 }
 
@@ -30,6 +37,10 @@ const CORE_EVENTS_A_TASK: u64 = 2;
 /// Unless the tasks are spread worse than this, no core's ring runs over.
 const UNEVEN: u64 = 8;
 const FEW_CORE_EVENTS: u64 = 4096;
+/// Events of a ring that the host reads while the run lasts.
+const WAITING_EVENTS: u32 = 16_384;
+/// How long the reader sleeps when it has found nothing: a ring fills in about a millisecond at most.
+const READ_EVERY: Duration = Duration::from_micros(200);
 
 /// The rings of a run with these capacities on so many cores.
 pub(crate) fn rings(
@@ -41,7 +52,11 @@ pub(crate) fn rings(
     let tasks = u64::from(capacities.tasks);
     let most = CORE_EVENTS_A_TASK * tasks;
     let share = UNEVEN * most / (cores as u64).max(1);
-    let fits = |events: u64| u32::try_from(events).unwrap_or(u32::MAX).min(MAX_RING_EVENTS);
+    let waits = trace.when_full == WhenFull::Wait;
+    let fits = |events: u64| match u32::try_from(events).unwrap_or(u32::MAX).min(MAX_RING_EVENTS) {
+        events if waits => events.min(WAITING_EVENTS),
+        events => events,
+    };
     TraceCapacities {
         instances: options.aicpu_instances,
         instance_events: trace
@@ -52,6 +67,82 @@ pub(crate) fn rings(
     }
 }
 
+/// What was read of one ring.
+pub(crate) struct Ring {
+    lane: TraceLane<'static>,
+    owner: TraceOwner,
+    events: Vec<TraceRecord>,
+    missing: u64,
+}
+
+/// The rings of an arena; none, if the run is not recorded.
+fn lanes(arena: &Arena<'static>, when_full: WhenFull) -> Vec<Ring> {
+    let at = arena.regions()[region::TRACE];
+    let Some(header) = arena.trace_header(at) else { return Vec::new() };
+    let ring = |owner| {
+        let lane = arena.trace_lane(at, owner, when_full)?;
+        Some(Ring { lane, owner, events: Vec::new(), missing: 0 })
+    };
+    owners(&header).filter_map(ring).collect()
+}
+
+/// Calls `run`; where the writers of full rings wait, a thread reads them meanwhile. Returns what it has read; after a run
+/// whose rings drop events, that is for [`timeline`] to do.
+///
+/// # Errors
+/// The thread cannot be started; `run` was not called.
+pub(crate) fn read_while<R>(
+    arena: &Arena<'static>,
+    trace: Option<TraceOptions>,
+    run: impl FnOnce() -> R,
+) -> io::Result<(R, Vec<Ring>)> {
+    let when_full = trace.map(|trace| trace.when_full);
+    let Some(when_full) = when_full.filter(|when_full| *when_full == WhenFull::Wait) else {
+        return Ok((run(), Vec::new()));
+    };
+    let rings = lanes(arena, when_full);
+    let (running, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        let named = std::thread::Builder::new().name("pto-trace".to_owned());
+        let reader = named.spawn_scoped(scope, move || read_until(&ended, rings))?;
+        let result = run();
+        drop(running);
+        match reader.join() {
+            Ok(rings) => Ok((result, rings)),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Reads until the run has ended, and once more.
+fn read_until(ended: &Receiver<()>, mut rings: Vec<Ring>) -> Vec<Ring> {
+    let mut pause = Duration::ZERO;
+    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let read: u64 = rings.iter_mut().map(Ring::read).sum();
+        pause = if read > 0 { Duration::ZERO } else { READ_EVERY };
+    }
+    for ring in &mut rings {
+        ring.read();
+        ring.missing += ring.lane.refused();
+    }
+    rings
+}
+
+impl Ring {
+    fn read(&mut self) -> u64 {
+        let Self { lane, events, .. } = self;
+        let (read, wrong) = lane.read_new(|event| events.push(event));
+        self.missing += wrong;
+        read
+    }
+
+    /// Reads a ring that nobody has read meanwhile.
+    fn read_all(&mut self) {
+        let Self { lane, events, .. } = self;
+        self.missing = lane.read_all(|event| events.push(event));
+    }
+}
+
 /// What drains the rings needs beside them.
 pub(crate) struct Known<'a> {
     pub(crate) cores: Vec<CoreKind>,
@@ -59,21 +150,21 @@ pub(crate) struct Known<'a> {
     pub(crate) run: BTreeMap<String, String>,
 }
 
-/// Reads the rings of a run that has ended; `None`: it was not traced.
-pub(crate) fn drain(arena: &Arena<'_>, known: Known<'_>) -> Option<Trace> {
+/// The timeline of a run that has ended, of whose rings `read` was read while it lasted; `None`: it was not traced.
+pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>) -> Option<Trace> {
     let header = arena.trace_header(arena.regions()[region::TRACE])?;
     let mut collector = Collector::new(known.cores, header.instances);
     add_tasks(arena, &mut collector);
-    for owner in owners(&header) {
-        let at = arena.regions()[region::TRACE];
+    let mut rings = read;
+    if rings.is_empty() {
         // How full rings were treated is done with.
-        let Some(lane) = arena.trace_lane(at, owner, WhenFull::default()) else { continue };
-        let mut recorded = 0;
-        let dropped = lane.read_all(|event| {
-            recorded += 1;
-            collector.event(owner, event);
-        });
-        collector.lane(owner, recorded, dropped);
+        rings = lanes(arena, WhenFull::default());
+        rings.iter_mut().for_each(Ring::read_all);
+    }
+    for Ring { owner, events, missing, .. } in rings {
+        let recorded = events.len() as u64;
+        events.into_iter().for_each(|event| collector.event(owner, event));
+        collector.lane(owner, recorded, missing);
     }
     Some(collector.finish(known.kernels, known.run))
 }
@@ -98,7 +189,7 @@ fn add_tasks(arena: &Arena<'_>, collector: &mut Collector) {
 mod tests {
     use super::{TraceOptions, rings};
     use crate::{Capacities, RunOptions};
-    use pto_abi::trace::TraceCapacities;
+    use pto_abi::trace::{TraceCapacities, WhenFull};
 
     #[test]
     fn rings_hold_what_a_run_can_cause() {
@@ -112,5 +203,9 @@ mod tests {
         assert_eq!(rings(&with(Some(TraceOptions::default())), &few, 72).core_events, 18);
         let asked = TraceOptions { instance_events: Some(64), ..TraceOptions::default() };
         assert_eq!(rings(&with(Some(asked)), &capacities, 72).instance_events, 64);
+        let waits = TraceOptions { when_full: WhenFull::Wait, ..TraceOptions::default() };
+        let waiting = rings(&with(Some(waits)), &capacities, 72);
+        assert_eq!((waiting.instance_events, waiting.core_events), (16_384, 16_384));
+        assert_eq!(rings(&with(Some(waits)), &few, 72).core_events, 18);
     }
 }

@@ -3,8 +3,9 @@
 use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::trace::{TraceKind, TraceLane, TraceRecord};
+use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_aicore_kernels::worker::WorkerPort;
+use pto_aicpu_fw::TraceWriter;
 
 use crate::clock;
 
@@ -14,7 +15,7 @@ pub(crate) enum KernelTimes<'a> {
     Measure,
     Skip,
     /// Measures, and records when they start and finish.
-    Trace(TraceLane<'a>),
+    Trace(TraceWriter<'a>),
 }
 
 /// One core.
@@ -40,8 +41,8 @@ impl<'a> CorePort<'a> {
 
     #[inline]
     fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
-        if let KernelTimes::Trace(lane) = &self.times {
-            lane.record(TraceRecord { time_ns, kind, task, extra: 0 });
+        if let KernelTimes::Trace(writer) = &self.times {
+            writer.record(TraceRecord { time_ns, kind, task, extra: 0 }, clock::pause);
         }
     }
 

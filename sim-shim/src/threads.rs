@@ -18,11 +18,11 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::runtime::Region;
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
-use pto_abi::trace::{TraceHeader, TraceLane, TraceOwner};
+use pto_abi::trace::{TraceHeader, TraceOwner};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
     Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
-    Tracer, run,
+    TraceWriter, Tracer, run,
 };
 
 use crate::clock;
@@ -303,7 +303,7 @@ fn traced_or_not<F: FanoutPolicy, B: BuilderSet>(
     bells: &Arc<Bells>,
 ) {
     if job.launch.is_traced() {
-        take_part::<F, Option<TraceLane<'static>>, B>(job, me, bells);
+        take_part::<F, Option<TraceWriter<'static>>, B>(job, me, bells);
     } else {
         take_part::<F, NoTrace, B>(job, me, bells);
     }
@@ -318,7 +318,7 @@ fn take_part<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
     let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff: Backoff::new(bells.patience) };
     let number = u32::try_from(me).unwrap_or(u32::MAX);
-    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
     let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell).traced(tracer);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
     // The fault stands in the arena, where the caller of the run finds it.
@@ -372,6 +372,10 @@ impl Bell for ThreadsBell {
 
     fn now_ns(&self) -> u64 {
         clock::now_ns()
+    }
+
+    fn pause(&self) -> u64 {
+        clock::pause()
     }
 }
 

@@ -64,6 +64,7 @@ const TABLE: &[(Trouble, Option<Fault>)] = &[
     (Trouble::CorruptLine, Some(Fault::SCHEDULE_TASK_STATE)),
     (Trouble::CorruptCount, Some(Fault::STALL_DEADLOCK)),
     (Trouble::HostDies, Some(Fault::RUN_CANCELLED)),
+    (Trouble::HostSilent, None),
     (Trouble::BuilderStops, Some(Fault::STALL_BUILDER)),
     (Trouble::BuilderFails, Some(Fault::BUILD_FAILED)),
 ];

@@ -12,6 +12,9 @@ const LEFT: f64 = 70.0;
 const TOP: f64 = 34.0;
 const LANE: f64 = 12.0;
 const GAP: f64 = 2.0;
+/// From one line of the header to the next, and how many letters fit one.
+const HEADER_LINE: f64 = 13.0;
+const HEADER_LETTERS: usize = 190;
 /// Narrower than this, neighbours of one kernel are drawn as one.
 const NARROW: f64 = 0.4;
 
@@ -32,16 +35,21 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
     let lanes = trace.cores.len();
     #[expect(clippy::cast_precision_loss, reason = "a few thousand lanes")]
     let bottom = TOP + lanes as f64 * (LANE + GAP);
-    let height = bottom + 40.0;
+    let header = header(trace);
+    #[expect(clippy::cast_precision_loss, reason = "a few lines")]
+    let lower = HEADER_LINE * (header.len() - 1) as f64;
+    let height = bottom + 40.0 + lower;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"10\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
-    let facts: Vec<_> = trace.run.iter().map(|(name, fact)| format!("{name}: {fact}")).collect();
-    let title =
-        format!("{} tasks in {}  {}", trace.tasks.len(), time(trace.makespan_ns), facts.join(", "));
-    // Writing to a string does not fail.
-    let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"12\">{}</text>", escaped(&title));
+    let mut y = 12.0;
+    for line in &header {
+        // Writing to a string does not fail.
+        let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{y}\">{}</text>", escaped(line));
+        y += HEADER_LINE;
+    }
+    let _ = writeln!(svg, "<g transform=\"translate(0 {lower})\">");
     axis(trace, bottom, &mut svg);
     for (worker, _) in (0_u32..).zip(&trace.cores) {
         let y = lane_top(worker);
@@ -56,8 +64,26 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
     tasks(trace, &mut svg);
     chain(trace, analysis, &mut svg);
     legend(trace, bottom + 28.0, &mut svg);
-    svg += "</svg>\n";
+    svg += "</g>\n</svg>\n";
     svg
+}
+
+/// Size and facts, in as many lines as they need; at least one. A fact that is longer than a line has one of its own.
+fn header(trace: &Trace) -> Vec<String> {
+    let mut lines = vec![format!("{} tasks in {}", trace.tasks.len(), time(trace.makespan_ns))];
+    let mut gap = "  ";
+    for (name, fact) in &trace.run {
+        let fact = format!("{name}: {fact}");
+        match lines.last_mut() {
+            Some(line) if line.len() + gap.len() + fact.len() <= HEADER_LETTERS => {
+                *line += gap;
+                *line += &fact;
+            }
+            _ => lines.push(fact),
+        }
+        gap = ", ";
+    }
+    lines
 }
 
 fn lane_top(worker: u32) -> f64 {

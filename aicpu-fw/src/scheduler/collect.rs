@@ -43,6 +43,17 @@ enum Then {
     HasNext,
 }
 
+/// What a core that has finished a task could run next, of what is ready by that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Nothing of its kind.
+    Nothing,
+    /// This task, which is in no queue.
+    Ready(u32),
+    /// A task that was staged ahead for it, and has been rung.
+    Rung,
+}
+
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
     /// used up.
@@ -98,7 +109,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         moved: &mut Moved,
     ) -> Result<(), Fault> {
         let mut budget = RELEASES_A_STEP;
-        for index in 0..self.busy_count() {
+        let count = self.busy_count();
+        let first = if self.early_from < count { self.early_from } else { 0 };
+        for index in (first..count).chain(0..first) {
             let Some(core) = self.cores.busy().get(index).copied().map(usize::from) else { break };
             if self.pace.was_looked_at(core, self.now_ns) || mutant::is(Mutant::NeverLooks) {
                 continue;
@@ -107,6 +120,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 CoreStatus::Busy => {}
                 status => {
                     let then = self.finished(platform, (index, core), status, &mut budget)?;
+                    self.early_from = index + usize::from(then != Then::Free);
                     *moved = Moved { collected: true, dispatched: then == Then::HasNext };
                     return Ok(());
                 }
@@ -137,18 +151,27 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         {
             let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);
             let slot = if is_wrong { second } else { slot };
-            self.complete(platform, core, slot, None, budget);
+            self.complete(platform, core, slot, None, budget)?;
             let more = status == CoreStatus::FinishedMore;
             return Ok(if more { Then::LookAgain } else { Then::GoesOn });
         }
-        let wanted = self.hands_over.then_some(self.cores.kind(core));
-        let Some(next) = self.complete(platform, core, slot, wanted, budget) else {
-            self.cores.release(index);
-            return Ok(Then::Free);
-        };
-        self.cores.goes_on_with(core, next);
-        self.stage_first(platform, core, next)?;
-        Ok(Then::HasNext)
+        let kind = self.cores.kind(core);
+        let wanted = self.hands_over.then_some(kind);
+        match self.complete(platform, core, slot, wanted, budget)? {
+            Next::Nothing => {
+                self.cores.release(index);
+                if P::STAGES_AHEAD {
+                    self.ahead.is_free(kind);
+                }
+                Ok(Then::Free)
+            }
+            Next::Ready(next) => {
+                self.cores.goes_on_with(core, next);
+                self.stage_first(platform, core, next)?;
+                Ok(Then::HasNext)
+            }
+            Next::Rung => Ok(Then::GoesOn),
+        }
     }
 
     /// The second dispatch of a core that has finished the first one, which it follows to.
@@ -158,6 +181,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.pace.start(core, func_id, self.now_ns);
         if status == CoreStatus::FinishedMore {
             self.pace.hurry(core);
+        } else if P::STAGES_AHEAD {
+            self.ahead.starts(core);
         }
         Some(second)
     }
@@ -170,7 +195,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of the
-    /// kind `wanted` that is ready by that, if any; it is in no queue then.
+    /// kind `wanted` that is ready by that, if any; it is in no queue then. What was staged ahead is rung.
     #[inline]
     fn complete(
         &mut self,
@@ -179,12 +204,12 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         slot: u32,
         wanted: Option<CoreKind>,
         budget: &mut u32,
-    ) -> Option<u32> {
+    ) -> Result<Next, Fault> {
         let Some(task) = self.state.task(slot) else {
             if P::SHAPES {
                 self.part_finished(platform, core, slot, budget);
             }
-            return None;
+            return Ok(Next::Nothing);
         };
         self.look_at_clock(platform);
         if P::TRACES {
@@ -194,12 +219,24 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         }
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
-        let mut next = None;
+        let mut next = Next::Nothing;
+        let hint = if P::STAGES_AHEAD { self.ahead.take(core) } else { None };
         for consumer in task.consumers.iter().take(count as usize) {
             let consumer = consumer.load(Ordering::Relaxed);
-            let Some(kind) = self.release(platform, consumer) else { continue };
-            if next.is_none() && wanted == Some(kind) {
-                next = Some(consumer);
+            let ready = self.release(platform, consumer);
+            let Some(kind) = ready.or_else(|| self.too_early(hint, consumer)) else { continue };
+            if P::STAGES_AHEAD
+                && self.hands_over
+                && let Some(target) = self.stands_on(hint, consumer, (core, wanted))
+            {
+                self.ring_ahead(platform, (core, target), consumer)?;
+                if target == core
+                    && let Next::Ready(other) = core::mem::replace(&mut next, Next::Rung)
+                {
+                    self.make_ready(other, kind);
+                }
+            } else if next == Next::Nothing && wanted == Some(kind) {
+                next = Next::Ready(consumer);
             } else {
                 self.make_ready(consumer, kind);
             }
@@ -211,7 +248,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         } else {
             self.is_completed(task);
         }
-        next
+        Ok(next)
     }
 
     /// All its consumers are released.

@@ -14,6 +14,7 @@
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
+use pto_abi::task::Task;
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
@@ -29,7 +30,7 @@ use crate::platform::{Platform, Staged};
 const PEND_WITHIN_NS: u64 = LOOK_WITHIN_NS;
 
 /// A core in a set of cores.
-const fn bit(core: usize) -> u128 {
+pub(super) const fn bit(core: usize) -> u128 {
     1 << (core % MAX_WORKERS)
 }
 
@@ -160,6 +161,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
             self.pace.start(core, func_id, self.now_ns);
         }
+        if P::STAGES_AHEAD {
+            self.ahead.starts_at_once(core);
+        }
         self.stage(platform, core, slot)
     }
 
@@ -174,22 +178,36 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if mutant::is(Mutant::CountsTooEarly) {
             self.unflushed += 1;
         }
-        let payload = u64::from(task.payload.load(Ordering::Relaxed));
-        let staged = Staged {
-            task: slot,
-            kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
-            args: self.state.payloads_address.offset(8 * payload),
-        };
+        let staged = self.words_of(slot, task);
         if P::SLOTS > 1 {
             self.staged |= bit(core);
         }
+        if P::STAGES_AHEAD {
+            self.ahead.is_replaced(core);
+        }
         platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
+        self.trace_dispatch(platform, core, slot);
+        Ok(())
+    }
+
+    /// What a core is given for a task.
+    #[inline]
+    pub(super) fn words_of(&self, slot: u32, task: &Task) -> Staged {
+        let payload = u64::from(task.payload.load(Ordering::Relaxed));
+        Staged {
+            task: slot,
+            kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
+            args: self.state.payloads_address.offset(8 * payload),
+        }
+    }
+
+    #[inline]
+    pub(super) fn trace_dispatch(&self, platform: &mut P, core: usize, slot: u32) {
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
             let extra = self.cores.worker(core);
             platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
         }
-        Ok(())
     }
 
     #[cold]

@@ -164,8 +164,8 @@ struct Seat<'a, F, const SLOTS: usize> {
     is_done: bool,
 }
 
-/// Returns how many second dispatches there were.
-fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> usize {
+/// Returns how many second dispatches there were, and how many that were staged ahead of their tasks.
+fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> [usize; 2] {
     let random = &mut Random(seed);
     let tasks = 1 + random.below(60);
     let size = Size { tasks: 64, arg_words: 0, edges: 256, instances: 4 };
@@ -223,11 +223,11 @@ fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> usize {
     let line = &words.instances[0];
     let edges = line.edges.load(Ordering::Relaxed) + line.edges_satisfied.load(Ordering::Relaxed);
     assert_eq!(edges, graph.producers.iter().map(Vec::len).sum::<usize>() as u64);
-    given
+    [given, schedulers.iter().map(|seat| seat.mock.rung_ahead).sum()]
 }
 
-/// Returns how many second dispatches there were.
-fn random_runs<F: FanoutPolicy, const SLOTS: usize>() -> usize {
+/// Returns how many second dispatches there were, and how many that were staged ahead of their tasks.
+fn random_runs<F: FanoutPolicy, const SLOTS: usize>() -> [usize; 2] {
     let one = |seed| {
         let run = std::panic::AssertUnwindSafe(|| one_run::<F, SLOTS>(seed));
         std::panic::catch_unwind(run).unwrap_or_else(|panic| {
@@ -235,16 +235,16 @@ fn random_runs<F: FanoutPolicy, const SLOTS: usize>() -> usize {
             std::panic::resume_unwind(panic);
         })
     };
-    (0..SEEDS).map(one).sum()
+    (0..SEEDS).map(one).fold([0; 2], |sum, run| [sum[0] + run[0], sum[1] + run[1]])
 }
 
 pub(crate) fn with_one_dispatch<F: FanoutPolicy>() {
-    assert_eq!(random_runs::<F, 1>(), 0);
+    assert_eq!(random_runs::<F, 1>(), [0, 0]);
 }
 
 pub(crate) fn with_two_dispatches<F: FanoutPolicy>() {
-    let given = random_runs::<F, 2>();
-    assert!(given > 500, "{given}: the test would not see much");
+    let [given, ahead] = random_runs::<F, 2>();
+    assert!(given > 500 && ahead > 100, "{given}, {ahead}: the test would not see much");
 }
 
 both_strategies! {

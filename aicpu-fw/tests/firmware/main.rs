@@ -1,6 +1,7 @@
 //! The firmware's policy against ordinary memory and scripted cores: builder, scheduler, watchdog, launch.
 #![cfg(not(any(loom, shuttle)))]
 
+mod ahead;
 mod arena;
 mod builder;
 mod hoarding;

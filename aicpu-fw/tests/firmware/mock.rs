@@ -1,5 +1,5 @@
 //! A platform with scripted cores: the test decides when each one finishes, and what time it is. With two slots a
-//! core may have a second dispatch, and looks at cores are worth avoiding.
+//! core may have a second dispatch, looks at cores are worth avoiding, and dispatches are staged ahead.
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
@@ -26,6 +26,10 @@ pub(crate) struct Mock<const SLOTS: usize = 1> {
     /// The second dispatch of each core.
     pub(crate) pending: Vec<Core>,
     pub(crate) now_ns: u64,
+    /// What was staged ahead for each core, or for its second dispatch.
+    pub(crate) ahead: Vec<Option<Staged>>,
+    /// Dispatches that were rung at once, of all.
+    pub(crate) rung_ahead: usize,
     /// Every dispatch: core and what was staged.
     pub(crate) dispatches: Vec<(usize, Staged)>,
     pub(crate) polls: usize,
@@ -40,9 +44,11 @@ impl<const SLOTS: usize> Mock<SLOTS> {
         let cores = vec![Core::Free; cores];
         Self {
             pending: cores.clone(),
+            ahead: vec![None; cores.len()],
             cores,
             now_ns: 1_000_000,
             dispatches: Vec::new(),
+            rung_ahead: 0,
             polls: 0,
             commits: 0,
             wakes: 0,
@@ -83,6 +89,10 @@ impl<const SLOTS: usize> Mock<SLOTS> {
         if let Core::Running(task) = self.cores[core] { Some(task) } else { None }
     }
 
+    fn has_room(&self, core: usize) -> bool {
+        !matches!(self.cores[core], Core::Staged(_)) && self.pending[core] == Core::Free
+    }
+
     /// The tasks that were dispatched, in order.
     pub(crate) fn tasks(&self) -> Vec<u32> {
         self.dispatches.iter().map(|(_, staged)| staged.task).collect()
@@ -94,6 +104,7 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
     const TRACES: bool = true;
     const SLOTS: usize = SLOTS;
     const POLLS_COST: bool = SLOTS > 1;
+    const STAGES_AHEAD: bool = SLOTS > 1;
 
     fn attach(&mut self, _: u32) {}
     fn greet(&mut self, _: usize, _: u32) {}
@@ -122,7 +133,28 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         }
         *place = Core::Staged(dispatch.task);
+        // Where a core has one dispatch, both stand at the same place; behind it, both at the other.
+        self.ahead[core] = None;
         self.dispatches.push((core, dispatch));
+        Ok(())
+    }
+
+    fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
+        assert!(self.has_room(core), "staged ahead for core {core}, which has two");
+        self.ahead[core] = Some(dispatch);
+    }
+
+    fn ring_ahead(&mut self, core: usize, task: u32) -> Result<(), Fault> {
+        if self.cores[core] != Core::Free || !self.has_room(core) {
+            return Err(Fault::SCHEDULE_CORE_NOT_FREE);
+        }
+        let staged = self.ahead[core].take();
+        let staged = staged.filter(|staged| staged.task == task);
+        let staged =
+            staged.unwrap_or_else(|| panic!("core {core} is rung for what it was not given"));
+        self.cores[core] = Core::Running(task);
+        self.dispatches.push((core, staged));
+        self.rung_ahead += 1;
         Ok(())
     }
 

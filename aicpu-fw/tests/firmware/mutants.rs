@@ -40,6 +40,8 @@ const TABLE: &[(Mutant, Checker, &str)] = &[
     (Mutant::TakesTheSecondForTheFirst, TWO, "counts as completed, and runs"),
     (Mutant::ForgetsTheSecond, TWO, "SCHEDULE_CORE_NOT_FREE"),
     (Mutant::NeverLooks, TWO, "STALL_CORE"),
+    (Mutant::RingsTooEarly, TWO, " -> "),
+    (Mutant::RingsWhatWasReplaced, TWO, "rung for what it was not given"),
     (Mutant::PendsBehindLongKernels, LONG, "it goes on for long"),
     (Mutant::IgnoresSlowCores, OVERDUE, "STALL_CORE"),
     (Mutant::TakesWorkForAStall, SLOW, "STALL"),

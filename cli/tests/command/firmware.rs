@@ -1,11 +1,9 @@
-//! `pto fw` and `pto run --device virt`: images are built, refused, flashed and rolled back; nothing is left of a
-//! run that is interrupted. QEMU and the compiler's target are brought where they are missing.
+//! `pto fw` and `pto run --device virt`: images are built, refused, flashed and rolled back. QEMU and the compiler's target are brought where they are missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 use pto_fw_build::packages;
 use serde_json::Value;
@@ -14,7 +12,7 @@ use tempfile::TempDir;
 use crate::pto::{Answer, answer, command, pto};
 
 /// Firmware and kernels, built once.
-fn images() -> &'static [PathBuf; 2] {
+pub(crate) fn images() -> &'static [PathBuf; 2] {
     static IMAGES: OnceLock<[PathBuf; 2]> = OnceLock::new();
     IMAGES.get_or_init(|| {
         let say = |sentence: &str| println!("{sentence}");
@@ -35,20 +33,24 @@ fn json(answer: &Answer) -> Value {
 }
 
 /// A home for flashed images.
-struct Home(TempDir);
+pub(crate) struct Home(TempDir);
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(TempDir::new().expect("a folder"))
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().to_path_buf()
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(args);
         command.env("PTO_HOME", self.0.path().join("home"));
         command
     }
 
-    fn pto(&self, args: &[&str], code: i32) -> Answer {
+    pub(crate) fn pto(&self, args: &[&str], code: i32) -> Answer {
         let answer = answer(&mut self.command(args));
         assert_eq!(answer.code, Some(code), "{args:?}\n{}{}", answer.stdout, answer.stderr);
         answer
@@ -66,7 +68,7 @@ impl Home {
     }
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
 }
 
@@ -279,63 +281,5 @@ fn a_manifest_that_names_no_binary_as_kernels_is_refused() {
         fs::write(own.join("Cargo.toml"), manifest).expect("a file");
         let refused = home.pto(&["fw", "build", "--crate", text(&own)], 2).stderr;
         assert!(refused.contains(reason), "{refused}");
-    }
-}
-
-/// The machine of a running `pto`.
-fn machine_of(child: &Child) -> Option<u32> {
-    let entries = fs::read_dir("/proc").expect("Linux").flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.into_iter().find(|id| {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
-        parent == Some(&child.id().to_string()) && stat.contains("(qemu")
-    })
-}
-
-/// The same command, with SIGINT as a terminal leaves it: what runs in the background of a shell ignores it, and
-/// so do all its children.
-fn interruptible(command: &Command) -> Command {
-    let mut wrapped = Command::new("env");
-    wrapped.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => wrapped.env(name, value),
-            None => wrapped.env_remove(name),
-        };
-    }
-    wrapped
-}
-
-fn await_some<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(start.elapsed() < Duration::from_secs(30), "it does not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-#[test]
-fn an_interrupted_run_leaves_no_process() {
-    let home = Home::new();
-    let [firmware, kernels] = images();
-    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
-    for signal in ["-INT", "-TERM", "-KILL"] {
-        let run = home.command(&["run", "random_dag", "--device", "virt", "--rounds", "100000"]);
-        let mut run = interruptible(&run);
-        let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pto");
-        let machine = await_some(|| machine_of(&child));
-        std::thread::sleep(Duration::from_millis(300));
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(sent.expect("kill").success());
-        assert!(!child.wait().expect("it ends").success(), "{signal}");
-        await_some(|| {
-            // A process that has ended is gone, or waits to be collected by init.
-            let stat = fs::read_to_string(format!("/proc/{machine}/stat")).unwrap_or_default();
-            (stat.is_empty() || stat.contains(") Z ")).then_some(())
-        });
     }
 }

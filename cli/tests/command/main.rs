@@ -6,6 +6,7 @@ mod budgets;
 mod debian;
 mod files;
 mod firmware;
+mod host_dies;
 mod pto;
 mod round_trip;
 mod runs;

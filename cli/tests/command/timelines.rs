@@ -90,6 +90,8 @@ fn full_rings_are_said_everywhere() {
         assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
     }
     refused(&["run", "random_dag", "--trace=x", "--trace-events=3"], 2, &["--trace-events"]);
+    let whole = recorded(&folder, &["--trace-events=64", "--trace-keep=all"]);
+    assert!(!pto(&["analyze", &whole], 0).stdout.contains("events were dropped"));
 }
 
 #[test]

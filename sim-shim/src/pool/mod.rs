@@ -142,8 +142,8 @@ pub(crate) fn core_ports(launch: &Launch<'static>) -> Vec<CorePort<'static>> {
     let workers = launch.arena.workers().iter().enumerate().take(launch.workers.len());
     let port = |(worker, lines)| {
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let lane = launch.trace_lane(TraceOwner::Core(number));
-        let times = lane.map_or(untraced, KernelTimes::Trace);
+        let writer = launch.trace_writer(TraceOwner::Core(number));
+        let times = writer.map_or(untraced, KernelTimes::Trace);
         CorePort::new(lines, number, launch.arena.worker_entry(worker), times)
     };
     workers.map(port).collect()

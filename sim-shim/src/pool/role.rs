@@ -9,11 +9,11 @@ use std::sync::Arc;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
-use pto_abi::trace::{TraceLane, TraceOwner};
+use pto_abi::trace::TraceOwner;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicpu_fw::{
     Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
-    Progressed, Tracer,
+    Progressed, TraceWriter, Tracer,
 };
 
 use super::PoolRun;
@@ -90,6 +90,10 @@ impl Bell for PoolBell {
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
+
+    fn pause(&self) -> u64 {
+        clock::pause()
+    }
 }
 
 /// The instances of a run, by whatever types they have.
@@ -111,7 +115,7 @@ fn traced_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
 ) -> Box<dyn Role<B>> {
     if launch.is_traced() {
-        Box::new(Scheduling::<F, Option<TraceLane<'static>>>::new(launch))
+        Box::new(Scheduling::<F, Option<TraceWriter<'static>>>::new(launch))
     } else {
         Box::new(Scheduling::<F, NoTrace>::new(launch))
     }
@@ -147,7 +151,7 @@ fn seat<F: FanoutPolicy, T: Tracer<'static>>(
     number: u32,
     rung: &Arc<Rung>,
 ) -> Seat<F, T> {
-    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
     let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Arc::clone(rung)));
     Seat {
         instance: Instance::new(launch.clone(), number, platform.traced(tracer)),

@@ -165,6 +165,13 @@ impl Core {
         self.unstarted + running < SLOTS
     }
 
+    /// What it was rung for last.
+    #[cfg(test)]
+    pub(super) fn newest(&self) -> Dispatch {
+        let line = &self.lines.scheduler;
+        line.dispatch(line.doorbell.load(Relaxed))
+    }
+
     /// Whether it has a dispatch that it could start at once.
     pub(super) fn has_more(&self) -> bool {
         !self.is_hung && matches!(self.lines.command(), Command::Run(_) | Command::Quit)
@@ -256,7 +263,7 @@ impl WorkerPort for VirtualPort<'_> {
         if self.core.is_hung {
             return;
         }
-        let trouble = self.trouble(self.core.tasks_started - 1);
+        let trouble = self.trouble(self.core.tasks_started.saturating_sub(1));
         if let Some(old) = self.core.ghost.take() {
             // The second report of the task before overwrites the one of this task.
             self.core.lines.finish(id);

@@ -42,6 +42,8 @@ pub enum Trouble {
     CorruptCount,
     /// The host dies when a task is published, and the driver takes the device back.
     HostDies,
+    /// The host reads no trace rings any more from the publish of a task on.
+    HostSilent,
     /// The builder program does not go on after a publish.
     BuilderStops,
     /// The builder program gives up with an error of its own.
@@ -69,7 +71,7 @@ impl Trouble {
 
     /// Whether it happens when a task has just been published.
     pub(super) const fn is_at_publish(self) -> bool {
-        matches!(self, Self::CorruptLine | Self::CorruptCount | Self::HostDies)
+        matches!(self, Self::CorruptLine | Self::CorruptCount | Self::HostDies | Self::HostSilent)
     }
 }
 

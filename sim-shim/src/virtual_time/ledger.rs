@@ -262,6 +262,10 @@ impl Ledger {
 
     #[inline]
     pub(super) fn complete(&mut self, slot: u32, time_ns: u64) {
+        if self.page(slot).place == Place::Finished && time_ns < self.page(slot).since_ns {
+            let (rule, what) = (Rule::ExactlyOnce, "completed before its kernel had ended");
+            self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
+        }
         self.advance(slot, time_ns, Place::Completed, "completed twice, or before it finished");
         self.waits.report_ns += self.turn_page(slot, time_ns);
         self.completed += 1;

@@ -36,6 +36,8 @@ pub mod spec;
 mod tap;
 mod trace;
 mod world;
+#[cfg(test)]
+mod wrong_core;
 
 pub use account::KindTime;
 pub use chooser::Chooser;

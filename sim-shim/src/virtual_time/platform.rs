@@ -20,6 +20,7 @@ struct Rung(Rc<RefCell<Vec<u32>>>);
 
 impl Bell for Rung {
     const SLOTS: usize = SLOTS;
+    const STAGES_AHEAD: bool = true;
 
     #[inline]
     fn ring(&mut self, worker: u32) {
@@ -41,13 +42,16 @@ pub(super) struct VirtualPlatform {
     workers: Vec<u32>,
     tasks: Vec<VecDeque<u32>>,
     now_ns: u64,
+    // Something was written for a core since the last barrier.
+    needs_barrier: bool,
 }
 
 impl VirtualPlatform {
     pub(super) fn new(me: usize, lines: &'static [Handshake], world: Rc<RefCell<World>>) -> Self {
         let rung = Rung::default();
         let inner = LinesPlatform::new(lines, rung.clone());
-        Self { inner, rung, world, me, workers: Vec::new(), tasks: Vec::new(), now_ns: 0 }
+        let (workers, tasks) = (Vec::new(), Vec::new());
+        Self { inner, rung, world, me, workers, tasks, now_ns: 0, needs_barrier: false }
     }
 
     /// The instance's own time.
@@ -91,11 +95,11 @@ impl VirtualPlatform {
         let mut cost = profile.store_first_ns;
         for worker in self.rung.0.borrow_mut().drain(..) {
             let worker = worker as usize;
-            self.now_ns += world.chooser.delay(cost);
-            cost = profile.store_burst_ns;
             if what == Ring::Dispatch {
                 world.dispatched(worker, self.now_ns, self.me);
             }
+            self.now_ns += world.chooser.delay(cost);
+            cost = profile.store_burst_ns;
             world.ring(worker, self.now_ns, self.me, what);
         }
     }
@@ -105,6 +109,7 @@ impl Platform for VirtualPlatform {
     type Sharing = Exclusive;
     const SLOTS: usize = SLOTS;
     const POLLS_COST: bool = true;
+    const STAGES_AHEAD: bool = true;
 
     fn attach(&mut self, worker: u32) {
         self.workers.push(worker);
@@ -166,8 +171,52 @@ impl Platform for VirtualPlatform {
             let cost = world.options.profile.barrier_ns;
             self.now_ns += world.chooser.delay(cost);
         }
+        self.needs_barrier = false;
         self.inner.commit();
         self.ring_all(Ring::Dispatch);
+    }
+
+    /// A miss in any case: the line is hardly ever one that this instance has touched last.
+    #[inline]
+    fn fetch(&mut self, _: u32) {
+        self.now_ns += self.world.borrow().options.profile.line_miss_ns.low;
+    }
+
+    #[inline]
+    fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
+        {
+            let mut world = self.world.borrow_mut();
+            let profile = world.options.profile;
+            self.now_ns += world.chooser.delay(profile.dispatch_ns) + profile.line_hit_ns.low;
+        }
+        self.needs_barrier = true;
+        self.inner.stage_ahead(core, dispatch);
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.needs_barrier) {
+            let mut world = self.world.borrow_mut();
+            let cost = world.options.profile.barrier_ns;
+            self.now_ns += world.chooser.delay(cost);
+        }
+    }
+
+    #[inline]
+    fn ring_ahead(&mut self, core: usize, task: u32) -> Result<(), Fault> {
+        if let Some(tasks) = self.tasks.get_mut(core) {
+            tasks.push_back(task);
+        }
+        {
+            let mut world = self.world.borrow_mut();
+            let profile = world.options.profile;
+            self.now_ns = self.now_ns.max(world.ledger.ready_ns(task));
+            self.now_ns += world.chooser.delay(profile.ring_ns);
+        }
+        self.settle();
+        self.inner.ring_ahead(core, task)?;
+        self.ring_all(Ring::Dispatch);
+        Ok(())
     }
 
     fn stop(&mut self, core: usize) {

@@ -80,6 +80,8 @@ profile! {
         release_ns,
         /// Deciding on one dispatch and writing it.
         dispatch_ns,
+        /// Ringing what was staged ahead, without the barrier and the store.
+        ring_ns,
         /// The barrier of a commit.
         barrier_ns,
         /// Adding a task.

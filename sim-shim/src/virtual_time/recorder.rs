@@ -2,45 +2,74 @@
 //! and the clock that the firmware looks at is the one of a step.
 //!
 //! The rings and their events are those of every hosting mode (`pto_abi::trace`). Recording takes no virtual time, so
-//! that a recorded run has the trace hash of the same run unrecorded.
+//! that a recorded run has the trace hash of the same run unrecorded. Where a full ring waits for its reader, the machine
+//! waits, in real time, and virtual time stands still: as if the host read everything at once. A host that is
+//! silent ([`Recorder::host_is_silent`]) has read what was written until then, and the first ring that is full after that is
+//! `STALL_TRACE`.
 
-use pto_abi::trace::{TraceKind, TraceLane, TraceOwner, TraceRecord};
-use pto_aicpu_fw::Launch;
+use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
+use pto_aicpu_fw::{Launch, TraceWriter};
+
+use crate::clock;
+
+/// How long the machine waits for its host, in real time, before it gives up: the host may be on a busy machine.
+const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// The rings of one run; none, if it is not recorded.
 pub(super) struct Recorder {
-    instances: Vec<TraceLane<'static>>,
-    cores: Vec<TraceLane<'static>>,
+    rings: Vec<TraceWriter<'static>>,
+    instances: usize,
+    /// By ring: what the host had read before it fell silent.
+    read_until: Option<Vec<u64>>,
+    waits: bool,
 }
 
 impl Recorder {
     pub(super) fn of(launch: &Launch<'static>) -> Self {
-        if !launch.is_traced() {
-            return Self { instances: Vec::new(), cores: Vec::new() };
-        }
         let workers = u32::try_from(launch.workers.len()).unwrap_or(0);
         let instances = (0..launch.aicpu_instances).map(TraceOwner::Instance);
-        let cores = (0..workers).map(TraceOwner::Core);
-        // `Launch::accept` has found a ring for everybody.
+        let owners = instances.chain((0..workers).map(TraceOwner::Core));
+        // `Launch::accept` has found a ring for everybody, if the run is recorded.
+        let rings = owners.map_while(|owner| launch.trace_writer(owner));
         Self {
-            instances: instances.map_while(|owner| launch.trace_lane(owner)).collect(),
-            cores: cores.map_while(|owner| launch.trace_lane(owner)).collect(),
+            rings: rings.map(|ring| ring.with_patience(PATIENCE_NS)).collect(),
+            instances: launch.aicpu_instances as usize,
+            read_until: None,
+            waits: launch.trace_waits(),
         }
     }
 
     /// An event of an AICPU instance.
     #[inline]
     pub(super) fn instance(&self, instance: usize, time_ns: u64, kind: TraceKind, of: (u32, u32)) {
-        if let Some(lane) = self.instances.get(instance) {
-            lane.record(TraceRecord { time_ns, kind, task: of.0, extra: of.1 });
-        }
+        self.record(instance, TraceRecord { time_ns, kind, task: of.0, extra: of.1 });
     }
 
     /// An event of a core.
     #[inline]
     pub(super) fn core(&self, worker: u32, time_ns: u64, kind: TraceKind, task: u32) {
-        if let Some(lane) = self.cores.get(worker as usize) {
-            lane.record(TraceRecord { time_ns, kind, task, extra: 0 });
+        let ring = self.instances + worker as usize;
+        self.record(ring, TraceRecord { time_ns, kind, task, extra: 0 });
+    }
+
+    #[inline]
+    fn record(&self, ring: usize, record: TraceRecord) {
+        let Some(writer) = self.rings.get(ring) else { return };
+        if self.waits && self.is_unread(ring, writer) {
+            return writer.give_up(record);
         }
+        writer.record(record, clock::pause);
+    }
+
+    /// Whether the ring is full of what a silent host has not read.
+    fn is_unread(&self, ring: usize, writer: &TraceWriter<'static>) -> bool {
+        let read_until = self.read_until.as_ref().and_then(|read| read.get(ring));
+        let lane = writer.lane();
+        read_until.is_some_and(|read| lane.written() - read >= lane.capacity())
+    }
+
+    /// From now on the host reads nothing.
+    pub(super) fn host_is_silent(&mut self) {
+        self.read_until = Some(self.rings.iter().map(|ring| ring.lane().written()).collect());
     }
 }

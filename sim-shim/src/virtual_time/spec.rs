@@ -83,6 +83,7 @@ const TROUBLES: &[(&str, Value)] = &[
     ("corrupt-line", Value::None(Trouble::CorruptLine)),
     ("corrupt-count", Value::None(Trouble::CorruptCount)),
     ("host-dies", Value::None(Trouble::HostDies)),
+    ("host-silent", Value::None(Trouble::HostSilent)),
     ("builder-stops", Value::None(Trouble::BuilderStops)),
     ("builder-fails", Value::None(Trouble::BuilderFails)),
 ];

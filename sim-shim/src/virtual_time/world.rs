@@ -7,7 +7,9 @@ use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{CLOSED, Task};
 use pto_abi::trace::TraceKind;
-use pto_aicore_kernels::worker::{self, WorkerStep};
+use pto_aicore_kernels::worker::WorkerStep;
+#[cfg(not(test))]
+use pto_aicore_kernels::worker::step;
 use pto_aicpu_fw::Launch;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 
@@ -23,6 +25,8 @@ use super::options::{LineModel, VirtualOptions};
 use super::parts::{Parts, Stage, is_shaped};
 use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
+#[cfg(test)]
+use super::wrong_core::step;
 use crate::supervisor::{self, Beat};
 
 /// An instance, as others see it.
@@ -143,7 +147,7 @@ impl World {
         self.beats.iter().for_each(|beat| beat.core(core.worker));
         let mut port = VirtualPort { core, machine };
         // Up to the end of a kernel: what comes until then is for the next turn.
-        while port.core.now_ns <= time_ns && worker::step(&mut port) == WorkerStep::Worked {}
+        while port.core.now_ns <= time_ns && step(&mut port) == WorkerStep::Worked {}
         self.beats.iter().for_each(Beat::no_core);
         let (order, report) = (core.orders.front().copied(), core.reports.back().copied());
         let (owner, is_full) = (core.owner, core.reports.len() > UNDER_WAY);
@@ -301,6 +305,7 @@ impl World {
         self.trace.add(now_ns, EventKind::Injected, 0, u32::MAX);
         match trouble {
             Trouble::CorruptLine => task.state.store(NO_STATE, Relaxed),
+            Trouble::HostSilent => self.recorder.host_is_silent(),
             Trouble::CorruptCount => task.fanin.store(task.fanin.load(Relaxed) + 1, Relaxed),
             _ => supervisor::raise_cancelled(&self.launch, now_ns),
         }

@@ -10,6 +10,7 @@ mod image;
 mod logs;
 mod shapes;
 mod stuck;
+mod trace;
 mod ways;
 
 use pto_abi::builder_set;

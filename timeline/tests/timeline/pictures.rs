@@ -59,6 +59,26 @@ fn a_picture_has_lanes_tasks_and_the_chain() {
 }
 
 #[test]
+fn many_facts_take_several_lines_of_a_picture() {
+    let mut trace = three_tasks();
+    let height = |picture: &str| {
+        let at = picture.split("height=\"").nth(1).expect("it has one");
+        at.split('"').next().and_then(|text| text.parse::<f64>().ok()).expect("a number")
+    };
+    let one = svg::picture(&trace, &Analysis::of(&trace).expect("analysed"));
+    for fact in 0..20 {
+        trace.run.insert(format!("fact {fact:02}"), "a few words that say it".to_owned());
+    }
+    let many = svg::picture(&trace, &Analysis::of(&trace).expect("analysed"));
+    let (header, rest) = many.split_once("<g ").expect("the lanes");
+    assert_eq!(header.matches("<text").count(), 5);
+    assert_eq!(header.matches("fact ").count(), 20);
+    assert!(header.lines().all(|line| line.len() < 250), "{header}");
+    assert!(rest.starts_with("transform=\"translate(0 52)\""), "{}", &rest[..40]);
+    assert!((height(&many) - height(&one) - 52.0).abs() < 1e-9);
+}
+
+#[test]
 fn the_page_is_one_file_and_asks_nobody() {
     let mut trace = three_tasks();
     trace.kernels.insert(0, "</script><script>alert(1)</script>".to_owned());

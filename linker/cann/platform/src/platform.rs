@@ -7,6 +7,7 @@
 //! stage:  kernel, args, task into SchedulerLine::dispatches[id & 1] (GM)
 //! commit: dsb st, DATA_MAIN_BASE = id ------------> reads the line, runs the kernel
 //!         (the next one may be rung while the core is busy: it goes on by itself)
+//! ahead:  as stage, for a task that is not ready; then DATA_MAIN_BASE = id when it is
 //! poll:   COND, dsb ld <--------------------------- COND = FINISHED | id
 //! stop:   DATA_MAIN_BASE = exit ------------------> COND = exited, the loop returns
 //! stopped: FAST_PATH_ENABLE = close
@@ -56,6 +57,14 @@ struct CoreRef<'a> {
     leaving: bool,
 }
 
+impl CoreRef<'_> {
+    /// Whether something can be staged for it.
+    #[inline]
+    const fn is_open(&self) -> bool {
+        self.rung < SLOTS && !self.is_staged
+    }
+}
+
 /// The platform of one AICPU instance.
 pub struct RegisterPlatform<'a> {
     workers: &'a [Handshake],
@@ -64,6 +73,8 @@ pub struct RegisterPlatform<'a> {
     cores: Vec<CoreRef<'a>, MAX_WORKERS>,
     staged: Vec<u8, MAX_WORKERS>,
     memory: Option<(GmWindow<'a>, Coherence)>,
+    // Something was written for a core since the last barrier.
+    needs_barrier: bool,
     idle_looks: u32,
 }
 
@@ -82,6 +93,7 @@ impl<'a> RegisterPlatform<'a> {
             cores: Vec::new(),
             staged: Vec::new(),
             memory: None,
+            needs_barrier: false,
             idle_looks: 0,
         }
     }
@@ -98,6 +110,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
     type Sharing = Shared;
     const SLOTS: usize = SLOTS as usize;
     const POLLS_COST: bool = true;
+    const STAGES_AHEAD: bool = true;
 
     fn attach(&mut self, worker: u32) {
         let number = worker as usize;
@@ -165,8 +178,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        let is_open = |entry: &&mut CoreRef<'a>| entry.rung < SLOTS && !entry.is_staged;
-        let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
+        let entry = self.cores.get_mut(core).filter(|core| core.is_open()).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
         let id = next_dispatch_id(entry.id);
         entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
@@ -180,6 +192,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
             return;
         }
         barrier::before_doorbell();
+        self.needs_barrier = false;
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
             core.id = next_dispatch_id(core.id);
@@ -189,6 +202,35 @@ impl<'a> Platform for RegisterPlatform<'a> {
         }
         self.staged.clear();
         self.idle_looks = 0;
+    }
+
+    #[inline]
+    fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
+        let Some(core) = self.cores.get(core).filter(|core| core.is_open()) else { return };
+        let id = next_dispatch_id(core.id);
+        core.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        self.needs_barrier = true;
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        if core::mem::take(&mut self.needs_barrier) {
+            barrier::before_doorbell();
+        }
+    }
+
+    /// No barrier, as a rule: there was one since the words were written. What the task's producers wrote is in GM:
+    /// their cores have said so in registers that were read before this store.
+    #[inline]
+    fn ring_ahead(&mut self, core: usize, _: u32) -> Result<(), Fault> {
+        self.settle();
+        let core = self.cores.get_mut(core).filter(|core| core.is_open());
+        let core = core.ok_or(Fault::SCHEDULE_CORE_NOT_FREE)?;
+        core.id = next_dispatch_id(core.id);
+        core.registers.ring(core.id);
+        core.rung += 1;
+        self.idle_looks = 0;
+        Ok(())
     }
 
     fn stop(&mut self, core: usize) {

@@ -3,12 +3,12 @@
 use pto_abi::arena::Arena;
 use pto_abi::graph::BuilderSet;
 use pto_abi::sync::{Ordering, Shared};
-use pto_abi::trace::{TraceLane, TraceOwner};
+use pto_abi::trace::TraceOwner;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{
     Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace, Platform,
-    Progressed, Tracer, instance,
+    Progressed, TraceWriter, Tracer, instance,
 };
 
 use crate::device_builders::DeviceBuilders;
@@ -42,7 +42,7 @@ pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders
 }
 
 /// The trace ring of an instance.
-pub(crate) type Ring = Option<TraceLane<'static>>;
+pub(crate) type Ring = Option<TraceWriter<'static>>;
 
 /// An instance on this machine.
 pub(crate) type VirtInstance<F, T> =
@@ -55,7 +55,7 @@ pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
     number: u32,
 ) -> VirtInstance<F, T> {
     let bell = VirtBell { me, instances: launch.aicpu_instances, backoff: Backoff::in_run() };
-    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
     let platform = LinesPlatform::new(launch.arena.workers(), bell).traced(tracer);
     Instance::new(launch, number, platform)
 }

@@ -8,8 +8,9 @@ use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
-use pto_abi::trace::{TraceKind, TraceLane, TraceOwner, TraceRecord, WhenFull};
+use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord, WhenFull};
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
+use pto_aicpu_fw::TraceWriter;
 
 use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
@@ -62,7 +63,7 @@ enum KernelTimes {
     Measure,
     Skip,
     /// Measures, and records when they start and finish.
-    Trace(TraceLane<'static>),
+    Trace(TraceWriter<'static>),
 }
 
 /// For which launch a core works.
@@ -96,13 +97,12 @@ impl CorePort<'static> {
 
     fn times(arena: &Arena<'static>, worker: u32) -> KernelTimes {
         let flags = RunFlags::from_bits_retain(arena.config().flags);
-        let keeps = flags.contains(RunFlags::TRACE_KEEP_OLDEST);
-        let when_full = if keeps { WhenFull::KeepOldest } else { WhenFull::DropOldest };
         let at = arena.regions()[region::TRACE];
         if crate::RECORDS
-            && let Some(lane) = arena.trace_lane(at, TraceOwner::Core(worker), when_full)
+            && let owner = TraceOwner::Core(worker)
+            && let Some(lane) = arena.trace_lane(at, owner, WhenFull::of(flags))
         {
-            return KernelTimes::Trace(lane);
+            return KernelTimes::Trace(TraceWriter::new(lane, *arena, owner));
         }
         if flags.contains(RunFlags::KERNEL_TIMES) {
             KernelTimes::Measure
@@ -115,8 +115,12 @@ impl CorePort<'static> {
 impl CorePort<'_> {
     #[inline]
     fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
-        if let KernelTimes::Trace(lane) = &self.times {
-            lane.record(TraceRecord { time_ns, kind, task, extra: 0 });
+        if let KernelTimes::Trace(writer) = &self.times {
+            let pause = || {
+                core::hint::spin_loop();
+                timer::now_ns()
+            };
+            writer.record(TraceRecord { time_ns, kind, task, extra: 0 }, pause);
         }
     }
 

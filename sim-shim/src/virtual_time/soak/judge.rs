@@ -34,7 +34,8 @@ pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
                 &[None]
             }
         }
-        Trouble::NoFlush | Trouble::NoInvalidate => &[None],
+        // A campaign records nothing, so that nobody waits for the host.
+        Trouble::NoFlush | Trouble::NoInvalidate | Trouble::HostSilent => &[None],
         Trouble::CorruptLine => &[Some(Fault::SCHEDULE_TASK_STATE)],
         // A task without producers is ready by then, and nobody looks at its count any more.
         Trouble::CorruptCount => &[Some(Fault::STALL_DEADLOCK), None],

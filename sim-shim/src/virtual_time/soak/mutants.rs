@@ -1,4 +1,4 @@
-//! Wrong fanout policies: each must be caught within a few seeds, which shows that the checkers can fail.
+//! Wrong fanout policies and wrong cores: each must be caught within a few seeds, which shows that the checkers can fail.
 
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{CLOSED, Task};
@@ -8,6 +8,7 @@ use super::super::chooser::Chooser;
 use super::super::core::Report;
 use super::super::ledger::Rule;
 use super::super::world::{Ring, World};
+use super::super::wrong_core::{Wrong, choose};
 use super::judge::judge;
 use super::rig::Rig;
 use super::scenario::{Scenario, Troubles};
@@ -105,6 +106,25 @@ fn every_mutant_is_caught() {
         let (seed, what) = caught.unwrap_or_else(|| panic!("{name} was not caught"));
         println!("{name}: seed {seed}: {}", &what[..what.len().min(100)]);
         assert!(what.contains(by), "{name} was caught by something else: {what}");
+    }
+}
+
+#[test]
+fn every_wrong_core_is_caught() {
+    let found = [
+        (Wrong::ReportsFirst, "completed before its kernel had ended"),
+        (Wrong::TakesTheNewer, "completed twice, or before it finished"),
+        (Wrong::RunsTwice, "started twice"),
+        (Wrong::Skips, "completed twice, or before it finished"),
+        (Wrong::NeverReports, "STALL_CORE"),
+    ];
+    for (wrong, by) in found {
+        choose(wrong);
+        let caught = caught::<LockFree>(100);
+        choose(Wrong::Nothing);
+        let (seed, what) = caught.unwrap_or_else(|| panic!("{wrong:?} was not caught"));
+        println!("{wrong:?}: seed {seed}: {}", &what[..what.len().min(100)]);
+        assert!(what.contains(by), "{wrong:?} was caught by something else: {what}");
     }
 }
 

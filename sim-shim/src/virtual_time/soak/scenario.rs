@@ -155,6 +155,7 @@ pub const TROUBLES: &[Trouble] = &[
     Trouble::CorruptLine,
     Trouble::CorruptCount,
     Trouble::HostDies,
+    Trouble::HostSilent,
     Trouble::BuilderStops,
     Trouble::BuilderFails,
 ];

@@ -111,6 +111,31 @@ fn a_core_that_is_not_free_is_refused() {
 }
 
 #[test]
+fn what_is_staged_ahead_is_rung_at_once_or_replaced() {
+    let bench = Bench::new(Architecture::A2A3);
+    let mut platform = bench.in_service();
+    let other = Staged { task: 7, kernel: GmAddr(8), args: GmAddr(9) };
+    platform.stage_ahead(0, other);
+    assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE, "not rung");
+    assert_eq!(bench.lines[5].scheduler.dispatch(0).task, 7);
+    // Something else goes to the core first, at the same place.
+    platform.stage(0, TASK).unwrap();
+    assert_eq!(platform.ring_ahead(0, 7), Err(Fault::SCHEDULE_CORE_NOT_FREE), "it is staged");
+    platform.commit();
+    assert_eq!(bench.lines[5].scheduler.dispatch(0).task, 1);
+    // Behind what the core runs; the place of the running dispatch is not touched.
+    platform.stage_ahead(0, other);
+    assert_eq!(bench.lines[5].scheduler.dispatch(0).task, 1);
+    platform.settle();
+    bench.show(FINISHED);
+    assert_eq!(platform.poll(0), CoreStatus::Finished);
+    platform.ring_ahead(0, 7).unwrap();
+    assert_eq!((bench.read(bench.doorbell()), bench.lines[5].scheduler.dispatch(1).task), (1, 7));
+    bench.show(FINISHED | 1);
+    assert_eq!(platform.poll(0), CoreStatus::Finished);
+}
+
+#[test]
 fn an_answer_counts_once_the_status_is_that_of_a_core_that_came_up() {
     let bench = Bench::new(Architecture::A2A3);
     let mut platform = bench.platform();
