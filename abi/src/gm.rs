@@ -46,6 +46,7 @@ live_words!(
     crate::launch_record::LaunchTickets,
     crate::stream::StreamHeader,
     crate::stream::SlotRecord,
+    crate::stream::ShapeRecord,
     crate::stream::MapRecord,
     crate::stream::MapGrid,
     crate::stream::MapEntry,

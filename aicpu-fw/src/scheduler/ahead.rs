@@ -22,6 +22,7 @@ use pto_abi::sync::Ordering;
 
 use super::Scheduler;
 use super::dispatch::bit;
+use super::parts::is_shaped;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
@@ -147,6 +148,10 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let consumer = consumer.load(Ordering::Relaxed);
             let Some(next) = self.state.task(consumer) else { continue };
             platform.fetch(consumer);
+            if P::SHAPES && is_shaped(next.kind.load(Ordering::Relaxed)) {
+                // It may need several cores, or none.
+                continue;
+            }
             let kind = kind_of(next);
             self.ahead.kinds[kernel] = Some(kind);
             // Acquire: pairs with the Release half of the decrements of the other producers and of the publish, so that
@@ -222,7 +227,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if core == from {
             self.cores.goes_on_with(core, slot);
         } else {
-            self.cores.take_this(core, slot);
+            self.cores.set_apart(core);
+            self.cores.assign(core, slot);
         }
         if P::POLLS_COST {
             self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);

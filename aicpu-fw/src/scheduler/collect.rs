@@ -10,11 +10,12 @@ use pto_abi::task::{INLINE_CONSUMERS, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault};
 
+use super::parts::is_shaped;
 use super::{RELEASES_A_STEP, Release, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
-use crate::state::kind_of;
+use crate::state::kind_in;
 
 /// Consumers in a task's own line.
 #[expect(clippy::cast_possible_truncation, reason = "five")]
@@ -155,7 +156,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             return Ok(if more { Then::LookAgain } else { Then::GoesOn });
         }
         let kind = self.cores.kind(core);
-        match self.complete(platform, core, slot, Some(kind), budget)? {
+        let wanted = self.hands_over.then_some(kind);
+        match self.complete(platform, core, slot, wanted, budget)? {
             Next::Nothing => {
                 self.cores.release(index);
                 if P::STAGES_AHEAD {
@@ -203,7 +205,12 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         wanted: Option<CoreKind>,
         budget: &mut u32,
     ) -> Result<Next, Fault> {
-        let Some(task) = self.state.task(slot) else { return Ok(Next::Nothing) };
+        let Some(task) = self.state.task(slot) else {
+            if P::SHAPES {
+                self.part_finished(platform, core, slot, budget);
+            }
+            return Ok(Next::Nothing);
+        };
         self.look_at_clock(platform);
         if P::TRACES {
             let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
@@ -219,6 +226,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let ready = self.release(platform, consumer);
             let Some(kind) = ready.or_else(|| self.too_early(hint, consumer)) else { continue };
             if P::STAGES_AHEAD
+                && self.hands_over
                 && let Some(target) = self.stands_on(hint, consumer, (core, wanted))
             {
                 self.ring_ahead(platform, (core, target), consumer)?;
@@ -274,7 +282,13 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
 
     /// Releases the consumers of a large fanout, as far as the step's budget goes.
     #[inline(never)]
-    fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
+    pub(super) fn go_on(
+        &mut self,
+        platform: &mut P,
+        slot: u32,
+        mut walk: ConsumerWalk,
+        budget: &mut u32,
+    ) {
         let Some(task) = self.state.task(slot) else { return };
         while let Some(consumer) = walk.next(task, self.state.chunks) {
             if let Some(kind) = self.release(platform, consumer) {
@@ -289,8 +303,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.is_completed(task);
     }
 
-    /// One producer of `consumer` has completed; the consumer's kind, if it was the last one.
-    #[inline]
+    /// One producer of `consumer` has completed; the consumer's kind, if it is ready by that for a core of that kind.
+    #[inline(always)]
     fn release(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
         let task = self.state.task(consumer)?;
         if mutant::is(Mutant::ReleasesTwice) {
@@ -305,11 +319,16 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
             platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
         }
-        Some(kind_of(task))
+        let kind = task.kind.load(Ordering::Relaxed);
+        if P::SHAPES && is_shaped(kind) {
+            self.shaped_is_ready(consumer);
+            return None;
+        }
+        Some(kind_in(kind))
     }
 
-    #[inline]
-    fn make_ready(&mut self, slot: u32, kind: CoreKind) {
+    #[inline(always)]
+    pub(super) fn make_ready(&mut self, slot: u32, kind: CoreKind) {
         let local = &mut self.local[kind.index()];
         if local.push(slot).is_err() {
             self.make_room(kind);

@@ -37,7 +37,7 @@ pub(super) const fn bit(core: usize) -> u128 {
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Fills the free cores, from the own newly ready tasks, then from the shared queues; then what is pending. What
     /// is left of the own ones goes to the shared queues.
-    #[inline]
+    #[inline(always)]
     pub(super) fn dispatch(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
         // Written out, so that each kind's tables are at known places.
         if self.has_work(CoreKind::AIC) {
@@ -68,7 +68,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready::<P::Sharing>() {
             staged |= self.dispatch_shared(platform, kind)?;
         }
-        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
+        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 && self.hands_over {
             staged |= self.pend(platform, kind)?;
         }
         if !self.local[kind.index()].is_empty() && !mutant::is(Mutant::Hoards) {
@@ -149,7 +149,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// Stages the only task of a core.
-    #[inline]
+    #[inline(always)]
     pub(super) fn stage_first(
         &mut self,
         platform: &mut P,
@@ -167,7 +167,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.stage(platform, core, slot)
     }
 
-    #[inline]
+    #[inline(always)]
     fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         let state = task.state.load(Ordering::Relaxed);
