@@ -105,21 +105,6 @@ impl Cores {
         &self.free[kind.index()]
     }
 
-    /// Whether this core is free.
-    #[inline]
-    pub(crate) fn is_free(&self, core: usize) -> bool {
-        self.free[self.kind(core).index()].iter().any(|free| usize::from(*free) == core)
-    }
-
-    /// Takes this core, if it is free.
-    #[inline]
-    pub(crate) fn take_this(&mut self, core: usize, slot: u32) {
-        if self.is_free(core) {
-            self.set_apart(core);
-            self.assign(core, slot);
-        }
-    }
-
     /// Whether a busy core could be given a second dispatch.
     #[inline]
     pub(crate) fn has_room(&self, core: usize, kind: CoreKind) -> bool {
@@ -179,18 +164,6 @@ mod tests {
         cores.release(9);
         assert_eq!(cores.busy().len(), 2, "there is no such entry");
         assert_eq!((cores.worker(0), cores.worker(3)), (7, u32::MAX));
-    }
-
-    #[test]
-    fn a_certain_core_is_taken_where_it_is_free() {
-        let mut cores = Cores::new();
-        (0..3).for_each(|worker| cores.add(worker, CoreKind::AIV).unwrap());
-        assert!(cores.is_free(0));
-        cores.take_this(0, 100);
-        assert!(!cores.is_free(0));
-        assert_eq!((cores.free(CoreKind::AIV), cores.busy()), (&[2, 1][..], &[0][..]));
-        cores.take_this(0, 101);
-        assert_eq!((cores.busy().len(), cores.running(0)), (1, 100), "it is not free");
     }
 
     #[test]

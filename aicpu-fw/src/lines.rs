@@ -134,8 +134,8 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     type Sharing = S;
     const TRACES: bool = T::TRACES;
     const SLOTS: usize = B::SLOTS;
-    const SHAPES: bool = B::SHAPES;
     const STAGES_AHEAD: bool = B::STAGES_AHEAD;
+    const SHAPES: bool = B::SHAPES;
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.

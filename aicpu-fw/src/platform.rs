@@ -48,11 +48,12 @@ pub trait Platform {
     /// Whether a [`poll`](Self::poll) is worth avoiding; where not, nothing is computed for it.
     const POLLS_COST: bool = false;
 
-    /// Whether tasks may have shapes: not where there is no streaming runtime.
-    const SHAPES: bool = true;
     /// Whether dispatches are staged ahead of their tasks ([`stage_ahead`](Self::stage_ahead)); where not, nothing is
     /// computed for it.
     const STAGES_AHEAD: bool = false;
+
+    /// Whether tasks may have shapes: not where there is no streaming runtime.
+    const SHAPES: bool = true;
 
     /// Takes `worker` under management; it becomes core number `attached so far`.
     fn attach(&mut self, worker: u32);

@@ -105,8 +105,8 @@ pub struct Scheduler<'a, P: Platform, F> {
     pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
-    shapes: Shapes,
     ahead: Ahead,
+    shapes: Shapes,
     policy: PhantomData<(fn() -> P, F)>,
 }
 
@@ -141,8 +141,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
-            shapes: Shapes::new(),
             ahead: Ahead::new(),
+            shapes: Shapes::new(),
             policy: PhantomData,
         }
     }

@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(4)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xed5ea11ccb35c3e0)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0x4699ab5e0286ed8c)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */

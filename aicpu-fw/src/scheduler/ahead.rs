@@ -148,12 +148,11 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let consumer = consumer.load(Ordering::Relaxed);
             let Some(next) = self.state.task(consumer) else { continue };
             platform.fetch(consumer);
-            let kind = next.kind.load(Ordering::Relaxed);
-            if is_shaped(kind) {
-                // Where its parts go is decided when it is ready.
+            if P::SHAPES && is_shaped(next.kind.load(Ordering::Relaxed)) {
+                // It may need several cores, or none.
                 continue;
             }
-            let kind = kind_in(kind);
+            let kind = kind_of(next);
             self.ahead.kinds[kernel] = Some(kind);
             // Acquire: pairs with the Release half of the decrements of the other producers and of the publish, so that
             // the words of the task are those of its publish.
@@ -228,7 +227,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if core == from {
             self.cores.goes_on_with(core, slot);
         } else {
-            self.cores.take_this(core, slot);
+            self.cores.set_apart(core);
+            self.cores.assign(core, slot);
         }
         if P::POLLS_COST {
             self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);

@@ -78,6 +78,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         }
         let kernel = GmAddr(record.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
         let staged = Staged { task: slot, kernel, args };
+        if P::STAGES_AHEAD {
+            self.ahead.is_replaced(core);
+        }
         platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);

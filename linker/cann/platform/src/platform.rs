@@ -72,9 +72,9 @@ pub struct RegisterPlatform<'a> {
     positions: &'a [CorePosition],
     cores: Vec<CoreRef<'a>, MAX_WORKERS>,
     staged: Vec<u8, MAX_WORKERS>,
-    memory: Option<(GmWindow<'a>, Coherence)>,
     // Something was written for a core since the last barrier.
     needs_barrier: bool,
+    memory: Option<(GmWindow<'a>, Coherence)>,
     idle_looks: u32,
 }
 
@@ -92,6 +92,7 @@ impl<'a> RegisterPlatform<'a> {
             positions,
             cores: Vec::new(),
             staged: Vec::new(),
+            needs_barrier: false,
             memory: None,
             needs_barrier: false,
             idle_looks: 0,
