@@ -17,6 +17,12 @@ impl Cores {
         self.free[kind.index()].last().copied().map(usize::from)
     }
 
+    /// Whether a core is free.
+    pub(crate) fn is_free(&self, core: usize) -> bool {
+        let free = &self.free[self.kind(core).index()];
+        free.iter().any(|free| usize::from(*free) == core)
+    }
+
     /// Takes a core out of the list of free ones.
     pub(crate) fn set_apart(&mut self, core: usize) {
         let free = &mut self.free[self.kinds[core % MAX_WORKERS].index()];

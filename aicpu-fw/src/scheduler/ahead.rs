@@ -26,7 +26,7 @@ use super::parts::is_shaped;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::state::{kind_in, kind_of};
+use crate::state::kind_of;
 
 /// No task.
 const NONE: u32 = u32::MAX;

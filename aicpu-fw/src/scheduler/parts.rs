@@ -73,9 +73,6 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::SLOTS > 1 {
             self.staged |= 1 << (core % MAX_WORKERS);
         }
-        if P::STAGES_AHEAD {
-            self.ahead.is_replaced(core);
-        }
         let kernel = GmAddr(record.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
         let staged = Staged { task: slot, kernel, args };
         if P::STAGES_AHEAD {
