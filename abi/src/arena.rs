@@ -333,6 +333,9 @@ mod view {
                     ends.discard();
                 }
             }
+            if let Some(header) = self.stream_header(self.regions()[region::STREAM]) {
+                header.board.reset();
+            }
             self.reset_traces();
         }
 

@@ -95,6 +95,7 @@ impl Words {
             progress: &self.progress,
             fault: &self.fault,
             instances: &self.instances,
+            shapes: None,
         }
     }
 

@@ -1,13 +1,16 @@
 //! The memory of the streaming builder: sizes and marks of its rings, its notes on each slot, the tensor map, the heap.
 //!
 //! ```text
-//! region `stream`:  StreamHeader | SlotRecord x window | MapBucket x buckets | MapCell x entries |
-//!                 MapEntry x entries | heap ring x rings
+//! region `stream`:  StreamHeader | SlotRecord x window | ShapeRecord x window | words of parts x workers |
+//!                 MapBucket x buckets | MapCell x entries | MapEntry x entries | heap ring x rings
 //! ```
-//! The host writes the sizes, the builder alone writes the rest; the host reads the marks when the run is over.
+//! The host writes the sizes, the builder alone writes the rest but what [`ShapeBoard`] says; the host reads the marks
+//! when the run is over.
 
 use crate::closed_set;
+use crate::limits::MAX_WORKERS;
 use crate::shared_struct;
+use crate::stream::{BLOCK_WORDS, ShapeBoard, ShapeRecord};
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// Heap rings, one for each depth of scopes, at most.
@@ -49,7 +52,7 @@ shared_struct! {
 shared_struct! {
     /// The start of the region `stream`.
     #[derive(Default)]
-    pub struct StreamHeader [size = 448, align = 64] {
+    pub struct StreamHeader [size = 704, align = 64] {
         /// Task slots; a power of two.
         0 => window: AtomicU32,
         /// Entries of the tensor map; a power of two. There is a bucket for every four.
@@ -72,6 +75,8 @@ shared_struct! {
         56 => reserved: AtomicU64,
         /// The rings, by `RingKind`, then the heaps by depth.
         64 => rings: [RingLine; RING_COUNT],
+        /// Where shaped tasks wait for cores.
+        448 => board: ShapeBoard,
     }
 }
 
@@ -191,6 +196,10 @@ impl StreamCapacities {
 pub struct StreamPlan {
     /// [`SlotRecord`]s.
     pub slots: u64,
+    /// [`ShapeRecord`]s.
+    pub shapes: u64,
+    /// [`BLOCK_WORDS`] for each worker.
+    pub parts: u64,
     /// [`MapBucket`]s, and how many.
     pub buckets: (u64, usize),
     /// [`MapCell`]s, as many as there are entries.
@@ -209,7 +218,9 @@ impl StreamPlan {
     pub fn of(capacities: &StreamCapacities) -> Option<Self> {
         let slots = size_of::<StreamHeader>() as u64;
         let records = u64::from(capacities.window) * size_of::<SlotRecord>() as u64;
-        let buckets = slots + records.next_multiple_of(64);
+        let shapes = slots + records.next_multiple_of(64);
+        let parts = shapes + u64::from(capacities.window) * size_of::<ShapeRecord>() as u64;
+        let buckets = parts + 8 * (BLOCK_WORDS * MAX_WORKERS) as u64;
         let bucket_count = (capacities.map_entries / 4).max(4);
         let cells = buckets + u64::from(bucket_count) * size_of::<MapBucket>() as u64;
         let entries = cells + u64::from(capacities.map_entries) * size_of::<MapCell>() as u64;
@@ -218,7 +229,7 @@ impl StreamPlan {
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;
         let bytes = heap.checked_add(heaps)?;
         let buckets = (buckets, usize::try_from(bucket_count).ok()?);
-        Some(Self { slots, buckets, cells, entries, heap, bytes })
+        Some(Self { slots, shapes, parts, buckets, cells, entries, heap, bytes })
     }
 }
 
@@ -229,7 +240,9 @@ mod tests {
     #[test]
     fn a_plan_is_in_order_and_aligned() {
         let plan = StreamPlan::of(&StreamCapacities::STANDARD).unwrap();
-        let starts = [plan.slots, plan.buckets.0, plan.cells, plan.entries, plan.heap, plan.bytes];
+        let starts =
+            [plan.slots, plan.shapes, plan.parts, plan.buckets.0, plan.cells, plan.entries];
+        let starts = [&starts[..], &[plan.heap, plan.bytes]].concat();
         assert!(starts.windows(2).all(|pair| pair[0] < pair[1] && pair[0].is_multiple_of(64)));
         assert_eq!(plan.bytes - plan.heap, 256 << 20);
         assert_eq!(StreamCapacities::OFF.bytes(), Some(0));

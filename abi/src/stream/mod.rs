@@ -4,7 +4,9 @@
 //! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
 //! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
 
+mod board;
 mod memory;
+mod shape;
 mod tensor;
 
 use core::marker::PhantomData;
@@ -16,10 +18,15 @@ use crate::graph::GraphBuilder;
 use crate::ids::{FuncId, TaskId};
 use crate::kinds::CoreKind;
 
+pub use board::{
+    ARRIVALS, BLOCK_WORDS, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL, ListEnds, MAX_LANES, NO_LIST,
+    NO_TASK, SYNC_START, ShapeBoard, ShapeRecord,
+};
 pub use memory::{
     MAX_HEAP_RINGS, MapBucket, MapCell, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
     StreamCapacities, StreamHeader, StreamPlan,
 };
+pub use shape::{BlockContext, Comparison, Predicate, Priority, StartMode, TaskShape};
 pub use tensor::{
     ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, RawView, TensorView, ViewDefect,
 };
@@ -80,6 +87,8 @@ pub struct TensorTask<'a> {
     pub args: &'a [Arg<'a>],
     /// Tasks that it waits for beside those that its tensors say.
     pub after: &'a [TaskId],
+    /// What it is beyond one kernel on one core.
+    pub shape: TaskShape<'a>,
 }
 
 impl<'a> TensorTask<'a> {
@@ -87,7 +96,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn new(func_id: FuncId, kind: CoreKind, args: &'a [Arg<'a>]) -> Self {
-        Self { func_id, kind, args, after: &[] }
+        Self { func_id, kind, args, after: &[], shape: TaskShape::PLAIN }
     }
 }
 

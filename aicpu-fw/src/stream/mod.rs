@@ -22,6 +22,7 @@ pub mod region;
 pub mod rings;
 mod room;
 mod scopes;
+mod shaped;
 mod submit;
 
 pub use builder::{Schedulers, Stream, StreamMemory};

@@ -52,6 +52,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if !task.shape.is_plain() {
+            return self.add_shaped_task(task);
+        }
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
         let kernel = self.accept(&spec, task.args.len())?;
         let entries = self.look_at(task)?;
@@ -105,7 +108,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 
 /// What an argument does to its tensor, which is checked; `None`: nothing.
 #[inline]
-fn access_of(arg: &Arg<'_>) -> Option<Access> {
+pub(super) fn access_of(arg: &Arg<'_>) -> Option<Access> {
     let (view, kind) = match arg {
         Arg::In(view) => (view, AccessKind::Read),
         Arg::Out(view) | Arg::InOut(view) => (view, AccessKind::Write),
@@ -116,7 +119,7 @@ fn access_of(arg: &Arg<'_>) -> Option<Access> {
 
 /// The word that a kernel gets for an argument.
 #[inline]
-fn word(arg: &Arg<'_>) -> u64 {
+pub(super) fn word(arg: &Arg<'_>) -> u64 {
     match arg {
         Arg::Scalar(word) => *word,
         Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view.address().0,
@@ -126,7 +129,7 @@ fn word(arg: &Arg<'_>) -> u64 {
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Checks the tensors of a task; how many entries of the map their accesses take.
     #[inline]
-    fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+    pub(super) fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
         let mut entries = 0;
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some(view) = arg.tensor() else { continue };
@@ -176,7 +179,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[cold]
-    fn refuse_argument(
+    pub(super) fn refuse_argument(
         &mut self,
         fault: Fault,
         task: &TensorTask<'_>,
@@ -189,7 +192,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// The edges that an access of the newest task makes.
     #[inline]
-    fn derive(&mut self, access: &Access, argument: u32, number: u64) -> Result<(), Fault> {
+    pub(super) fn derive(
+        &mut self,
+        access: &Access,
+        argument: u32,
+        number: u64,
+    ) -> Result<(), Fault> {
         let map = self.map;
         let result = map.conflicts(access, Hide::Covered, None, |producer| {
             // The stamp says that there is an edge already, from another argument or another entry.
