@@ -33,10 +33,18 @@ fn ran(given: &[(&str, &str)], inputs: &Inputs) -> Vec<i32> {
     let verdict = prepared.verify().unwrap();
     assert!(verdict.passed(), "{given:?}: {verdict:?}");
     let outputs = prepared.outputs().unwrap();
-    match outputs.into_iter().find(|(name, _)| *name == "ran").unwrap().1.elements() {
+    let ran = match outputs.into_iter().find(|(name, _)| *name == "ran").unwrap().1.elements() {
         Elements::I32(ran) => ran.clone(),
         Elements::F32(_) => unreachable!("a count is an integer"),
-    }
+    };
+    // All tasks of an expert but the one that lists its entries.
+    let params = params(given);
+    let cut = |name| u64::div_ceil(params.get(name), params.get("tile_n"));
+    let guarded = 1 + 3 * cut("intermediate") + 2 * cut("hidden");
+    let silent = ran.iter().filter(|ran| **ran == 0).count() as u64;
+    let tasks_run: u64 = report.tasks_run.iter().sum();
+    assert_eq!(report.tasks - tasks_run, silent * guarded, "{given:?}");
+    ran
 }
 
 #[test]
