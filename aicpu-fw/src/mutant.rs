@@ -50,7 +50,7 @@ pub enum Mutant {
     IgnoresSlowCores,
     /// The watchdog takes a slow kernel for a stall.
     TakesWorkForAStall,
-    /// A freed core goes to a consumer, whatever waits for it.
+    /// Tasks of low priority go first.
     IgnoresPriority,
     /// A task runs whether its predicate is true or not.
     IgnoresPredicates,

@@ -18,6 +18,7 @@
 
 mod collect;
 mod dispatch;
+mod parts;
 mod shapes;
 
 use core::marker::PhantomData;

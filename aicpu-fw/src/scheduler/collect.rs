@@ -10,7 +10,7 @@ use pto_abi::task::{INLINE_CONSUMERS, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault};
 
-use super::shapes::is_shaped;
+use super::parts::is_shaped;
 use super::{RELEASES_A_STEP, Release, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
@@ -267,7 +267,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// One producer of `consumer` has completed; the consumer's kind, if it is ready by that for a core of that kind.
-    #[inline]
+    #[inline(always)]
     fn release(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
         let task = self.state.task(consumer)?;
         if mutant::is(Mutant::ReleasesTwice) {

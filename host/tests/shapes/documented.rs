@@ -36,11 +36,11 @@ unsafe extern "C" fn on_cube(args: *const u64) {
         .for_each(|row| add_one(matrix, row, columns));
 }
 
-/// Says which expert has work. Arguments: counts, expert, how many tokens.
+/// Says how much work an expert has. Arguments: its count, how many tokens.
 unsafe extern "C" fn route(args: *const u64) {
-    // SAFETY: three arguments.
-    let [counts, expert, tokens] = unsafe { args.cast::<[u64; 3]>().read() };
-    let at = usize::try_from(counts + 4 * expert).unwrap();
+    // SAFETY: two arguments.
+    let [count, tokens] = unsafe { args.cast::<[u64; 2]>().read() };
+    let at = usize::try_from(count).unwrap();
     // SAFETY: an element of a live tensor, which this task writes.
     unsafe {
         core::ptr::with_exposed_provenance_mut::<u32>(at).write(u32::try_from(tokens).unwrap())
@@ -76,9 +76,9 @@ fn shapes<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let together = TensorTask::new(VECTOR, CoreKind::AIV, &args).blocks(48).sync_start();
     stream.submit_tensors(&together)?;
 
-    for expert in 0..8 {
-        let tokens = u64::from(expert % 3);
-        let args = [Arg::Out(&counts), Arg::Scalar(expert.into()), Arg::Scalar(tokens)];
+    for expert in 0..8_u32 {
+        let count = counts.slice(0, expert, 1);
+        let args = [Arg::Out(&count), Arg::Scalar(u64::from(expert % 3))];
         stream.submit_tensors(&TensorTask::new(ROUTE, CoreKind::AIV, &args))?;
     }
     for expert in 0..8 {
