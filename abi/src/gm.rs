@@ -46,8 +46,8 @@ live_words!(
     crate::stream::StreamHeader,
     crate::stream::SlotRecord,
     crate::stream::ShapeRecord,
-    crate::stream::MapBucket,
-    crate::stream::MapCell,
+    crate::stream::MapRecord,
+    crate::stream::MapGrid,
     crate::stream::MapEntry,
 );
 

@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(4)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x10bc67cd0f83adcc)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xed5ea11ccb35c3e0)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -353,6 +353,18 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_MIX UINT32_C(0x000a0042)
 /* A task's predicate is on an element that is not in GM, or not aligned. Use a tensor that the device allocated. */
 #define PTO_FAULT_STREAM_PREDICATE UINT32_C(0x000a0043)
+/* The program asks for something while it records that a record cannot hold. Record tasks with tensors, scopes and their tensors; the rest belongs before or behind. */
+#define PTO_FAULT_STREAM_RECORD_OPEN UINT32_C(0x000a0050)
+/* A record has more tasks, bindings or words than there is room for. Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives records 32 words. */
+#define PTO_FAULT_STREAM_RECORD_FULL UINT32_C(0x000a0051)
+/* A record is replayed that this run did not make. Record and replay in the same run of the program. */
+#define PTO_FAULT_STREAM_RECORD_UNKNOWN UINT32_C(0x000a0052)
+/* A replay binds a tensor or scalars that do not fit the record, or a record holds a tensor of an outer scope. Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes. */
+#define PTO_FAULT_STREAM_REPLAY_MISFIT UINT32_C(0x000a0053)
+/* A replay binds two views that overlap, and the record writes one of them. Bind views without an element in common, or record the program with one tensor in both places. */
+#define PTO_FAULT_STREAM_REPLAY_ALIAS UINT32_C(0x000a0054)
+/* A record is ended or a bound scalar used, and no record is open. Use them in the body of StreamBuilder::record only. */
+#define PTO_FAULT_STREAM_NOT_RECORDING UINT32_C(0x000a0055)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
@@ -909,22 +921,22 @@ PTO_STATIC_ASSERT(offsetof(pto_ring_line, high_water) == 8, "offset of pto_ring_
 PTO_STATIC_ASSERT(offsetof(pto_ring_line, waits) == 16, "offset of pto_ring_line.waits");
 PTO_STATIC_ASSERT(offsetof(pto_ring_line, needed) == 24, "offset of pto_ring_line.needed");
 
-/* What the builder notes of a task slot: where its rings stood when the task was added. */
+/* What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions. */
 typedef struct pto_slot_record {
     /* atomic: Argument words given out before. */
-    PTO_ALIGN(32) uint64_t first_word;
+    PTO_ALIGN(16) uint32_t first_word;
     /* atomic: Chunks given out before. */
-    uint64_t first_chunk;
+    uint32_t first_chunk;
     /* atomic: Entries of the tensor map given out before. */
-    uint64_t first_entry;
-    /* atomic: The consumer that an edge from this task was added for last, as its number plus 1. */
-    uint64_t edge_stamp;
+    uint32_t first_entry;
+    /* atomic: Not used; zero. */
+    uint32_t reserved;
 } pto_slot_record;
-PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 32, "size of pto_slot_record");
+PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 16, "size of pto_slot_record");
 PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_word) == 0, "offset of pto_slot_record.first_word");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 8, "offset of pto_slot_record.first_chunk");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 16, "offset of pto_slot_record.first_entry");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, edge_stamp) == 24, "offset of pto_slot_record.edge_stamp");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 4, "offset of pto_slot_record.first_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 8, "offset of pto_slot_record.first_entry");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, reserved) == 12, "offset of pto_slot_record.reserved");
 
 /* What a task is beyond one kernel on one core. One for each slot of the window. */
 typedef struct pto_shape_record {
@@ -1011,7 +1023,7 @@ PTO_STATIC_ASSERT(offsetof(pto_shape_board, reserved_words) == 200, "offset of p
 typedef struct pto_stream_header {
     /* atomic: Task slots; a power of two. */
     PTO_ALIGN(64) uint32_t window;
-    /* atomic: Entries of the tensor map; a power of two. There is a bucket for every four. */
+    /* atomic: Entries of the tensor map; a power of two. There is a record of a cell for each, and of a tensor for every four. */
     uint32_t map_entries;
     /* atomic: Depths of scopes that have a heap. */
     uint32_t heap_rings;
@@ -1048,69 +1060,78 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_header, reserved) == 56, "offset of pto_st
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, rings) == 64, "offset of pto_stream_header.rings");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, board) == 448, "offset of pto_stream_header.board");
 
-/* Where the accesses of some tensors begin: positions of entries, newest first; and the grid that they are sorted by. */
-typedef struct pto_map_bucket {
-    /* atomic: The newest access that writes. */
-    PTO_ALIGN(64) uint32_t writers;
-    /* atomic: The newest access that only reads. */
-    uint32_t readers;
-    /* atomic: The newest write that is not within one cell of the grid. */
-    uint32_t wide_writers;
-    /* atomic: The newest read that is not within one cell of the grid. */
-    uint32_t wide_readers;
-    /* atomic: The newest write from before the grid was chosen. */
-    uint32_t old_writers;
-    /* atomic: The newest read from before the grid was chosen. */
-    uint32_t old_readers;
-    /* atomic: Bytes from one row of the tensors to the next; zero: there is no grid. */
-    uint64_t pitch;
+/* The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains. Tasks are low halves of their numbers. */
+typedef struct pto_map_record {
+    /* atomic: The tensor that the region is part of. */
+    PTO_ALIGN(64) uint64_t base;
+    /* atomic: First byte of the region, from the tensor's first one. */
+    uint64_t low;
+    /* atomic: The byte behind the last one. */
+    uint64_t high;
+    /* atomic: Bytes that stand together, and in the high half the bytes from one run to the next; zero: one run. */
+    uint64_t rows;
+    /* atomic: The last task that wrote the region. */
+    uint32_t writer;
+    /* atomic: Tasks that have read it since. */
+    uint32_t readers[3];
+    /* atomic: The newest entry of another access that writes, as its position. */
+    uint32_t write_chain;
+    /* atomic: The newest entry of another access that only reads. */
+    uint32_t read_chain;
+    /* atomic: Of a tensor: its first cell. Of a cell: the next one. */
+    uint32_t next;
+    /* atomic: Of a tensor: 1: it has a grid. Of a cell: the one before. */
+    uint32_t link;
+} pto_map_record;
+PTO_STATIC_ASSERT(sizeof(pto_map_record) == 64, "size of pto_map_record");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, base) == 0, "offset of pto_map_record.base");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, low) == 8, "offset of pto_map_record.low");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, high) == 16, "offset of pto_map_record.high");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, rows) == 24, "offset of pto_map_record.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, writer) == 32, "offset of pto_map_record.writer");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, readers) == 36, "offset of pto_map_record.readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, write_chain) == 48, "offset of pto_map_record.write_chain");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, read_chain) == 52, "offset of pto_map_record.read_chain");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, next) == 56, "offset of pto_map_record.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, link) == 60, "offset of pto_map_record.link");
+
+/* The grid that the accesses to some tensors are sorted by. */
+typedef struct pto_map_grid {
+    /* atomic: Bytes from one row of the tensors to the next. */
+    PTO_ALIGN(64) uint64_t pitch;
     /* atomic: Bytes of a row in a cell. */
     uint64_t width;
     /* atomic: Rows of a cell. */
     uint64_t rows;
-    /* atomic: Entries given out when the grid was chosen. */
-    uint64_t chosen;
+    /* atomic: 2^64 divided by `pitch`, rounded up; zero: division is not done by it. */
+    uint64_t pitch_magic;
+    /* atomic: The same of `width`. */
+    uint64_t width_magic;
+    /* atomic: The same of `rows`. */
+    uint64_t rows_magic;
+    /* atomic: Of the first grid: 1: the cells have been emptied. */
+    uint64_t has_cells;
     /* atomic: Not used; zero. */
     uint64_t reserved;
-} pto_map_bucket;
-PTO_STATIC_ASSERT(sizeof(pto_map_bucket) == 64, "size of pto_map_bucket");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, writers) == 0, "offset of pto_map_bucket.writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, readers) == 4, "offset of pto_map_bucket.readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_writers) == 8, "offset of pto_map_bucket.wide_writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_readers) == 12, "offset of pto_map_bucket.wide_readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_writers) == 16, "offset of pto_map_bucket.old_writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_readers) == 20, "offset of pto_map_bucket.old_readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, pitch) == 24, "offset of pto_map_bucket.pitch");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, width) == 32, "offset of pto_map_bucket.width");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, rows) == 40, "offset of pto_map_bucket.rows");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, chosen) == 48, "offset of pto_map_bucket.chosen");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, reserved) == 56, "offset of pto_map_bucket.reserved");
+} pto_map_grid;
+PTO_STATIC_ASSERT(sizeof(pto_map_grid) == 64, "size of pto_map_grid");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, pitch) == 0, "offset of pto_map_grid.pitch");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, width) == 8, "offset of pto_map_grid.width");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, rows) == 16, "offset of pto_map_grid.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, pitch_magic) == 24, "offset of pto_map_grid.pitch_magic");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, width_magic) == 32, "offset of pto_map_grid.width_magic");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, rows_magic) == 40, "offset of pto_map_grid.rows_magic");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, has_cells) == 48, "offset of pto_map_grid.has_cells");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, reserved) == 56, "offset of pto_map_grid.reserved");
 
-/* Where the accesses in some cells of grids begin. */
-typedef struct pto_map_cell {
-    /* atomic: The newest access that writes. */
-    PTO_ALIGN(8) uint32_t writers;
-    /* atomic: The newest access that only reads. */
-    uint32_t readers;
-} pto_map_cell;
-PTO_STATIC_ASSERT(sizeof(pto_map_cell) == 8, "size of pto_map_cell");
-PTO_STATIC_ASSERT(offsetof(pto_map_cell, writers) == 0, "offset of pto_map_cell.writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_cell, readers) == 4, "offset of pto_map_cell.readers");
-
-/* An access. One with more than one stride is followed by an entry that holds the others. */
+/* An access that stands in no record. One with more than one stride is followed by an entry that holds the others. */
 typedef struct pto_map_entry {
     /* atomic: The tensor's address. */
     PTO_ALIGN(64) uint64_t base;
     /* atomic: First byte of the region, from the tensor's first one. */
     uint64_t low;
-    /* atomic: The byte behind the last one; zero: the access is hidden. */
+    /* atomic: The byte behind the last one. */
     uint64_t high;
-    /* atomic: Number of the task. */
-    uint64_t task;
-    /* atomic: The next older entry of the bucket, as its position. */
-    uint32_t next;
-    /* atomic: The next older entry of the cell, or of those that are in none. */
-    uint32_t next_in_cell;
     /* atomic: Bytes that stand together. */
     uint64_t run;
     /* atomic: Bytes from one run to the next, in the innermost dimension. */
@@ -1119,18 +1140,24 @@ typedef struct pto_map_entry {
     uint32_t count;
     /* atomic: Dimensions, this one included; zero: the region is one run. */
     uint32_t rank;
+    /* atomic: The task, as the low half of its number. */
+    uint32_t task;
+    /* atomic: The next older entry, as its position. */
+    uint32_t next;
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
 } pto_map_entry;
 PTO_STATIC_ASSERT(sizeof(pto_map_entry) == 64, "size of pto_map_entry");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, base) == 0, "offset of pto_map_entry.base");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, low) == 8, "offset of pto_map_entry.low");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, high) == 16, "offset of pto_map_entry.high");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 24, "offset of pto_map_entry.task");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 32, "offset of pto_map_entry.next");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, next_in_cell) == 36, "offset of pto_map_entry.next_in_cell");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, run) == 40, "offset of pto_map_entry.run");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, stride) == 48, "offset of pto_map_entry.stride");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, count) == 56, "offset of pto_map_entry.count");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, rank) == 60, "offset of pto_map_entry.rank");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, run) == 24, "offset of pto_map_entry.run");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, stride) == 32, "offset of pto_map_entry.stride");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, count) == 40, "offset of pto_map_entry.count");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, rank) == 44, "offset of pto_map_entry.rank");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 48, "offset of pto_map_entry.task");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 52, "offset of pto_map_entry.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, reserved) == 56, "offset of pto_map_entry.reserved");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {

@@ -3,16 +3,17 @@
 use pto_abi::graph::TaskSpec;
 use pto_abi::limits::MAX_BLOCKS;
 use pto_abi::stream::{
-    Arg, DependencyMode, HAS_PREDICATE, MAX_LANES, NO_LIST, Predicate, Priority, RingKind,
-    SYNC_START, ShapeRecord, StartMode, TensorTask,
+    DependencyMode, HAS_PREDICATE, MAX_LANES, NO_LIST, Predicate, Priority, RingKind, SYNC_START,
+    ShapeRecord, StartMode, TensorTask,
 };
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::SHAPED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use super::builder::Stream;
+use super::map::{Access, AccessKind, Hide};
+use super::region::Region;
 use super::scopes::view_fault;
-use super::submit::{access_of, word};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -41,49 +42,54 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// Adds a task that is more than one kernel on one core.
     #[inline(never)]
     pub(super) fn add_shaped_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
         let Some(shapes) = self.state.shapes else {
             return Err(self.blame.leave(Blame::of(Fault::RUNTIME_REGION_STREAM)));
         };
         let kernels = self.kernels_of(task)?;
         self.check_blocks(task, &kernels, &shapes)?;
-        let mut entries = self.look_at(task)?;
-        // The task reads the element of its predicate, as if it stood behind its arguments.
-        let read = task.shape.when().map(|predicate| Arg::In(predicate.element()));
-        let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
         if let Some(predicate) = task.shape.when() {
+            let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
             self.look_at_predicate(task, predicate, at)?;
-            entries += read.as_ref().and_then(access_of).map_or(0, |access| access.entries());
-        }
-        let mode = self.mode();
-        self.make_room(task.args.len())?;
-        if !self.has_room(RingKind::MAP, entries) {
-            self.wait_for_room(RingKind::MAP, entries)?;
         }
         let number = self.next;
-        let spec = TaskSpec::new(task.func_id, task.kind, &[]);
-        let own = usize::from(task.kind == CoreKind::AIV);
-        let id = self.open_slot(&spec, kernels.code[own].1, task.args.iter().map(word))?;
+        let id = self.add_plain_task(task)?;
         if let Some((line, record)) = self.state.task(id.slot).zip(shapes.record(id.slot)) {
             line.kind.store(task.kind.get() | SHAPED, Ordering::Relaxed);
             write_record(record, task, &kernels);
         }
-        for &producer in task.after {
-            self.explicit_edge(producer, id)?;
-        }
-        let accesses = || task.args.iter().chain(&read).zip(0_u32..);
-        if mode == DependencyMode::DERIVED {
-            for (arg, index) in accesses() {
-                if let Some(access) = access_of(arg) {
-                    self.derive(&access, index, number)?;
-                }
-            }
-        }
-        if mode != DependencyMode::MANUAL {
-            for access in accesses().filter_map(|(arg, _)| access_of(arg)) {
-                self.map.insert(&access, number);
-            }
+        if let Some(predicate) = task.shape.when() {
+            self.read_predicate(task, predicate, number)?;
         }
         Ok(id)
+    }
+
+    /// The newest task reads the element of its predicate, as if it stood behind its arguments.
+    fn read_predicate(
+        &mut self,
+        task: &TensorTask<'_>,
+        predicate: &Predicate<'_>,
+        number: u64,
+    ) -> Result<(), Fault> {
+        let mode = self.mode();
+        if mode == DependencyMode::MANUAL {
+            return Ok(());
+        }
+        if !self.has_room(RingKind::MAP, Access::MAX_ENTRIES) {
+            self.wait_for_room(RingKind::MAP, Access::MAX_ENTRIES)?;
+        }
+        self.takes(RingKind::MAP, Access::MAX_ENTRIES);
+        let (view, region) = (predicate.element(), Region::of(predicate.element()));
+        let access = Access::new(view.base().0, AccessKind::Read, &region);
+        if mode == DependencyMode::DERIVED {
+            let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
+            let derived = self.derive_one(&access, number);
+            return derived.map_err(|fault| fault.unwrap_or_else(|| self.undecided(number, at)));
+        }
+        if let Some(place) = self.map.place(&access) {
+            self.map.note(&place, &access, (number, Hide::Nothing));
+        }
+        Ok(())
     }
 
     /// The kernels of a task, each of which is registered and has cores.

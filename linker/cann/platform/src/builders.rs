@@ -3,7 +3,7 @@
 use pto_abi::gm::GmWindow;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::stream::{
-    DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
+    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
 };
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_c_builder::CBuilder;
@@ -101,6 +101,18 @@ impl<G: StreamBuilder> StreamBuilder for FreshReads<'_, G> {
 
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
         self.graph.alloc(element, shape)
+    }
+
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.graph.begin_record(shapes)
+    }
+
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        self.graph.end_record()
+    }
+
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.graph.replay(record, bindings)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
