@@ -126,9 +126,10 @@ mod wrong {
             println!("{mutant:?}: {text}");
             assert!(found.is_some() && text.contains(words), "{mutant:?}: {text:?}");
         }
+        // In the same test: which mutant is chosen, is so for the whole process.
+        two_at_the_gate_deadlock_in_some_order();
     }
 
-    #[test]
     fn two_at_the_gate_deadlock_in_some_order() {
         choose(Mutant::GathersForTwo);
         let shapes = [at_once(CUBE, 2), at_once(CUBE, 2)];

@@ -216,7 +216,7 @@ impl<'a> ShapeMemory<'a> {
 fn take_blocks(record: &ShapeRecord, slot: u32, count: u32) -> Claim {
     let (first, blocks) = (get(&record.next_block), get(&record.blocks));
     let count = count.min(blocks.saturating_sub(first));
-    let again = u32::from(count > 0 && mutant::is(Mutant::RunsABlockTwice) && first > 0);
+    let again = u32::from(count > 0 && mutant::is(Mutant::RunsABlockTwice) && first > 1);
     set(&record.next_block, first + count);
     Claim { slot, first: first - again, count, is_last: first + count == blocks }
 }
