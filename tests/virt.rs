@@ -57,6 +57,17 @@ const SIZES: &[(&str, &[(&str, &str)])] = &[
             ("tile_k", "24"),
         ],
     ),
+    (
+        "moe_layer",
+        &[
+            ("tokens", "5"),
+            ("hidden", "24"),
+            ("intermediate", "20"),
+            ("experts", "8"),
+            ("top_k", "2"),
+            ("tile_n", "16"),
+        ],
+    ),
 ];
 
 /// Firmware and kernels, built once.
@@ -198,6 +209,11 @@ fn newton_solve_in_every_way() {
 #[test]
 fn decoder_layer_in_every_way() {
     in_every_way("decoder_layer");
+}
+
+#[test]
+fn moe_layer_in_every_way() {
+    in_every_way("moe_layer");
 }
 
 #[test]

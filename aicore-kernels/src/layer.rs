@@ -1,12 +1,19 @@
-//! The parts of a transformer layer that are neither products nor attention: `copy`, `rms_norm`, `rope`, `silu_mul`.
+//! The parts of a transformer layer that are neither products nor attention: `copy`, `rms_norm`, `rope`, `silu_mul`; and one task
+//! of both kinds of cores, `decode_value` with `decode_rotate`.
 //!
 //! `out` may be the first operand itself with the same stride. With any other overlap the result is unspecified.
+
+use pto_abi::stream::BlockContext;
 
 use crate::args;
 use crate::exp::exp;
 use crate::lanes;
+use crate::matmul;
 use crate::sqrt::sqrt;
 use crate::view::{Matrix, Vector};
+
+/// Bytes of an element.
+const F32: u64 = 4;
 
 /// `out = a`. Arguments: a, out, rows, cols, `a_ld`, `out_ld`.
 ///
@@ -57,6 +64,49 @@ pub unsafe extern "C" fn rope(args: *const u64) {
     let [cos, sin] = unsafe { args::vectors([cos, sin], dim / 2) };
     for (x, out) in x.iter_rows().zip(out.iter_rows()) {
         rotate_row(x, cos, sin, out);
+    }
+}
+
+/// `v = a @ b`: the part of [`decode_rotate`]'s task that runs on a cube core.
+/// Arguments: a, b, v, q, k, positions, angles, rows, `head_dim`, inner, group, `a_ld`, `b_ld`, ld.
+///
+/// # Safety
+/// The [argument contract](crate::args): `a` is rows by inner, `b` inner by `head_dim`, `v` rows by `head_dim` with stride `ld`,
+/// written.
+pub unsafe extern "C" fn decode_value(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [a, b, v, _, _, _, _, rows, dim, inner, _, a_ld, b_ld, ld] = unsafe { args::words(args) };
+    let shapes = [[a, rows, inner, a_ld], [b, inner, dim, b_ld], [v, rows, dim, ld]];
+    // SAFETY: the same; the shapes are those of a product.
+    let [a, b, v] = unsafe { args::matrices(shapes) };
+    matmul::product(a, b, v);
+}
+
+/// Rotates the heads of the queries (on the first vector core of its block) or the head of the keys (on the second) of each row, in
+/// place, as [`rope`] does; what [`decode_value`] computes at the same time is not touched.
+/// Arguments: a, b, v, q, k, positions, angles, rows, `head_dim`, inner, group, `a_ld`, `b_ld`, ld; the block context.
+///
+/// # Safety
+/// The [argument contract](crate::args): `q` has rows of `group` heads side by side, `k` rows of one head, both with stride `ld`,
+/// read and written; `positions` (`u32`) has a number from 1 for each row, and `angles` cosines and sines, `head_dim / 2` of each,
+/// for each number.
+pub unsafe extern "C" fn decode_rotate(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract, and the context stands behind the arguments.
+    let [_, _, _, q, k, positions, angles, rows, dim, _, group, _, _, ld, context] =
+        unsafe { args::words(args) };
+    let (first, heads) = match BlockContext::of(context).lane {
+        0 => (q, group),
+        _ => (k, 1),
+    };
+    for row in 0..rows {
+        // SAFETY: the same; a number for each row.
+        let position: u32 = unsafe { args::load(positions, args::size(row)) };
+        let cos = angles + F32 * dim * u64::from(position.saturating_sub(1));
+        // SAFETY: the same; cosines, then sines.
+        let [cos, sin] = unsafe { args::vectors([cos, cos + F32 * (dim / 2)], dim / 2) };
+        // SAFETY: the same; heads side by side.
+        let [x] = unsafe { args::matrices([[first + F32 * row * ld, heads, dim, dim]]) };
+        x.iter_rows().for_each(|x| rotate_row(x, cos, sin, x));
     }
 }
 

@@ -139,4 +139,10 @@ library! {
     35 MOE_SCATTER "moe_scatter" AIV experts::moe_scatter,
         "y, list, count, weights, out, tokens, cols, top_k, y_ld, out_ld",
         "out[list[i] / top_k] += weights[list[i]] * y[i]";
+    36 DECODE_VALUE "decode_value" AIC layer::decode_value,
+        "a, b, v, q, k, positions, angles, rows, head_dim, inner, group, a_ld, b_ld, ld",
+        "v = a @ b; with decode_rotate on the vector cores of the cluster";
+    37 DECODE_ROTATE "decode_rotate" AIV layer::decode_rotate,
+        "a, b, v, q, k, positions, angles, rows, head_dim, inner, group, a_ld, b_ld, ld",
+        "rope of q on the first vector core of a block, of k on the second, by the rows' positions";
 }

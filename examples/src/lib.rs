@@ -22,6 +22,7 @@ pub mod decoder_layer;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod matmul;
+pub mod moe_layer;
 pub mod newton_solve;
 pub mod paged_attention;
 pub mod random_dag;
@@ -46,5 +47,6 @@ pto_abi::builder_set! {
         "cholesky" => cholesky::stream::build,
         "newton_solve" => newton_solve::stream::build,
         "decoder_layer" => decoder_layer::stream::build,
+        "moe_layer" => moe_layer::stream::build,
     }
 }

@@ -1,6 +1,8 @@
 //! What the programs with tensors share: tensors from orchestration words, their tiles, and tasks.
 
-use pto_abi::stream::{Arg, ElementType, MAX_RANK, StreamBuilder, TensorTask, TensorView};
+use pto_abi::stream::{
+    Arg, ElementType, MAX_RANK, Predicate, StreamBuilder, TensorTask, TensorView,
+};
 use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
 
 /// Most arguments of a task of the examples.
@@ -59,45 +61,71 @@ pub(crate) fn tile<'s>(
 /// A task on a cube core: tensors first, then words.
 ///
 /// # Errors
-/// Those of [`StreamBuilder::submit_tensors`]; `BUILD_TOO_MANY_ARGS`.
+/// As [`Task::submit`].
 pub(crate) fn cube<G: StreamBuilder>(
     stream: &mut G,
     func_id: FuncId,
     tensors: &[Arg<'_>],
     words: &[u64],
 ) -> Result<(), BuildError> {
-    submit(stream, func_id, CoreKind::AIC, tensors, words)
+    Task::new(func_id, CoreKind::AIC).submit(stream, tensors, words)
 }
 
 /// A task on a vector core: tensors first, then words.
 ///
 /// # Errors
-/// As [`cube`].
+/// As [`Task::submit`].
 pub(crate) fn vector<G: StreamBuilder>(
     stream: &mut G,
     func_id: FuncId,
     tensors: &[Arg<'_>],
     words: &[u64],
 ) -> Result<(), BuildError> {
-    submit(stream, func_id, CoreKind::AIV, tensors, words)
+    Task::new(func_id, CoreKind::AIV).submit(stream, tensors, words)
 }
 
-// Not inlined: programs are called with each kind of builder, and this is most of what they do.
-#[inline(never)]
-fn submit<G: StreamBuilder>(
-    stream: &mut G,
-    func_id: FuncId,
-    kind: CoreKind,
-    tensors: &[Arg<'_>],
-    words: &[u64],
-) -> Result<(), BuildError> {
-    let mut args = [Arg::Scalar(0); MAX_ARGS];
-    let count = tensors.len() + words.len();
-    let words = words.iter().map(|word| Arg::Scalar(*word));
-    for (arg, given) in args.iter_mut().zip(tensors.iter().copied().chain(words)) {
-        *arg = given;
+/// What runs, where, and whether.
+pub(crate) struct Task<'a> {
+    /// The kernel.
+    pub(crate) func_id: FuncId,
+    /// Where it runs.
+    pub(crate) kind: CoreKind,
+    /// Kernels on the vector cores of the same cluster.
+    pub(crate) vectors: &'a [FuncId],
+    /// What it depends on whether it runs; `None`: it does.
+    pub(crate) when: Option<&'a Predicate<'a>>,
+}
+
+impl Task<'_> {
+    /// One kernel on one core.
+    pub(crate) const fn new(func_id: FuncId, kind: CoreKind) -> Self {
+        Self { func_id, kind, vectors: &[], when: None }
     }
-    let args = args.get(..count).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
-    stream.submit_tensors(&TensorTask::new(func_id, kind, args))?;
-    Ok(())
+
+    /// Submits it: tensors first, then words.
+    ///
+    /// # Errors
+    /// Those of [`StreamBuilder::submit_tensors`]; `BUILD_TOO_MANY_ARGS`.
+    // Not inlined: programs are called with each kind of builder, and this is most of what they do.
+    #[inline(never)]
+    pub(crate) fn submit<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        tensors: &[Arg<'_>],
+        words: &[u64],
+    ) -> Result<(), BuildError> {
+        let mut args = [Arg::Scalar(0); MAX_ARGS];
+        let count = tensors.len() + words.len();
+        let words = words.iter().map(|word| Arg::Scalar(*word));
+        for (arg, given) in args.iter_mut().zip(tensors.iter().copied().chain(words)) {
+            *arg = given;
+        }
+        let args = args.get(..count).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
+        let task = TensorTask::new(self.func_id, self.kind, args).mix(self.vectors);
+        match self.when {
+            Some(predicate) => stream.submit_tensors(&task.when(predicate))?,
+            None => stream.submit_tensors(&task)?,
+        };
+        Ok(())
+    }
 }

@@ -1,8 +1,9 @@
 //! `copy`, `rms_norm`, `rope`, `silu_mul`, against their definitions.
 
+use pto_abi::stream::BlockContext;
 use pto_aicore_kernels::args::scalar_word;
 
-use crate::support::{LENGTHS, Operand, Random, TINY, U, assert_close, call, gamma};
+use crate::support::{LENGTHS, Operand, Random, TINY, U, assert_close, call, call_with, gamma};
 
 fn operands(limit: f64) -> impl Iterator<Item = Operand> {
     let mut rng = Random::new(51);
@@ -106,4 +107,54 @@ fn silu_of_what_is_far_from_zero() {
     call("silu_mul", &[gate.address(), up.address(), out.address(), 1, 6, 6, 6, 6]);
     assert_eq!(out.row(0)[2..5], [0.0, 200.0, 1e4]);
     assert!(out.row(0)[..2].iter().all(|x| *x == 0.0) && out.at(0, 5).is_nan());
+}
+
+/// One task of three cores: each has its part of the arguments, and the bits of the kernels for the parts alone.
+#[test]
+fn the_parts_of_a_decoding_task() {
+    let mut rng = Random::new(54);
+    let (rows, dim, inner, group) = (3, 8, 20, 2);
+    let heads = group + 2;
+    let mut a = Operand::random((rows, inner), 1, 2.0, &mut rng);
+    let mut b = Operand::random((inner, dim), 2, 2.0, &mut rng);
+    // Queries, a key and a value of each row, side by side.
+    let before = Operand::random((rows, heads * dim), 0, 2.0, &mut rng);
+    let mut angles = Operand::random((5, dim), 0, 1.0, &mut rng);
+    let positions = [4_u32, 1, 5];
+    let run = |kernel: &str, lane: u32, a: &mut Operand, b: &mut Operand, angles: &mut Operand| {
+        let mut qkv = before.clone();
+        let at = |head: usize| 4 * (head * dim) as u64;
+        let (q, ld) = (qkv.address(), qkv.stride());
+        let table = positions.as_ptr().expose_provenance() as u64;
+        let operands = [a.address(), b.address(), q + at(group + 1), q, q + at(group), table];
+        let sizes = [rows, dim, inner, group].map(|size| size as u64);
+        let strides = [a.stride(), b.stride(), ld];
+        let words = [&operands[..], &[angles.address()], &sizes, &strides].concat();
+        call_with(kernel, &words, BlockContext { lane, ..BlockContext::ONLY }.word());
+        qkv.assert_guards();
+        qkv
+    };
+    let value = run("decode_value", 0, &mut a, &mut b, &mut angles);
+    let mut product = Operand::unset((rows, dim), 0);
+    let (a_ld, b_ld, to) = (a.stride(), b.stride(), product.address());
+    let sizes = [rows, dim, inner].map(|size| size as u64);
+    let [m, n, k] = sizes;
+    call("matmul", &[a.address(), b.address(), to, m, n, k, a_ld, b_ld, n]);
+    for row in 0..rows {
+        let (heads_before, last) = before.row(row).split_at((group + 1) * dim);
+        assert_eq!(value.row(row)[..heads_before.len()], *heads_before, "wrote other heads");
+        assert_eq!(value.row(row)[heads_before.len()..], *product.row(row));
+        assert_eq!(last.len(), dim);
+    }
+    for (lane, own) in [(0, 0..group * dim), (1, group * dim..(group + 1) * dim)] {
+        let rotated = run("decode_rotate", lane, &mut a, &mut b, &mut angles);
+        for (row, position) in positions.iter().enumerate() {
+            let mut expected = before.clone();
+            let first = expected.address() + 4 * (row * heads * dim + own.start) as u64;
+            let cos = angles.address() + 4 * u64::from(position - 1) * dim as u64;
+            let (heads, sin) = ((own.len() / dim) as u64, cos + 2 * dim as u64);
+            call("rope", &[first, cos, sin, first, heads, n, n, n]);
+            assert_eq!(rotated.row(row), expected.row(row), "lane {lane}, row {row}");
+        }
+    }
 }

@@ -28,12 +28,17 @@ pub(crate) fn assert_close(actual: f32, expected: f64, tolerance: f64, what: imp
     );
 }
 
-/// Calls a kernel with these arguments and a block context behind them.
+/// Calls a kernel with these arguments and a block context behind them, which it does not look at.
 pub(crate) fn call(name: &str, args: &[u64]) {
+    call_with(name, args, u64::MAX);
+}
+
+/// Calls a kernel with these arguments and this block context behind them.
+pub(crate) fn call_with(name: &str, args: &[u64], context: u64) {
     let kernel = pto_aicore_kernels::by_name(name).expect("a library kernel");
     assert_eq!(args.len(), kernel.args.split(", ").filter(|arg| !arg.is_empty()).count(), "{name}");
     let mut words = args.to_vec();
-    words.push(u64::MAX); // the block context, which none of them looks at
+    words.push(context);
     // SAFETY: the tests pass operands of the sizes that they name, in the order of `kernel.args`.
     unsafe { (kernel.entry)(words.as_ptr()) }
 }

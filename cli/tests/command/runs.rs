@@ -30,6 +30,7 @@ const TENSORS: &[&[&str]] = &[
         "--param=head_dim=32",
         "--param=max_context=100",
     ],
+    &["moe_layer", "--param=tokens=4", "--param=hidden=48", "--param=intermediate=40"],
 ];
 
 fn json(args: &[&str], code: i32) -> Value {

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! rms_norm (AIV, a request)  normed = norm(x)
-//! matmul   (AIC, tiles)      qkv    = normed @ wqkv
-//! rope     (AIV, a request)  q and k of qkv rotated; k goes to its place in the cache, copy: so does v
+//! matmul   (AIC, tiles)      q, k   = normed @ wqkv
+//! decode   (MIX, a kv head)  AIC: v = normed @ wqkv; at the same time AIV: q rotated; AIV: k rotated
+//! copy     (AIV, a request)  k, v   to their places in the cache
 //! attention                  see `paged_attention`: a chain of blocks for each request and head of the cache
 //! matmul   (AIC, tiles)      middle = x + attended @ wo
 //! rms_norm (AIV, a request)  normed = norm(middle)
@@ -15,13 +16,13 @@
 //! they are in order.
 
 use pto_abi::stream::{Arg, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
-use pto_abi::{BuildError, GmAddr};
+use pto_abi::{BuildError, CoreKind, GmAddr};
 use pto_aicore_kernels::func;
 
 use crate::args::{Size, Word, tiles};
 use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, I32};
 use crate::paged_attention::stream::Row;
-use crate::streaming::{cube, extent, floats, part, tile, vector};
+use crate::streaming::{Task, cube, dense, extent, floats, part, tile, vector};
 
 crate::orch_args! {
     /// The words of `decoder_layer`.
@@ -98,17 +99,32 @@ impl Args {
         core::num::NonZeroU64::new(heads).unwrap_or(core::num::NonZeroU64::MIN)
     }
 
+    /// Tokens of a request; a number that its row of the block table has room for.
+    fn tokens<G: StreamBuilder>(&self, stream: &G, request: u64) -> Result<u64, BuildError> {
+        let tokens = stream.read_u32(self.context_lens.offset(request * I32))?.into();
+        if tokens == 0 || tokens > self.positions() {
+            return Err(BuildError::Failed(BAD_CONTEXT_LEN));
+        }
+        Ok(tokens)
+    }
+
+    /// Tokens that a row of the block table has room for.
+    const fn positions(&self) -> u64 {
+        self.max_blocks.get() * self.block_size.get()
+    }
+
     /// Tasks beside those of attention.
     #[must_use]
     pub fn tasks(&self) -> u64 {
         let cut = |extent: u64, tile: core::num::NonZeroU64| extent.div_ceil(tile.get());
         let [hidden, inner] = [self.hidden, self.intermediate].map(Size::get);
         let (n, k) = (self.tile_n.non_zero(), self.tile_k.non_zero());
-        let qkv = cut(self.all_heads(), self.heads_of(self.tile_n)) * cut(hidden, k);
+        let kv_heads = self.kv_heads.get();
+        let qk = cut(self.heads() + kv_heads, self.heads_of(self.tile_n)) * cut(hidden, k);
         let attended = cut(hidden, n) * cut(self.heads(), self.heads_of(self.tile_k));
         let gated = cut(inner, n) * (2 * cut(hidden, k) + 1);
         let down = cut(hidden, n) * cut(inner, k);
-        5 * self.batch.get() + qkv + attended + gated + down
+        4 * self.batch.get() + qk + kv_heads + attended + gated + down
     }
 }
 
@@ -121,8 +137,12 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
         let layer = Layer::new(scope, &args)?;
         let stream = &mut **scope;
+        for request in 0..args.batch.get() {
+            args.tokens(stream, request)?;
+        }
         layer.norm(stream, layer.x, 0)?;
         layer.project_heads(stream)?;
+        layer.decode_heads(stream)?;
         for request in 0..args.batch.get() {
             layer.attend(stream, request)?;
         }
@@ -229,12 +249,12 @@ impl<'a, 's> Layer<'a, 's> {
         Ok(())
     }
 
-    /// `qkv = normed @ wqkv`, in tiles of whole heads.
+    /// Queries and keys: `normed @ wqkv`, in tiles of whole heads.
     fn project_heads<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
         let weights = floats(args.wqkv, &[hidden, all, dim])?;
-        for heads in tiles(all, args.heads_of(args.tile_n)) {
+        for heads in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
             let c = part(self.qkv, 1, heads)?;
             let (rows, cols, ld) = (args.batch.get(), heads.1 * dim, all * dim);
             let product = Product { rows, cols, a_ld: hidden, b_ld: ld, c_ld: ld, c, d: None };
@@ -246,17 +266,57 @@ impl<'a, 's> Layer<'a, 's> {
         Ok(())
     }
 
-    /// Rotary embedding, the cache, and attention of one request.
+    /// Of each head of the cache: its values on a cube core, and meanwhile the rotary embedding of its queries and of its keys
+    /// on the vector cores beside it.
+    fn decode_heads<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let args = self.args;
+        let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
+        let (batch, group, kv_heads) = (args.batch.get(), args.rows.get(), args.kv_heads.get());
+        let weights = floats(args.wqkv, &[hidden, all, dim])?;
+        let positions = dense(args.context_lens, ElementType::I32, &[batch])?;
+        let angles = floats(args.angles, &[args.positions(), 2, dim / 2])?;
+        for kv_head in 0..kv_heads {
+            let value = (args.heads() + kv_heads + kv_head, 1);
+            let weights = part(weights, 1, value)?;
+            let [v, q, k] = [value, (kv_head * group, group), (args.heads() + kv_head, 1)]
+                .map(|heads| part(self.qkv, 1, heads));
+            let (v, q, k) = (v?, q?, k?);
+            let tensors = [
+                Arg::In(&self.normed),
+                Arg::In(&weights),
+                Arg::Out(&v),
+                Arg::InOut(&q),
+                Arg::InOut(&k),
+                Arg::In(&positions),
+                Arg::In(&angles),
+            ];
+            let words = [batch, dim, hidden, group, hidden, all * dim, all * dim];
+            let vectors = &[func::DECODE_ROTATE; 2];
+            Task { vectors, ..Task::new(func::DECODE_VALUE, CoreKind::AIC) }
+                .submit(stream, &tensors, &words)?;
+        }
+        Ok(())
+    }
+
+    /// The cache, and attention, of one request.
     fn attend<G: StreamBuilder>(&self, stream: &mut G, request: u64) -> Result<(), BuildError> {
         let args = self.args;
-        let tokens = stream.read_u32(args.context_lens.offset(request * I32))?.into();
-        if tokens == 0 || tokens > args.max_blocks.get() * args.block_size.get() {
-            return Err(BuildError::Failed(BAD_CONTEXT_LEN));
-        }
+        let tokens = args.tokens(stream, request)?;
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
         let (k, v) = (self.cache(args.k)?, self.cache(args.v)?);
-        self.embed(stream, request, tokens - 1, table, (k, v))?;
-        for kv_head in 0..args.kv_heads.get() {
+        let size = args.block_size.get();
+        let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
+        if block >= args.num_blocks {
+            return Err(BuildError::Failed(BAD_BLOCK));
+        }
+        let (kv_heads, dim) = (args.kv_heads.get(), args.head_dim.get());
+        for (cache, first) in [(k, args.heads()), (v, args.heads() + kv_heads)] {
+            let new = tile(self.qkv, (request, 1), (first, kv_heads))?;
+            let to = tile(cache, (block, 1), ((tokens - 1) % size, 1))?;
+            let words = [kv_heads, dim, dim, dim];
+            vector(stream, func::COPY, &[Arg::In(&new), Arg::Out(&to)], &words)?;
+        }
+        for kv_head in 0..kv_heads {
             let heads = (kv_head * args.rows.get(), args.rows.get());
             let q = tile(self.qkv, (request, 1), heads)?;
             let out = tile(self.attended, (request, 1), heads)?;
@@ -264,40 +324,6 @@ impl<'a, 's> Layer<'a, 's> {
             row.submit(stream)?;
         }
         Ok(())
-    }
-
-    /// Rotates the queries in place, and the key on its way to the cache; the value goes there as it is.
-    fn embed<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        request: u64,
-        position: u64,
-        table: GmAddr,
-        (k, v): (TensorView<'_>, TensorView<'_>),
-    ) -> Result<(), BuildError> {
-        let args = self.args;
-        let [size, dim, kv_heads] = [args.block_size, args.head_dim, args.kv_heads].map(Size::get);
-        let block = stream.read_u32(table.offset(position / size * I32))?.into();
-        if block >= args.num_blocks {
-            return Err(BuildError::Failed(BAD_BLOCK));
-        }
-        let positions = args.max_blocks.get() * size;
-        let angles = floats(args.angles, &[positions, 2, dim / 2])?;
-        let angles = part(angles, 0, (position, 1))?;
-        let (cos, sin) = (part(angles, 1, (0, 1))?, part(angles, 1, (1, 1))?);
-        let heads = |first: u64, count: u64| tile(self.qkv, (request, 1), (first, count));
-
-        let q = heads(0, args.heads())?;
-        let tensors = [Arg::InOut(&q), Arg::In(&cos), Arg::In(&sin), Arg::NoDep(&q)];
-        vector(stream, func::ROPE, &tensors, &[args.heads(), dim, dim, dim])?;
-        let (new, to) =
-            (heads(args.heads(), kv_heads)?, tile(k, (block, 1), (position % size, 1))?);
-        let tensors = [Arg::In(&new), Arg::In(&cos), Arg::In(&sin), Arg::Out(&to)];
-        vector(stream, func::ROPE, &tensors, &[kv_heads, dim, dim, dim])?;
-        let new = heads(args.heads() + kv_heads, kv_heads)?;
-        let to = tile(v, (block, 1), (position % size, 1))?;
-        let words = [kv_heads, dim, dim, dim];
-        vector(stream, func::COPY, &[Arg::In(&new), Arg::Out(&to)], &words)
     }
 
     /// `middle = x + attended @ wo`.

@@ -122,6 +122,7 @@ pub static EXAMPLES: &[&dyn Example] = &[
     &crate::cholesky::job::Cholesky,
     &crate::newton_solve::job::NewtonSolve,
     &crate::decoder_layer::job::DecoderLayer,
+    &crate::moe_layer::job::MoeLayer,
 ];
 
 /// The example of this name.

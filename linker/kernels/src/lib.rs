@@ -60,6 +60,8 @@ macro_rules! kernel_blob {
             33 AIC "moe_matmul" $crate::library::experts::moe_matmul;
             34 AIV "moe_silu_mul" $crate::library::experts::moe_silu_mul;
             35 AIV "moe_scatter" $crate::library::experts::moe_scatter;
+            36 AIC "decode_value" $crate::library::layer::decode_value;
+            37 AIV "decode_rotate" $crate::library::layer::decode_rotate;
             $($id $kind $name $entry;)*
         }
     };

@@ -21,6 +21,7 @@ pto_virt_platform::firmware! {
         "cholesky" => pto_examples::cholesky::stream::build,
         "newton_solve" => pto_examples::newton_solve::stream::build,
         "decoder_layer" => pto_examples::decoder_layer::stream::build,
+        "moe_layer" => pto_examples::moe_layer::stream::build,
     }
 }
 

@@ -11,7 +11,7 @@ use pto_host::{Device, DeviceOptions, RunOptions};
 use crate::common;
 
 /// Small, because an emulated core is slow: all parts of the examples, little of each.
-const RUNS: [&str; 7] = [
+const RUNS: [&str; 8] = [
     "vector_example:rows=20:cols=70",
     "matmul:m=70:n=33:k=90",
     "paged_attention:batch=3:heads=4:kv_heads=2:head_dim=24:block_size=16:max_context=70",
@@ -19,6 +19,7 @@ const RUNS: [&str; 7] = [
     "cholesky:n=50:tile=16",
     "newton_solve:batch=3:n=20:tile=16:columns=3:wave=2",
     "decoder_layer:batch=2:hidden=40:intermediate=70:heads=4:kv_heads=2:head_dim=8:block_size=8:max_context=30:tile_n=16:tile_k=24",
+    "moe_layer:tokens=5:hidden=24:intermediate=20:experts=8:top_k=2:tile_n=16",
 ];
 
 /// The checksum of what the simulator makes of it, on this machine.

@@ -24,6 +24,9 @@ pub(super) fn picoseconds(func_id: FuncId, arg: impl Fn(usize) -> u64) -> Option
         func::MOE_MATMUL => cube(EXPERT_ROWS, arg(5), arg(4)),
         func::MOE_SILU_MUL => silu_mul(EXPERT_ROWS, arg(4)),
         func::MOE_SCATTER => scatter(EXPERT_ROWS, arg(6)),
+        func::DECODE_VALUE => cube(arg(7), arg(9), arg(8)),
+        // Of the queries: the keys are fewer, and at the same time.
+        func::DECODE_ROTATE => arg(7).saturating_mul(rope(arg(10), arg(8))),
         _ => return None,
     })
 }

@@ -1,0 +1,322 @@
+//! The host side of `moe_layer`.
+
+use std::boxed::Box;
+use std::vec;
+use std::vec::Vec;
+
+use pto_host::{Device, DeviceBuffer, Error as DeviceError};
+
+use crate::args::Size;
+use crate::host::check::{Expected, Verdict, compare, compare_counts};
+use crate::host::error::invalid;
+use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
+use crate::host::random::Random;
+use crate::host::rounding::Rounded;
+use crate::host::tensor::count;
+use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::moe_layer::reference::{Tensors, judge, logits, output};
+use crate::moe_layer::stream::Args;
+use crate::streaming::LINE;
+
+/// See [`crate::moe_layer`].
+pub struct MoeLayer;
+
+const fn size(name: &'static str, default: u64, help: &'static str) -> ParamSpec {
+    ParamSpec { name, default, min: 1, max: 1 << 16, help }
+}
+
+pub(crate) static PARAMS: &[ParamSpec] = &[
+    size("tokens", 16, "tokens"),
+    size("hidden", 512, "elements of a token"),
+    size("intermediate", 512, "elements between the projections of an expert"),
+    size("experts", 32, "experts"),
+    size("top_k", 2, "experts of a token; at most as many as there are"),
+    size("tile_n", 128, "columns of a tile of a product"),
+    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+];
+
+const TOKENS: &[&str] = &["tokens", "hidden"];
+const UP: &[&str] = &["experts", "hidden", "intermediate"];
+
+const fn floats(
+    name: &'static str,
+    dims: &'static [&'static str],
+    help: &'static str,
+) -> TensorSpec {
+    TensorSpec { name, dtype: DType::F32, dims, help }
+}
+
+const fn integers(
+    name: &'static str,
+    dims: &'static [&'static str],
+    help: &'static str,
+) -> TensorSpec {
+    TensorSpec { name, dtype: DType::I32, dims, help }
+}
+
+static INPUTS: &[TensorSpec] = &[
+    floats("x", TOKENS, "the tokens"),
+    floats("router", &["hidden", "experts"], "what the logits of the experts are projected with"),
+    floats("wg", UP, "gates"),
+    floats("wu", UP, "up projections"),
+    floats("wd", &["experts", "intermediate", "hidden"], "down projections"),
+];
+
+static OUTPUTS: &[TensorSpec] = &[
+    floats("out", TOKENS, "the tokens, and what their experts make of them"),
+    integers("choices", &["tokens", "top_k"], "the experts of each token"),
+    integers("ran", &["experts"], "whether an expert ran: 1, or 0"),
+];
+
+impl Example for MoeLayer {
+    fn name(&self) -> &'static str {
+        "moe_layer"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a mixture of experts, of which those without tokens do not run; both kinds of cores"
+    }
+
+    fn program(&self) -> Program {
+        Program::Tensors
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn inputs(&self) -> &'static [TensorSpec] {
+        INPUTS
+    }
+
+    fn outputs(&self) -> &'static [TensorSpec] {
+        OUTPUTS
+    }
+
+    fn prepare(
+        &self,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        let shape = Shape::new(params)?;
+        let mut args = shape.args();
+        let size = GraphSize::streamed(args.tasks());
+        check_room(device, &shape.elements(), &size)?;
+        let tensors = shape.tensors(params.get("seed"), inputs);
+        let buffers = Buffers::new(&shape, &tensors, device)?;
+        buffers.place(&mut args);
+        let logits = logits(&shape, &tensors);
+        let words = args.words().to_vec();
+        let check = ExpertsCheck { shape, tensors, logits, buffers, expected: None };
+        Prepared::new(self.name(), words, size, Box::new(check))
+    }
+}
+
+/// The parameters, checked against each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Tokens.
+    pub tokens: Size,
+    /// Elements of a token.
+    pub hidden: Size,
+    /// Elements between the projections of an expert.
+    pub intermediate: Size,
+    /// Experts.
+    pub experts: Size,
+    /// Experts of a token.
+    pub top_k: Size,
+    /// Columns of a tile of a product.
+    pub tile_n: Size,
+}
+
+impl Shape {
+    /// The shape that the parameters describe.
+    ///
+    /// # Errors
+    /// More experts of a token than there are.
+    pub fn new(params: &Params) -> Result<Self, Error> {
+        let (experts, top_k) = (params.extent("experts")?, params.extent("top_k")?);
+        if top_k > experts {
+            let (experts, top_k) = (experts.get(), top_k.get());
+            return Err(invalid!(
+                "top_k = {top_k} is more than experts = {experts}; a token has different experts"
+            ));
+        }
+        Ok(Self {
+            tokens: params.extent("tokens")?,
+            hidden: params.extent("hidden")?,
+            intermediate: params.extent("intermediate")?,
+            experts,
+            top_k,
+            tile_n: params.extent("tile_n")?,
+        })
+    }
+
+    /// The words; addresses are null.
+    fn args(&self) -> Args {
+        let null = pto_abi::GmAddr::NULL;
+        let Self { tokens, hidden, intermediate, experts, top_k, tile_n } = *self;
+        Args {
+            x: null,
+            out: null,
+            router: null,
+            wg: null,
+            wu: null,
+            wd: null,
+            choices: null,
+            weights: null,
+            counts: null,
+            ran: null,
+            tokens,
+            hidden,
+            intermediate,
+            experts,
+            top_k,
+            tile_n,
+        }
+    }
+
+    /// Elements of a token, of the router, of the weights of one kind, of the choices, of the marks.
+    fn counts(&self) -> [u64; 5] {
+        let [tokens, hidden, inner, experts, top_k] =
+            [self.tokens, self.hidden, self.intermediate, self.experts, self.top_k].map(Size::get);
+        let weights = count(&[experts, hidden, inner]);
+        [tokens * hidden, hidden * experts, weights, tokens * top_k, experts * LINE]
+    }
+
+    /// The elements of everything that the host puts into the memory of the device.
+    fn elements(&self) -> [u64; 10] {
+        let [x, router, weights, choices, marks] = self.counts();
+        [x, x, router, weights, weights, weights, choices, choices, marks, marks]
+    }
+
+    fn tensors(&self, seed: u64, inputs: &Inputs) -> Tensors {
+        let given = |name: &str, count: u64, fan_in: Option<Size>| match inputs.f32(name) {
+            Some(values) => values.to_vec(),
+            None => {
+                // Products of weights have the variance of what they are taken of.
+                let scale = fan_in.map_or(1.0, |fan_in| (3.0 / fan_in.get() as f32).sqrt());
+                let units = Random::new(seed, name).units(index(count));
+                units.into_iter().map(|unit| unit * scale).collect()
+            }
+        };
+        let [x, router, weights, ..] = self.counts();
+        Tensors {
+            x: given("x", x, None),
+            router: given("router", router, Some(self.hidden)),
+            wg: given("wg", weights, Some(self.hidden)),
+            wu: given("wu", weights, Some(self.hidden)),
+            wd: given("wd", weights, Some(self.intermediate)),
+        }
+    }
+}
+
+/// Everything in the memory of the device.
+struct Buffers {
+    /// x, router, gates, up and down projections.
+    inputs: [DeviceBuffer<f32>; 5],
+    out: DeviceBuffer<f32>,
+    weights: DeviceBuffer<f32>,
+    choices: DeviceBuffer<i32>,
+    counts: DeviceBuffer<i32>,
+    ran: DeviceBuffer<i32>,
+}
+
+impl Buffers {
+    fn new(shape: &Shape, tensors: &Tensors, device: &Device) -> Result<Self, DeviceError> {
+        let Tensors { x, router, wg, wu, wd } = tensors;
+        let [_, _, _, choices, marks] = shape.counts().map(index);
+        Ok(Self {
+            inputs: [
+                device.upload(x)?,
+                device.upload(router)?,
+                device.upload(wg)?,
+                device.upload(wu)?,
+                device.upload(wd)?,
+            ],
+            out: device.zeroed(x.len())?,
+            weights: device.zeroed(choices)?,
+            choices: device.zeroed(choices)?,
+            counts: device.zeroed(marks)?,
+            ran: device.zeroed(marks)?,
+        })
+    }
+
+    fn place(&self, args: &mut Args) {
+        [args.x, args.router, args.wg, args.wu, args.wd] =
+            [0, 1, 2, 3, 4].map(|input: usize| self.inputs[input].address());
+        args.out = self.out.address();
+        args.weights = self.weights.address();
+        args.choices = self.choices.address();
+        args.counts = self.counts.address();
+        args.ran = self.ran.address();
+    }
+}
+
+/// The layer, and what its result should be.
+struct ExpertsCheck {
+    shape: Shape,
+    tensors: Tensors,
+    logits: Vec<Vec<Rounded>>,
+    buffers: Buffers,
+    /// The output for these choices, once computed.
+    expected: Option<(Vec<i32>, Vec<Expected>)>,
+}
+
+impl ExpertsCheck {
+    /// The first element of each line.
+    fn marks(buffer: &DeviceBuffer<i32>) -> Result<Vec<i32>, DeviceError> {
+        Ok(buffer.read()?.into_iter().step_by(index(LINE)).collect())
+    }
+
+    /// How many tokens chose each expert: at least, and at most, so many.
+    fn counts(&self, choices: &[i32]) -> Vec<(i32, i32)> {
+        let of = |expert: u64| choices.iter().filter(|c| u64::try_from(**c) == Ok(expert)).count();
+        let count = |expert| i32::try_from(of(expert)).unwrap_or(i32::MAX);
+        (0..self.shape.experts.get()).map(|expert| (count(expert), count(expert))).collect()
+    }
+}
+
+impl Check for ExpertsCheck {
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        let Buffers { out, weights, choices, counts, ran, .. } = &mut self.buffers;
+        out.write(&vec![f32::NAN; out.len()])?;
+        weights.write(&vec![f32::NAN; weights.len()])?;
+        choices.write(&vec![-1; choices.len()])?;
+        counts.write(&vec![-1; counts.len()])?;
+        ran.write(&vec![0; ran.len()])
+    }
+
+    fn verify(&mut self) -> Result<Verdict, Error> {
+        let choices = self.buffers.choices.read()?;
+        let routed = judge(&self.shape, &self.logits, &choices);
+        if !routed.passed() {
+            return Ok(routed);
+        }
+        let counts = self.counts(&choices);
+        let runs: Vec<_> =
+            counts.iter().map(|(count, _)| (*count).min(1)).map(|n| (n, n)).collect();
+        let listed = compare_counts("counts", &Self::marks(&self.buffers.counts)?, &counts);
+        let ran = compare_counts("ran", &Self::marks(&self.buffers.ran)?, &runs);
+        if self.expected.as_ref().is_none_or(|(known, _)| *known != choices) {
+            let expected = output(&self.shape, &self.tensors, &self.logits, &choices);
+            self.expected = Some((choices, expected));
+        }
+        let expected = self.expected.as_ref().map_or(&[][..], |(_, expected)| expected);
+        let shape = [self.shape.tokens, self.shape.hidden].map(Size::get);
+        let out = compare("out", &shape, &self.buffers.out.read()?, expected);
+        Ok(out.and(routed).and(listed).and(ran))
+    }
+
+    fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError> {
+        let [tokens, hidden, experts, top_k] =
+            [self.shape.tokens, self.shape.hidden, self.shape.experts, self.shape.top_k]
+                .map(Size::get);
+        Ok(vec![
+            ("out", Tensor::f32(vec![tokens, hidden], self.buffers.out.read()?)),
+            ("choices", Tensor::i32(vec![tokens, top_k], self.buffers.choices.read()?)),
+            ("ran", Tensor::i32(vec![experts], Self::marks(&self.buffers.ran)?)),
+        ])
+    }
+}

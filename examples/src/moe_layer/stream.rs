@@ -1,0 +1,316 @@
+//! The program of `moe_layer`.
+//!
+//! ```text
+//! matmul       (AIC)         logits = x @ router
+//! moe_route    (AIV, tokens) the experts of each token, and their weights
+//! copy         (AIV, tiles)  out = x
+//! for each expert:
+//!   moe_list     (AIV)         its entries, and how many
+//!   moe_gather   (AIV)         rows = their tokens
+//!   moe_matmul   (AIC, tiles)  gate = rows @ wg, up = rows @ wu
+//!   moe_silu_mul (AIV, tiles)  gate = silu(gate) * up
+//!   moe_matmul   (AIC, tiles)  rows = gate @ wd
+//!   moe_scatter  (AIV, tiles)  out += weight * rows
+//! ```
+//! The program does not wait for the router: it submits the tasks of all experts. Those behind `moe_list` have a predicate, that the
+//! expert has an entry: without one they complete without running. How many rows a task has stands in memory. The scatters of a
+//! tile of `out` are in order, so that its sums are the same in every run.
+
+use pto_abi::stream::{
+    Arg, Comparison, DependencyMode, ElementType, Predicate, Scope, StreamBuilder, TensorView,
+};
+use pto_abi::{BuildError, CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::func;
+
+use crate::args::{Size, tiles};
+use crate::streaming::{LINE, Task, cube, dense, extent, floats, part, tile, vector};
+
+/// Tokens that one task routes.
+const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
+
+crate::orch_args! {
+    /// The words of `moe_layer`.
+    pub struct Args {
+        /// `f32 [tokens, hidden]`.
+        x: GmAddr,
+        /// As `x`.
+        out: GmAddr,
+        /// `f32 [hidden, experts]`.
+        router: GmAddr,
+        /// `f32 [experts, hidden, intermediate]`.
+        wg: GmAddr,
+        /// As `wg`.
+        wu: GmAddr,
+        /// `f32 [experts, intermediate, hidden]`.
+        wd: GmAddr,
+        /// `u32 [tokens, top_k]`: the experts of each token.
+        choices: GmAddr,
+        /// `f32 [tokens, top_k]`: their weights.
+        weights: GmAddr,
+        /// `u32 [experts, LINE]`: how many tokens each expert got, in the first element of a line.
+        counts: GmAddr,
+        /// `u32 [experts, LINE]`: how often each expert ran, in the first element of a line.
+        ran: GmAddr,
+        /// Tokens.
+        tokens: Size,
+        /// Elements of a token.
+        hidden: Size,
+        /// Elements between the projections of an expert.
+        intermediate: Size,
+        /// Experts.
+        experts: Size,
+        /// Experts of a token: at most as many as there are.
+        top_k: Size,
+        /// Columns of a tile of a product.
+        tile_n: Size,
+    }
+}
+
+impl Args {
+    /// Tasks that the program submits.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        let cut = |extent: Size| extent.get().div_ceil(self.tile_n.get());
+        let (hidden, inner) = (cut(self.hidden), cut(self.intermediate));
+        let routes = self.tokens.get().div_ceil(ROUTED.get());
+        1 + routes + hidden + self.experts.get() * (2 + 3 * inner + 2 * hidden)
+    }
+}
+
+/// Submits the tasks.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
+pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let args = Args::from_words(stream.orch_args())?;
+    stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
+        let layer = Layer::new(scope, &args)?;
+        let stream = &mut **scope;
+        layer.route(stream)?;
+        layer.begin(stream)?;
+        for expert in 0..args.experts.get() {
+            layer.expert(stream, expert)?;
+        }
+        Ok(())
+    })
+}
+
+/// The tensors of the layer.
+struct Layer<'a, 's> {
+    args: &'a Args,
+    /// `[tokens, hidden]`.
+    x: TensorView<'s>,
+    /// `[tokens, hidden]`.
+    out: TensorView<'s>,
+    /// `[tokens, top_k]`.
+    choices: TensorView<'s>,
+    /// `[tokens, top_k]`.
+    weights: TensorView<'s>,
+    /// `[tokens, experts]`.
+    logits: TensorView<'s>,
+}
+
+/// The tensors of one expert.
+struct Expert<'s> {
+    number: u64,
+    /// `[1, 1]`: how many entries it has.
+    count: TensorView<'s>,
+    /// Whether it has any.
+    has_entries: Predicate<'s>,
+    /// `[1, 1]`: how often it ran.
+    ran: TensorView<'s>,
+    /// `[tokens]`: its entries.
+    list: TensorView<'s>,
+    /// `[tokens, hidden]`: its tokens, then its results.
+    rows: TensorView<'s>,
+    /// `[tokens, hidden]`.
+    results: TensorView<'s>,
+    /// `[tokens, intermediate]`.
+    gate: TensorView<'s>,
+    /// `[tokens, intermediate]`.
+    up: TensorView<'s>,
+}
+
+impl<'a, 's> Layer<'a, 's> {
+    fn new<G: StreamBuilder>(
+        scope: &mut Scope<'s, '_, G>,
+        args: &'a Args,
+    ) -> Result<Self, BuildError> {
+        let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
+        let logits = [extent(tokens)?, extent(args.experts.get())?];
+        Ok(Self {
+            args,
+            x: floats(args.x, &[tokens, hidden])?,
+            out: floats(args.out, &[tokens, hidden])?,
+            choices: dense(args.choices, ElementType::U32, &[tokens, top_k])?,
+            weights: floats(args.weights, &[tokens, top_k])?,
+            logits: scope.tensor(ElementType::F32, &logits)?,
+        })
+    }
+
+    fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let [tokens, hidden, experts, top_k] =
+            [self.args.tokens, self.args.hidden, self.args.experts, self.args.top_k].map(Size::get);
+        let router = floats(self.args.router, &[hidden, experts])?;
+        let tensors = [Arg::In(&self.x), Arg::In(&router), Arg::Out(&self.logits)];
+        let words = [tokens, experts, hidden, hidden, experts, experts];
+        cube(stream, func::MATMUL, &tensors, &words)?;
+        for tokens in tiles(tokens, ROUTED) {
+            let logits = part(self.logits, 0, tokens)?;
+            let (choices, weights) =
+                (part(self.choices, 0, tokens)?, part(self.weights, 0, tokens)?);
+            let tensors = [Arg::In(&logits), Arg::Out(&choices), Arg::Out(&weights)];
+            vector(stream, func::MOE_ROUTE, &tensors, &[tokens.1, experts, top_k, experts])?;
+        }
+        Ok(())
+    }
+
+    /// What the experts add to: the tokens themselves.
+    fn begin<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let (tokens, hidden) = (self.args.tokens.get(), self.args.hidden.get());
+        for cols in tiles(hidden, self.args.tile_n.non_zero()) {
+            let (x, out) = (part(self.x, 1, cols)?, part(self.out, 1, cols)?);
+            let words = [tokens, cols.1, hidden, hidden];
+            vector(stream, func::COPY, &[Arg::In(&x), Arg::Out(&out)], &words)?;
+        }
+        Ok(())
+    }
+
+    fn expert<G: StreamBuilder>(&self, stream: &mut G, number: u64) -> Result<(), BuildError> {
+        stream.scope(DependencyMode::DERIVED, |scope| {
+            let expert = Expert::new(scope, self.args, number)?;
+            let stream = &mut **scope;
+            self.gather(stream, &expert)?;
+            self.gated(stream, &expert)?;
+            self.down(stream, &expert)
+        })
+    }
+
+    /// The entries of the expert, and their tokens.
+    fn gather<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        expert: &Expert<'_>,
+    ) -> Result<(), BuildError> {
+        let [tokens, hidden, top_k] =
+            [self.args.tokens, self.args.hidden, self.args.top_k].map(Size::get);
+        let Expert { list, count, ran, rows, .. } = expert;
+        let tensors = [Arg::In(&self.choices), Arg::Out(list), Arg::Out(count)];
+        vector(stream, func::MOE_LIST, &tensors, &[tokens * top_k, expert.number])?;
+        let tensors =
+            [Arg::In(&self.x), Arg::In(list), Arg::In(count), Arg::InOut(ran), Arg::Out(rows)];
+        let words = [tokens, hidden, top_k, hidden, hidden];
+        expert.task(stream, (func::MOE_GATHER, CoreKind::AIV), &tensors, &words)
+    }
+
+    /// `gate = silu(rows @ wg) * (rows @ wu)`.
+    fn gated<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        expert: &Expert<'_>,
+    ) -> Result<(), BuildError> {
+        let args = self.args;
+        let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
+        let Expert { number, count, rows, gate, up, .. } = expert;
+        for cols in tiles(inner, args.tile_n.non_zero()) {
+            let (gate, up) = (part(*gate, 1, cols)?, part(*up, 1, cols)?);
+            for (weights, to) in [(args.wg, gate), (args.wu, up)] {
+                let weights = matrix_of(weights, args.experts, *number, (hidden, inner))?;
+                let weights = part(weights, 1, cols)?;
+                let tensors = [Arg::In(rows), Arg::In(&weights), Arg::Out(&to), Arg::In(count)];
+                let words = [cols.1, hidden, hidden, inner, inner];
+                expert.task(stream, (func::MOE_MATMUL, CoreKind::AIC), &tensors, &words)?;
+            }
+            let tensors = [Arg::InOut(&gate), Arg::In(&up), Arg::NoDep(&gate), Arg::In(count)];
+            let words = [cols.1, inner, inner, inner];
+            expert.task(stream, (func::MOE_SILU_MUL, CoreKind::AIV), &tensors, &words)?;
+        }
+        Ok(())
+    }
+
+    /// `out += weight * (gate @ wd)`.
+    fn down<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        expert: &Expert<'_>,
+    ) -> Result<(), BuildError> {
+        let args = self.args;
+        let [tokens, hidden, inner, top_k] =
+            [args.tokens, args.hidden, args.intermediate, args.top_k].map(Size::get);
+        let Expert { number, count, list, results, gate, .. } = expert;
+        for cols in tiles(hidden, args.tile_n.non_zero()) {
+            let (results, out) = (part(*results, 1, cols)?, part(self.out, 1, cols)?);
+            let weights = matrix_of(args.wd, args.experts, *number, (inner, hidden))?;
+            let weights = part(weights, 1, cols)?;
+            let tensors = [Arg::In(gate), Arg::In(&weights), Arg::Out(&results), Arg::In(count)];
+            let words = [cols.1, inner, inner, hidden, hidden];
+            expert.task(stream, (func::MOE_MATMUL, CoreKind::AIC), &tensors, &words)?;
+            let tensors = [
+                Arg::In(&results),
+                Arg::In(list),
+                Arg::In(count),
+                Arg::In(&self.weights),
+                Arg::InOut(&out),
+            ];
+            let words = [tokens, cols.1, top_k, hidden, hidden];
+            expert.task(stream, (func::MOE_SCATTER, CoreKind::AIV), &tensors, &words)?;
+        }
+        Ok(())
+    }
+}
+
+impl<'s> Expert<'s> {
+    fn new<G: StreamBuilder>(
+        scope: &mut Scope<'s, '_, G>,
+        args: &Args,
+        number: u64,
+    ) -> Result<Self, BuildError> {
+        let (tokens, hidden, inner) =
+            (args.tokens.get(), args.hidden.get(), args.intermediate.get());
+        let mark = |at: GmAddr| {
+            let all = dense(at, ElementType::U32, &[args.experts.get(), LINE])?;
+            tile(all, (number, 1), (0, 1))
+        };
+        let list = scope.tensor(ElementType::U32, &[extent(tokens)?])?;
+        let mut tensor = |cols: u64| -> Result<_, BuildError> {
+            Ok(scope.tensor(ElementType::F32, &[extent(tokens)?, extent(cols)?])?)
+        };
+        let count = mark(args.counts)?;
+        Ok(Self {
+            number,
+            count,
+            has_entries: Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0),
+            ran: mark(args.ran)?,
+            list,
+            rows: tensor(hidden)?,
+            results: tensor(hidden)?,
+            gate: tensor(inner)?,
+            up: tensor(inner)?,
+        })
+    }
+}
+
+impl Expert<'_> {
+    /// A task that runs if the expert has an entry.
+    fn task<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        (func_id, kind): (FuncId, CoreKind),
+        tensors: &[Arg<'_>],
+        words: &[u64],
+    ) -> Result<(), BuildError> {
+        Task { when: Some(&self.has_entries), ..Task::new(func_id, kind) }
+            .submit(stream, tensors, words)
+    }
+}
+
+/// The matrix of one expert among those of all.
+fn matrix_of(
+    all: GmAddr,
+    experts: Size,
+    number: u64,
+    (rows, cols): (u64, u64),
+) -> Result<TensorView<'static>, BuildError> {
+    let all = floats(all, &[experts.get() * rows, cols])?;
+    Ok(part(all, 0, (number * rows, rows))?)
+}
