@@ -22,4 +22,5 @@ pto_firmware::firmware! {
         // c/build_graph.c
         "build_graph_aicpu" => pto_firmware::c_builder,
     }
+    stream { "shapes" => crate::builders::shapes }
 }

@@ -16,6 +16,7 @@ pto_firmware::firmware! {
         // c/build_graph.c
         "build_graph_aicpu" => pto_firmware::c_builder,
     }
+    stream { "shapes" => builders::shapes }
 }
 
 #[cfg(all(target_os = "none", feature = "misbehaving"))]
@@ -29,6 +30,7 @@ pto_firmware::firmware! {
         "failing" => misbehaving::failing,
         "panicking" => misbehaving::panicking,
     }
+    stream { "shapes" => builders::shapes }
 }
 
 /// Elsewhere there is nothing to boot.

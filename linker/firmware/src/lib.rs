@@ -28,6 +28,7 @@
 //! `"build_graph_aicpu" =>` [`c_builder`] so that the image's identity names it.
 #![no_std]
 
+pub use pto_abi::stream;
 pub use pto_abi::{
     BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
 };

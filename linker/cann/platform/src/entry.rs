@@ -137,7 +137,8 @@ fn run_instance<F: FanoutPolicy, B: BuilderSet>(
         gm: arena.gm(),
         coherence: record.coherence,
     };
-    let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions);
+    let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions)
+        .in_memory(arena.gm(), record.coherence);
     run(Instance::<_, F>::new(launch, me, platform), &builders, ())
 }
 
