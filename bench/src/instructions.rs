@@ -41,11 +41,12 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// The part of the builder and its program.
+    /// The part of the builder and its program: all but schedulers, cores and the turns that they get.
     #[must_use]
     pub fn build_per_task(&self) -> f64 {
-        let is_build = |part| matches!(part, "graph program" | "streaming builder" | "builder");
-        self.parts.iter().filter(|(part, _)| is_build(*part)).map(|(_, count)| count).sum()
+        let runs = |part| matches!(part, "scheduler" | "cores" | "pool: turns");
+        let run = self.parts.iter().filter(|(part, _)| runs(*part));
+        self.own_per_task - run.map(|(_, count)| count).sum::<f64>()
     }
 }
 

@@ -366,7 +366,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         self.takes(RingKind::ARGS, args as u64 + 1);
         if self.next.is_multiple_of(LOOK_EVERY) {
             self.advance();
-            if self.next.is_multiple_of(SWEEP_EVERY) {
+            if self.next % SWEEP_EVERY == SWEEP_EVERY / 2 {
                 self.map.sweep(self.next);
             }
         }

@@ -119,9 +119,18 @@ impl<F> Look<'_, '_, F> {
         F: FnMut(u64) -> Result<(), E>,
     {
         match self.now.producer(task.load(Relaxed)) {
-            Some(producer) => (self.found)(producer).map(|()| true).map_err(Stop::Found),
+            Some(producer) => self.find(producer),
             None => Ok(false),
         }
+    }
+
+    /// Most tasks in records have completed: only those that have not are worth a call.
+    #[inline(never)]
+    fn find<E>(&mut self, producer: u64) -> Result<bool, Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        (self.found)(producer).map(|()| true).map_err(Stop::Found)
     }
 }
 

@@ -186,3 +186,27 @@ fn tiles_are_sorted_and_nothing_is_lost() {
         });
     }
 }
+
+/// Tasks are noted by the low halves of their numbers: 2^32 tasks later the number is that of a task under way.
+#[test]
+fn a_task_of_long_ago_is_not_taken_for_a_young_one() {
+    let producers = |sweeps: u64| {
+        let mut producers = BTreeSet::new();
+        with_map(64, 0, |map| {
+            let views =
+                vec![(TensorView::dense(GmAddr(64), ElementType::F32, &[8]), AccessKind::Write)];
+            let task = Task { views, derived: true };
+            derive(&map, &task, 5);
+            for number in (1..=sweeps).map(|sweep| sweep << 30) {
+                map.retire(number, map.head());
+                map.sweep(number);
+            }
+            let number = (1 << 32) + 6;
+            map.retire(number - 4, map.head());
+            producers = derive(&map, &task, number);
+        });
+        producers
+    };
+    assert_eq!(producers(4), BTreeSet::new());
+    assert_eq!(producers(0), BTreeSet::from([(1 << 32) + 5]), "what the sweeps are for");
+}
