@@ -35,12 +35,19 @@ class KernelConfig:
     kernels: list
     orchestration: FunctionEntry
     aicpu_orchestration: FunctionEntry
+    stream_orchestration: FunctionEntry
     runtime: str
     runtimes: tuple
     aicpu_thread_num: int
     block_dim: int
     options: dict
     env: dict = field(default_factory=dict)
+
+    def plugin(self, runtime):
+        """The AICPU builder plugin of a runtime; None: the orchestration builds the graph, or embeds one of its own."""
+        if runtime == "tensormap_and_ringbuffer" and self.stream_orchestration is not None:
+            return self.stream_orchestration
+        return None if runtime == "host_build_graph" else self.aicpu_orchestration
 
 
 @dataclass
@@ -194,6 +201,7 @@ def load_kernel_config(folder):
         kernels=_kernels(reader, folder),
         orchestration=orchestration,
         aicpu_orchestration=_function(reader, "AICPU_ORCHESTRATION", folder),
+        stream_orchestration=_function(reader, "STREAM_ORCHESTRATION", folder),
         runtime=runtime,
         runtimes=runtimes,
         options=dict(config.get("options", {})),

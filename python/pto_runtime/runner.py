@@ -42,10 +42,10 @@ class Example:
                 kernel.func_id: self.compiler.kernel(kernel.source, folder, self.kernel_form)
                 for kernel in config.kernels
             }
-            if self.runtime == "aicpu_build_graph" and config.aicpu_orchestration is not None:
-                plugin = self.compiler.shared(config.aicpu_orchestration.source, folder)
-                env["PTO_AICPU_ORCH_SO"] = str(plugin)
-                env["PTO_AICPU_ORCH_FUNC"] = config.aicpu_orchestration.function_name
+            plugin = config.plugin(self.runtime)
+            if plugin is not None:
+                env["PTO_AICPU_ORCH_SO"] = str(self.compiler.shared(plugin.source, folder))
+                env["PTO_AICPU_ORCH_FUNC"] = plugin.function_name
         return orchestration, kernels, env
 
     def tensors(self, params):

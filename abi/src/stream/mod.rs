@@ -4,6 +4,7 @@
 //! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
 //! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
 
+mod foreign;
 mod memory;
 mod tensor;
 
@@ -16,6 +17,7 @@ use crate::graph::GraphBuilder;
 use crate::ids::{FuncId, TaskId};
 use crate::kinds::CoreKind;
 
+pub use foreign::{ArgKind, StreamArg, StreamScope, StreamTask, StreamTensor};
 pub use memory::{
     MAX_HEAP_RINGS, MapBucket, MapCell, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
     StreamCapacities, StreamHeader, StreamPlan,

@@ -171,10 +171,16 @@ impl<'s> TensorView<'s> {
             for (stride, given) in view.strides.iter_mut().zip(raw.strides) {
                 *stride = *given;
             }
-            view.dense = false;
+            view.dense = view.is_row_major();
             view.check();
         }
         view
+    }
+
+    /// The view as one of this allocation of the heap; whether that is alive is checked where the view is used.
+    #[must_use]
+    pub const fn tagged(self, heap: HeapTag) -> Self {
+        Self { heap, ..self }
     }
 
     /// `len` elements of dimension `dim`, from `start`.
@@ -331,6 +337,16 @@ impl<'s> TensorView<'s> {
         self.shape().iter().take(dim).all(|extent| *extent == 1)
     }
 
+    /// Whether each stride is what stands in the dimensions inside of it; that of one element does not matter.
+    fn is_row_major(&self) -> bool {
+        let mut inside = 1_u64;
+        self.shape().iter().zip(self.strides()).rev().all(|(extent, stride)| {
+            let fits = *extent == 1 || *stride == inside;
+            inside = inside.saturating_mul(u64::from(*extent));
+            fits
+        })
+    }
+
     /// Every element lies in the tensor.
     fn check(&mut self) {
         let mut last = Some(self.offset);
@@ -401,7 +417,9 @@ mod tests {
             shape: &[3, 5],
             strides: &[5, 1],
         };
-        assert_eq!(TensorView::alleged(&raw).defect(), None);
+        let view = TensorView::alleged(&raw);
+        assert!(view.defect().is_none() && view.is_dense());
+        assert!(!TensorView::alleged(&RawView { shape: &[3, 4], ..raw }).is_dense());
         assert_eq!(
             TensorView::alleged(&RawView { offset: 2, ..raw }).defect(),
             Some(ViewDefect::Range)
