@@ -73,6 +73,8 @@ struct Seat<S: Sharing, F: FanoutPolicy, T: Tracer<'static>> {
 struct CoreRunner<'r, B> {
     run: &'r PoolRun<B>,
     me: usize,
+    // Asked for once: which CPUs there are costs files to read.
+    patience: Patience,
     batches: u32,
     kernels_are_long: bool,
 }
@@ -89,8 +91,9 @@ where
         .step_by(run.os_threads)
         .map(|index| seat(run, index, &rung))
         .collect();
-    let mut runner = CoreRunner { run, me, batches: 0, kernels_are_long: false };
-    let mut backoff = Backoff::new(Patience::for_threads(run.os_threads));
+    let patience = Patience::for_threads(run.os_threads);
+    let mut runner = CoreRunner { run, me, patience, batches: 0, kernels_are_long: false };
+    let mut backoff = Backoff::new(patience);
     while !run.is_over() {
         run.beats[me].turn();
         let mut worked = turn(&mut seats, &rung, &mut runner);
@@ -140,7 +143,7 @@ fn turn<S: Sharing, F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
             // Never, where other threads step schedulers as well.
             publishes_a_turn: if alone { PUBLISHES_A_TURN } else { u32::MAX },
             publishes: 0,
-            backoff: Backoff::new(Patience::for_threads(runner.run.os_threads)),
+            backoff: Backoff::new(runner.patience),
             runner,
         };
         worked |= host_step(first, work_shared, host);
