@@ -92,7 +92,9 @@ fn leaks_are_found() -> bool {
         let said = String::from_utf8_lossy(&output.stderr);
         let found = said.contains("detected memory leaks");
         if !found {
-            println!("leaks are not looked for, since the sanitizer does not find one here: {said}");
+            println!(
+                "leaks are not looked for, since the sanitizer does not find one here: {said}"
+            );
         }
         found
     })
