@@ -10,6 +10,7 @@ use pto_fw_build::{BuilderSource, Built, Profile, Request, packages};
 use pto_host::abi::{Fault, FuncId};
 use pto_host::fw::ImageKind;
 use pto_host::{Device, Error, Kernel, RunOptions, VirtDeviceOptions, Work, func};
+use pto_native::{Builders, FailureKind, SharedDevice};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_path_buf()
@@ -193,6 +194,12 @@ fn plugins_are_builders_of_an_image() {
     let mut device = open(&images);
     random_dag(&mut device);
     tensors(&mut device);
+    // Builders that other languages register are for the simulator.
+    let shared = SharedDevice::over(device, Builders::default());
+    let refused = shared.takes_builders().unwrap_err();
+    assert!(
+        refused.is(FailureKind::BUILDER_NOT_FOR_DEVICE) && refused.remedy.contains("--builder")
+    );
 }
 
 #[test]

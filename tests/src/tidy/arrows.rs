@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-sim-shim",
             "pto-host",
+            "pto-native",
             "pto-timeline",
             "pto-examples",
             "pto-cli",
