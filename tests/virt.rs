@@ -10,14 +10,15 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pto_examples::Builders;
-use pto_examples::host::{self, Inputs, Params, Prepared, Tensor};
+use pto_examples::host::{self, Inputs, Params, Prepared, Program, Tensor};
 use pto_fw_build::{Profile, Request, packages};
 use pto_host::abi::{
-    BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GraphBuilder, RuntimeVariant, TaskSpec,
+    CoreKind, FanoutStrategy, Fault, FuncId, GraphBuilder, RuntimeVariant, TaskSpec,
 };
 use pto_host::fw::{Image, ImageKind};
 use pto_host::{
-    Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions, VirtDeviceOptions, Work, func,
+    Capacities, Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions,
+    VirtDeviceOptions, Work, func,
 };
 
 /// Small, because a vCPU is slower than a core: all parts of the examples, little of each.
@@ -36,6 +37,26 @@ const SIZES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("random_dag", &[("tasks", "600"), ("max_predecessors", "9")]),
+    ("cholesky", &[("n", "50"), ("tile", "16")]),
+    (
+        "newton_solve",
+        &[("batch", "3"), ("n", "20"), ("tile", "16"), ("columns", "3"), ("wave", "2")],
+    ),
+    (
+        "decoder_layer",
+        &[
+            ("batch", "2"),
+            ("hidden", "40"),
+            ("intermediate", "70"),
+            ("heads", "4"),
+            ("kv_heads", "2"),
+            ("head_dim", "8"),
+            ("block_size", "8"),
+            ("max_context", "30"),
+            ("tile_n", "16"),
+            ("tile_k", "24"),
+        ],
+    ),
 ];
 
 /// Firmware and kernels, built once.
@@ -91,10 +112,20 @@ fn on_simulator(name: &str) -> Vec<(&'static str, Tensor)> {
     device.register_library().expect("the library registers");
     let mut prepared = prepare(name, &device);
     prepared.reset().expect("the outputs are reset");
-    let work = Work::AicpuBuilder { builder: prepared.builder(), orch_args: prepared.orch_args() };
-    let options = RunOptions { capacities: prepared.capacities(), ..RunOptions::default() };
-    device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    let variant = host::find(name).expect("the example exists").program().variants()[0];
+    let options =
+        RunOptions { capacities: capacities(&prepared, variant), ..RunOptions::default() };
+    let report = device.run(prepared.work(variant), &options);
+    report.unwrap_or_else(|error| panic!("{error}"));
     prepared.outputs().expect("the outputs are read")
+}
+
+/// Those of the whole graph, or of a window that holds all of it.
+fn capacities(prepared: &Prepared, variant: RuntimeVariant) -> Capacities {
+    match variant {
+        RuntimeVariant::TENSORMAP_AND_RINGBUFFER => prepared.capacities().streamed_whole(),
+        _ => prepared.capacities(),
+    }
 }
 
 fn in_every_way(name: &str) {
@@ -102,27 +133,29 @@ fn in_every_way(name: &str) {
     let mut device = open(&VirtDeviceOptions::default());
     println!("{name}: {:?}", device.start_times());
     let mut prepared = prepare(name, &device);
-    for &variant in RuntimeVariant::ALL {
-        for &build_mode in BuildMode::ALL {
+    let program = host::find(name).expect("the example exists").program();
+    for &variant in program.variants() {
+        for &build_mode in program.build_modes() {
             for &fanout in FanoutStrategy::ALL {
                 let way = format!("{name}, {variant}, {build_mode}, {fanout}");
                 prepared.reset().expect("the outputs are reset");
-                let capacities = prepared.capacities();
+                let capacities = capacities(&prepared, variant);
                 let options =
                     RunOptions { build_mode, fanout, capacities, ..RunOptions::default() };
                 let image = (variant == RuntimeVariant::HOST_BUILD_GRAPH)
                     .then(|| prepared.build_on_host(&device).expect("the host builds the graph"));
                 let work = match &image {
                     Some(image) => Work::HostGraph(image),
-                    None => Work::AicpuBuilder {
-                        builder: prepared.builder(),
-                        orch_args: prepared.orch_args(),
-                    },
+                    None => prepared.work(variant),
                 };
                 let report = device.run(work, &options);
                 let report = report.unwrap_or_else(|error| panic!("{way}: {error}"));
-                assert_eq!(report.tasks, prepared.size().tasks, "{way}");
-                assert_eq!(report.edges, prepared.size().edges, "{way}");
+                if program != Program::TensorsAndValues {
+                    assert_eq!(report.tasks, prepared.size().tasks, "{way}");
+                }
+                if report.stream.is_none() {
+                    assert_eq!(report.edges, prepared.size().edges, "{way}");
+                }
                 let verdict = prepared.verify().expect("the outputs are read");
                 assert!(verdict.passed(), "{way}: {verdict:?}");
                 let outputs = prepared.outputs().expect("the outputs are read");
@@ -150,6 +183,21 @@ fn paged_attention_in_every_way() {
 #[test]
 fn random_dag_in_every_way() {
     in_every_way("random_dag");
+}
+
+#[test]
+fn cholesky_in_every_way() {
+    in_every_way("cholesky");
+}
+
+#[test]
+fn newton_solve_in_every_way() {
+    in_every_way("newton_solve");
+}
+
+#[test]
+fn decoder_layer_in_every_way() {
+    in_every_way("decoder_layer");
 }
 
 #[test]

@@ -63,16 +63,45 @@ pub struct FwNote<const NAMES_BYTES: usize> {
     pub names: [u8; NAMES_BYTES],
 }
 
-/// Bytes that [`FwNote::new`] needs for these names.
+/// Bytes that [`FwNote::new`] needs for these names. A name that is there again, because a builder has a program for graphs and
+/// one for tensors, counts once.
 #[must_use]
 pub const fn names_bytes(names: &[&str]) -> usize {
     let mut bytes = 0;
     let mut i = 0;
     while i < names.len() {
-        bytes += names[i].len() + 1;
+        if !is_repeated(names, i) {
+            bytes += names[i].len() + 1;
+        }
         i += 1;
     }
     bytes
+}
+
+/// Whether name `at` stands before already.
+const fn is_repeated(names: &[&str], at: usize) -> bool {
+    let mut before = 0;
+    while before < at {
+        if is_same(names[before].as_bytes(), names[at].as_bytes()) {
+            return true;
+        }
+        before += 1;
+    }
+    false
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut byte = 0;
+    while byte < one.len() {
+        if one[byte] != other[byte] {
+            return false;
+        }
+        byte += 1;
+    }
+    true
 }
 
 impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
@@ -81,15 +110,18 @@ impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
     #[expect(clippy::cast_possible_truncation, reason = "an image's names are far below 4 GiB")]
     pub const fn new(kind: [u8; 16], builders: &[&str]) -> Self {
         let mut names = [0; NAMES_BYTES];
-        let (mut at, mut i) = (0, 0);
+        let (mut at, mut i, mut count) = (0, 0, 0);
         while i < builders.len() {
-            let name = builders[i].as_bytes();
-            let mut byte = 0;
-            while byte < name.len() {
-                names[at + byte] = name[byte];
-                byte += 1;
+            if !is_repeated(builders, i) {
+                let name = builders[i].as_bytes();
+                let mut byte = 0;
+                while byte < name.len() {
+                    names[at + byte] = name[byte];
+                    byte += 1;
+                }
+                at += name.len() + 1;
+                count += 1;
             }
-            at += name.len() + 1;
             i += 1;
         }
         assert!(at == NAMES_BYTES, "NAMES_BYTES is not names_bytes(builders)");
@@ -100,7 +132,7 @@ impl<const NAMES_BYTES: usize> FwNote<NAMES_BYTES> {
             identity_bytes: size_of::<FwIdentity>() as u32,
             layout_hash: LAYOUT_HASH,
             kind,
-            builder_count: builders.len() as u32,
+            builder_count: count,
             names_bytes: NAMES_BYTES as u32,
             checksum: 0,
             features: 0,
@@ -196,7 +228,8 @@ mod tests {
 
     #[test]
     fn a_note_holds_its_names() {
-        const NAMES: &[&str] = &["chain", "fork_join"];
+        // A builder with two programs is one builder.
+        const NAMES: &[&str] = &["chain", "fork_join", "chain"];
         let note = FwNote::<{ names_bytes(NAMES) }>::new(FW_KIND_VIRT, NAMES);
         assert_eq!(&note.names, b"chain\0fork_join\0");
         assert_eq!((note.identity.builder_count, note.identity.names_bytes), (2, 16));

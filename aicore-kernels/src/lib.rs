@@ -13,13 +13,18 @@
 pub mod args;
 pub mod attention;
 pub mod call;
+pub mod cholesky;
 pub mod elementwise;
 pub mod exp;
+pub mod experts;
 pub mod lanes;
+pub mod layer;
 pub mod library;
 pub mod matmul;
+pub mod newton;
 pub mod probe;
 pub mod reduce;
+pub mod sqrt;
 pub mod view;
 pub mod worker;
 

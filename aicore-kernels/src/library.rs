@@ -3,7 +3,7 @@
 
 use pto_abi::{CoreKind, FuncId};
 
-use crate::{attention, elementwise, matmul, probe, reduce};
+use crate::{attention, cholesky, elementwise, experts, layer, matmul, newton, probe, reduce};
 
 /// A kernel's entry: its argument words, see [`crate::args`].
 pub type KernelFn = unsafe extern "C" fn(*const u64);
@@ -97,4 +97,46 @@ library! {
         "iterations", "busy for a number of iterations, on a vector core";
     18 SPIN_AIC "spin_aic" AIC probe::spin_aic,
         "iterations", "busy for a number of iterations, on a cube core";
+    19 CHOLESKY_POTRF "cholesky_potrf" AIV cholesky::potrf,
+        "a, status, n, a_ld, first_row",
+        "a = l with l @ l^T = a; status: 0, or the row, from 1, whose pivot is not above zero";
+    20 CHOLESKY_TRSM "cholesky_trsm" AIV cholesky::trsm,
+        "l, a, rows, n, l_ld, a_ld", "a = a @ l^-T, l lower triangular";
+    21 CHOLESKY_SYRK "cholesky_syrk" AIC cholesky::syrk,
+        "a, c, n, k, a_ld, c_ld", "c -= a @ a^T, the lower triangle";
+    22 CHOLESKY_GEMM "cholesky_gemm" AIC cholesky::gemm,
+        "a, b, c, m, n, k, a_ld, b_ld, c_ld", "c -= a @ b^T";
+    23 NEWTON_START "newton_start" AIV newton::newton_start,
+        "a, x, n, a_ld, x_ld", "x = a^T / (|a|_1 |a|_inf)";
+    24 NEWTON_RESIDUAL "newton_residual" AIV newton::newton_residual,
+        "p, e, sum, rows, cols, diagonal, p_ld, e_ld",
+        "e = 1 - p, sum = sum(e^2); the diagonal is in that column of the first row";
+    25 NEWTON_NORM "newton_norm" AIV newton::newton_norm,
+        "squares, sum, n, stride", "sum = squares[0] + squares[stride] + ..";
+    26 COPY "copy" AIV layer::copy,
+        "a, out, rows, cols, a_ld, out_ld", "out = a";
+    27 RMS_NORM "rms_norm" AIV layer::rms_norm,
+        "x, weight, out, rows, cols, x_ld, out_ld, epsilon",
+        "out[r] = weight * x[r] / sqrt(mean(x[r]^2) + epsilon)";
+    28 ROPE "rope" AIV layer::rope,
+        "x, cos, sin, out, rows, head_dim, x_ld, out_ld",
+        "rotary embedding: rotates x[r][i], x[r][i + head_dim / 2]";
+    29 SILU_MUL "silu_mul" AIV layer::silu_mul,
+        "gate, up, out, rows, cols, gate_ld, up_ld, out_ld", "out = gate / (1 + e^-gate) * up";
+    30 MOE_ROUTE "moe_route" AIV experts::moe_route,
+        "logits, experts, weights, tokens, n_experts, top_k, logits_ld",
+        "the top_k experts of each token, and the softmax of their logits";
+    31 MOE_LIST "moe_list" AIV experts::moe_list,
+        "experts, list, count, entries, expert", "the entries of experts that are expert";
+    32 MOE_GATHER "moe_gather" AIV experts::moe_gather,
+        "x, list, count, ran, out, tokens, cols, top_k, x_ld, out_ld",
+        "out[i] = x[list[i] / top_k], ran += 1";
+    33 MOE_MATMUL "moe_matmul" AIC experts::moe_matmul,
+        "a, b, c, count, n, k, a_ld, b_ld, c_ld", "c = a @ b, for *count rows";
+    34 MOE_SILU_MUL "moe_silu_mul" AIV experts::moe_silu_mul,
+        "gate, up, out, count, cols, gate_ld, up_ld, out_ld",
+        "out = gate / (1 + e^-gate) * up, for *count rows";
+    35 MOE_SCATTER "moe_scatter" AIV experts::moe_scatter,
+        "y, list, count, weights, out, tokens, cols, top_k, y_ld, out_ld",
+        "out[list[i] / top_k] += weights[list[i]] * y[i]";
 }

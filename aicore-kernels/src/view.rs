@@ -70,6 +70,14 @@ impl<'a> Matrix<'a> {
         self.window(r, 0, self.cols)
     }
 
+    /// The rows from the top, at most `rows` of them.
+    #[inline]
+    #[must_use]
+    pub const fn first_rows(self, rows: usize) -> Self {
+        let rows = if rows < self.rows { rows } else { self.rows };
+        Self { rows, ..self }
+    }
+
     /// All rows in order.
     #[inline]
     pub fn iter_rows(self) -> impl Iterator<Item = Vector<'a>> {

@@ -207,9 +207,9 @@ pub(crate) struct RunArgs {
     pub(crate) rounds: u32,
 
     /// Who builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
+    /// [default: aicpu_build_graph; of an example with tensors tensormap_and_ringbuffer, which alone takes it]
     #[arg(long, help_heading = "Runtime", value_name = "VARIANT", value_parser = runtime)]
-    #[arg(default_value_t = RuntimeVariant::AICPU_BUILD_GRAPH)]
-    pub(crate) runtime: RuntimeVariant,
+    pub(crate) runtime: Option<RuntimeVariant>,
     /// Whether schedulers run while the graph is built: 1 (concurrent) or 0 (sequential)
     /// [default: PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1]
     #[arg(long, help_heading = "Runtime", value_name = "MODE", value_parser = build_mode)]

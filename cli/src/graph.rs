@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use pto_abi::RuntimeVariant;
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params};
 use pto_host::{Device, DeviceOptions};
@@ -33,6 +34,14 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
 /// The graph, built on the host as `host_build_graph` does.
 fn built(args: &GraphArgs) -> Result<Graph, Failure> {
     let example = host::find(&args.example)?;
+    if !example.program().variants().contains(&RuntimeVariant::HOST_BUILD_GRAPH) {
+        return Err(Failure::usage(format!(
+            "'{}' submits tasks with tensors, whose edges are derived while it runs: there is no graph before that; \
+             record a run instead: pto run {} --trace FILE",
+            example.name(),
+            example.name()
+        )));
+    }
     let mut params = Params::defaults(example.params());
     for (name, value) in &args.params {
         params.set(name, value)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
-use pto_abi::{BuildMode, RuntimeVariant};
+use pto_abi::{BuildMode, Fault, RuntimeVariant};
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
 use pto_host::{
     Capacities, Device, GraphImage, RunOptions, RunProgress, RunReport, StreamCapacities, Work,
@@ -35,7 +35,8 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         timeline::check_folder(path)?;
     }
     let wanted = Wanted::of(args)?;
-    let options = run_options(args, &wanted)?;
+    let variant = variant_of(example, args)?;
+    let options = run_options(example, variant, args, &wanted)?;
     let (params, inputs) = request(example, args)?;
 
     let mut device = wanted.open()?;
@@ -50,7 +51,7 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         true => Checks::Off,
         false => Checks::Results,
     };
-    let mut job = Job { device, prepared, options, variant: args.runtime, image: None, checks };
+    let mut job = Job { example, device, prepared, options, variant, image: None, checks };
     job.provide(args);
     let build_time = job.build_on_host()?;
     let rounds = match job.rounds(args.rounds) {
@@ -70,7 +71,7 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         wanted: &wanted,
         start_times: job.device.start_times(),
         options: &job.options,
-        variant: args.runtime,
+        variant,
         params: &params,
         build_time,
         rounds: &rounds,
@@ -139,9 +140,27 @@ fn check_unique<'a>(option: &str, names: impl Iterator<Item = &'a String>) -> Re
     Ok(())
 }
 
+/// The runtime that was asked for, or the one that the example is for.
+fn variant_of(example: &dyn Example, args: &RunArgs) -> Result<RuntimeVariant, Failure> {
+    let variants = example.program().variants();
+    let preferred = variants.first().copied().unwrap_or(RuntimeVariant::AICPU_BUILD_GRAPH);
+    match args.runtime {
+        Some(variant) if !variants.contains(&variant) => Err(Failure::usage(format!(
+            "'{}' submits tasks with tensors, which {variant} does not take; use --runtime {preferred}, or leave it out",
+            example.name()
+        ))),
+        given => Ok(given.unwrap_or(preferred)),
+    }
+}
+
 /// Everything but the capacities, which the example computes.
-fn run_options(args: &RunArgs, wanted: &Wanted) -> Result<RunOptions, Failure> {
-    let streams = args.runtime == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+fn run_options(
+    example: &dyn Example,
+    variant: RuntimeVariant,
+    args: &RunArgs,
+    wanted: &Wanted,
+) -> Result<RunOptions, Failure> {
+    let streams = variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
     if !streams && (args.window.is_some() || args.heap_bytes.is_some()) {
         return Err(Failure::usage(format!(
             "--window and --heap-bytes are for --runtime {}",
@@ -149,17 +168,25 @@ fn run_options(args: &RunArgs, wanted: &Wanted) -> Result<RunOptions, Failure> {
         )));
     }
     let aicpu = args.aicpu.unwrap_or_else(|| wanted.aicpu());
-    if args.runtime.has_builder() && aicpu < MIN_AICPU_BUILD_INSTANCES {
+    if variant.has_builder() && aicpu < MIN_AICPU_BUILD_INSTANCES {
         return Err(Failure::usage(format!(
-            "--aicpu {aicpu} is too few for {}: one instance builds the graph, at least one more schedules; \
-             use {MIN_AICPU_BUILD_INSTANCES} to 16",
-            args.runtime
+            "--aicpu {aicpu} is too few for {variant}: one instance builds the graph, at least one more schedules; \
+             use {MIN_AICPU_BUILD_INSTANCES} to 16"
         )));
     }
     let base = match args.build_mode {
         Some(build_mode) => RunOptions { build_mode, ..RunOptions::default() },
         None => RunOptions::from_environment()?,
     };
+    if !example.program().build_modes().contains(&base.build_mode) {
+        return Err(Failure::usage(format!(
+            "'{}' waits for values of its tasks, so that they must run while it submits: \
+             build mode {} is not for it, use --build-mode {}",
+            example.name(),
+            base.build_mode.get(),
+            BuildMode::CONCURRENT.get()
+        )));
+    }
     Ok(RunOptions {
         fanout: args.fanout,
         aicpu_instances: aicpu,
@@ -174,6 +201,7 @@ fn run_options(args: &RunArgs, wanted: &Wanted) -> Result<RunOptions, Failure> {
 
 /// An example on a device.
 struct Job {
+    example: &'static dyn Example,
     device: Device,
     prepared: Prepared,
     options: RunOptions,
@@ -263,17 +291,12 @@ impl Job {
         self.prepared.reset()?;
         let work = match &self.image {
             Some(image) => Work::HostGraph(image),
-            None => {
-                let (builder, orch_args) = (self.prepared.builder(), self.prepared.orch_args());
-                match self.variant {
-                    RuntimeVariant::TENSORMAP_AND_RINGBUFFER => Work::Stream { builder, orch_args },
-                    _ => Work::AicpuBuilder { builder, orch_args },
-                }
-            }
+            None => self.prepared.work(self.variant),
         };
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();
-        let report = self.device.run_watched(work, &self.options, watch)?;
+        let report = self.device.run_watched(work, &self.options, watch);
+        let report = report.map_err(|error| with_meaning(self.example, error))?;
         let wall = start.elapsed();
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {
@@ -281,6 +304,22 @@ impl Job {
             Checks::Off => None,
         };
         Ok(Round { report, verdict, wall })
+    }
+}
+
+/// A failure of a run; where the program gave up with a code of its own, with what the code means.
+fn with_meaning(example: &dyn Example, error: pto_host::Error) -> Failure {
+    let code = match &error {
+        pto_host::Error::Fault { fault: Fault::BUILD_FAILED, report } => {
+            report.epitaph.as_ref().and_then(|epitaph| i32::try_from(epitaph.detail[0]).ok())
+        }
+        _ => None,
+    };
+    let meaning = code.and_then(|code| example.failure(code));
+    let failure = Failure::from(error);
+    match meaning {
+        Some(meaning) => failure.and(format!("{}: {meaning}", example.name())),
+        None => failure,
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
 pub(crate) fn recorded(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Option<Trace> {
     let round = rounds.last()?;
     let mut trace = with_facts(round.report.trace.as_deref()?.clone(), args, device);
-    if let Some(run) = VirtualRun::of(round, args.runtime, device) {
+    if let Some(run) = VirtualRun::of(round, round.report.variant, device) {
         trace.run.extend(run.facts().map(|(name, fact)| (name.to_owned(), fact)));
     }
     Some(trace)

@@ -5,7 +5,8 @@
 //!   host runs it on a `HostGraph`, AICPU instance 0 runs it out of [`Builders`]. It knows its orchestration
 //!   words and GM, nothing else; it is `no_std`, does not allocate and does not panic.
 //! - `stream`, where there is one: the program for the streaming runtime, `fn build<G: StreamBuilder>`, with tensors
-//!   instead of edges. Without it the streaming runtime runs the graph program.
+//!   instead of edges. Without it the streaming runtime runs the graph program; without a graph program no other runtime runs
+//!   the example.
 //! - `job` (feature `host`): parameters, inputs, the words, an independent reference in `f64`, the check.
 //!
 //! [`args`] is the way from the words of a launch to the fields of a struct and back; [`host`] is what the
@@ -16,15 +17,21 @@
 extern crate std;
 
 pub mod args;
+pub mod cholesky;
+pub mod decoder_layer;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod matmul;
+pub mod newton_solve;
 pub mod paged_attention;
 pub mod random_dag;
+mod streaming;
 pub mod vector_example;
 
 #[cfg(all(test, feature = "host"))]
 mod recorder;
+#[cfg(all(test, feature = "host"))]
+mod testing;
 
 pto_abi::builder_set! {
     /// The graph programs of all examples, to be linked into a firmware.
@@ -36,5 +43,8 @@ pto_abi::builder_set! {
     }
     stream {
         "paged_attention" => paged_attention::stream::build,
+        "cholesky" => cholesky::stream::build,
+        "newton_solve" => newton_solve::stream::build,
+        "decoder_layer" => decoder_layer::stream::build,
     }
 }

@@ -47,36 +47,54 @@ pub unsafe extern "C" fn attention_pv(args: *const u64) {
 
 /// `s = q @ k^T`, in tiles; the order of each sum depends on the length only.
 pub fn product_transposed(q: Matrix, k: Matrix, s: Matrix) {
+    transposed(q, k, s, |_, dot| dot);
+}
+
+/// Stores `finish(before, dot)` in each element of `s`, with the dot products of `q @ k^T`.
+#[inline(always)]
+pub(crate) fn transposed(q: Matrix, k: Matrix, s: Matrix, finish: impl Fn(f32, f32) -> f32) {
     let mut row = 0;
     while s.rows() - row >= TILE.0 {
-        tile_row::<{ TILE.0 }>(q, k, s, row);
+        tile_row::<{ TILE.0 }>(q, k, s, row, &finish);
         row += TILE.0;
     }
     for row in row..s.rows() {
-        tile_row::<1>(q, k, s, row);
+        tile_row::<1>(q, k, s, row, &finish);
     }
 }
 
-/// Rows `row .. row + R` of `s`, from left to right.
+/// Rows `row .. row + R` of `s`, from left to right, as many columns as `k` has rows.
 #[inline(always)]
-fn tile_row<const R: usize>(q: Matrix, k: Matrix, s: Matrix, row: usize) {
+pub(crate) fn tile_row<const R: usize>(
+    q: Matrix,
+    k: Matrix,
+    s: Matrix,
+    row: usize,
+    finish: impl Fn(f32, f32) -> f32,
+) {
     let q: [Vector; R] = from_fn(|r| q.row(row + r));
     let s: [Vector; R] = from_fn(|r| s.row(row + r));
     let mut col = 0;
     while k.rows() - col >= TILE.1 {
-        store_columns(s, col, dots::<R, { TILE.1 }>(q, from_fn(|c| k.row(col + c))));
+        let dots = dots::<R, { TILE.1 }>(q, from_fn(|c| k.row(col + c)));
+        store_columns(s, col, dots, &finish);
         col += TILE.1;
     }
     for col in col..k.rows() {
-        store_columns(s, col, dots::<R, 1>(q, [k.row(col)]));
+        store_columns(s, col, dots::<R, 1>(q, [k.row(col)]), &finish);
     }
 }
 
 #[inline(always)]
-fn store_columns<const R: usize, const C: usize>(s: [Vector; R], col: usize, dots: [[f32; C]; R]) {
+fn store_columns<const R: usize, const C: usize>(
+    s: [Vector; R],
+    col: usize,
+    dots: [[f32; C]; R],
+    finish: impl Fn(f32, f32) -> f32,
+) {
     for (s, dots) in s.iter().zip(dots) {
         for (s, dot) in s.iter().skip(col).zip(dots) {
-            s.set(dot);
+            s.set(finish(s.get(), dot));
         }
     }
 }

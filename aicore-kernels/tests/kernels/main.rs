@@ -6,11 +6,16 @@
 //! keep its bits.
 
 mod attention;
+mod cholesky;
 mod elementwise;
+mod experts;
+mod layer;
 mod library;
 mod matmul;
+mod newton;
 mod online;
 mod probe;
 mod reduce;
+mod sqrt;
 mod support;
 mod view;

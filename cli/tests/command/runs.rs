@@ -16,6 +16,22 @@ const SMALL: &[&[&str]] = &[
     &["random_dag", "--param=tasks=500"],
 ];
 
+/// Every example whose program submits tasks with tensors, small.
+const TENSORS: &[&[&str]] = &[
+    &["cholesky", "--param=n=70", "--param=tile=16"],
+    &["newton_solve", "--param=batch=4", "--param=n=24", "--param=tile=16", "--param=wave=3"],
+    &[
+        "decoder_layer",
+        "--param=batch=2",
+        "--param=hidden=64",
+        "--param=intermediate=96",
+        "--param=heads=2",
+        "--param=kv_heads=1",
+        "--param=head_dim=32",
+        "--param=max_context=100",
+    ],
+];
+
 fn json(args: &[&str], code: i32) -> Value {
     let answer = pto(&[args, &["--json"]].concat(), code);
     serde_json::from_str(&answer.stdout).expect("one JSON value and nothing else")
@@ -35,6 +51,45 @@ fn every_example_passes_in_every_way_to_run_it() {
             assert_eq!(answer.stderr, "", "{example:?} {way:?}");
         }
     }
+}
+
+#[test]
+fn every_example_with_tensors_passes_in_every_hosting() {
+    for example in TENSORS {
+        for way in [
+            &["--hosting=pool", "--pool-threads=1"][..],
+            &["--hosting=threads", "--aicpu=2", "--aic=2", "--aiv=4", "--fanout=locked"],
+            &["--hosting=virtual", "--seed=3"],
+            &["--runtime=tensormap_and_ringbuffer", "--window=64"],
+        ] {
+            let answer = pto(&[&["run"], *example, way].concat(), 0);
+            assert!(answer.stdout.contains("PASS"), "{}", answer.stdout);
+            assert!(answer.stdout.contains("tensormap_and_ringbuffer"), "{}", answer.stdout);
+            assert_eq!(answer.stderr, "", "{example:?} {way:?}");
+        }
+    }
+}
+
+#[test]
+fn an_example_with_tensors_is_for_one_runtime() {
+    for runtime in ["host_build_graph", "aicpu_build_graph"] {
+        let parts = ["'cholesky'", runtime, "--runtime tensormap_and_ringbuffer"];
+        refused(&["run", "cholesky", "--runtime", runtime], 2, &parts);
+    }
+    refused(&["graph", "cholesky"], 2, &["'cholesky'", "pto run cholesky --trace FILE"]);
+    let sequential = ["run", "newton_solve", "--build-mode=0"];
+    refused(&sequential, 2, &["'newton_solve'", "--build-mode 1"]);
+}
+
+#[test]
+fn input_that_has_no_result_is_named() {
+    let files = Files::new();
+    files.put("a", &[2, 2], &[1.0, 2.0, 2.0, 1.0_f32]);
+    let definite = ["run", "cholesky", "--input", &files.option("a")];
+    refused(&definite, 2, &["'a' is not positive definite", "the pivot of row 1"]);
+    files.put("a", &[1, 2, 2], &[1.0, 2.0, 2.0, 4.0_f32]);
+    let singular = ["run", "newton_solve", "--param=limit=20", "--input", &files.option("a")];
+    refused(&singular, 3, &["BUILD_FAILED", "newton_solve: a system is not solved", "'limit'"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::string::String;
 use std::vec::Vec;
-use std::{fmt, format};
+use std::{fmt, format, vec};
 
 /// Half the distance from 1 to the next `f32`: the relative error of one rounding.
 pub const UNIT_ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
@@ -61,6 +61,28 @@ impl Verdict {
     pub const fn passed(&self) -> bool {
         self.wrong == 0
     }
+
+    /// The verdict on what both looked at: the place is that of the one that is closer to its tolerance, or exceeds it more.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let (checked, wrong) = (self.checked + other.checked, self.wrong + other.wrong);
+        let worse = if other.ratio() > self.ratio() { other } else { self };
+        Self { checked, wrong, ..worse }
+    }
+
+    fn ratio(&self) -> f64 {
+        ratio_of(self.largest_error, self.tolerance)
+    }
+}
+
+/// An error in tolerances; infinite where none is admitted, or the error is infinite, whatever the tolerance.
+fn ratio_of(error: f64, tolerance: f64) -> f64 {
+    let ratio = match error {
+        0.0 => 0.0,
+        _ if tolerance > 0.0 => error / tolerance,
+        _ => f64::INFINITY,
+    };
+    if ratio.is_nan() { f64::INFINITY } else { ratio }
 }
 
 /// Compares `found` with `expected`, both of the given shape.
@@ -77,13 +99,7 @@ pub fn compare(
     let mut wrong = found.len().abs_diff(expected.len()) as u64;
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         let error = error_of(f64::from(*found), expected.value);
-        let ratio = match error {
-            0.0 => 0.0,
-            _ if expected.tolerance > 0.0 => error / expected.tolerance,
-            _ => f64::INFINITY,
-        };
-        // An infinite error is wrong even where the tolerance is infinite.
-        let ratio = if ratio.is_nan() { f64::INFINITY } else { ratio };
+        let ratio = ratio_of(error, expected.tolerance);
         wrong += u64::from(ratio > 1.0);
         if ratio > worst.ratio {
             worst = Worst { ratio, at, error, expected: *expected };
@@ -98,6 +114,27 @@ pub fn compare(
     });
     let (largest_error, tolerance) = (error, worst.tolerance);
     Verdict { checked: expected.len() as u64, wrong, largest_error, tolerance, place }
+}
+
+/// Compares numbers that must be within their bounds, both included; the first that is not is the place.
+#[must_use]
+pub fn compare_counts(tensor: &'static str, found: &[i32], bounds: &[(i32, i32)]) -> Verdict {
+    let mut wrong = found.len().abs_diff(bounds.len()) as u64;
+    let mut place = None;
+    for (at, (found, (low, high))) in (0..).zip(found.iter().zip(bounds)) {
+        if low <= found && found <= high {
+            continue;
+        }
+        wrong += 1;
+        place.get_or_insert_with(|| Place {
+            tensor,
+            index: vec![at],
+            found: format!("{found}"),
+            expected: if low == high { format!("{low}") } else { format!("{low} to {high}") },
+        });
+    }
+    let (checked, largest_error) = (bounds.len() as u64, wrong as f64);
+    Verdict { checked, wrong, largest_error, tolerance: 0.0, place }
 }
 
 /// The element that comes closest to its tolerance, or exceeds it most.
@@ -135,7 +172,7 @@ fn index_of(at: u64, shape: &[u64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expected, compare};
+    use super::{Expected, compare, compare_counts};
     use std::string::ToString;
 
     fn expected(value: f64) -> Expected {
@@ -173,6 +210,25 @@ mod tests {
         let strict = Expected { value: 1.0, tolerance: f64::NAN };
         assert!(compare("x", &[1], &[1.0], &[strict]).passed());
         assert!(!compare("x", &[1], &[1.5], &[strict]).passed());
+    }
+
+    #[test]
+    fn counts_have_bounds() {
+        assert!(compare_counts("n", &[3, 4], &[(3, 3), (3, 5)]).passed());
+        let verdict = compare_counts("n", &[3, 6, 9], &[(3, 3), (3, 5), (1, 1)]);
+        assert_eq!((verdict.checked, verdict.wrong, verdict.tolerance), (3, 2, 0.0));
+        assert_eq!(verdict.place.unwrap().to_string(), "n[1] is 6, expected 3 to 5");
+        assert!(!compare_counts("n", &[], &[(0, 0)]).passed());
+    }
+
+    #[test]
+    fn of_two_verdicts_the_worse_one_says_where() {
+        let good = compare("a", &[1], &[1.25], &[expected(1.0)]);
+        let wrong = compare("b", &[2], &[1.0, 2.75], &[1.0, 2.0].map(expected));
+        for both in [good.clone().and(wrong.clone()), wrong.and(good)] {
+            assert_eq!((both.checked, both.wrong, both.largest_error), (3, 1, 0.75));
+            assert_eq!(both.place.unwrap().tensor, "b");
+        }
     }
 
     #[test]

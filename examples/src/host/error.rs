@@ -85,6 +85,15 @@ pub enum Error {
     /// Parameters or inputs that do not fit together.
     #[error("{0}")]
     Invalid(String),
+    /// The matrix of a factorisation has none.
+    #[error(
+        "the matrix 'a' is not positive definite: the pivot of row {row} is not a finite number above zero; \
+         give a symmetric matrix with eigenvalues above zero"
+    )]
+    NotDefinite {
+        /// The first row, from 0, that has no pivot.
+        row: u64,
+    },
     /// More memory than the device has.
     #[error(
         "the tensors need {} of device memory and the graph {}, and {} are free; \

@@ -4,12 +4,14 @@ use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
-use pto_abi::Fault;
 use pto_abi::arena::ArenaLayout;
 use pto_abi::graph::BuilderSet;
 use pto_abi::limits::{MAX_IMAGE_EDGES, MAX_TASKS};
 use pto_abi::symbol::symbol;
-use pto_host::{Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
+use pto_abi::{Fault, RuntimeVariant};
+use pto_host::{
+    Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph, Work,
+};
 
 use crate::host::check::{Expected, Verdict, compare};
 use crate::host::error::Error;
@@ -27,6 +29,11 @@ pub struct GraphSize {
 }
 
 impl GraphSize {
+    /// That of a program with tensors, whose edges are derived: rings for arguments and edges have room for each task's.
+    pub(crate) const fn streamed(tasks: u64) -> Self {
+        Self { tasks, arg_words: 0, edges: 0 }
+    }
+
     /// What a launch must provide for.
     ///
     /// # Errors
@@ -59,8 +66,8 @@ pub trait Check: Send {
     /// Compares the outputs with the reference. The reference is computed once, at the first call.
     ///
     /// # Errors
-    /// What the device refuses.
-    fn verify(&mut self) -> Result<Verdict, DeviceError>;
+    /// What the device refuses; an input that has no result.
+    fn verify(&mut self) -> Result<Verdict, Error>;
 
     /// Reads the outputs, by name.
     ///
@@ -100,6 +107,16 @@ impl Prepared {
         &self.orch_args
     }
 
+    /// What a device is to do where a builder on it runs the program.
+    #[must_use]
+    pub fn work(&self, variant: RuntimeVariant) -> Work<'_> {
+        let (builder, orch_args) = (self.builder, self.orch_args.as_slice());
+        match variant {
+            RuntimeVariant::TENSORMAP_AND_RINGBUFFER => Work::Stream { builder, orch_args },
+            _ => Work::AicpuBuilder { builder, orch_args },
+        }
+    }
+
     /// How large the graph is.
     #[must_use]
     pub const fn size(&self) -> GraphSize {
@@ -135,9 +152,9 @@ impl Prepared {
     /// Compares the outputs of the last run with the reference.
     ///
     /// # Errors
-    /// What the device refuses.
+    /// What the device refuses; an input that has no result, such as [`Error::NotDefinite`].
     pub fn verify(&mut self) -> Result<Verdict, Error> {
-        Ok(self.check.verify()?)
+        self.check.verify()
     }
 
     /// The outputs of the last run, by name.
@@ -175,7 +192,7 @@ impl Check for FloatCheck {
         self.out.write(&vec![f32::NAN; self.out.len()])
     }
 
-    fn verify(&mut self) -> Result<Verdict, DeviceError> {
+    fn verify(&mut self) -> Result<Verdict, Error> {
         if self.expected.is_empty() {
             self.expected = (self.reference)();
         }

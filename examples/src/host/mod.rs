@@ -13,8 +13,10 @@ pub mod names;
 pub mod parallel;
 pub mod params;
 pub mod random;
+pub mod rounding;
 pub mod tensor;
 
+use pto_abi::{BuildMode, RuntimeVariant};
 use pto_host::Device;
 
 pub use check::{Place, Verdict};
@@ -23,13 +25,59 @@ pub use job::{GraphSize, Prepared};
 pub use params::{ParamSpec, Params};
 pub use tensor::{DType, Elements, Inputs, Tensor, TensorSpec};
 
+/// What the program of an example is, and thereby under which runtimes it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A graph, which every runtime takes.
+    Graph,
+    /// Tasks with tensors.
+    Tensors,
+    /// Tasks with tensors; and the program waits for values of theirs, so that schedulers must run beside it.
+    TensorsAndValues,
+}
+
+impl Program {
+    /// The runtimes that take it; the first is the one to use unless a user wants another.
+    #[must_use]
+    pub const fn variants(self) -> &'static [RuntimeVariant] {
+        match self {
+            Self::Graph => &[
+                RuntimeVariant::AICPU_BUILD_GRAPH,
+                RuntimeVariant::HOST_BUILD_GRAPH,
+                RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+            ],
+            Self::Tensors | Self::TensorsAndValues => &[RuntimeVariant::TENSORMAP_AND_RINGBUFFER],
+        }
+    }
+
+    /// The build modes in which it comes to an end.
+    #[must_use]
+    pub const fn build_modes(self) -> &'static [BuildMode] {
+        match self {
+            Self::Graph | Self::Tensors => BuildMode::ALL,
+            Self::TensorsAndValues => &[BuildMode::CONCURRENT],
+        }
+    }
+}
+
 /// An example as a user sees it.
 pub trait Example: Sync {
-    /// Its name; that of its graph program as well.
+    /// Its name; that of its program as well.
     fn name(&self) -> &'static str;
 
     /// What it computes, in one line.
     fn summary(&self) -> &'static str;
+
+    /// What its program is.
+    fn program(&self) -> Program {
+        Program::Graph
+    }
+
+    /// What the program means by a code of its own, where it gives up.
+    fn failure(&self, code: i32) -> Option<&'static str> {
+        let _ = code;
+        None
+    }
 
     /// Its parameters.
     fn params(&self) -> &'static [ParamSpec];
@@ -71,6 +119,9 @@ pub static EXAMPLES: &[&dyn Example] = &[
     &crate::matmul::job::Matmul,
     &crate::paged_attention::job::PagedAttention,
     &crate::random_dag::job::RandomDag,
+    &crate::cholesky::job::Cholesky,
+    &crate::newton_solve::job::NewtonSolve,
+    &crate::decoder_layer::job::DecoderLayer,
 ];
 
 /// The example of this name.
@@ -111,17 +162,23 @@ pub fn resolve(example: &dyn Example, params: &mut Params, inputs: &Inputs) -> R
 
 #[cfg(test)]
 mod tests {
-    use super::{EXAMPLES, Inputs, Params, Tensor, find, resolve};
+    use super::{EXAMPLES, Inputs, Params, Program, Tensor, find, resolve};
     use pto_abi::graph::BuilderSet;
+    use std::collections::BTreeSet;
     use std::string::ToString;
     use std::vec;
 
     #[test]
-    fn every_example_has_a_graph_program_of_its_name() {
+    fn every_example_has_a_program_of_its_name() {
+        let (graphs, streams) = (crate::Builders.names(), crate::Builders.stream_names());
         for example in EXAMPLES {
-            assert!(crate::Builders.names().contains(&example.name()), "{}", example.name());
+            let is_graph = example.program() == Program::Graph;
+            let names = if is_graph { graphs } else { streams };
+            assert!(names.contains(&example.name()), "{}", example.name());
+            assert!(is_graph || !graphs.contains(&example.name()), "{}", example.name());
         }
-        assert_eq!(crate::Builders.names().len(), EXAMPLES.len());
+        let all: BTreeSet<_> = graphs.iter().chain(streams).collect();
+        assert_eq!(all.len(), EXAMPLES.len());
     }
 
     #[test]

@@ -7,12 +7,15 @@
 //! ```
 //! The scratch memory lives on the heap rings, so that it does not grow with the number of blocks.
 
-use pto_abi::stream::{Arg, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
+use core::num::NonZeroU64;
+
+use pto_abi::stream::{Arg, DependencyMode, ElementType, StreamBuilder, TensorView};
+use pto_abi::{BuildError, Fault, GmAddr};
 use pto_aicore_kernels::{UpdateFlags, func};
 
 use crate::args::{Word, tiles};
 use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, I32};
+use crate::streaming::{cube, extent, floats, part, vector};
 
 /// Submits the tasks.
 ///
@@ -27,44 +30,89 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             return Err(BuildError::Failed(BAD_CONTEXT_LEN));
         }
         for kv_head in 0..args.kv_heads.get() {
-            stream.scope(DependencyMode::DERIVED, |scope| {
-                let running = scope.tensor(ElementType::F32, &[2, extent(args.rows.get())?])?;
-                let row = Row { args: &args, request, kv_head, tokens };
-                row.blocks(&mut **scope, &running)
-            })?;
+            Row {
+                q: args.query(args.q, request, kv_head)?,
+                out: args.query(args.out, request, kv_head)?,
+                k: args.cache(args.k)?,
+                v: args.cache(args.v)?,
+                kv_head,
+                tokens,
+                table: args.block_table.offset(request * args.max_blocks.get() * I32),
+                scale: args.scale,
+            }
+            .submit(stream)?;
         }
     }
     Ok(())
 }
 
+impl Args {
+    /// The part of the queries, or of the output, that belongs to a request and a head of the cache.
+    fn query(
+        &self,
+        tensor: GmAddr,
+        request: u64,
+        kv_head: u64,
+    ) -> Result<TensorView<'static>, Fault> {
+        let shape = [self.batch.get() * self.kv_heads.get(), self.rows.get(), self.head_dim.get()];
+        part(floats(tensor, &shape)?, 0, (request * self.kv_heads.get() + kv_head, 1))
+    }
+
+    fn cache(&self, cache: GmAddr) -> Result<TensorView<'static>, Fault> {
+        let [size, heads, dim] = [self.block_size, self.kv_heads, self.head_dim].map(|x| x.get());
+        floats(cache, &[self.num_blocks, size, heads, dim])
+    }
+}
+
 /// One request and head of the cache: its updates are in order, because all of them change the running state.
-struct Row<'a> {
-    args: &'a Args,
-    request: u64,
-    kv_head: u64,
-    tokens: u64,
+pub(crate) struct Row<'t> {
+    /// `[1, rows, head_dim]`: the queries, side by side.
+    pub(crate) q: TensorView<'t>,
+    /// As `q`.
+    pub(crate) out: TensorView<'t>,
+    /// `[num_blocks, block_size, kv_heads, head_dim]`.
+    pub(crate) k: TensorView<'t>,
+    /// As `k`.
+    pub(crate) v: TensorView<'t>,
+    /// Which head of the cache.
+    pub(crate) kv_head: u64,
+    /// Length of the context.
+    pub(crate) tokens: u64,
+    /// The request's row of the block table.
+    pub(crate) table: GmAddr,
+    /// What scores are multiplied by.
+    pub(crate) scale: f32,
 }
 
 impl Row<'_> {
-    fn blocks<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        running: &TensorView<'_>,
-    ) -> Result<(), BuildError> {
-        for (index, (start, tokens)) in
-            (0_u64..).zip(tiles(self.tokens, self.args.block_size.non_zero()))
-        {
-            let entry = self.request * self.args.max_blocks.get() + index;
-            let block = stream.read_u32(self.args.block_table.offset(entry * I32))?;
-            if u64::from(block) >= self.args.num_blocks {
-                return Err(BuildError::Failed(BAD_BLOCK));
+    /// Submits the tasks of all blocks.
+    pub(crate) fn submit<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let &[blocks, size, ..] = self.k.shape() else {
+            return Err(Fault::STREAM_VIEW_RANK.into());
+        };
+        let size = NonZeroU64::new(size.into()).ok_or(Fault::STREAM_VIEW_RANGE)?;
+        stream.scope(DependencyMode::DERIVED, |scope| {
+            let running = scope.tensor(ElementType::F32, &[2, self.sizes().0])?;
+            for (index, (start, tokens)) in (0_u64..).zip(tiles(self.tokens, size)) {
+                let block = scope.read_u32(self.table.offset(index * I32))?;
+                if block >= blocks {
+                    return Err(BuildError::Failed(BAD_BLOCK));
+                }
+                let mut flags = UpdateFlags::empty();
+                flags.set(UpdateFlags::FIRST, start == 0);
+                flags.set(UpdateFlags::LAST, start + tokens == self.tokens);
+                self.block(&mut **scope, &running, block, tokens, flags)?;
             }
-            let mut flags = UpdateFlags::empty();
-            flags.set(UpdateFlags::FIRST, start == 0);
-            flags.set(UpdateFlags::LAST, start + tokens == self.tokens);
-            self.block(stream, running, block, tokens, flags)?;
+            Ok(())
+        })
+    }
+
+    /// Queries, and elements of each.
+    fn sizes(&self) -> (u32, u32) {
+        match self.q.shape() {
+            &[_, rows, dim] => (rows, dim),
+            _ => (0, 0),
         }
-        Ok(())
     }
 
     fn block<G: StreamBuilder>(
@@ -75,39 +123,30 @@ impl Row<'_> {
         n: u64,
         flags: UpdateFlags,
     ) -> Result<(), BuildError> {
-        let args = self.args;
-        let [rows, dim, size] = [args.rows, args.head_dim, args.block_size].map(|size| size.get());
-        let ld = args.kv_heads.get() * dim;
-        let (q, out) = (self.query(args.q)?, self.query(args.out)?);
-        let (k, v) = (self.cached(args.k, block, n)?, self.cached(args.v, block, n)?);
+        let (q, out) = (self.q, self.out);
+        let (k, v) = (self.cached(self.k, block, n)?, self.cached(self.v, block, n)?);
+        let &[_, size, heads, _] = self.k.shape() else {
+            return Err(Fault::STREAM_VIEW_RANK.into());
+        };
+        let (rows, dim) = self.sizes();
         stream.scope(DependencyMode::DERIVED, |scope| {
-            let scores = scope.tensor(ElementType::F32, &[extent(rows)?, extent(size)?])?;
-            let stats = scope.tensor(ElementType::F32, &[2, extent(rows)?])?;
-            let new = scope.tensor(ElementType::F32, &[extent(rows)?, extent(dim)?])?;
+            let scores = scope.tensor(ElementType::F32, &[rows, size])?;
+            let stats = scope.tensor(ElementType::F32, &[2, rows])?;
+            let new = scope.tensor(ElementType::F32, &[rows, dim])?;
             let scores = scores.slice(1, 0, extent(n)?);
             let (max, sum) = (stats.slice(0, 0, 1), stats.slice(0, 1, 1));
             let (run_max, run_sum) = (running.slice(0, 0, 1), running.slice(0, 1, 1));
+            let [rows, dim, size, heads] = [rows, dim, size, heads].map(u64::from);
+            let ld = heads * dim;
 
             let args = &[Arg::In(&q), Arg::In(&k), Arg::Out(&scores)];
-            submit(
-                &mut **scope,
-                func::ATTENTION_QK,
-                CoreKind::AIC,
-                args,
-                &[rows, n, dim, dim, ld, size],
-            )?;
+            cube(&mut **scope, func::ATTENTION_QK, args, &[rows, n, dim, dim, ld, size])?;
             // The probabilities replace the scores.
             let args = &[Arg::InOut(&scores), Arg::NoDep(&scores), Arg::Out(&max), Arg::Out(&sum)];
-            let words = &[rows, n, size, size, self.args.scale.word()];
-            submit(&mut **scope, func::ATTENTION_SOFTMAX_PARTIAL, CoreKind::AIV, args, words)?;
+            let words = &[rows, n, size, size, self.scale.word()];
+            vector(&mut **scope, func::ATTENTION_SOFTMAX_PARTIAL, args, words)?;
             let args = &[Arg::In(&scores), Arg::In(&v), Arg::Out(&new)];
-            submit(
-                &mut **scope,
-                func::ATTENTION_PV,
-                CoreKind::AIC,
-                args,
-                &[rows, n, dim, size, ld, dim],
-            )?;
+            cube(&mut **scope, func::ATTENTION_PV, args, &[rows, n, dim, size, ld, dim])?;
             // The output is its own accumulator; the last update divides it in place.
             let args = &[
                 Arg::In(&max),
@@ -119,52 +158,17 @@ impl Row<'_> {
                 Arg::NoDep(&out),
             ];
             let words = &[rows, dim, dim, dim, flags.bits()];
-            submit(&mut **scope, func::ATTENTION_UPDATE, CoreKind::AIV, args, words)
+            vector(&mut **scope, func::ATTENTION_UPDATE, args, words)
         })
     }
 
-    /// The part of the queries, or of the output, that belongs to the row.
-    fn query(&self, tensor: GmAddr) -> Result<TensorView<'static>, Fault> {
-        let args = self.args;
-        let pairs = extent(args.batch.get() * args.kv_heads.get())?;
-        let shape = [pairs, extent(args.rows.get())?, extent(args.head_dim.get())?];
-        let pair = extent(self.request * args.kv_heads.get() + self.kv_head)?;
-        Ok(TensorView::dense(tensor, ElementType::F32, &shape).slice(0, pair, 1))
-    }
-
     /// The first `n` keys, or values, of a block of the cache.
-    fn cached(&self, cache: GmAddr, block: u32, n: u64) -> Result<TensorView<'static>, Fault> {
-        let args = self.args;
-        let shape =
-            [args.num_blocks, args.block_size.get(), args.kv_heads.get(), args.head_dim.get()];
-        let mut extents = [0; 4];
-        for (to, from) in extents.iter_mut().zip(shape) {
-            *to = extent(from)?;
-        }
-        let cache = TensorView::dense(cache, ElementType::F32, &extents);
-        Ok(cache.slice(0, block, 1).slice(1, 0, extent(n)?).slice(2, extent(self.kv_head)?, 1))
+    fn cached<'t>(
+        &self,
+        cache: TensorView<'t>,
+        block: u32,
+        n: u64,
+    ) -> Result<TensorView<'t>, Fault> {
+        part(part(cache.slice(0, block, 1), 1, (0, n))?, 2, (self.kv_head, 1))
     }
-}
-
-/// Tensors first, then words.
-fn submit<G: StreamBuilder>(
-    stream: &mut G,
-    func_id: FuncId,
-    kind: CoreKind,
-    tensors: &[Arg<'_>],
-    words: &[u64],
-) -> Result<(), BuildError> {
-    let mut args = [Arg::Scalar(0); 12];
-    let count = tensors.len() + words.len();
-    let words = words.iter().map(|word| Arg::Scalar(*word));
-    for (arg, given) in args.iter_mut().zip(tensors.iter().copied().chain(words)) {
-        *arg = given;
-    }
-    let args = args.get(..count).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
-    stream.submit_tensors(&TensorTask::new(func_id, kind, args))?;
-    Ok(())
-}
-
-fn extent(size: u64) -> Result<u32, Fault> {
-    u32::try_from(size).map_err(|_| Fault::BUILD_ORCH_ARGS)
 }

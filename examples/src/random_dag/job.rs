@@ -230,7 +230,7 @@ impl Check for DagCheck {
         self.counters.write(&vec![0; self.counters.len()])
     }
 
-    fn verify(&mut self) -> Result<Verdict, DeviceError> {
+    fn verify(&mut self) -> Result<Verdict, Error> {
         let values = self.stride.nodes(&self.values.read()?);
         Ok(judge(&self.expected, &values, &self.stride.nodes(&self.counters.read()?)))
     }

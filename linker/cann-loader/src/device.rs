@@ -18,6 +18,7 @@ use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, Epitaph, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader,
     WorkerEntry, region,
 };
+use pto_abi::stream::StreamCapacities;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, GmAddr, RuntimeVariant, symbol};
 use pto_aicore_kernels::LIBRARY;
@@ -33,12 +34,17 @@ pub(crate) const INSTANCES: u32 = 4;
 const WORKERS: u32 = CLUSTERS as u32 * 3;
 const CAPACITIES: Capacities = Capacities {
     tasks: 8192,
-    arg_words: 8 * 8192,
+    arg_words: 16 * 8192,
     edges: 65_536,
     image_bytes: 2 << 20,
     log_entries: 64,
     trace: pto_abi::trace::TraceCapacities::OFF,
-    stream: pto_abi::stream::StreamCapacities::OFF,
+    stream: StreamCapacities {
+        window: 4096,
+        map_entries: 16_384,
+        heap_rings: 4,
+        heap_bytes: 4 << 20,
+    },
 };
 
 /// What is to be run.
@@ -47,6 +53,8 @@ pub(crate) enum Work {
     Graph(Vec<u8>),
     /// A builder and its words.
     Builder(&'static str, Vec<u64>),
+    /// The same, of the streaming runtime.
+    Stream(&'static str, Vec<u64>),
 }
 
 /// How it is to be run.
@@ -189,8 +197,11 @@ impl Device {
                     pto_abi::runtime::Region { offset: kept, bytes: bytes.len() as u64 };
                 self.arena.window().write_bytes(kept, bytes).expect("the image fits");
             }
-            Work::Builder(name, words) => {
-                config.variant = RuntimeVariant::AICPU_BUILD_GRAPH.get();
+            Work::Builder(name, words) | Work::Stream(name, words) => {
+                config.variant = match work {
+                    Work::Stream(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER.get(),
+                    _ => RuntimeVariant::AICPU_BUILD_GRAPH.get(),
+                };
                 config.builder = symbol::symbol(name);
                 orch.orch_argc = words.len() as u32;
                 orch.orch_args[..words.len()].copy_from_slice(words);
@@ -210,6 +221,8 @@ impl Device {
         for worker in 0..WORKERS {
             arena.set_worker_entry(worker as usize, &worker_entry(worker));
         }
+        let stream = self.layout.regions[region::STREAM];
+        arena.set_stream_sizes(stream, &CAPACITIES).expect("the region holds its header");
         arena.prepare_run();
         self.write_record();
         change(&Spoil { arena, record: self.record_window() });

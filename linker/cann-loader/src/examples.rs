@@ -3,9 +3,9 @@
 
 use pto_abi::image::Checksum;
 use pto_abi::launch_record::Architecture;
-use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_abi::{FanoutStrategy, RuntimeVariant};
 use pto_examples::Builders;
-use pto_examples::host::{self, Inputs, Params, Prepared};
+use pto_examples::host::{self, Inputs, Params, Prepared, Program};
 use pto_host::{DeviceOptions, Hosting};
 
 use crate::Scenario;
@@ -24,8 +24,10 @@ pub(crate) fn scenarios(run: &str) -> Vec<Scenario> {
     let name = words.next().unwrap_or_default();
     let params: Vec<String> = words.collect();
     let mut scenarios: Vec<Scenario> = Vec::new();
-    for &variant in RuntimeVariant::ALL {
-        for &build_mode in BuildMode::ALL {
+    // An example that is not there has a scenario that says so.
+    let program = host::find(&name).map_or(Program::Graph, |example| example.program());
+    for &variant in program.variants() {
+        for &build_mode in program.build_modes() {
             for &fanout in FanoutStrategy::ALL {
                 let (example, params) = (name.clone(), params.clone());
                 let options = Options { fanout, build_mode, ..Options::default() };
@@ -68,7 +70,11 @@ fn run_one(
         let graph = prepared.build_on_host(&sim).map_err(|error| error.to_string())?;
         Work::Graph(graph.as_bytes().to_vec())
     } else {
-        Work::Builder(prepared.builder(), prepared.orch_args().to_vec())
+        let (builder, orch_args) = (prepared.builder(), prepared.orch_args().to_vec());
+        match variant {
+            RuntimeVariant::TENSORMAP_AND_RINGBUFFER => Work::Stream(builder, orch_args),
+            _ => Work::Builder(builder, orch_args),
+        }
     };
     let block = sim.alloc(BLOCK_BYTES).map_err(|error| error.to_string())?;
     let gm = Gm::of(&sim, block, BLOCK_BYTES);

@@ -13,4 +13,10 @@ pto_cann_platform::firmware! {
         "paged_attention" => pto_examples::paged_attention::graph::build,
         "random_dag" => pto_examples::random_dag::graph::build,
     }
+    stream {
+        "paged_attention" => pto_examples::paged_attention::stream::build,
+        "cholesky" => pto_examples::cholesky::stream::build,
+        "newton_solve" => pto_examples::newton_solve::stream::build,
+        "decoder_layer" => pto_examples::decoder_layer::stream::build,
+    }
 }

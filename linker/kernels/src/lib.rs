@@ -43,6 +43,23 @@ macro_rules! kernel_blob {
             16 AIV "dag_node_aiv" $crate::library::probe::dag_node_aiv;
             17 AIV "spin_aiv" $crate::library::probe::spin_aiv;
             18 AIC "spin_aic" $crate::library::probe::spin_aic;
+            19 AIV "cholesky_potrf" $crate::library::cholesky::potrf;
+            20 AIV "cholesky_trsm" $crate::library::cholesky::trsm;
+            21 AIC "cholesky_syrk" $crate::library::cholesky::syrk;
+            22 AIC "cholesky_gemm" $crate::library::cholesky::gemm;
+            23 AIV "newton_start" $crate::library::newton::newton_start;
+            24 AIV "newton_residual" $crate::library::newton::newton_residual;
+            25 AIV "newton_norm" $crate::library::newton::newton_norm;
+            26 AIV "copy" $crate::library::layer::copy;
+            27 AIV "rms_norm" $crate::library::layer::rms_norm;
+            28 AIV "rope" $crate::library::layer::rope;
+            29 AIV "silu_mul" $crate::library::layer::silu_mul;
+            30 AIV "moe_route" $crate::library::experts::moe_route;
+            31 AIV "moe_list" $crate::library::experts::moe_list;
+            32 AIV "moe_gather" $crate::library::experts::moe_gather;
+            33 AIC "moe_matmul" $crate::library::experts::moe_matmul;
+            34 AIV "moe_silu_mul" $crate::library::experts::moe_silu_mul;
+            35 AIV "moe_scatter" $crate::library::experts::moe_scatter;
             $($id $kind $name $entry;)*
         }
     };

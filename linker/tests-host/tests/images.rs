@@ -19,10 +19,12 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront"];
     let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
+    let tensors = ["cholesky", "newton_solve", "decoder_layer"];
     let own = vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking"];
-    for (path, builders) in
-        [(&Images::get().firmware, [examples, shapes].concat()), (&Images::get().misbehaving, own)]
-    {
+    for (path, builders) in [
+        (&Images::get().firmware, [&examples[..], &shapes, &tensors].concat()),
+        (&Images::get().misbehaving, own),
+    ] {
         let identity = identity(&read(path)).expect("the image has a note");
         assert_eq!((identity.fixed.magic, identity.fixed.layout_hash), (FW_MAGIC, LAYOUT_HASH));
         assert_eq!(identity.fixed.kind, FW_KIND_VIRT);

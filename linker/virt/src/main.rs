@@ -16,6 +16,12 @@ pto_virt_platform::firmware! {
         "fork_join" => pto_virt_platform::builders::fork_join,
         "wavefront" => pto_virt_platform::builders::wavefront,
     }
+    stream {
+        "paged_attention" => pto_examples::paged_attention::stream::build,
+        "cholesky" => pto_examples::cholesky::stream::build,
+        "newton_solve" => pto_examples::newton_solve::stream::build,
+        "decoder_layer" => pto_examples::decoder_layer::stream::build,
+    }
 }
 
 /// On a development machine there is nothing to boot.

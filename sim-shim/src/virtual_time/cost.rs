@@ -5,6 +5,9 @@
 //! transfers by bandwidth. Our kernels are one transfer in, the computation, one transfer out, one after the
 //! other: what a kernel without double buffering does. A kernel that is not of the library costs the fallback.
 
+mod factorisation;
+mod layers;
+
 use pto_aicore_kernels::func;
 use pto_aicore_kernels::probe::mix;
 
@@ -78,6 +81,8 @@ const V_SUB: Vector = Vector(13, 2, 18);
 const V_MAX: Vector = Vector(14, 2, 16);
 const V_DIV: Vector = Vector(13, 8, 25);
 const V_EXP: Vector = Vector(13, 4, 24);
+const V_SQRT: Vector = Vector(14, 2, 25);
+const V_COPY: Vector = Vector(11, 1, 13);
 const V_CADD: Vector = Vector(14, 7, 32);
 const V_CGMAX: Vector = Vector(14, 1, 17);
 
@@ -147,7 +152,9 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         // Not kernels of a model: 100 ns and a line miss a producer; 4 ns an iteration.
         func::DAG_NODE_AIC | func::DAG_NODE_AIV => 100_000 + arg(5) * 41_000,
         func::SPIN_AIC | func::SPIN_AIV => length(0) * 4_000,
-        _ => return None,
+        other => {
+            factorisation::picoseconds(other, arg).or_else(|| layers::picoseconds(other, arg))?
+        }
     };
     Some(ps / 1_000)
 }

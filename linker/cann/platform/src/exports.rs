@@ -8,8 +8,14 @@
 /// `--profile firmware --target aarch64-unknown-linux-gnu`.
 #[macro_export]
 macro_rules! firmware {
-    ($(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }) => {
-        $crate::abi::builder_set! { $(#[$meta])* $vis struct $set { $( $name => $build ),* } }
+    (
+        $(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }
+        $( stream { $( $stream_name:literal => $stream_build:path ),* $(,)? } )?
+    ) => {
+        $crate::abi::builder_set! {
+            $(#[$meta])* $vis struct $set { $( $name => $build ),* }
+            $( stream { $( $stream_name => $stream_build ),* } )?
+        }
 
         #[cfg(not(all(target_arch = "aarch64", target_os = "linux", panic = "abort")))]
         extern crate std;
@@ -18,7 +24,7 @@ macro_rules! firmware {
         mod pto_cann_image {
             use core::ffi::c_void;
 
-            const NAMES: &[&str] = &[$($name),*];
+            const NAMES: &[&str] = &[$($name,)* $($($stream_name,)*)?];
 
             // SAFETY: the section holds this and nothing else; nothing reads it at run time.
             #[used]
@@ -52,6 +58,16 @@ macro_rules! firmware {
                 // SAFETY: the caller keeps the contract of `run_record`.
                 unsafe { $crate::entry::run_record(record, super::$set) }
             }
+
+            // Division of 128 bits comes ready-made, with unwind tables that name this. Nothing unwinds here; hidden, so that
+            // no other library of the process finds it.
+            ::core::arch::global_asm!(
+                ".hidden rust_eh_personality",
+                ".global rust_eh_personality",
+                ".type rust_eh_personality, %function",
+                "rust_eh_personality: brk #0xf03",
+                ".size rust_eh_personality, . - rust_eh_personality",
+            );
 
             #[panic_handler]
             fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

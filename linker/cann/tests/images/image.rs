@@ -61,7 +61,10 @@ fn its_identity_is_readable_without_running_it() {
     assert_eq!(word(16), LAYOUT_HASH);
     assert_eq!(body[24..40], FW_KIND_CANN);
     let names = String::from_utf8_lossy(&body[size_of::<FwIdentity>()..]);
-    assert_eq!(names, "vector_example\0matmul\0paged_attention\0random_dag\0");
+    assert_eq!(
+        names,
+        "vector_example\0matmul\0paged_attention\0random_dag\0cholesky\0newton_solve\0decoder_layer\0"
+    );
 }
 
 /// `getauxval`: the compiler's choice between two ways of atomic operations, at load time.

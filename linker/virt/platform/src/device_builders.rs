@@ -10,7 +10,7 @@ use pto_c_builder::DeviceReads;
 pub(crate) struct CoherentReads;
 
 impl DeviceReads for CoherentReads {
-    const STREAMS: bool = !cfg!(feature = "without-streaming");
+    const STREAMS: bool = crate::STREAMS;
 
     fn look(&self, _: GmAddr, _: u64) {}
 }

@@ -63,6 +63,9 @@ pub use pto_abi as abi;
 /// each fanout strategy.
 #[cfg(target_os = "none")]
 const RECORDS: bool = cfg!(feature = "recording");
+/// Whether the image has the streaming runtime, and with it the programs that need it.
+#[doc(hidden)]
+pub const STREAMS: bool = !cfg!(feature = "without-streaming");
 /// What an image says of itself.
 #[doc(hidden)]
 pub const FEATURES: u64 = if cfg!(feature = "recording") { abi::fw_image::FW_RECORDS } else { 0 };
@@ -74,10 +77,20 @@ pub use serve::serve;
 /// the image's identity (section `.note.pto`), and the function that every vCPU runs.
 #[macro_export]
 macro_rules! firmware {
-    ($(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }) => {
-        $crate::abi::builder_set! { $(#[$meta])* $vis struct $set { $( $name => $build ),* } }
+    (
+        $(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }
+        $( stream { $( $stream_name:literal => $stream_build:path ),* $(,)? } )?
+    ) => {
+        $crate::abi::builder_set! {
+            $(#[$meta])* $vis struct $set { $( $name => $build ),* }
+            $( stream { $( $stream_name => $stream_build ),* } )?
+        }
 
-        const PTO_NAMES: &[&str] = &[$($name),*];
+        const PTO_NAMES: &[&str] = if $crate::STREAMS {
+            &[$($name,)* $($($stream_name,)*)?]
+        } else {
+            &[$($name),*]
+        };
 
         // SAFETY: the section holds this and nothing else; nothing reads it at run time.
         #[used]

@@ -1,0 +1,102 @@
+//! The parts of a transformer layer that are neither products nor attention: `copy`, `rms_norm`, `rope`, `silu_mul`.
+//!
+//! `out` may be the first operand itself with the same stride. With any other overlap the result is unspecified.
+
+use crate::args;
+use crate::exp::exp;
+use crate::lanes;
+use crate::sqrt::sqrt;
+use crate::view::{Matrix, Vector};
+
+/// `out = a`. Arguments: a, out, rows, cols, `a_ld`, `out_ld`.
+///
+/// # Safety
+/// The [argument contract](crate::args): `a` and `out` are rows by cols, `out` written.
+pub unsafe extern "C" fn copy(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [a, out, rows, cols, a_ld, out_ld] = unsafe { args::words(args) };
+    // SAFETY: the same; two matrices of rows by cols.
+    let [a, out] = unsafe { args::matrices([[a, rows, cols, a_ld], [out, rows, cols, out_ld]]) };
+    for (a, out) in a.iter_rows().zip(out.iter_rows()) {
+        lanes::map(a, out, |a| a);
+    }
+}
+
+/// `out[r] = weight * x[r] / sqrt(mean(x[r]^2) + epsilon)`.
+/// Arguments: x, weight, out, rows, cols, `x_ld`, `out_ld`, epsilon.
+///
+/// # Safety
+/// The [argument contract](crate::args): `x` and `out` are rows by cols, `weight` has cols elements; `out` is written.
+pub unsafe extern "C" fn rms_norm(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [x, weight, out, rows, cols, x_ld, out_ld, epsilon] = unsafe { args::words(args) };
+    // SAFETY: the same; two matrices of rows by cols.
+    let [x, out] = unsafe { args::matrices([[x, rows, cols, x_ld], [out, rows, cols, out_ld]]) };
+    // SAFETY: the same; one element a column.
+    let [weight] = unsafe { args::vectors([weight], cols) };
+    let epsilon = args::scalar(epsilon);
+    for (x, out) in x.iter_rows().zip(out.iter_rows()) {
+        norm_row(x, weight, out, epsilon);
+    }
+}
+
+/// Rotates each row in the planes of its elements `i` and `i + head_dim / 2`, by an angle of which `cos` and `sin` are given.
+/// Arguments: x, cos, sin, out, rows, `head_dim`, `x_ld`, `out_ld`.
+///
+/// An odd `head_dim` leaves the last element as it is in `out`.
+///
+/// # Safety
+/// The [argument contract](crate::args): `x` and `out` are rows by `head_dim`, `cos` and `sin` have `head_dim / 2` elements;
+/// `out` is written.
+pub unsafe extern "C" fn rope(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [x, cos, sin, out, rows, dim, x_ld, out_ld] = unsafe { args::words(args) };
+    // SAFETY: the same; two matrices of rows by head_dim.
+    let [x, out] = unsafe { args::matrices([[x, rows, dim, x_ld], [out, rows, dim, out_ld]]) };
+    // SAFETY: the same; one element for each plane.
+    let [cos, sin] = unsafe { args::vectors([cos, sin], dim / 2) };
+    for (x, out) in x.iter_rows().zip(out.iter_rows()) {
+        rotate_row(x, cos, sin, out);
+    }
+}
+
+/// `out = gate / (1 + e^-gate) * up`. Arguments: gate, up, out, rows, cols, `gate_ld`, `up_ld`, `out_ld`.
+///
+/// # Safety
+/// The [argument contract](crate::args): all three are rows by cols, `out` written.
+pub unsafe extern "C" fn silu_mul(args: *const u64) {
+    // SAFETY: the caller keeps the argument contract.
+    let [gate, up, out, rows, cols, gate_ld, up_ld, out_ld] = unsafe { args::words(args) };
+    let shapes = [[gate, rows, cols, gate_ld], [up, rows, cols, up_ld], [out, rows, cols, out_ld]];
+    // SAFETY: the same; three matrices of rows by cols.
+    let [gate, up, out] = unsafe { args::matrices(shapes) };
+    gated(gate, up, out);
+}
+
+/// `out = silu(gate) * up`, for as many rows as all of them have.
+pub fn gated(gate: Matrix, up: Matrix, out: Matrix) {
+    for ((gate, up), out) in gate.iter_rows().zip(up.iter_rows()).zip(out.iter_rows()) {
+        lanes::zip_map(gate, up, out, |gate, up| gate / (1.0 + exp(-gate)) * up);
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a row has fewer than 2^24 elements, or the mean is rounded"
+)]
+fn norm_row(x: Vector, weight: Vector, out: Vector, epsilon: f32) {
+    let mean = lanes::dot(x, x) / x.len() as f32;
+    let root = sqrt(mean + epsilon);
+    lanes::zip_map(x, weight, out, |x, weight| x / root * weight);
+}
+
+fn rotate_row(x: Vector, cos: Vector, sin: Vector, out: Vector) {
+    let Some((x_low, x_high)) = x.split_at_checked(cos.len()) else { return };
+    let Some((low, high)) = out.split_at_checked(cos.len()) else { return };
+    let halves = x_low.iter().zip(x_high).zip(low.iter().zip(high));
+    for (((x, y), (low, high)), (cos, sin)) in halves.zip(cos.iter().zip(sin)) {
+        let (x, y, cos, sin) = (x.get(), y.get(), cos.get(), sin.get());
+        low.set(x * cos - y * sin);
+        high.set(y * cos + x * sin);
+    }
+}

@@ -1,0 +1,109 @@
+//! `copy`, `rms_norm`, `rope`, `silu_mul`, against their definitions.
+
+use pto_aicore_kernels::args::scalar_word;
+
+use crate::support::{LENGTHS, Operand, Random, TINY, U, assert_close, call, gamma};
+
+fn operands(limit: f64) -> impl Iterator<Item = Operand> {
+    let mut rng = Random::new(51);
+    let shapes = [0, 1, 3].into_iter().flat_map(|rows| LENGTHS.map(|cols| (rows, cols)));
+    shapes.map(move |shape| Operand::random(shape, (shape.0 + shape.1) % 3, limit, &mut rng))
+}
+
+fn elements(of: &Operand) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let (rows, cols) = (of.rows, of.cols);
+    (0..rows).flat_map(move |r| (0..cols).map(move |c| (r, c)))
+}
+
+#[test]
+fn copy_copies() {
+    for mut a in operands(9.0) {
+        let mut out = Operand::unset((a.rows, a.cols), 2);
+        let shape = [a.rows as u64, a.cols as u64, a.stride(), out.stride()];
+        call("copy", &[a.address(), out.address(), shape[0], shape[1], shape[2], shape[3]]);
+        out.assert_guards();
+        assert!((0..a.rows).all(|r| a.row(r) == out.row(r)));
+    }
+}
+
+#[test]
+fn rms_norm_is_within_its_bound_also_in_place() {
+    for mut x in operands(3.0) {
+        let mut weight = Operand::random((1, x.cols), 0, 2.0, &mut Random::new(52));
+        let mut out = Operand::unset((x.rows, x.cols), 3);
+        let shape = [x.rows as u64, x.cols as u64];
+        let (x_ld, out_ld, epsilon) = (x.stride(), out.stride(), scalar_word(1e-3));
+        let words = [x.address(), weight.address(), out.address(), shape[0], shape[1]];
+        let [from, by, to, rows, cols] = words;
+        call("rms_norm", &[from, by, to, rows, cols, x_ld, out_ld, epsilon]);
+        out.assert_guards();
+        for (r, c) in elements(&x) {
+            let squares: f64 = x.row(r).iter().map(|x| f64::from(*x).powi(2)).sum();
+            let root = (squares / x.cols as f64 + f64::from(1e-3_f32)).sqrt();
+            let exact = x.f64_at(r, c) / root * weight.f64_at(0, c);
+            let tolerance = gamma(x.cols / 8 + 10) * exact.abs() + TINY;
+            assert_close(out.at(r, c), exact, tolerance, || format!("{r}, {c}"));
+        }
+        let mut in_place = x.clone();
+        let at = in_place.address();
+        call("rms_norm", &[at, by, at, rows, cols, x_ld, x_ld, epsilon]);
+        assert!((0..x.rows).all(|r| in_place.row(r) == out.row(r)), "in place");
+    }
+}
+
+#[test]
+fn rope_rotates_pairs() {
+    for mut x in operands(3.0).filter(|x| x.cols % 2 == 0) {
+        let half = x.cols / 2;
+        let angle = |i: usize| 0.3 + 1.7 * i as f64;
+        let mut cos = Operand::new((1, half), 0, |_, i| crate::support::round(angle(i).cos()));
+        let mut sin = Operand::new((1, half), 0, |_, i| crate::support::round(angle(i).sin()));
+        let mut out = Operand::unset((x.rows, x.cols), 1);
+        let (x_ld, out_ld) = (x.stride(), out.stride());
+        let (rows, dim) = (x.rows as u64, x.cols as u64);
+        let [from, c, s, to] = [x.address(), cos.address(), sin.address(), out.address()];
+        call("rope", &[from, c, s, to, rows, dim, x_ld, out_ld]);
+        out.assert_guards();
+        for (r, i) in elements(&x) {
+            let plane = i % half;
+            let (low, high) = (x.f64_at(r, plane), x.f64_at(r, plane + half));
+            let (c, s) = (cos.f64_at(0, plane), sin.f64_at(0, plane));
+            let exact = if i < half { low * c - high * s } else { high * c + low * s };
+            let tolerance = gamma(2) * (low.abs() + high.abs()) + TINY;
+            assert_close(out.at(r, i), exact, tolerance, || format!("{r}, {i}"));
+        }
+        let mut in_place = x.clone();
+        let at = in_place.address();
+        call("rope", &[at, c, s, at, rows, dim, x_ld, x_ld]);
+        assert!((0..x.rows).all(|r| in_place.row(r) == out.row(r)), "in place");
+    }
+}
+
+#[test]
+fn silu_mul_is_within_its_bound() {
+    for mut gate in operands(20.0) {
+        let mut up = Operand::random((gate.rows, gate.cols), 2, 3.0, &mut Random::new(53));
+        let mut out = Operand::unset((gate.rows, gate.cols), 1);
+        let (rows, cols) = (gate.rows as u64, gate.cols as u64);
+        let strides = [gate.stride(), up.stride(), out.stride()];
+        let [g, u, o] = [gate.address(), up.address(), out.address()];
+        call("silu_mul", &[g, u, o, rows, cols, strides[0], strides[1], strides[2]]);
+        out.assert_guards();
+        for (r, c) in elements(&gate) {
+            let g = gate.f64_at(r, c);
+            let exact = g / (1.0 + (-g).exp()) * up.f64_at(r, c);
+            // exp: 2 roundings; sum, quotient, product.
+            assert_close(out.at(r, c), exact, 6.0 * U * exact.abs() + TINY, || format!("{r}, {c}"));
+        }
+    }
+}
+
+#[test]
+fn silu_of_what_is_far_from_zero() {
+    let mut gate = Operand::vector(&[-1e4, -200.0, 0.0, 200.0, 1e4, f32::NAN]);
+    let mut up = Operand::vector(&[1.0; 6]);
+    let mut out = Operand::unset((1, 6), 0);
+    call("silu_mul", &[gate.address(), up.address(), out.address(), 1, 6, 6, 6, 6]);
+    assert_eq!(out.row(0)[2..5], [0.0, 200.0, 1e4]);
+    assert!(out.row(0)[..2].iter().all(|x| *x == 0.0) && out.at(0, 5).is_nan());
+}

@@ -1,0 +1,282 @@
+//! The host side of `decoder_layer`.
+
+use std::boxed::Box;
+use std::vec;
+use std::vec::Vec;
+
+use pto_host::{Device, DeviceBuffer, Error as DeviceError};
+
+use crate::args::Size;
+use crate::decoder_layer::inputs::{Shape, Tensors};
+use crate::decoder_layer::reference::{EPSILON, angle, reference};
+use crate::decoder_layer::stream::Args;
+use crate::host::check::{Expected, Verdict, compare};
+use crate::host::job::{Check, GraphSize, Prepared, check_room};
+use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::paged_attention::graph::TASKS_PER_UNIT;
+use crate::paged_attention::inputs::Contexts;
+use crate::paged_attention::job::scale;
+
+/// See [`crate::decoder_layer`].
+pub struct DecoderLayer;
+
+const fn size(name: &'static str, default: u64, help: &'static str) -> ParamSpec {
+    ParamSpec { name, default, min: 1, max: Size::MAX, help }
+}
+
+pub(crate) static PARAMS: &[ParamSpec] = &[
+    size("batch", 8, "requests"),
+    size("hidden", 1024, "elements of a token"),
+    size("intermediate", 2816, "elements between the projections of the MLP"),
+    size("heads", 8, "query heads; a multiple of kv_heads"),
+    size("kv_heads", 2, "heads of the cache"),
+    size("head_dim", 128, "elements of a head; even"),
+    size("block_size", 64, "tokens of a block of the cache"),
+    ParamSpec {
+        name: "max_context",
+        default: 512,
+        min: 1,
+        max: i32::MAX as u64,
+        help: "longest context, in tokens, with the one that is decoded",
+    },
+    ParamSpec {
+        name: "num_blocks",
+        default: 0,
+        min: 0,
+        max: i32::MAX as u64,
+        help: "blocks of the cache; 0: as many as the contexts need",
+    },
+    size("tile_n", 128, "columns of a tile of a product; of heads as many as fit"),
+    size("tile_k", 512, "elements of a sum that a task adds; of heads as many as fit"),
+    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+];
+
+const TOKENS: &[&str] = &["batch", "hidden"];
+const CACHE: &[&str] = &["num_blocks", "block_size", "kv_heads", "head_dim"];
+
+const fn floats(
+    name: &'static str,
+    dims: &'static [&'static str],
+    help: &'static str,
+) -> TensorSpec {
+    TensorSpec { name, dtype: DType::F32, dims, help }
+}
+
+pub(crate) static INPUTS: &[TensorSpec] = &[
+    floats("x", TOKENS, "the tokens"),
+    floats(
+        "norms",
+        &["norms", "hidden"],
+        "weights of the norms before attention and before the MLP",
+    ),
+    floats("wqkv", &["hidden", "qkv"], "heads of queries, then of keys, then of values"),
+    floats("wo", &["attended", "hidden"], "output projection"),
+    floats("wg", &["hidden", "intermediate"], "gate of the MLP"),
+    floats("wu", &["hidden", "intermediate"], "up projection of the MLP"),
+    floats("wd", &["intermediate", "hidden"], "down projection of the MLP"),
+    floats("k", CACHE, "cache of the keys; the token that is decoded is written"),
+    floats("v", CACHE, "cache of the values; as k"),
+    TensorSpec {
+        name: "block_table",
+        dtype: DType::I32,
+        dims: &["batch", "max_blocks"],
+        help: "where in the cache the blocks of each request are",
+    },
+    TensorSpec {
+        name: "context_lens",
+        dtype: DType::I32,
+        dims: &["batch"],
+        help: "tokens of each request; random from 1 to max_context unless given",
+    },
+];
+
+static OUTPUTS: &[TensorSpec] = &[floats("out", TOKENS, "the tokens behind the layer")];
+
+impl Example for DecoderLayer {
+    fn name(&self) -> &'static str {
+        "decoder_layer"
+    }
+
+    fn summary(&self) -> &'static str {
+        "a decoding step of a layer of a transformer, with a paged cache; both kinds of cores"
+    }
+
+    fn program(&self) -> Program {
+        Program::Tensors
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        PARAMS
+    }
+
+    fn inputs(&self) -> &'static [TensorSpec] {
+        INPUTS
+    }
+
+    fn outputs(&self) -> &'static [TensorSpec] {
+        OUTPUTS
+    }
+
+    fn extent(&self, dim: &str, params: &Params) -> Option<u64> {
+        let (heads, dim_of_head) = (params.get("heads"), params.get("head_dim"));
+        match dim {
+            "norms" => Some(2),
+            "qkv" => Some((heads + 2 * params.get("kv_heads")) * dim_of_head),
+            "attended" => Some(heads * dim_of_head),
+            "max_blocks" => Some(params.get("max_context").div_ceil(params.get("block_size"))),
+            "num_blocks" => Some(params.get("num_blocks")).filter(|blocks| *blocks > 0),
+            _ => Some(params.get(dim)),
+        }
+    }
+
+    fn implied(
+        &self,
+        dim: &'static str,
+        extent: u64,
+        params: &Params,
+    ) -> Option<(&'static str, u64)> {
+        match dim {
+            "norms" | "qkv" | "attended" => None,
+            "max_blocks" => Some(("max_context", extent.saturating_mul(params.get("block_size")))),
+            _ => Some((dim, extent)),
+        }
+    }
+
+    fn prepare(
+        &self,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        let shape = Shape::new(params)?;
+        let contexts = Contexts::new(&shape.attention, params, inputs)?;
+        let attention = contexts.units(&shape.attention).saturating_mul(TASKS_PER_UNIT);
+        let mut args = words(&shape, contexts.num_blocks);
+        let size = GraphSize::streamed(args.tasks().saturating_add(attention));
+        check_room(device, &shape.elements(&contexts), &size)?;
+
+        let tensors = Tensors::new(&shape, contexts, params, inputs)?;
+        let buffers = Buffers::new(&shape, &tensors, device)?;
+        buffers.place(&mut args);
+        let words = args.words().to_vec();
+        let check = LayerCheck { shape, tensors, buffers, expected: Vec::new() };
+        Prepared::new(self.name(), words, size, Box::new(check))
+    }
+}
+
+/// The words; addresses are null.
+pub(crate) fn words(shape: &Shape, num_blocks: u64) -> Args {
+    let null = pto_abi::GmAddr::NULL;
+    let attention = &shape.attention;
+    Args {
+        x: null,
+        out: null,
+        norms: null,
+        wqkv: null,
+        wo: null,
+        wg: null,
+        wu: null,
+        wd: null,
+        angles: null,
+        k: null,
+        v: null,
+        block_table: null,
+        context_lens: null,
+        batch: attention.batch,
+        hidden: shape.hidden,
+        intermediate: shape.intermediate,
+        kv_heads: attention.kv_heads,
+        rows: attention.rows,
+        head_dim: attention.head_dim,
+        block_size: attention.block_size,
+        max_blocks: attention.max_blocks,
+        num_blocks,
+        tile_n: shape.tile_n,
+        tile_k: shape.tile_k,
+        scale: scale(attention.head_dim),
+        epsilon: EPSILON,
+    }
+}
+
+/// Cosines and sines of each position.
+#[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
+fn angles(shape: &Shape) -> Vec<f32> {
+    let [positions, _, planes] = shape.angles();
+    let dim = shape.attention.head_dim.get();
+    let row = |position| {
+        let of =
+            move |f: fn(f64) -> f64| (0..planes).map(move |p| f(angle(position, p, dim)) as f32);
+        of(f64::cos).chain(of(f64::sin))
+    };
+    (0..positions).flat_map(row).collect()
+}
+
+/// Everything in the memory of the device.
+struct Buffers {
+    x: DeviceBuffer<f32>,
+    norms: DeviceBuffer<f32>,
+    weights: [DeviceBuffer<f32>; 5],
+    angles: DeviceBuffer<f32>,
+    k: DeviceBuffer<f32>,
+    v: DeviceBuffer<f32>,
+    tables: [DeviceBuffer<i32>; 2],
+    out: DeviceBuffer<f32>,
+}
+
+impl Buffers {
+    fn new(shape: &Shape, tensors: &Tensors, device: &Device) -> Result<Self, DeviceError> {
+        let [wqkv, wo, wg, wu, wd] = &tensors.weights;
+        let upload = |values: &Vec<f32>| device.upload(values);
+        Ok(Self {
+            x: upload(&tensors.x)?,
+            norms: upload(&tensors.norms)?,
+            weights: [upload(wqkv)?, upload(wo)?, upload(wg)?, upload(wu)?, upload(wd)?],
+            angles: upload(&angles(shape))?,
+            k: upload(&tensors.k)?,
+            v: upload(&tensors.v)?,
+            tables: [device.upload(&tensors.block_table)?, device.upload(&tensors.context_lens)?],
+            out: device.zeroed(tensors.x.len())?,
+        })
+    }
+
+    fn place(&self, args: &mut Args) {
+        args.x = self.x.address();
+        args.out = self.out.address();
+        args.norms = self.norms.address();
+        [args.wqkv, args.wo, args.wg, args.wu, args.wd] =
+            [0, 1, 2, 3, 4].map(|weight: usize| self.weights[weight].address());
+        args.angles = self.angles.address();
+        args.k = self.k.address();
+        args.v = self.v.address();
+        args.block_table = self.tables[0].address();
+        args.context_lens = self.tables[1].address();
+    }
+}
+
+struct LayerCheck {
+    shape: Shape,
+    tensors: Tensors,
+    buffers: Buffers,
+    /// Once computed.
+    expected: Vec<Expected>,
+}
+
+impl Check for LayerCheck {
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        // The token that is decoded is not in the cache.
+        self.buffers.k.write(&self.tensors.k)?;
+        self.buffers.v.write(&self.tensors.v)?;
+        self.buffers.out.write(&vec![f32::NAN; self.buffers.out.len()])
+    }
+
+    fn verify(&mut self) -> Result<Verdict, Error> {
+        if self.expected.is_empty() {
+            self.expected = reference(&self.shape, &self.tensors);
+        }
+        Ok(compare("out", &self.shape.x(), &self.buffers.out.read()?, &self.expected))
+    }
+
+    fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError> {
+        Ok(vec![("out", Tensor::f32(self.shape.x().to_vec(), self.buffers.out.read()?))])
+    }
+}

@@ -1,0 +1,372 @@
+//! The program of `decoder_layer`. The tensors between the stages live on the heap of one scope.
+//!
+//! ```text
+//! rms_norm (AIV, a request)  normed = norm(x)
+//! matmul   (AIC, tiles)      qkv    = normed @ wqkv
+//! rope     (AIV, a request)  q and k of qkv rotated; k goes to its place in the cache, copy: so does v
+//! attention                  see `paged_attention`: a chain of blocks for each request and head of the cache
+//! matmul   (AIC, tiles)      middle = x + attended @ wo
+//! rms_norm (AIV, a request)  normed = norm(middle)
+//! matmul   (AIC, tiles)      gate   = normed @ wg, up = normed @ wu
+//! silu_mul (AIV, tiles)      gate   = silu(gate) * up
+//! matmul   (AIC, tiles)      out    = middle + gate @ wd
+//! ```
+//! A product is cut in columns, and its sum in pieces: the first piece overwrites a tile, the others add to it (`InOut`), so that
+//! they are in order.
+
+use pto_abi::stream::{Arg, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
+use pto_abi::{BuildError, GmAddr};
+use pto_aicore_kernels::func;
+
+use crate::args::{Size, Word, tiles};
+use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, I32};
+use crate::paged_attention::stream::Row;
+use crate::streaming::{cube, extent, floats, part, tile, vector};
+
+crate::orch_args! {
+    /// The words of `decoder_layer`.
+    pub struct Args {
+        /// `f32 [batch, hidden]`.
+        x: GmAddr,
+        /// As `x`.
+        out: GmAddr,
+        /// `f32 [2, hidden]`: the weights of the norms.
+        norms: GmAddr,
+        /// `f32 [hidden, heads + 2 * kv_heads, head_dim]`: heads of queries, then of keys, then of values.
+        wqkv: GmAddr,
+        /// `f32 [heads * head_dim, hidden]`.
+        wo: GmAddr,
+        /// `f32 [hidden, intermediate]`.
+        wg: GmAddr,
+        /// As `wg`.
+        wu: GmAddr,
+        /// `f32 [intermediate, hidden]`.
+        wd: GmAddr,
+        /// `f32 [max_blocks * block_size, 2, head_dim / 2]`: cosines and sines of the angles of each position.
+        angles: GmAddr,
+        /// `f32 [num_blocks, block_size, kv_heads, head_dim]`; the last token of each context is written.
+        k: GmAddr,
+        /// As `k`.
+        v: GmAddr,
+        /// `i32 [batch, max_blocks]`.
+        block_table: GmAddr,
+        /// `i32 [batch]`: with the token that is decoded.
+        context_lens: GmAddr,
+        /// Requests.
+        batch: Size,
+        /// Elements of a token.
+        hidden: Size,
+        /// Elements between the two projections of the MLP.
+        intermediate: Size,
+        /// Heads of the cache.
+        kv_heads: Size,
+        /// Query heads that share one head of the cache.
+        rows: Size,
+        /// Elements of a head.
+        head_dim: Size,
+        /// Tokens of a block.
+        block_size: Size,
+        /// Entries of a row of the block table.
+        max_blocks: Size,
+        /// Blocks of the cache.
+        num_blocks: u64,
+        /// Columns of a tile of a product; of heads as many as fit, at least one.
+        tile_n: Size,
+        /// Elements of a sum that a task adds; of heads as many as fit, at least one.
+        tile_k: Size,
+        /// What scores are multiplied by.
+        scale: f32,
+        /// What the norms add to the mean of the squares.
+        epsilon: f32,
+    }
+}
+
+impl Args {
+    /// Query heads.
+    const fn heads(&self) -> u64 {
+        self.kv_heads.get() * self.rows.get()
+    }
+
+    /// Heads of `wqkv`.
+    const fn all_heads(&self) -> u64 {
+        self.heads() + 2 * self.kv_heads.get()
+    }
+
+    /// So many heads as a tile of `width` elements holds, at least one.
+    fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
+        let heads = width.get() / self.head_dim.get();
+        core::num::NonZeroU64::new(heads).unwrap_or(core::num::NonZeroU64::MIN)
+    }
+
+    /// Tasks beside those of attention.
+    #[must_use]
+    pub fn tasks(&self) -> u64 {
+        let cut = |extent: u64, tile: core::num::NonZeroU64| extent.div_ceil(tile.get());
+        let [hidden, inner] = [self.hidden, self.intermediate].map(Size::get);
+        let (n, k) = (self.tile_n.non_zero(), self.tile_k.non_zero());
+        let qkv = cut(self.all_heads(), self.heads_of(self.tile_n)) * cut(hidden, k);
+        let attended = cut(hidden, n) * cut(self.heads(), self.heads_of(self.tile_k));
+        let gated = cut(inner, n) * (2 * cut(hidden, k) + 1);
+        let down = cut(hidden, n) * cut(inner, k);
+        5 * self.batch.get() + qkv + attended + gated + down
+    }
+}
+
+/// Submits the tasks.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, [`BAD_CONTEXT_LEN`], [`BAD_BLOCK`], and those of [`StreamBuilder`].
+pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let args = Args::from_words(stream.orch_args())?;
+    stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
+        let layer = Layer::new(scope, &args)?;
+        let stream = &mut **scope;
+        layer.norm(stream, layer.x, 0)?;
+        layer.project_heads(stream)?;
+        for request in 0..args.batch.get() {
+            layer.attend(stream, request)?;
+        }
+        layer.project_attended(stream)?;
+        layer.norm(stream, layer.middle, 1)?;
+        layer.gated(stream)?;
+        layer.down(stream)
+    })
+}
+
+/// The tensors of the layer.
+struct Layer<'a, 's> {
+    args: &'a Args,
+    /// `[batch, hidden]`, all four.
+    x: TensorView<'s>,
+    out: TensorView<'s>,
+    normed: TensorView<'s>,
+    middle: TensorView<'s>,
+    /// `[batch, heads + 2 * kv_heads, head_dim]`.
+    qkv: TensorView<'s>,
+    /// `[batch, heads, head_dim]`.
+    attended: TensorView<'s>,
+    /// `[batch, intermediate]`, both.
+    gate: TensorView<'s>,
+    up: TensorView<'s>,
+}
+
+/// A product `c = a @ b + d`, or without `d`, of which `c` is a tile and the sum is cut in pieces.
+struct Product<'t> {
+    /// Rows of `a` and `c`.
+    rows: u64,
+    /// Columns of the tile.
+    cols: u64,
+    /// Distances between the rows of `b`, `d` and `c`, of `a`.
+    b_ld: u64,
+    c_ld: u64,
+    a_ld: u64,
+    c: TensorView<'t>,
+    d: Option<TensorView<'t>>,
+}
+
+impl Product<'_> {
+    /// Adds one piece, of `k` elements: `number` 0 overwrites.
+    fn piece<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        number: usize,
+        k: u64,
+        (a, b): (TensorView<'_>, TensorView<'_>),
+    ) -> Result<(), BuildError> {
+        let Self { rows, cols, b_ld, c_ld, a_ld, c, d } = self;
+        let [rows, cols, a_ld, b_ld, c_ld] = [rows, cols, a_ld, b_ld, c_ld].map(|word| *word);
+        let words = [rows, cols, k, a_ld, b_ld, c_ld];
+        match (number, d) {
+            (0, Some(d)) => {
+                let args = [Arg::In(&a), Arg::In(&b), Arg::In(d), Arg::Out(c)];
+                let words = [rows, cols, k, a_ld, b_ld, c_ld, c_ld];
+                cube(stream, func::MATMUL_ADD, &args, &words)
+            }
+            (0, None) => {
+                cube(stream, func::MATMUL, &[Arg::In(&a), Arg::In(&b), Arg::Out(c)], &words)
+            }
+            _ => cube(stream, func::MATMUL_ACC, &[Arg::In(&a), Arg::In(&b), Arg::InOut(c)], &words),
+        }
+    }
+}
+
+impl<'a, 's> Layer<'a, 's> {
+    fn new<G: StreamBuilder>(
+        scope: &mut Scope<'s, '_, G>,
+        args: &'a Args,
+    ) -> Result<Self, BuildError> {
+        let (batch, hidden) = (args.batch.get(), args.hidden.get());
+        let whole = |at: GmAddr| floats(at, &[batch, hidden]);
+        let mut tensor = |cols: u64| -> Result<_, BuildError> {
+            Ok(scope.tensor(ElementType::F32, &[extent(batch)?, extent(cols)?])?)
+        };
+        let (normed, middle) = (tensor(hidden)?, tensor(hidden)?);
+        let (gate, up) = (tensor(args.intermediate.get())?, tensor(args.intermediate.get())?);
+        let mut heads = |heads: u64| -> Result<_, BuildError> {
+            let shape = [extent(batch)?, extent(heads)?, extent(args.head_dim.get())?];
+            Ok(scope.tensor(ElementType::F32, &shape)?)
+        };
+        let (qkv, attended) = (heads(args.all_heads())?, heads(args.heads())?);
+        let (x, out) = (whole(args.x)?, whole(args.out)?);
+        Ok(Self { args, x, out, normed, middle, qkv, attended, gate, up })
+    }
+
+    /// `normed = norm(x)`, a task for each request.
+    fn norm<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        x: TensorView<'_>,
+        number: u64,
+    ) -> Result<(), BuildError> {
+        let hidden = self.args.hidden.get();
+        let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?;
+        for request in 0..self.args.batch.get() {
+            let (x, out) = (part(x, 0, (request, 1))?, part(self.normed, 0, (request, 1))?);
+            let args = [Arg::In(&x), Arg::In(&weight), Arg::Out(&out)];
+            let words = [1, hidden, hidden, hidden, self.args.epsilon.word()];
+            vector(stream, func::RMS_NORM, &args, &words)?;
+        }
+        Ok(())
+    }
+
+    /// `qkv = normed @ wqkv`, in tiles of whole heads.
+    fn project_heads<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let args = self.args;
+        let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
+        let weights = floats(args.wqkv, &[hidden, all, dim])?;
+        for heads in tiles(all, args.heads_of(args.tile_n)) {
+            let c = part(self.qkv, 1, heads)?;
+            let (rows, cols, ld) = (args.batch.get(), heads.1 * dim, all * dim);
+            let product = Product { rows, cols, a_ld: hidden, b_ld: ld, c_ld: ld, c, d: None };
+            for (number, k) in tiles(hidden, args.tile_k.non_zero()).enumerate() {
+                let operands = (part(self.normed, 1, k)?, tile(weights, k, heads)?);
+                product.piece(stream, number, k.1, operands)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rotary embedding, the cache, and attention of one request.
+    fn attend<G: StreamBuilder>(&self, stream: &mut G, request: u64) -> Result<(), BuildError> {
+        let args = self.args;
+        let tokens = stream.read_u32(args.context_lens.offset(request * I32))?.into();
+        if tokens == 0 || tokens > args.max_blocks.get() * args.block_size.get() {
+            return Err(BuildError::Failed(BAD_CONTEXT_LEN));
+        }
+        let table = args.block_table.offset(request * args.max_blocks.get() * I32);
+        let (k, v) = (self.cache(args.k)?, self.cache(args.v)?);
+        self.embed(stream, request, tokens - 1, table, (k, v))?;
+        for kv_head in 0..args.kv_heads.get() {
+            let heads = (kv_head * args.rows.get(), args.rows.get());
+            let q = tile(self.qkv, (request, 1), heads)?;
+            let out = tile(self.attended, (request, 1), heads)?;
+            let row = Row { q, out, k, v, kv_head, tokens, table, scale: args.scale };
+            row.submit(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Rotates the queries in place, and the key on its way to the cache; the value goes there as it is.
+    fn embed<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        request: u64,
+        position: u64,
+        table: GmAddr,
+        (k, v): (TensorView<'_>, TensorView<'_>),
+    ) -> Result<(), BuildError> {
+        let args = self.args;
+        let [size, dim, kv_heads] = [args.block_size, args.head_dim, args.kv_heads].map(Size::get);
+        let block = stream.read_u32(table.offset(position / size * I32))?.into();
+        if block >= args.num_blocks {
+            return Err(BuildError::Failed(BAD_BLOCK));
+        }
+        let positions = args.max_blocks.get() * size;
+        let angles = floats(args.angles, &[positions, 2, dim / 2])?;
+        let angles = part(angles, 0, (position, 1))?;
+        let (cos, sin) = (part(angles, 1, (0, 1))?, part(angles, 1, (1, 1))?);
+        let heads = |first: u64, count: u64| tile(self.qkv, (request, 1), (first, count));
+
+        let q = heads(0, args.heads())?;
+        let tensors = [Arg::InOut(&q), Arg::In(&cos), Arg::In(&sin), Arg::NoDep(&q)];
+        vector(stream, func::ROPE, &tensors, &[args.heads(), dim, dim, dim])?;
+        let (new, to) =
+            (heads(args.heads(), kv_heads)?, tile(k, (block, 1), (position % size, 1))?);
+        let tensors = [Arg::In(&new), Arg::In(&cos), Arg::In(&sin), Arg::Out(&to)];
+        vector(stream, func::ROPE, &tensors, &[kv_heads, dim, dim, dim])?;
+        let new = heads(args.heads() + kv_heads, kv_heads)?;
+        let to = tile(v, (block, 1), (position % size, 1))?;
+        let words = [kv_heads, dim, dim, dim];
+        vector(stream, func::COPY, &[Arg::In(&new), Arg::Out(&to)], &words)
+    }
+
+    /// `middle = x + attended @ wo`.
+    fn project_attended<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let args = self.args;
+        let (all, dim, hidden) = (args.heads(), args.head_dim.get(), args.hidden.get());
+        let weights = floats(args.wo, &[all, dim, hidden])?;
+        for cols in tiles(hidden, args.tile_n.non_zero()) {
+            let (c, d) = (part(self.middle, 1, cols)?, Some(part(self.x, 1, cols)?));
+            let (rows, a_ld) = (args.batch.get(), all * dim);
+            let product = Product { rows, cols: cols.1, a_ld, b_ld: hidden, c_ld: hidden, c, d };
+            for (number, heads) in tiles(all, args.heads_of(args.tile_k)).enumerate() {
+                let b = part(part(weights, 0, heads)?, 2, cols)?;
+                let operands = (part(self.attended, 1, heads)?, b);
+                product.piece(stream, number, heads.1 * dim, operands)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `gate = silu(normed @ wg) * (normed @ wu)`.
+    fn gated<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let args = self.args;
+        let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
+        for cols in tiles(inner, args.tile_n.non_zero()) {
+            for (weights, to) in [(args.wg, self.gate), (args.wu, self.up)] {
+                let weights = floats(weights, &[hidden, inner])?;
+                let c = part(to, 1, cols)?;
+                let product = Product {
+                    rows,
+                    cols: cols.1,
+                    a_ld: hidden,
+                    b_ld: inner,
+                    c_ld: inner,
+                    c,
+                    d: None,
+                };
+                for (number, k) in tiles(hidden, args.tile_k.non_zero()).enumerate() {
+                    let operands = (part(self.normed, 1, k)?, tile(weights, k, cols)?);
+                    product.piece(stream, number, k.1, operands)?;
+                }
+            }
+            let (gate, up) = (part(self.gate, 1, cols)?, part(self.up, 1, cols)?);
+            let tensors = [Arg::InOut(&gate), Arg::In(&up), Arg::NoDep(&gate)];
+            vector(stream, func::SILU_MUL, &tensors, &[rows, cols.1, inner, inner, inner])?;
+        }
+        Ok(())
+    }
+
+    /// `out = middle + gate @ wd`.
+    fn down<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let args = self.args;
+        let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
+        let weights = floats(args.wd, &[inner, hidden])?;
+        for cols in tiles(hidden, args.tile_n.non_zero()) {
+            let (c, d) = (part(self.out, 1, cols)?, Some(part(self.middle, 1, cols)?));
+            let product =
+                Product { rows, cols: cols.1, a_ld: inner, b_ld: hidden, c_ld: hidden, c, d };
+            for (number, k) in tiles(inner, args.tile_k.non_zero()).enumerate() {
+                let operands = (part(self.gate, 1, k)?, tile(weights, k, cols)?);
+                product.piece(stream, number, k.1, operands)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn cache(&self, cache: GmAddr) -> Result<TensorView<'static>, BuildError> {
+        let args = self.args;
+        let [size, heads, dim] = [args.block_size, args.kv_heads, args.head_dim].map(Size::get);
+        Ok(floats(cache, &[args.num_blocks, size, heads, dim])?)
+    }
+}

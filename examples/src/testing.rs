@@ -1,0 +1,41 @@
+//! Runs an example on a simulated device, for the tests of the examples with tensors.
+
+use pto_abi::RuntimeVariant;
+use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport};
+
+use crate::host::{Error, Example, Inputs, Params, Prepared, Verdict};
+
+/// One run with random inputs.
+pub(crate) fn run(example: &dyn Example, params: &Params) -> (RunReport, Result<Verdict, Error>) {
+    run_with(example, params, &Inputs::default())
+}
+
+/// One run with these inputs.
+pub(crate) fn run_with(
+    example: &dyn Example,
+    params: &Params,
+    inputs: &Inputs,
+) -> (RunReport, Result<Verdict, Error>) {
+    let (report, mut prepared, _device) =
+        attempt(example, params, inputs).unwrap_or_else(|error| panic!("{error}"));
+    let verdict = prepared.verify();
+    (report, verdict)
+}
+
+/// One run under the streaming runtime, in a pool of one thread.
+pub(crate) fn attempt(
+    example: &dyn Example,
+    params: &Params,
+    inputs: &Inputs,
+) -> Result<(RunReport, Prepared, Device), Error> {
+    let hosting = Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN };
+    let options = DeviceOptions { hosting, aic: 4, aiv: 8, ..DeviceOptions::default() };
+    let mut device = Device::open_sim(options, crate::Builders)?;
+    device.register_library()?;
+    let mut prepared = example.prepare(params, inputs, &device)?;
+    prepared.reset()?;
+    let capacities = prepared.capacities().streamed_whole();
+    let options = RunOptions { capacities, aicpu_instances: 2, ..RunOptions::default() };
+    let report = device.run(prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER), &options)?;
+    Ok((report, prepared, device))
+}
