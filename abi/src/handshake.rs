@@ -272,6 +272,13 @@ pub const fn due_dispatch_id(rung: u32, status: u32) -> u32 {
     if next_dispatch_id(next) == rung { next } else { rung }
 }
 
+/// Whether a core with this status has finished the dispatch just before `rung`: in one comparison, because
+/// [`STATUS_IDLE`] stands to the first id, 0, as the status of any other id stands to the one behind it.
+#[inline]
+const fn is_next(rung: u32, status: u32) -> bool {
+    status == (FINISHED | rung).wrapping_sub(1)
+}
+
 impl SchedulerLine {
     /// Where dispatch `id` stands.
     #[inline]
@@ -305,6 +312,15 @@ impl Handshake {
         let status = self.worker.status.load(Ordering::Relaxed);
         // Relaxed: the order itself is taken in `bring_up_command`.
         let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;
+        if goes_on && is_next(rung, status) {
+            return Command::Run(self.scheduler.dispatch(rung));
+        }
+        self.further_command(rung, status, goes_on)
+    }
+
+    /// Nothing was rung, or a second dispatch, or the order to quit: not the way of most tasks.
+    #[inline(never)]
+    fn further_command(&self, rung: u32, status: u32, goes_on: bool) -> Command {
         let has_more = rung <= LAST_DISPATCH_ID && status != FINISHED | rung;
         if has_more && goes_on && status != STATUS_EXITED {
             return Command::Run(self.scheduler.dispatch(due_dispatch_id(rung, status)));
@@ -314,7 +330,6 @@ impl Handshake {
 
     /// A core that has left its loop waits for the next greeting: the order to quit, and the greeting that it
     /// had answered, are those of its last life.
-    #[inline(never)]
     fn bring_up_command(&self) -> Command {
         let in_service = self.worker.status.load(Ordering::Relaxed) != STATUS_EXITED;
         // Acquire: pairs with the Release store of control in `quit`.

@@ -302,6 +302,73 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         Some(())
     }
 
+    /// Puts an edge behind the producer, unless it has completed. `edges_in`: the edges that the consumer has.
+    #[inline]
+    fn append(
+        &mut self,
+        producer_task: &Task,
+        producer: TaskId,
+        consumer: TaskId,
+        edges_in: u32,
+    ) -> Result<EdgeOutcome, Fault> {
+        let Some(count) = F::count(producer_task) else {
+            return Ok(self.satisfied(producer, consumer));
+        };
+        if self.put(producer_task, count, consumer.slot).is_none() {
+            let (found, bound) = (self.next_chunk.into(), self.state.chunks.len() as u64);
+            return Err(self.refuse_task(Fault::BUILD_EDGES_FULL, producer, found, bound));
+        }
+        if edges_in >= MAX_FANIN {
+            let bound = MAX_FANIN.into();
+            return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, consumer, bound, bound));
+        }
+        // Until it is published the consumer cannot become ready, so counting it first is not needed.
+        if !F::commit::<S>(producer_task, count) {
+            return Ok(self.satisfied(producer, consumer));
+        }
+        self.trace(TraceKind::EDGE, consumer.slot, producer.slot);
+        Ok(EdgeOutcome::Added)
+    }
+
+    /// Puts edges behind all of them; counts those that the consumer has to wait for.
+    #[inline]
+    fn append_all(
+        &mut self,
+        producers: &[TaskId],
+        consumer: TaskId,
+        edges_in: &mut u32,
+    ) -> Result<(), Fault> {
+        for &producer in producers {
+            let producer_task = self.known(producer)?;
+            if producer == consumer {
+                return Err(self.refuse_task(Fault::BUILD_SELF_EDGE, consumer, 0, 0));
+            }
+            let outcome = self.append(producer_task, producer, consumer, *edges_in)?;
+            *edges_in += u32::from(outcome == EdgeOutcome::Added);
+        }
+        Ok(())
+    }
+
+    /// Makes an added task visible to the schedulers.
+    #[inline]
+    fn publish_task(&mut self, task: &Task, slot: u32, edges_in: u32) -> Result<(), Fault> {
+        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        self.raise_outstanding();
+        count_one(&self.line.published);
+        self.look_at_clock();
+        self.trace(TraceKind::PUBLISHED, slot, 0);
+        // A builder must not fill the memory of a run that has failed.
+        if self.state.fault.is_raised() {
+            return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
+        }
+        if release_published::<S>(task, edges_in) || mutant::is(Mutant::PublishesAsReady) {
+            self.trace(TraceKind::READY, slot, 0);
+            self.state.queue(kind_of(task)).push::<S>(&[slot]);
+        }
+        self.host.published();
+        Ok(())
+    }
+
     #[inline]
     fn satisfied(&mut self, producer: TaskId, consumer: TaskId) -> EdgeOutcome {
         count_one(&self.line.edges_satisfied);
@@ -327,7 +394,13 @@ pub(crate) const BLOCK_0_OF_1: u64 = 1 << 32;
 /// Adds one to a counter that only this instance writes.
 #[inline]
 pub(crate) fn count_one(counter: &pto_abi::sync::AtomicU64) {
-    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    count_some(counter, 1);
+}
+
+/// Adds to a counter that only this instance writes.
+#[inline]
+pub(crate) fn count_some(counter: &pto_abi::sync::AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
@@ -380,26 +453,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
             let found = consumer_task.state.load(Ordering::Relaxed).into();
             return Err(self.refuse_task(Fault::BUILD_CONSUMER_PUBLISHED, consumer, found, 1));
         }
-        let Some(count) = F::count(producer_task) else {
-            return Ok(self.satisfied(producer, consumer));
-        };
-        if self.put(producer_task, count, consumer.slot).is_none() {
-            let (found, bound) = (self.next_chunk.into(), self.state.chunks.len() as u64);
-            return Err(self.refuse_task(Fault::BUILD_EDGES_FULL, producer, found, bound));
-        }
         let edges_in = consumer_task.edges_in.load(Ordering::Relaxed);
-        if edges_in >= MAX_FANIN {
-            let bound = MAX_FANIN.into();
-            return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, consumer, bound, bound));
+        let outcome = self.append(producer_task, producer, consumer, edges_in)?;
+        if outcome == EdgeOutcome::Added {
+            consumer_task.edges_in.store(edges_in + 1, Ordering::Relaxed);
+            count_one(&self.line.edges);
         }
-        // Until it is published the consumer cannot become ready, so counting it first is not needed.
-        if !F::commit::<S>(producer_task, count) {
-            return Ok(self.satisfied(producer, consumer));
-        }
-        consumer_task.edges_in.store(edges_in + 1, Ordering::Relaxed);
-        count_one(&self.line.edges);
-        self.trace(TraceKind::EDGE, consumer.slot, producer.slot);
-        Ok(EdgeOutcome::Added)
+        Ok(outcome)
     }
 
     #[inline]
@@ -409,21 +469,22 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
             let found = task.state.load(Ordering::Relaxed).into();
             return Err(self.refuse_task(Fault::BUILD_ALREADY_PUBLISHED, id, found, 1));
         }
-        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-        self.raise_outstanding();
-        count_one(&self.line.published);
-        self.look_at_clock();
-        self.trace(TraceKind::PUBLISHED, id.slot, 0);
-        // A builder must not fill the memory of a run that has failed.
-        if self.state.fault.is_raised() {
-            return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
-        }
-        if release_published::<S>(task) || mutant::is(Mutant::PublishesAsReady) {
-            self.trace(TraceKind::READY, id.slot, 0);
-            self.state.queue(kind_of(task)).push::<S>(&[id.slot]);
-        }
-        self.host.published();
-        Ok(())
+        self.publish_task(task, id.slot, task.edges_in.load(Ordering::Relaxed))
+    }
+
+    /// The same calls in one, with the task's own words at hand.
+    #[inline]
+    fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        let id = self.add_task(spec)?;
+        let mut edges_in = 0;
+        let appended = self.append_all(producers, id, &mut edges_in);
+        // `add_task` has just given out this slot.
+        let Some(task) = self.state.task(id.slot) else { return Err(Fault::BUILD_UNKNOWN_TASK) };
+        task.edges_in.store(edges_in, Ordering::Relaxed);
+        count_some(&self.line.edges, edges_in.into());
+        appended?;
+        self.publish_task(task, id.slot, edges_in)?;
+        Ok(id)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
@@ -435,10 +496,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 }
 
-/// Turns [`UNPUBLISHED`] into the number of producers counted; whether none of them is left.
+/// Turns [`UNPUBLISHED`] into `edges_in`, the producers counted; whether none of them is left.
 #[inline]
-pub(crate) fn release_published<S: Sharing>(task: &Task) -> bool {
-    let edges_in = task.edges_in.load(Ordering::Relaxed);
+pub(crate) fn release_published<S: Sharing>(task: &Task, edges_in: u32) -> bool {
     if edges_in == 0 {
         // No edge leads here, so nobody else touches the fanin.
         task.fanin.store(0, Ordering::Relaxed);

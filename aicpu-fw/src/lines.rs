@@ -22,6 +22,9 @@ use crate::trace::{NoTrace, Tracer};
 pub trait Bell {
     /// Dispatches that a core may have at once, 1 or 2; see [`Platform::SLOTS`].
     const SLOTS: usize = 1;
+    /// Whether a dispatch is rung where it is staged, for a machine on which a batch with one barrier saves nothing.
+    /// Only with one slot.
+    const RINGS_AT_ONCE: bool = false;
 
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
@@ -50,6 +53,14 @@ struct CoreRef<'a> {
 }
 
 impl CoreRef<'_> {
+    /// Rings the only dispatch of the core.
+    #[inline]
+    fn ring(&mut self, id: u32) {
+        self.id = id;
+        self.rung = 1;
+        self.lines.ring(id);
+    }
+
     /// How far the older of two dispatches is.
     #[inline]
     fn poll_two(&mut self) -> CoreStatus {
@@ -167,6 +178,11 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         let number = u8::try_from(core).map_err(|_| refused)?;
         let id = next_dispatch_id(entry.id);
         entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        if B::RINGS_AT_ONCE {
+            entry.ring(id);
+            self.bell.ring(entry.worker);
+            return Ok(());
+        }
         if B::SLOTS > 1 {
             entry.is_staged = true;
         } else {
@@ -179,13 +195,13 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     fn commit(&mut self) {
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
-            core.id = next_dispatch_id(core.id);
-            core.lines.ring(core.id);
             if B::SLOTS > 1 {
+                core.id = next_dispatch_id(core.id);
+                core.lines.ring(core.id);
                 core.rung += 1;
                 core.is_staged = false;
             } else {
-                core.rung = 1;
+                core.ring(next_dispatch_id(core.id));
             }
             self.bell.ring(core.worker);
         }

@@ -21,8 +21,7 @@ pub(crate) fn load<G: GraphBuilder>(
     if image.is_topological() {
         for slot in 0..count {
             let record = image.record(slot);
-            add(image, &record, graph)?;
-            connect(image, &record, TaskId { slot, generation }, graph)?;
+            submit(image, &record, TaskId { slot, generation }, graph)?;
         }
         return Ok(());
     }
@@ -35,19 +34,51 @@ pub(crate) fn load<G: GraphBuilder>(
     Ok(())
 }
 
+/// Producers that are read before the task is submitted with all of them; a task with more is added edge by edge.
+const PRODUCERS: usize = 32;
+
+/// Adds, connects and publishes a task whose producers stand.
+fn submit<G: GraphBuilder>(
+    image: &CheckedImage<'_>,
+    record: &TaskRecord,
+    task: TaskId,
+    graph: &mut G,
+) -> Result<(), Fault> {
+    let mut producers: Vec<TaskId, PRODUCERS> = Vec::new();
+    for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
+        let producer = TaskId { slot: image.producer(edge), ..task };
+        if producers.push(producer).is_err() {
+            add(image, record, graph)?;
+            return connect(image, record, task, graph);
+        }
+    }
+    with_spec(image, record, |spec| graph.submit(spec, &producers))?;
+    Ok(())
+}
+
 fn add<G: GraphBuilder>(
     image: &CheckedImage<'_>,
     record: &TaskRecord,
     graph: &mut G,
 ) -> Result<TaskId, Fault> {
+    with_spec(image, record, |spec| graph.add_task(spec))
+}
+
+/// The task of a record, with a copy of its arguments.
+#[inline]
+fn with_spec(
+    image: &CheckedImage<'_>,
+    record: &TaskRecord,
+    call: impl FnOnce(TaskSpec<'_>) -> Result<TaskId, Fault>,
+) -> Result<TaskId, Fault> {
     let mut args: Vec<u64, { MAX_ARGS + 128 }> = Vec::new();
     for word in 0..u64::from(record.arg_count) {
-        // 255 arguments are the most that a record can claim; `add_task` refuses more than MAX_ARGS.
+        // 255 arguments are the most that a record can claim; the builder refuses more than MAX_ARGS.
         args.push(image.arg(u64::from(record.first_arg) + word)).unwrap_or_default();
     }
     let kind = CoreKind::try_from(record.kind).map_err(|_| Fault::BUILD_UNKNOWN_KIND)?;
     let kernel = GmAddr(record.kernel);
-    graph.add_task(TaskSpec { func_id: FuncId(record.func_id), kind, args: &args, kernel })
+    call(TaskSpec { func_id: FuncId(record.func_id), kind, args: &args, kernel })
 }
 
 fn connect<G: GraphBuilder>(

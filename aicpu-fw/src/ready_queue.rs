@@ -62,11 +62,15 @@ impl<'a> ReadyQueue<'a> {
         }
     }
 
-    /// Whether there is an id to pop; a moment's guess while others use it. Two loads.
+    /// Whether there is an id to pop; a moment's guess while others use it. Two loads: of the slot and not of the tail,
+    /// where others push, because a push moves the tail each time and a line of slots takes eight.
     #[inline]
     #[must_use]
-    pub fn has_ready(&self) -> bool {
+    pub fn has_ready<S: Sharing>(&self) -> bool {
         let head = self.ends.head.load(Ordering::Relaxed);
+        if S::IS_EXCLUSIVE {
+            return head != self.ends.tail.load(Ordering::Relaxed);
+        }
         let slot = self.slot(head);
         slot.is_some_and(|slot| slot.load(Ordering::Relaxed) & STAMP == self.stamp(head))
     }

@@ -83,7 +83,7 @@ impl Job {
     }
 }
 
-/// Adds every task with its edges and publishes it. The ids of one run count up from the first, which is all
+/// Submits every task with its edges. The ids of one run count up from the first, which is all
 /// that the program needs to know to name a producer.
 fn emit<G: GraphBuilder, const WORDS: usize>(
     csr: &Csr,
@@ -92,20 +92,18 @@ fn emit<G: GraphBuilder, const WORDS: usize>(
     graph: &mut G,
 ) -> Result<(), BuildError> {
     let mut first = TaskId::NONE;
+    let mut ids = Vec::new();
     for (index, producers) in csr.iter() {
         let words = words(index, producers.len());
-        let task = graph.add_task(TaskSpec::new(func_id, CoreKind::AIV, &words))?;
+        let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
+        ids.clear();
+        ids.extend(producers.iter().map(|producer| id(*producer)));
+        let task = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words), &ids)?;
         if index == 0 {
             first = task;
-        }
-        let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
-        if task != id(index) {
+        } else if task != id(index) {
             return Err(BuildError::Failed(IDS_WITH_GAPS));
         }
-        for &producer in producers {
-            graph.add_edge(id(producer), task)?;
-        }
-        graph.publish(task)?;
     }
     Ok(())
 }

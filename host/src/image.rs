@@ -56,7 +56,7 @@ impl GraphImage {
             header_bytes: u32::try_from(HEADER_BYTES).unwrap_or(0),
             layout_hash: LAYOUT_HASH,
             total_bytes,
-            checksum: checksum_of_words(&bytes[HEADER_BYTES..]),
+            checksum: Checksum::of(&bytes[HEADER_BYTES..]),
             flags: flags.bits(),
             task_count,
             edge_count,
@@ -151,18 +151,6 @@ impl GraphImage {
             Capacities { image_bytes, ..none }
         }
     }
-}
-
-/// `Checksum::of` for whole words: `finish` of 100,000 tasks and 200,000 edges takes 4.5 ms with it, and
-/// 10 ms with the one that pads.
-fn checksum_of_words(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    debug_assert!(rest.is_empty(), "every part of an image ends on a word");
-    let mut sum = Checksum::new();
-    for word in words {
-        sum.add(u64::from_le_bytes(*word));
-    }
-    sum.finish()
 }
 
 #[cfg(test)]

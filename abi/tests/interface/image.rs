@@ -147,4 +147,7 @@ fn the_checksum_sees_order_and_length() {
     // Words of the same lane.
     assert_ne!(sum(&[1, 0, 0, 0, 2]), sum(&[2, 0, 0, 0, 1]));
     assert_eq!(Checksum::of(&[1, 0, 0, 0, 0, 0, 0, 0, 2]), sum(&[1, 2]), "padded with zeros");
+    let words: Vec<u64> = (0..11).map(|word| word * 0x0101_0101_0101_0101).collect();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    assert_eq!(Checksum::of(&bytes), sum(&words), "in groups and one by one");
 }

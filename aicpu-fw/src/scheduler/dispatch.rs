@@ -52,7 +52,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     #[inline(always)]
     fn has_work(&self, kind: CoreKind) -> bool {
         let has_room = self.cores.free_count(kind) > 0 || P::SLOTS > 1;
-        !self.local[kind.index()].is_empty() || has_room && self.state.queue(kind).has_ready()
+        !self.local[kind.index()].is_empty()
+            || has_room && self.state.queue(kind).has_ready::<P::Sharing>()
     }
 
     #[inline(never)]
@@ -63,7 +64,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             self.stage_on_free(platform, kind, slot)?;
             staged = true;
         }
-        if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready() {
+        if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready::<P::Sharing>() {
             staged |= self.dispatch_shared(platform, kind)?;
         }
         if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
@@ -80,8 +81,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     fn pend(&mut self, platform: &mut P, kind: CoreKind) -> Result<bool, Fault> {
         let mut staged = false;
         loop {
-            let is_ready =
-                !self.local[kind.index()].is_empty() || self.state.queue(kind).has_ready();
+            let is_ready = !self.local[kind.index()].is_empty()
+                || self.state.queue(kind).has_ready::<P::Sharing>();
             if !is_ready || self.siblings_are_hungry(kind) {
                 return Ok(staged);
             }

@@ -117,7 +117,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if self.state.fault.is_raised() {
             return Err(self.raised());
         }
-        if release_published::<S>(task) {
+        if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
             self.trace(TraceKind::READY, id.slot, 0);
             self.state.queue(kind_of(task)).push::<S>(&[id.slot]);
         }

@@ -1,31 +1,34 @@
 //! Hosting mode `pool`: a few OS threads step all instances and cores; one suffices.
 //!
-//! AICPU instance `i` is stepped by OS thread `i % os_threads`, and so are the cores that it rings: doorbells
-//! are bits in the thread's own memory. With one OS thread nothing is atomic ([`Exclusive`], by type), and
-//! while the builder program runs, the schedulers are stepped from its publishes, so that a task runs while
-//! its line is in the cache. With several, an idle thread is given rung cores by a busy one (`offers`).
+//! All AICPU instances are stepped by one OS thread at a time, which has the role of the scheduler (`role`): nothing that
+//! they share is atomic, by type, and doorbells are bits in memory of their own. While a builder program runs, the
+//! schedulers are stepped from its publishes, so that a task runs while its line is in the cache. Every thread runs
+//! cores (`hands`): those that it rang, and those that a busier thread has given it (`offers`). Where kernels are
+//! long, whoever has nothing to run takes the role.
 
+mod hands;
 mod offers;
-mod turn;
+mod role;
 
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use pto_abi::FanoutStrategy;
 use pto_abi::graph::BuilderSet;
 use pto_abi::kinds::RunFlags;
-use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
-use pto_abi::trace::{TraceLane, TraceOwner};
-use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace};
+use pto_abi::sync::{AtomicU32, Ordering};
+use pto_abi::trace::TraceOwner;
+use pto_aicpu_fw::Launch;
 
 use crate::core_port::{CorePort, KernelTimes};
 use crate::logging;
 use crate::machine::{Host, Memory};
 use crate::supervisor::{self, Beat, Finish};
+use hands::{Hands, KernelLength};
 use offers::Offers;
+use role::Role;
 
 /// The pool's OS threads; started with the first run.
 pub(crate) struct Pool<B> {
@@ -50,6 +53,8 @@ struct PoolRun<B> {
     /// Instances that have returned.
     returned: AtomicU32,
     offers: Offers,
+    kernels: KernelLength,
+    role: Mutex<Box<dyn Role<B>>>,
     beats: Arc<Vec<Beat>>,
     finish: Arc<Finish>,
 }
@@ -99,6 +104,8 @@ impl<B: BuilderSet> Host for Pool<B> {
             os_threads,
             returned: AtomicU32::new(0),
             offers: Offers::new(os_threads),
+            kernels: KernelLength::default(),
+            role: Mutex::new(role::of_launch(launch)),
             beats: Arc::clone(&beats),
             finish: Arc::clone(&finish),
         });
@@ -155,20 +162,21 @@ fn serve<B: BuilderSet>(me: usize, runs: &Receiver<Arc<PoolRun<B>>>, _memory: &M
     }
 }
 
+/// Schedules and runs cores until the run is over. The first thread always takes the role when it is free: with short
+/// kernels it stays where it is.
 fn take_part<B: BuilderSet>(run: &PoolRun<B>, me: usize) {
-    match (run.os_threads, run.launch.fanout) {
-        (1, FanoutStrategy::LOCKED) => traced_or_not::<Exclusive, Locked, B>(run, me),
-        (1, _) => traced_or_not::<Exclusive, LockFree, B>(run, me),
-        (_, FanoutStrategy::LOCKED) => traced_or_not::<Shared, Locked, B>(run, me),
-        (_, _) => traced_or_not::<Shared, LockFree, B>(run, me),
-    }
-}
-
-fn traced_or_not<S: Sharing, F: FanoutPolicy, B: BuilderSet>(run: &PoolRun<B>, me: usize) {
-    if run.launch.is_traced() {
-        turn::take_part::<S, F, Option<TraceLane<'static>>, B>(run, me);
-    } else {
-        turn::take_part::<S, F, NoTrace, B>(run, me);
+    let mut hands = Hands::new(run, me);
+    while !run.is_over() {
+        hands.beat();
+        let mut worked = false;
+        if me == 0 || run.kernels.is_long() {
+            // Who finds it taken has something else to do; who finds it poisoned, a run that is over.
+            if let Ok(mut role) = run.role.try_lock() {
+                worked |= role.turn(&mut hands);
+            }
+        }
+        worked |= hands.run_kept();
+        hands.rest(worked);
     }
 }
 

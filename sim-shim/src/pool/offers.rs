@@ -2,16 +2,21 @@
 //!
 //! ```text
 //! idle thread:  hungry = 1; looks into its basket now and then
-//! busy thread:  sees hungry = 1, has long kernels and more than one rung core:
+//! busy thread:  sees hungry = 1, and has cores to give:
 //!               hungry = 0, puts half of the cores into the basket
 //! ```
-//! Only long kernels are worth it: the basket costs a few cache lines, 0.1 to 1 us. Whether kernels are long is
-//! sampled, so that short ones pay nothing.
+//! Whether kernels are long enough for that, `hands` knows.
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// From this time for one kernel on, cores are given away.
-pub(crate) const LONG_KERNEL_NS: u64 = 2_000;
+/// How many of its cores a thread gives away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// About half; one core stays, for its thread is about to step it.
+    Half,
+    /// All.
+    All,
+}
 
 #[derive(Default)]
 #[repr(align(64))]
@@ -56,10 +61,10 @@ impl Offers {
         [take(&self.baskets[me].cores[0]), take(&self.baskets[me].cores[1])]
     }
 
-    /// Gives about half of `cores` to a hungry thread, if there is one; returns what is left. One core is not
-    /// given: its own thread is about to step it.
-    pub(crate) fn give(&self, me: usize, cores: [u64; 2]) -> [u64; 2] {
-        if cores[0].count_ones() + cores[1].count_ones() < 2 {
+    /// Gives a share of `cores` to a hungry thread, if there is one; returns what is left.
+    pub(crate) fn give(&self, me: usize, cores: [u64; 2], share: Share) -> [u64; 2] {
+        let given = if share == Share::All { cores } else { upper_half(cores) };
+        if given == [0; 2] {
             return cores;
         }
         let others = self.baskets.iter().enumerate().filter(|(index, _)| *index != me);
@@ -70,9 +75,8 @@ impl Offers {
             // Relaxed: the exchange only makes sure that one giver feeds this thread.
             let fed = basket.hungry.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
             if fed.is_ok() {
-                let share = upper_half(cores);
-                basket.put(share);
-                return [cores[0] & !share[0], cores[1] & !share[1]];
+                basket.put(given);
+                return [cores[0] & !given[0], cores[1] & !given[1]];
             }
         }
         cores
@@ -102,22 +106,25 @@ fn upper_half(cores: [u64; 2]) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Offers, upper_half};
+    use super::{Offers, Share, upper_half};
 
     #[test]
     fn a_hungry_thread_gets_half_once() {
         let offers = Offers::new(2);
         let cores = [0b11 << 62, 0b11];
-        assert_eq!(offers.give(0, cores), cores, "nobody is hungry");
+        assert_eq!(offers.give(0, cores, Share::Half), cores, "nobody is hungry");
         offers.ask(1);
-        assert_eq!(offers.give(0, cores), [0b11 << 62, 0]);
-        assert_eq!(offers.give(0, cores), cores, "it has been fed");
+        assert_eq!(offers.give(0, cores, Share::Half), [0b11 << 62, 0]);
+        assert_eq!(offers.give(0, cores, Share::Half), cores, "it has been fed");
         assert_eq!(offers.take(1), [0, 0b11]);
         assert_eq!(offers.take(1), [0, 0]);
         offers.ask(1);
-        assert_eq!(offers.give(0, [1, 0]), [1, 0], "one core stays");
+        assert_eq!(offers.give(0, [1, 0], Share::Half), [1, 0], "one core stays");
+        assert_eq!(offers.give(0, [1, 0], Share::All), [0, 0]);
+        assert_eq!(offers.take(1), [1, 0]);
+        offers.ask(1);
         offers.decline(1);
-        assert_eq!(offers.give(0, cores), cores);
+        assert_eq!(offers.give(0, cores, Share::Half), cores);
     }
 
     #[test]

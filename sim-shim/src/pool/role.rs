@@ -1,0 +1,279 @@
+//! The role of the scheduler in a pool: all AICPU instances of the run, stepped by whoever has it.
+//!
+//! One OS thread has the role at a time, so that nothing of what schedulers share is atomic ([`Exclusive`], by type), and
+//! no line of theirs travels between processors: a task that is scheduled by two threads costs more than one that is
+//! scheduled by one (decision 0038). The others run cores.
+
+use std::sync::Arc;
+
+use pto_abi::graph::BuilderSet;
+use pto_abi::log_ring::LogRing;
+use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
+use pto_abi::trace::{TraceLane, TraceOwner};
+use pto_abi::{BuildMode, FanoutStrategy};
+use pto_aicpu_fw::{
+    Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
+    Progressed, Tracer,
+};
+
+use super::PoolRun;
+use super::hands::Hands;
+use crate::clock;
+use crate::logging;
+
+/// Turns after which an instance without busy cores is stepped although nobody shared work. 8: of 1, 4, 8
+/// and 16 the smallest at which a chain of empty tasks no longer pays for its idle siblings (bench `graphs`).
+const LOOK_AGAIN_AFTER: u32 = 8;
+/// Publishes between two turns of the schedulers while a builder program runs. 32: the tasks of that many publishes stay
+/// in the first-level cache.
+const PUBLISHES_A_TURN: u32 = 32;
+/// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
+/// siblings' turns.
+const STEPS_A_TURN: u32 = 16;
+
+/// What the platforms of the instances tell whoever has the role. Atomic, because the role moves; who has it is alone.
+#[derive(Default)]
+pub(super) struct Rung {
+    cores: [AtomicU64; 2],
+    work_shared: AtomicU32,
+}
+
+impl Rung {
+    /// The cores that were rung since the last call.
+    #[inline]
+    pub(super) fn take(&self) -> [u64; 2] {
+        let take = |word: &AtomicU64| {
+            let cores = word.load(Ordering::Relaxed);
+            if cores != 0 {
+                word.store(0, Ordering::Relaxed);
+            }
+            cores
+        };
+        [take(&self.cores[0]), take(&self.cores[1])]
+    }
+
+    fn is_one_core(&self) -> bool {
+        let [low, high] = [&self.cores[0], &self.cores[1]].map(|word| word.load(Ordering::Relaxed));
+        low & low.wrapping_sub(1) | high & high.wrapping_sub(1) == 0 && (low == 0) != (high == 0)
+    }
+
+    fn take_work_shared(&self) -> bool {
+        let shared = self.work_shared.load(Ordering::Relaxed) != 0;
+        if shared {
+            self.work_shared.store(0, Ordering::Relaxed);
+        }
+        shared
+    }
+}
+
+#[derive(Clone)]
+struct PoolBell(Arc<Rung>);
+
+impl Bell for PoolBell {
+    // A store is as visible in the middle of a step as at its end.
+    const RINGS_AT_ONCE: bool = true;
+
+    #[inline]
+    fn ring(&mut self, worker: u32) {
+        let word = &self.0.cores[worker as usize / 64 % 2];
+        word.store(word.load(Ordering::Relaxed) | 1 << (worker % 64), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn wake_siblings(&mut self) {
+        self.0.work_shared.store(1, Ordering::Relaxed);
+    }
+
+    fn relax(&mut self) {}
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+}
+
+/// The instances of a run, by whatever types they have.
+pub(super) trait Role<B>: Send {
+    /// Steps every instance that may have something to do, and runs the cores that were rung, unless kernels are long.
+    /// Whether anything moved.
+    fn turn(&mut self, hands: &mut Hands<'_, B>) -> bool;
+}
+
+/// The role of one run.
+pub(super) fn of_launch<B: BuilderSet>(launch: &Launch<'static>) -> Box<dyn Role<B>> {
+    match launch.fanout {
+        FanoutStrategy::LOCKED => traced_or_not::<Locked, B>(launch),
+        _ => traced_or_not::<LockFree, B>(launch),
+    }
+}
+
+fn traced_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
+    launch: &Launch<'static>,
+) -> Box<dyn Role<B>> {
+    if launch.is_traced() {
+        Box::new(Scheduling::<F, Option<TraceLane<'static>>>::new(launch))
+    } else {
+        Box::new(Scheduling::<F, NoTrace>::new(launch))
+    }
+}
+
+type PoolInstance<F, T> = Instance<'static, LinesPlatform<'static, Exclusive, PoolBell, T>, F>;
+
+/// An instance, and how its last step went.
+struct Seat<F: FanoutPolicy, T: Tracer<'static>> {
+    instance: PoolInstance<F, T>,
+    log_ring: Option<LogRing<'static>>,
+    idle_turns: u32,
+    has_returned: bool,
+}
+
+struct Scheduling<F: FanoutPolicy, T: Tracer<'static>> {
+    seats: Vec<Seat<F, T>>,
+    rung: Arc<Rung>,
+    /// Whether instance 0 calls its host, from a builder program.
+    builds_meanwhile: bool,
+}
+
+impl<F: FanoutPolicy, T: Tracer<'static>> Scheduling<F, T> {
+    fn new(launch: &Launch<'static>) -> Self {
+        let rung = Arc::new(Rung::default());
+        let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, &rung)).collect();
+        Self { seats, rung, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }
+    }
+}
+
+fn seat<F: FanoutPolicy, T: Tracer<'static>>(
+    launch: &Launch<'static>,
+    number: u32,
+    rung: &Arc<Rung>,
+) -> Seat<F, T> {
+    let tracer = T::over(launch.trace_lane(TraceOwner::Instance(number)));
+    let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Arc::clone(rung)));
+    Seat {
+        instance: Instance::new(launch.clone(), number, platform.traced(tracer)),
+        log_ring: launch.arena.log_ring(launch.log_region(), number as usize),
+        idle_turns: 0,
+        has_returned: false,
+    }
+}
+
+impl<F, T, B> Role<B> for Scheduling<F, T>
+where
+    F: FanoutPolicy + Send,
+    T: Tracer<'static> + Send,
+    B: BuilderSet,
+{
+    fn turn(&mut self, hands: &mut Hands<'_, B>) -> bool {
+        let Self { seats, rung, builds_meanwhile } = self;
+        let work_shared = rung.take_work_shared();
+        let Some((first, rest)) = seats.split_first_mut() else { return false };
+        let mut worked = if *builds_meanwhile {
+            let run = hands.run;
+            first.step(run, work_shared, StepOthers { seats: rest, rung, hands, publishes: 0 })
+        } else {
+            first.step(hands.run, work_shared, ())
+        };
+        worked |= hands.run_rung(rung);
+        for seat in rest {
+            worked |= seat.steps(hands, rung, work_shared);
+        }
+        worked
+    }
+}
+
+impl<F: FanoutPolicy, T: Tracer<'static>> Seat<F, T> {
+    /// Steps the instance, and runs the cores that it rings; again, while that is one core.
+    #[inline]
+    fn steps<B: BuilderSet>(
+        &mut self,
+        hands: &mut Hands<'_, B>,
+        rung: &Rung,
+        work_shared: bool,
+    ) -> bool {
+        let mut worked = false;
+        for _ in 0..STEPS_A_TURN {
+            if !self.step(hands.run, work_shared, ()) {
+                break;
+            }
+            worked = true;
+            let is_narrow = rung.is_one_core();
+            if !(hands.run_rung(rung) && is_narrow) {
+                break;
+            }
+        }
+        worked
+    }
+
+    #[inline]
+    fn step<B: BuilderSet, H: BuilderHost>(
+        &mut self,
+        run: &PoolRun<B>,
+        work_shared: bool,
+        host: H,
+    ) -> bool {
+        if self.has_returned {
+            return false;
+        }
+        let may_wait = !self.idle_turns.is_multiple_of(LOOK_AGAIN_AFTER) && !work_shared;
+        if may_wait && self.instance.busy_count() == 0 {
+            self.idle_turns += 1;
+            return false;
+        }
+        logging::set_ring(self.log_ring);
+        match self.instance.step(&*run.builders, host) {
+            Progressed::Worked => {
+                self.idle_turns = 0;
+                true
+            }
+            Progressed::Idle => {
+                self.idle_turns = self.idle_turns.wrapping_add(1);
+                false
+            }
+            Progressed::Returned(_) => {
+                self.has_returned = true;
+                run.one_returned();
+                true
+            }
+        }
+    }
+}
+
+/// The machine under a builder program: now and then the schedulers get a turn.
+struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B> {
+    seats: &'s mut [Seat<F, T>],
+    rung: &'s Rung,
+    hands: &'s mut Hands<'r, B>,
+    publishes: u32,
+}
+
+impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> BuilderHost
+    for StepOthers<'_, '_, F, T, B>
+{
+    #[inline]
+    fn published(&mut self) {
+        self.publishes += 1;
+        if self.publishes >= PUBLISHES_A_TURN {
+            self.publishes = 0;
+            self.step_others();
+            // Long kernels are for the others, while there are others that ask, until the program is done or waits.
+            self.hands.give_kept();
+        }
+    }
+
+    fn relax(&mut self) {
+        let worked = self.step_others() | self.hands.run_kept();
+        self.hands.rest(worked);
+    }
+}
+
+impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> StepOthers<'_, '_, F, T, B> {
+    #[inline(never)]
+    fn step_others(&mut self) -> bool {
+        self.hands.beat();
+        let mut worked = false;
+        for seat in &mut *self.seats {
+            worked |= seat.step(self.hands.run, true, ());
+        }
+        worked | self.hands.run_rung(self.rung)
+    }
+}
