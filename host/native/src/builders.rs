@@ -84,6 +84,10 @@ impl<G: StreamBuilder> GraphBuilder for Streaming<'_, G> {
         self.0.publish(task)
     }
 
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.0.submit(task, producers)
+    }
+
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.0.read_u32(address)
     }

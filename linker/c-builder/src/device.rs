@@ -86,6 +86,11 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     }
 
     #[inline]
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.graph.submit(task, producers)
+    }
+
+    #[inline]
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.reads.look(address, 4);
         self.graph.read_u32(address)
@@ -121,6 +126,11 @@ impl<G: StreamBuilder, R: DeviceReads> GraphBuilder for Streaming<'_, G, R> {
     }
 
     #[inline]
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.0.submit(task, producers)
+    }
+
+    #[inline]
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.0.read_u32(address)
     }
@@ -138,6 +148,11 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.0.graph.add_tensor_task(task)
+    }
+
+    #[inline]
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.0.graph.submit_tensors(task)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
