@@ -332,6 +332,18 @@ faults! {
             "Raise heap_bytes to the size that the report names, or close the scope earlier.";
         0x35 STREAM_WAIT_FOREVER: "The program waits for a task, and the schedulers wait for the program.",
             "Use the concurrent build mode.";
+        0x50 STREAM_RECORD_OPEN: "The program asks for something while it records that a record cannot hold.",
+            "Record tasks with tensors, scopes and their tensors; the rest belongs before or behind.";
+        0x51 STREAM_RECORD_FULL: "A record has more tasks, bindings or words than there is room for.",
+            "Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives records 32 words.";
+        0x52 STREAM_RECORD_UNKNOWN: "A record is replayed that this run did not make.",
+            "Record and replay in the same run of the program.";
+        0x53 STREAM_REPLAY_MISFIT: "A replay binds a tensor or scalars that do not fit the record, or a record holds a tensor of an outer scope.",
+            "Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes.";
+        0x54 STREAM_REPLAY_ALIAS: "A replay binds two views that overlap, and the record writes one of them.",
+            "Bind views without an element in common, or record the program with one tensor in both places.";
+        0x55 STREAM_NOT_RECORDING: "A record is ended or a bound scalar used, and no record is open.",
+            "Use them in the body of StreamBuilder::record only.";
     }
 }
 

@@ -45,8 +45,8 @@ live_words!(
     crate::launch_record::LaunchTickets,
     crate::stream::StreamHeader,
     crate::stream::SlotRecord,
-    crate::stream::MapBucket,
-    crate::stream::MapCell,
+    crate::stream::MapRecord,
+    crate::stream::MapGrid,
     crate::stream::MapEntry,
 );
 

@@ -59,6 +59,10 @@ pub trait BuilderHost {
     #[inline]
     fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}
 
+    /// A task of a record was added to this slot, with its edges, and is about to be published.
+    #[inline]
+    fn replayed(&mut self, _slot: u32) {}
+
     /// The builder waits for schedulers. A host whose thread steps other instances gives them a turn.
     #[inline]
     fn relax(&mut self) {}

@@ -323,6 +323,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.host.derived(producer, consumer, outcome);
     }
 
+    #[inline]
+    fn replayed(&mut self, slot: u32) {
+        self.host.replayed(slot);
+    }
+
     fn relax(&mut self) {
         self.host.relax();
         self.platform.relax();
@@ -392,7 +397,8 @@ fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     let waits = launch.build_mode == BuildMode::SEQUENTIAL;
     let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
     let memory = ArenaMemory(launch.arena);
-    let mut stream = Stream::<S, F, _, _>::new(inputs, launch.stream()?, schedulers, memory, host);
+    let rings = launch.stream()?;
+    let mut stream = Stream::<S, F, _, _>::new(inputs, &rings, schedulers, memory, host);
     let built = builders.build_stream(launch.builder, &mut stream);
     returned(launch.builder, built, |fault| stream.blame(fault))?;
     stream.finish().map_err(|fault| stream.blame(fault))?;
@@ -461,6 +467,11 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
         self.0.derived(producer, consumer, outcome);
+    }
+
+    #[inline]
+    fn replayed(&mut self, slot: u32) {
+        self.0.replayed(slot);
     }
 
     fn relax(&mut self) {

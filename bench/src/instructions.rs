@@ -21,6 +21,7 @@ use crate::peers;
 use crate::runner::pto::{Die, Pto, Variant, pool};
 use crate::runner::{Error, Loaded, Runner};
 use crate::shape::Shape;
+use crate::stream::{StreamBench, Way};
 
 /// One runner on one graph.
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +38,15 @@ pub struct Counted {
     pub own_per_task: f64,
     /// The same by the parts of the runtime, in the order of a task's path.
     pub parts: Vec<(&'static str, f64)>,
+}
+
+impl Counted {
+    /// The part of the builder and its program.
+    #[must_use]
+    pub fn build_per_task(&self) -> f64 {
+        let is_build = |part| matches!(part, "graph program" | "streaming builder" | "builder");
+        self.parts.iter().filter(|(part, _)| is_build(*part)).map(|(_, count)| count).sum()
+    }
 }
 
 /// About how many tasks are counted.
@@ -97,6 +107,21 @@ pub fn run(mode: Mode, shape: Shape, tasks: u32, runs: u32) -> Result<(), Error>
     Ok(())
 }
 
+/// The first argument of a call that runs the streaming benchmark.
+pub const STREAM: &str = "stream";
+
+/// The same with a program of the streaming benchmark.
+///
+/// # Errors
+/// Those of the device.
+pub fn run_stream(way: Way, tasks: u32, runs: u32) -> Result<(), Error> {
+    let mut bench = StreamBench::open()?;
+    for _ in 0..runs {
+        bench.run(way, tasks)?;
+    }
+    Ok(())
+}
+
 /// Counts ours: `program` is called with `arguments`, and then mode, graph, tasks and runs, which it gives to [`run`].
 ///
 /// # Errors
@@ -118,7 +143,23 @@ pub fn count(
         Mode::Sweep => mode.name().to_owned(),
         _ => format!("pto pool-1 {}", mode.name()),
     };
-    per_task(runner, shape, profiles)
+    per_task(runner, shape.name(), shape.graph(TASKS).tasks(), profiles)
+}
+
+/// Counts the streaming runtime: `program` is called with the word `stream`, and then way, tasks and runs, which it gives
+/// to [`run_stream`].
+///
+/// # Errors
+/// When Valgrind is missing, or the program fails.
+pub fn count_stream(program: &Path, way: Way) -> Result<Counted, String> {
+    let profiles = RUNS.map(|runs| {
+        let written = profile_file()?;
+        let mut command = Command::new("valgrind");
+        callgrind(&mut command, written.path()).arg(program);
+        command.args([STREAM, way.name(), &TASKS.to_string(), &runs.to_string()]);
+        profile(command, "", &written)
+    });
+    per_task("pto pool-1 streaming".to_owned(), way.name(), TASKS, profiles)
 }
 
 /// Counts a peer on one OS thread.
@@ -141,7 +182,7 @@ pub fn count_peer(
         let samples = "sample 0\n".repeat(runs as usize);
         profile(command, &format!("load {}\n{samples}quit\n", file.display()), &written)
     });
-    per_task(format!("{name}, 1"), shape, profiles)
+    per_task(format!("{name}, 1"), shape.name(), shape.graph(TASKS).tasks(), profiles)
 }
 
 fn callgrind<'a>(command: &'a mut Command, profile: &Path) -> &'a mut Command {
@@ -152,12 +193,12 @@ fn callgrind<'a>(command: &'a mut Command, profile: &Path) -> &'a mut Command {
 
 fn per_task(
     runner: String,
-    shape: Shape,
+    graph: &'static str,
+    tasks: u32,
     profiles: [Result<Profile, String>; 2],
 ) -> Result<Counted, String> {
     let [few, many] = profiles;
     let (few, many) = (few?, many?);
-    let tasks = shape.graph(TASKS).tasks();
     let each = |few: u64, many: u64| {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52 instructions")]
         let difference = many.saturating_sub(few) as f64;
@@ -168,7 +209,7 @@ fn per_task(
     let parts: Vec<_> = parts.filter(|(_, instructions)| *instructions >= 0.05).collect();
     let own = parts.iter().filter(|(part, _)| *part != profile::REST);
     Ok(Counted {
-        graph: shape.name(),
+        graph,
         runner,
         tasks,
         own_per_task: own.map(|(_, instructions)| instructions).sum(),

@@ -24,3 +24,4 @@ pub mod runner;
 pub mod shape;
 pub mod small;
 pub mod stats;
+pub mod stream;

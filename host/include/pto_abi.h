@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(3)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x84fd922b2334e88e)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0x5ce9b8ca72061a6e)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -68,26 +68,6 @@ typedef struct pto_task_id {
 #define PTO_TRACE_KIND_STARTED UINT32_C(7)                   /* trace_kind: started */
 #define PTO_TRACE_KIND_FINISHED UINT32_C(8)                  /* trace_kind: finished */
 #define PTO_TRACE_KIND_COMPLETED UINT32_C(9)                 /* trace_kind: completed */
-#define PTO_DEPENDENCY_MODE_DERIVED UINT32_C(0)              /* dependency_mode: derived */
-#define PTO_DEPENDENCY_MODE_EXPLICIT UINT32_C(1)             /* dependency_mode: explicit */
-#define PTO_DEPENDENCY_MODE_MANUAL UINT32_C(2)               /* dependency_mode: manual */
-#define PTO_ELEMENT_TYPE_F32 UINT32_C(0)                     /* element_type: f32 */
-#define PTO_ELEMENT_TYPE_F16 UINT32_C(1)                     /* element_type: f16 */
-#define PTO_ELEMENT_TYPE_BF16 UINT32_C(2)                    /* element_type: bf16 */
-#define PTO_ELEMENT_TYPE_I8 UINT32_C(3)                      /* element_type: i8 */
-#define PTO_ELEMENT_TYPE_U8 UINT32_C(4)                      /* element_type: u8 */
-#define PTO_ELEMENT_TYPE_I16 UINT32_C(5)                     /* element_type: i16 */
-#define PTO_ELEMENT_TYPE_U16 UINT32_C(6)                     /* element_type: u16 */
-#define PTO_ELEMENT_TYPE_I32 UINT32_C(7)                     /* element_type: i32 */
-#define PTO_ELEMENT_TYPE_U32 UINT32_C(8)                     /* element_type: u32 */
-#define PTO_ELEMENT_TYPE_I64 UINT32_C(9)                     /* element_type: i64 */
-#define PTO_ELEMENT_TYPE_U64 UINT32_C(10)                    /* element_type: u64 */
-#define PTO_ELEMENT_TYPE_F64 UINT32_C(11)                    /* element_type: f64 */
-#define PTO_ARG_KIND_IN UINT32_C(0)                          /* arg_kind: in */
-#define PTO_ARG_KIND_OUT UINT32_C(1)                         /* arg_kind: out */
-#define PTO_ARG_KIND_INOUT UINT32_C(2)                       /* arg_kind: inout */
-#define PTO_ARG_KIND_NO_DEP UINT32_C(3)                      /* arg_kind: no-dep */
-#define PTO_ARG_KIND_SCALAR UINT32_C(4)                      /* arg_kind: scalar */
 
 /* Flags */
 #define PTO_RUN_FLAG_KERNEL_TIMES UINT32_C(0x00000001)       /* RunConfig.flags */
@@ -122,7 +102,6 @@ typedef struct pto_task_id {
 #define PTO_NOBODY UINT32_C(0xffffffff)                      /* in Epitaph: no core, instance, func id or slot */
 #define PTO_INLINE_CONSUMERS UINT32_C(5)                     /* consumers in a task's own line */
 #define PTO_CHUNK_CONSUMERS UINT32_C(15)                     /* consumers in one chunk */
-#define PTO_STREAM_RANKS UINT32_C(5)                         /* dimensions of a pto_stream_tensor */
 #define PTO_EPITAPH_BLOCKED UINT32_C(16)                     /* blocked tasks that an epitaph names */
 #define PTO_TRACE_KIND_BITS UINT32_C(7)                      /* bits of TraceEvent.what that are the kind */
 #define PTO_LOG_ENTRY_TEXT_BYTES UINT32_C(112)               /* bytes of text in a log entry */
@@ -262,14 +241,6 @@ typedef struct pto_task_id {
 #define PTO_FAULT_BUILD_ORCH_ARGS UINT32_C(0x00030012)
 /* A task has more producers than the limit. Join in stages: 2,147,483,647 producers are the most. */
 #define PTO_FAULT_BUILD_FANIN_LIMIT UINT32_C(0x00030013)
-/* A builder submits tensors, and the run does not stream. Run it under tensormap_and_ringbuffer. */
-#define PTO_FAULT_BUILD_NOT_STREAMING UINT32_C(0x00030040)
-/* A structure that a builder in C passes has a size or a field that this firmware does not know. Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release. */
-#define PTO_FAULT_BUILD_FOREIGN_STRUCT UINT32_C(0x00030041)
-/* A builder in C passes a null or misaligned pointer. Pass the address of what the header names. */
-#define PTO_FAULT_BUILD_NULL_POINTER UINT32_C(0x00030042)
-/* A builder on the device calls a method that only the host's orchestration has. Allocate, copy and record in the orchestration, and pass addresses in orch_args. */
-#define PTO_FAULT_BUILD_HOST_ONLY UINT32_C(0x00030043)
 /* A scheduler has no cores. Use fewer AICPU instances, or more clusters. */
 #define PTO_FAULT_SCHEDULE_NO_CORES UINT32_C(0x00040001)
 /* A task was dispatched to a core that is not free. This is an error of the runtime: report it with the graph and the options. */
@@ -354,16 +325,12 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_OUT_OVERLAP UINT32_C(0x000a0014)
 /* An argument is a tensor of a scope that is closed. Use it inside of its scope, or allocate it in an outer one. */
 #define PTO_FAULT_STREAM_STALE_TENSOR UINT32_C(0x000a0015)
-/* An argument is of no known kind. Use In, Out, InOut, NoDep or Scalar. */
-#define PTO_FAULT_STREAM_ARG_KIND UINT32_C(0x000a0018)
 /* A scope is opened deeper than there are heap rings. Raise heap_rings, or nest less. */
 #define PTO_FAULT_STREAM_SCOPE_DEPTH UINT32_C(0x000a0020)
 /* A scope is closed that is not the innermost open one, or is closed already. Close each scope once, in the reverse order of opening. */
 #define PTO_FAULT_STREAM_SCOPE_NOT_OPEN UINT32_C(0x000a0021)
 /* The program returned, and a scope is open. Close each scope, or use StreamBuilder::scope. */
 #define PTO_FAULT_STREAM_SCOPE_LEFT_OPEN UINT32_C(0x000a0022)
-/* A scope is opened with an unknown dependency mode. Use derived, explicit or manual. */
-#define PTO_FAULT_STREAM_SCOPE_MODE UINT32_C(0x000a0028)
 /* The window is full, and nothing in it can retire. Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode). */
 #define PTO_FAULT_STREAM_WINDOW_RING UINT32_C(0x000a0030)
 /* A task has more argument words than the ring of arguments can hold. Raise arg_words to the size that the report names. */
@@ -376,6 +343,18 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_HEAP_RING UINT32_C(0x000a0034)
 /* The program waits for a task, and the schedulers wait for the program. Use the concurrent build mode. */
 #define PTO_FAULT_STREAM_WAIT_FOREVER UINT32_C(0x000a0035)
+/* The program asks for something while it records that a record cannot hold. Record tasks with tensors, scopes and their tensors; the rest belongs before or behind. */
+#define PTO_FAULT_STREAM_RECORD_OPEN UINT32_C(0x000a0050)
+/* A record has more tasks, bindings or words than there is room for. Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives records 32 words. */
+#define PTO_FAULT_STREAM_RECORD_FULL UINT32_C(0x000a0051)
+/* A record is replayed that this run did not make. Record and replay in the same run of the program. */
+#define PTO_FAULT_STREAM_RECORD_UNKNOWN UINT32_C(0x000a0052)
+/* A replay binds a tensor or scalars that do not fit the record, or a record holds a tensor of an outer scope. Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes. */
+#define PTO_FAULT_STREAM_REPLAY_MISFIT UINT32_C(0x000a0053)
+/* A replay binds two views that overlap, and the record writes one of them. Bind views without an element in common, or record the program with one tensor in both places. */
+#define PTO_FAULT_STREAM_REPLAY_ALIAS UINT32_C(0x000a0054)
+/* A record is ended or a bound scalar used, and no record is open. Use them in the body of StreamBuilder::record only. */
+#define PTO_FAULT_STREAM_NOT_RECORDING UINT32_C(0x000a0055)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
@@ -927,7 +906,7 @@ PTO_STATIC_ASSERT(offsetof(pto_ring_line, needed) == 24, "offset of pto_ring_lin
 typedef struct pto_stream_header {
     /* atomic: Task slots; a power of two. */
     PTO_ALIGN(64) uint32_t window;
-    /* atomic: Entries of the tensor map; a power of two. There is a bucket for every four. */
+    /* atomic: Entries of the tensor map; a power of two. There is a record of a cell for each, and of a tensor for every four. */
     uint32_t map_entries;
     /* atomic: Depths of scopes that have a heap. */
     uint32_t heap_rings;
@@ -961,86 +940,95 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_header, tensors) == 48, "offset of pto_str
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, reserved) == 56, "offset of pto_stream_header.reserved");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, rings) == 64, "offset of pto_stream_header.rings");
 
-/* What the builder notes of a task slot: where its rings stood when the task was added. */
+/* What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions. */
 typedef struct pto_slot_record {
     /* atomic: Argument words given out before. */
-    PTO_ALIGN(32) uint64_t first_word;
+    PTO_ALIGN(16) uint32_t first_word;
     /* atomic: Chunks given out before. */
-    uint64_t first_chunk;
+    uint32_t first_chunk;
     /* atomic: Entries of the tensor map given out before. */
-    uint64_t first_entry;
-    /* atomic: The consumer that an edge from this task was added for last, as its number plus 1. */
-    uint64_t edge_stamp;
+    uint32_t first_entry;
+    /* atomic: Not used; zero. */
+    uint32_t reserved;
 } pto_slot_record;
-PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 32, "size of pto_slot_record");
+PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 16, "size of pto_slot_record");
 PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_word) == 0, "offset of pto_slot_record.first_word");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 8, "offset of pto_slot_record.first_chunk");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 16, "offset of pto_slot_record.first_entry");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, edge_stamp) == 24, "offset of pto_slot_record.edge_stamp");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 4, "offset of pto_slot_record.first_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 8, "offset of pto_slot_record.first_entry");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, reserved) == 12, "offset of pto_slot_record.reserved");
 
-/* Where the accesses of some tensors begin: positions of entries, newest first; and the grid that they are sorted by. */
-typedef struct pto_map_bucket {
-    /* atomic: The newest access that writes. */
-    PTO_ALIGN(64) uint32_t writers;
-    /* atomic: The newest access that only reads. */
-    uint32_t readers;
-    /* atomic: The newest write that is not within one cell of the grid. */
-    uint32_t wide_writers;
-    /* atomic: The newest read that is not within one cell of the grid. */
-    uint32_t wide_readers;
-    /* atomic: The newest write from before the grid was chosen. */
-    uint32_t old_writers;
-    /* atomic: The newest read from before the grid was chosen. */
-    uint32_t old_readers;
-    /* atomic: Bytes from one row of the tensors to the next; zero: there is no grid. */
-    uint64_t pitch;
+/* The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains. Tasks are low halves of their numbers. */
+typedef struct pto_map_record {
+    /* atomic: The tensor that the region is part of. */
+    PTO_ALIGN(64) uint64_t base;
+    /* atomic: First byte of the region, from the tensor's first one. */
+    uint64_t low;
+    /* atomic: The byte behind the last one. */
+    uint64_t high;
+    /* atomic: Bytes that stand together, and in the high half the bytes from one run to the next; zero: one run. */
+    uint64_t rows;
+    /* atomic: The last task that wrote the region. */
+    uint32_t writer;
+    /* atomic: Tasks that have read it since. */
+    uint32_t readers[3];
+    /* atomic: The newest entry of another access that writes, as its position. */
+    uint32_t write_chain;
+    /* atomic: The newest entry of another access that only reads. */
+    uint32_t read_chain;
+    /* atomic: Of a tensor: its first cell. Of a cell: the next one. */
+    uint32_t next;
+    /* atomic: Of a tensor: 1: it has a grid. Of a cell: the one before. */
+    uint32_t link;
+} pto_map_record;
+PTO_STATIC_ASSERT(sizeof(pto_map_record) == 64, "size of pto_map_record");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, base) == 0, "offset of pto_map_record.base");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, low) == 8, "offset of pto_map_record.low");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, high) == 16, "offset of pto_map_record.high");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, rows) == 24, "offset of pto_map_record.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, writer) == 32, "offset of pto_map_record.writer");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, readers) == 36, "offset of pto_map_record.readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, write_chain) == 48, "offset of pto_map_record.write_chain");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, read_chain) == 52, "offset of pto_map_record.read_chain");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, next) == 56, "offset of pto_map_record.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_record, link) == 60, "offset of pto_map_record.link");
+
+/* The grid that the accesses to some tensors are sorted by. */
+typedef struct pto_map_grid {
+    /* atomic: Bytes from one row of the tensors to the next. */
+    PTO_ALIGN(64) uint64_t pitch;
     /* atomic: Bytes of a row in a cell. */
     uint64_t width;
     /* atomic: Rows of a cell. */
     uint64_t rows;
-    /* atomic: Entries given out when the grid was chosen. */
-    uint64_t chosen;
+    /* atomic: 2^64 divided by `pitch`, rounded up; zero: division is not done by it. */
+    uint64_t pitch_magic;
+    /* atomic: The same of `width`. */
+    uint64_t width_magic;
+    /* atomic: The same of `rows`. */
+    uint64_t rows_magic;
+    /* atomic: Of the first grid: 1: the cells have been emptied. */
+    uint64_t has_cells;
     /* atomic: Not used; zero. */
     uint64_t reserved;
-} pto_map_bucket;
-PTO_STATIC_ASSERT(sizeof(pto_map_bucket) == 64, "size of pto_map_bucket");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, writers) == 0, "offset of pto_map_bucket.writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, readers) == 4, "offset of pto_map_bucket.readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_writers) == 8, "offset of pto_map_bucket.wide_writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, wide_readers) == 12, "offset of pto_map_bucket.wide_readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_writers) == 16, "offset of pto_map_bucket.old_writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, old_readers) == 20, "offset of pto_map_bucket.old_readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, pitch) == 24, "offset of pto_map_bucket.pitch");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, width) == 32, "offset of pto_map_bucket.width");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, rows) == 40, "offset of pto_map_bucket.rows");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, chosen) == 48, "offset of pto_map_bucket.chosen");
-PTO_STATIC_ASSERT(offsetof(pto_map_bucket, reserved) == 56, "offset of pto_map_bucket.reserved");
+} pto_map_grid;
+PTO_STATIC_ASSERT(sizeof(pto_map_grid) == 64, "size of pto_map_grid");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, pitch) == 0, "offset of pto_map_grid.pitch");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, width) == 8, "offset of pto_map_grid.width");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, rows) == 16, "offset of pto_map_grid.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, pitch_magic) == 24, "offset of pto_map_grid.pitch_magic");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, width_magic) == 32, "offset of pto_map_grid.width_magic");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, rows_magic) == 40, "offset of pto_map_grid.rows_magic");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, has_cells) == 48, "offset of pto_map_grid.has_cells");
+PTO_STATIC_ASSERT(offsetof(pto_map_grid, reserved) == 56, "offset of pto_map_grid.reserved");
 
-/* Where the accesses in some cells of grids begin. */
-typedef struct pto_map_cell {
-    /* atomic: The newest access that writes. */
-    PTO_ALIGN(8) uint32_t writers;
-    /* atomic: The newest access that only reads. */
-    uint32_t readers;
-} pto_map_cell;
-PTO_STATIC_ASSERT(sizeof(pto_map_cell) == 8, "size of pto_map_cell");
-PTO_STATIC_ASSERT(offsetof(pto_map_cell, writers) == 0, "offset of pto_map_cell.writers");
-PTO_STATIC_ASSERT(offsetof(pto_map_cell, readers) == 4, "offset of pto_map_cell.readers");
-
-/* An access. One with more than one stride is followed by an entry that holds the others. */
+/* An access that stands in no record. One with more than one stride is followed by an entry that holds the others. */
 typedef struct pto_map_entry {
     /* atomic: The tensor's address. */
     PTO_ALIGN(64) uint64_t base;
     /* atomic: First byte of the region, from the tensor's first one. */
     uint64_t low;
-    /* atomic: The byte behind the last one; zero: the access is hidden. */
+    /* atomic: The byte behind the last one. */
     uint64_t high;
-    /* atomic: Number of the task. */
-    uint64_t task;
-    /* atomic: The next older entry of the bucket, as its position. */
-    uint32_t next;
-    /* atomic: The next older entry of the cell, or of those that are in none. */
-    uint32_t next_in_cell;
     /* atomic: Bytes that stand together. */
     uint64_t run;
     /* atomic: Bytes from one run to the next, in the innermost dimension. */
@@ -1049,98 +1037,24 @@ typedef struct pto_map_entry {
     uint32_t count;
     /* atomic: Dimensions, this one included; zero: the region is one run. */
     uint32_t rank;
+    /* atomic: The task, as the low half of its number. */
+    uint32_t task;
+    /* atomic: The next older entry, as its position. */
+    uint32_t next;
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
 } pto_map_entry;
 PTO_STATIC_ASSERT(sizeof(pto_map_entry) == 64, "size of pto_map_entry");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, base) == 0, "offset of pto_map_entry.base");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, low) == 8, "offset of pto_map_entry.low");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, high) == 16, "offset of pto_map_entry.high");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 24, "offset of pto_map_entry.task");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 32, "offset of pto_map_entry.next");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, next_in_cell) == 36, "offset of pto_map_entry.next_in_cell");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, run) == 40, "offset of pto_map_entry.run");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, stride) == 48, "offset of pto_map_entry.stride");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, count) == 56, "offset of pto_map_entry.count");
-PTO_STATIC_ASSERT(offsetof(pto_map_entry, rank) == 60, "offset of pto_map_entry.rank");
-
-/* A strided part of a tensor, as a builder in C states it. */
-typedef struct pto_stream_tensor {
-    /* First byte of the tensor: what it is known by. */
-    PTO_ALIGN(8) pto_gm_addr base;
-    /* Size of the tensor in bytes. */
-    uint64_t bytes;
-    /* Elements from the tensor's first one to the view's first one. */
-    uint64_t offset;
-    /* Distances in elements, one for each extent. */
-    uint64_t strides[5];
-    /* Extents. */
-    uint32_t shape[5];
-    /* How many dimensions it has. */
-    uint32_t rank;
-    /* An `ElementType`. */
-    uint32_t element;
-    /* Depth of the scope whose heap it is on, counted from 1; 0: it is not on the heap. */
-    uint32_t heap_depth;
-    /* Serial number of that scope. */
-    uint64_t heap_serial;
-} pto_stream_tensor;
-PTO_STATIC_ASSERT(sizeof(pto_stream_tensor) == 104, "size of pto_stream_tensor");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, base) == 0, "offset of pto_stream_tensor.base");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, bytes) == 8, "offset of pto_stream_tensor.bytes");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, offset) == 16, "offset of pto_stream_tensor.offset");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, strides) == 24, "offset of pto_stream_tensor.strides");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, shape) == 64, "offset of pto_stream_tensor.shape");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, rank) == 84, "offset of pto_stream_tensor.rank");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, element) == 88, "offset of pto_stream_tensor.element");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, heap_depth) == 92, "offset of pto_stream_tensor.heap_depth");
-PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, heap_serial) == 96, "offset of pto_stream_tensor.heap_serial");
-
-/* An argument of a task. */
-typedef struct pto_stream_arg {
-    /* An `ArgKind`. */
-    PTO_ALIGN(8) uint32_t kind;
-    /* Not used; zero. */
-    uint32_t reserved;
-    /* The word of a scalar. */
-    uint64_t scalar;
-    /* The tensor of what is no scalar. */
-    pto_stream_tensor tensor;
-} pto_stream_arg;
-PTO_STATIC_ASSERT(sizeof(pto_stream_arg) == 120, "size of pto_stream_arg");
-PTO_STATIC_ASSERT(offsetof(pto_stream_arg, kind) == 0, "offset of pto_stream_arg.kind");
-PTO_STATIC_ASSERT(offsetof(pto_stream_arg, reserved) == 4, "offset of pto_stream_arg.reserved");
-PTO_STATIC_ASSERT(offsetof(pto_stream_arg, scalar) == 8, "offset of pto_stream_arg.scalar");
-PTO_STATIC_ASSERT(offsetof(pto_stream_arg, tensor) == 16, "offset of pto_stream_arg.tensor");
-
-/* A task with tensors. Later releases append fields: what is behind the fields that a firmware knows must be zero. */
-typedef struct pto_stream_task {
-    /* `sizeof(pto_stream_task)` where the builder was compiled. */
-    PTO_ALIGN(8) uint32_t struct_size;
-    /* Which kernel. */
-    uint32_t func_id;
-    /* A `CoreKind`. */
-    uint32_t core_type;
-    /* Not used; zero. */
-    uint32_t reserved;
-} pto_stream_task;
-PTO_STATIC_ASSERT(sizeof(pto_stream_task) == 16, "size of pto_stream_task");
-PTO_STATIC_ASSERT(offsetof(pto_stream_task, struct_size) == 0, "offset of pto_stream_task.struct_size");
-PTO_STATIC_ASSERT(offsetof(pto_stream_task, func_id) == 4, "offset of pto_stream_task.func_id");
-PTO_STATIC_ASSERT(offsetof(pto_stream_task, core_type) == 8, "offset of pto_stream_task.core_type");
-PTO_STATIC_ASSERT(offsetof(pto_stream_task, reserved) == 12, "offset of pto_stream_task.reserved");
-
-/* A scope that was opened. */
-typedef struct pto_stream_scope {
-    /* How many scopes are around it. */
-    PTO_ALIGN(8) uint32_t depth;
-    /* Not used; zero. */
-    uint32_t reserved;
-    /* Its number in the run. */
-    uint64_t serial;
-} pto_stream_scope;
-PTO_STATIC_ASSERT(sizeof(pto_stream_scope) == 16, "size of pto_stream_scope");
-PTO_STATIC_ASSERT(offsetof(pto_stream_scope, depth) == 0, "offset of pto_stream_scope.depth");
-PTO_STATIC_ASSERT(offsetof(pto_stream_scope, reserved) == 4, "offset of pto_stream_scope.reserved");
-PTO_STATIC_ASSERT(offsetof(pto_stream_scope, serial) == 8, "offset of pto_stream_scope.serial");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, run) == 24, "offset of pto_map_entry.run");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, stride) == 32, "offset of pto_map_entry.stride");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, count) == 40, "offset of pto_map_entry.count");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, rank) == 44, "offset of pto_map_entry.rank");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 48, "offset of pto_map_entry.task");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 52, "offset of pto_map_entry.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_entry, reserved) == 56, "offset of pto_map_entry.reserved");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {

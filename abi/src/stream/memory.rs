@@ -1,8 +1,8 @@
 //! The memory of the streaming builder: sizes and marks of its rings, its notes on each slot, the tensor map, the heap.
 //!
 //! ```text
-//! region `stream`:  StreamHeader | SlotRecord x window | MapBucket x buckets | MapCell x entries |
-//!                 MapEntry x entries | heap ring x rings
+//! region `stream`:  StreamHeader | SlotRecord x window | MapRecord x tensors | MapRecord x cells | MapGrid x tensors |
+//!                 MapEntry x entries | words of records | heap ring x rings
 //! ```
 //! The host writes the sizes, the builder alone writes the rest; the host reads the marks when the run is over.
 
@@ -52,7 +52,7 @@ shared_struct! {
     pub struct StreamHeader [size = 448, align = 64] {
         /// Task slots; a power of two.
         0 => window: AtomicU32,
-        /// Entries of the tensor map; a power of two. There is a bucket for every four.
+        /// Entries of the tensor map; a power of two. There is a record of a cell for each, and of a tensor for every four.
         4 => map_entries: AtomicU32,
         /// Depths of scopes that have a heap.
         8 => heap_rings: AtomicU32,
@@ -76,84 +76,98 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// What the builder notes of a task slot: where its rings stood when the task was added.
+    /// What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions.
     #[derive(Default)]
-    pub struct SlotRecord [size = 32, align = 32] {
+    pub struct SlotRecord [size = 16, align = 16] {
         /// Argument words given out before.
-        0 => first_word: AtomicU64,
+        0 => first_word: AtomicU32,
         /// Chunks given out before.
-        8 => first_chunk: AtomicU64,
+        4 => first_chunk: AtomicU32,
         /// Entries of the tensor map given out before.
-        16 => first_entry: AtomicU64,
-        /// The consumer that an edge from this task was added for last, as its number plus 1.
-        24 => edge_stamp: AtomicU64,
+        8 => first_entry: AtomicU32,
+        /// Not used; zero.
+        12 => reserved: AtomicU32,
+    }
+}
+
+/// Tasks that a [`MapRecord`] keeps of those that only read its region.
+pub const RECORD_READERS: usize = 3;
+
+shared_struct! {
+    /// The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains.
+    /// Tasks are low halves of their numbers.
+    #[derive(Default)]
+    pub struct MapRecord [size = 64, align = 64] {
+        /// The tensor that the region is part of.
+        0 => base: AtomicU64,
+        /// First byte of the region, from the tensor's first one.
+        8 => low: AtomicU64,
+        /// The byte behind the last one.
+        16 => high: AtomicU64,
+        /// Bytes that stand together, and in the high half the bytes from one run to the next; zero: one run.
+        24 => rows: AtomicU64,
+        /// The last task that wrote the region.
+        32 => writer: AtomicU32,
+        /// Tasks that have read it since.
+        36 => readers: [AtomicU32; RECORD_READERS],
+        /// The newest entry of another access that writes, as its position.
+        48 => write_chain: AtomicU32,
+        /// The newest entry of another access that only reads.
+        52 => read_chain: AtomicU32,
+        /// Of a tensor: its first cell. Of a cell: the next one.
+        56 => next: AtomicU32,
+        /// Of a tensor: 1: it has a grid. Of a cell: the one before.
+        60 => link: AtomicU32,
     }
 }
 
 shared_struct! {
-    /// Where the accesses of some tensors begin: positions of entries, newest first; and the grid that they are sorted by.
+    /// The grid that the accesses to some tensors are sorted by.
     #[derive(Default)]
-    pub struct MapBucket [size = 64, align = 64] {
-        /// The newest access that writes.
-        0 => writers: AtomicU32,
-        /// The newest access that only reads.
-        4 => readers: AtomicU32,
-        /// The newest write that is not within one cell of the grid.
-        8 => wide_writers: AtomicU32,
-        /// The newest read that is not within one cell of the grid.
-        12 => wide_readers: AtomicU32,
-        /// The newest write from before the grid was chosen.
-        16 => old_writers: AtomicU32,
-        /// The newest read from before the grid was chosen.
-        20 => old_readers: AtomicU32,
-        /// Bytes from one row of the tensors to the next; zero: there is no grid.
-        24 => pitch: AtomicU64,
+    pub struct MapGrid [size = 64, align = 64] {
+        /// Bytes from one row of the tensors to the next.
+        0 => pitch: AtomicU64,
         /// Bytes of a row in a cell.
-        32 => width: AtomicU64,
+        8 => width: AtomicU64,
         /// Rows of a cell.
-        40 => rows: AtomicU64,
-        /// Entries given out when the grid was chosen.
-        48 => chosen: AtomicU64,
+        16 => rows: AtomicU64,
+        /// 2^64 divided by `pitch`, rounded up; zero: division is not done by it.
+        24 => pitch_magic: AtomicU64,
+        /// The same of `width`.
+        32 => width_magic: AtomicU64,
+        /// The same of `rows`.
+        40 => rows_magic: AtomicU64,
+        /// Of the first grid: 1: the cells have been emptied.
+        48 => has_cells: AtomicU64,
         /// Not used; zero.
         56 => reserved: AtomicU64,
     }
 }
 
 shared_struct! {
-    /// Where the accesses in some cells of grids begin.
-    #[derive(Default)]
-    pub struct MapCell [size = 8, align = 8] {
-        /// The newest access that writes.
-        0 => writers: AtomicU32,
-        /// The newest access that only reads.
-        4 => readers: AtomicU32,
-    }
-}
-
-shared_struct! {
-    /// An access. One with more than one stride is followed by an entry that holds the others.
+    /// An access that stands in no record. One with more than one stride is followed by an entry that holds the others.
     #[derive(Default)]
     pub struct MapEntry [size = 64, align = 64] {
         /// The tensor's address.
         0 => base: AtomicU64,
         /// First byte of the region, from the tensor's first one.
         8 => low: AtomicU64,
-        /// The byte behind the last one; zero: the access is hidden.
+        /// The byte behind the last one.
         16 => high: AtomicU64,
-        /// Number of the task.
-        24 => task: AtomicU64,
-        /// The next older entry of the bucket, as its position.
-        32 => next: AtomicU32,
-        /// The next older entry of the cell, or of those that are in none.
-        36 => next_in_cell: AtomicU32,
         /// Bytes that stand together.
-        40 => run: AtomicU64,
+        24 => run: AtomicU64,
         /// Bytes from one run to the next, in the innermost dimension.
-        48 => stride: AtomicU64,
+        32 => stride: AtomicU64,
         /// How many runs that dimension has.
-        56 => count: AtomicU32,
+        40 => count: AtomicU32,
         /// Dimensions, this one included; zero: the region is one run.
-        60 => rank: AtomicU32,
+        44 => rank: AtomicU32,
+        /// The task, as the low half of its number.
+        48 => task: AtomicU32,
+        /// The next older entry, as its position.
+        52 => next: AtomicU32,
+        /// Not used; zero.
+        56 => reserved: AtomicU64,
     }
 }
 
@@ -163,7 +177,7 @@ shared_struct! {
 pub struct StreamCapacities {
     /// Task slots: a power of two; 0: the run does not stream.
     pub window: u32,
-    /// Accesses to tensors that are not retired: a power of two. A strided access takes up to two.
+    /// Accesses to tensors that are not retired and stand in no record: a power of two. A strided access takes up to two.
     pub map_entries: u32,
     /// Depths of scopes that have a heap: 1 to 8. The program itself is the first.
     pub heap_rings: u32,
@@ -186,17 +200,28 @@ impl StreamCapacities {
     }
 }
 
+/// Words that there are for records, for each slot of the window; a task with four tensors takes about 32.
+const TAPE_WORDS: u64 = 32;
+/// Slots for which there are words of records at least.
+const FEWEST_TAPED: u32 = 256;
+
 /// Where everything stands in the region `stream`, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
     /// [`SlotRecord`]s.
     pub slots: u64,
-    /// [`MapBucket`]s, and how many.
-    pub buckets: (u64, usize),
-    /// [`MapCell`]s, as many as there are entries.
+    /// [`MapRecord`]s of tensors.
+    pub tensors: u64,
+    /// [`MapRecord`]s of cells, as many as there are entries.
     pub cells: u64,
+    /// [`MapGrid`]s, as many as there are records of tensors.
+    pub grids: u64,
+    /// How many records of tensors there are.
+    pub records: usize,
     /// [`MapEntry`]s.
     pub entries: u64,
+    /// Words of records, and how many.
+    pub tape: (u64, usize),
     /// The heap rings.
     pub heap: u64,
     /// The size of it all.
@@ -209,16 +234,20 @@ impl StreamPlan {
     pub fn of(capacities: &StreamCapacities) -> Option<Self> {
         let slots = size_of::<StreamHeader>() as u64;
         let records = u64::from(capacities.window) * size_of::<SlotRecord>() as u64;
-        let buckets = slots + records.next_multiple_of(64);
-        let bucket_count = (capacities.map_entries / 4).max(4);
-        let cells = buckets + u64::from(bucket_count) * size_of::<MapBucket>() as u64;
-        let entries = cells + u64::from(capacities.map_entries) * size_of::<MapCell>() as u64;
+        let tensors = slots + records.next_multiple_of(64);
+        let records = (capacities.map_entries / 4).max(4);
+        let cells = tensors + u64::from(records) * size_of::<MapRecord>() as u64;
+        let grids = cells + u64::from(capacities.map_entries) * size_of::<MapRecord>() as u64;
+        let entries = grids + u64::from(records) * size_of::<MapGrid>() as u64;
         let entries = entries.next_multiple_of(64);
-        let heap = entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
+        let tape = entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
+        let tape_words = u64::from(capacities.window.max(FEWEST_TAPED)) * TAPE_WORDS;
+        let heap = tape + tape_words * size_of::<u64>() as u64;
+        let tape = (tape, usize::try_from(tape_words).ok()?);
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;
         let bytes = heap.checked_add(heaps)?;
-        let buckets = (buckets, usize::try_from(bucket_count).ok()?);
-        Some(Self { slots, buckets, cells, entries, heap, bytes })
+        let records = usize::try_from(records).ok()?;
+        Some(Self { slots, tensors, cells, grids, records, entries, tape, heap, bytes })
     }
 }
 
@@ -229,7 +258,16 @@ mod tests {
     #[test]
     fn a_plan_is_in_order_and_aligned() {
         let plan = StreamPlan::of(&StreamCapacities::STANDARD).unwrap();
-        let starts = [plan.slots, plan.buckets.0, plan.cells, plan.entries, plan.heap, plan.bytes];
+        let starts = [
+            plan.slots,
+            plan.tensors,
+            plan.cells,
+            plan.grids,
+            plan.entries,
+            plan.tape.0,
+            plan.heap,
+            plan.bytes,
+        ];
         assert!(starts.windows(2).all(|pair| pair[0] < pair[1] && pair[0].is_multiple_of(64)));
         assert_eq!(plan.bytes - plan.heap, 256 << 20);
         assert_eq!(StreamCapacities::OFF.bytes(), Some(0));

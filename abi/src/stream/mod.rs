@@ -6,6 +6,7 @@
 
 mod foreign;
 mod memory;
+mod record;
 mod tensor;
 
 use core::marker::PhantomData;
@@ -19,11 +20,13 @@ use crate::kinds::CoreKind;
 
 pub use foreign::{ArgKind, StreamArg, StreamScope, StreamTask, StreamTensor};
 pub use memory::{
-    MAX_HEAP_RINGS, MapBucket, MapCell, MapEntry, RING_COUNT, RingKind, RingLine, SlotRecord,
-    StreamCapacities, StreamHeader, StreamPlan,
+    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
+    SlotRecord, StreamCapacities, StreamHeader, StreamPlan,
 };
+pub use record::{Bindings, Bound, MAX_BOUND, Record};
 pub use tensor::{
-    ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, RawView, TensorView, ViewDefect,
+    ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, PLACEHOLDER, RECORDED_DEPTH, RawView,
+    TensorView, ViewDefect,
 };
 
 closed_set! {
@@ -51,6 +54,8 @@ pub enum Arg<'a> {
     NoDep(&'a TensorView<'a>),
     /// A word.
     Scalar(u64),
+    /// In a record: the word that a replay binds in this place.
+    BoundScalar(u32),
 }
 
 impl<'a> Arg<'a> {
@@ -66,7 +71,7 @@ impl<'a> Arg<'a> {
     pub const fn tensor(&self) -> Option<&'a TensorView<'a>> {
         match self {
             Self::In(view) | Self::Out(view) | Self::InOut(view) | Self::NoDep(view) => Some(view),
-            Self::Scalar(_) => None,
+            Self::Scalar(_) | Self::BoundScalar(_) => None,
         }
     }
 }
@@ -146,6 +151,46 @@ pub trait StreamBuilder: GraphBuilder {
     /// # Errors
     /// As [`get`](Self::get).
     fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault>;
+
+    /// Begins a record: from here to [`end_record`](Self::end_record) tasks are written down instead of added. Returns
+    /// the record's number. [`record`](Self::record) calls both.
+    ///
+    /// # Errors
+    /// `STREAM_RECORD_OPEN`, `STREAM_RECORD_FULL`, `STREAM_VIEW_*`, `STREAM_SCOPE_DEPTH`.
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault>;
+
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// `STREAM_NOT_RECORDING`, `STREAM_RECORD_FULL`, `STREAM_SCOPE_NOT_OPEN`.
+    fn end_record(&mut self) -> Result<Record, Fault>;
+
+    /// Adds and publishes the tasks of a record, on other tensors and scalars. The order to the tasks around it follows
+    /// from what it reads and writes of them, the order within it from the record.
+    ///
+    /// # Errors
+    /// `STREAM_RECORD_UNKNOWN`, `STREAM_REPLAY_MISFIT` and `STREAM_REPLAY_ALIAS` with the binding's index,
+    /// `STREAM_STALE_TENSOR`, `STREAM_RECORD_OPEN`, and those of a submission.
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault>;
+
+    /// Records what `body` submits: tasks, scopes and their tensors. Nothing of it runs before it is replayed. `shapes`
+    /// say what the tensors look like that are bound then; tensors of the host's that are used without being bound
+    /// are the same in every replay.
+    ///
+    /// # Errors
+    /// Those of `body`, of [`begin_record`](Self::begin_record) and [`end_record`](Self::end_record).
+    fn record<E: From<Fault>>(
+        &mut self,
+        shapes: &[TensorView<'_>],
+        body: impl FnOnce(&mut Self, &Bound<'_>) -> Result<(), E>,
+    ) -> Result<Record, E>
+    where
+        Self: Sized,
+    {
+        let serial = self.begin_record(shapes)?;
+        body(self, &Bound { shapes, serial })?;
+        Ok(self.end_record()?)
+    }
 
     /// Adds a task and publishes it.
     ///

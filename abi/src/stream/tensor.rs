@@ -78,6 +78,11 @@ pub struct HeapTag {
     pub serial: u64,
 }
 
+/// In the addresses of tensors that are not there: those of a record. No address of GM has it.
+pub const PLACEHOLDER: u64 = 0b11 << 62;
+/// The depth in the tag of a tensor that a record leaves open; its serial number is that of the record.
+pub const RECORDED_DEPTH: u32 = u32::MAX;
+
 /// A view as another language or a file states it; nothing is proved of it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawView<'a> {
@@ -102,6 +107,8 @@ pub struct TensorView<'s> {
     bytes: u64,
     /// In elements.
     offset: u64,
+    /// Bytes of a dense view.
+    span: u64,
     strides: [u64; MAX_RANK],
     shape: [u32; MAX_RANK],
     rank: u8,
@@ -112,20 +119,30 @@ pub struct TensorView<'s> {
     scope: PhantomData<&'s ()>,
 }
 
+impl Default for TensorView<'_> {
+    /// One byte at the null address.
+    fn default() -> Self {
+        Self::dense(GmAddr::NULL, ElementType::U8, &[])
+    }
+}
+
 impl<'s> TensorView<'s> {
     /// A whole tensor of the host's, in row-major order.
     #[must_use]
+    #[inline]
     pub fn dense(base: GmAddr, element: ElementType, shape: &[u32]) -> Self {
         Self::of_heap(base, element, shape, HeapTag::default())
     }
 
     /// A whole tensor that the heap holds. For implementations of `StreamBuilder`.
     #[must_use]
+    #[inline]
     pub fn of_heap(base: GmAddr, element: ElementType, shape: &[u32], heap: HeapTag) -> Self {
         let mut view = Self {
             base,
             bytes: 0,
             offset: 0,
+            span: 0,
             strides: [0; MAX_RANK],
             shape: [1; MAX_RANK],
             rank: 0,
@@ -149,7 +166,7 @@ impl<'s> TensorView<'s> {
             elements = elements.and_then(|count| count.checked_mul(u64::from(*extent)));
         }
         match elements.and_then(|count| count.checked_mul(element.bytes())) {
-            Some(bytes @ 1..=MAX_TENSOR_BYTES) => view.bytes = bytes,
+            Some(bytes @ 1..=MAX_TENSOR_BYTES) => (view.bytes, view.span) = (bytes, bytes),
             _ => view.defect = Some(ViewDefect::Range),
         }
         view
@@ -171,8 +188,9 @@ impl<'s> TensorView<'s> {
             for (stride, given) in view.strides.iter_mut().zip(raw.strides) {
                 *stride = *given;
             }
-            view.dense = view.is_row_major();
             view.check();
+            view.dense = view.defect.is_none() && view.is_in_order();
+            view.span = view.elements().wrapping_mul(view.element.bytes());
         }
         view
     }
@@ -183,14 +201,29 @@ impl<'s> TensorView<'s> {
         Self { heap, ..self }
     }
 
+    /// Whether the elements stand side by side, the last dimension the innermost one.
+    fn is_in_order(&self) -> bool {
+        let mut inner = 1;
+        self.shape().iter().zip(self.strides()).rev().all(|(extent, stride)| {
+            let is_next = *extent == 1 || *stride == inner;
+            inner *= u64::from(*extent);
+            is_next
+        })
+    }
+
     /// `len` elements of dimension `dim`, from `start`.
     #[must_use]
+    #[inline]
     pub fn slice(mut self, dim: usize, start: u32, len: u32) -> Self {
         let Some((stride, extent)) = self.dim(dim) else { return self.defective(ViewDefect::Rank) };
         if u64::from(start) + u64::from(len) > u64::from(extent) || len == 0 {
             return self.defective(ViewDefect::Range);
         }
-        self.dense &= len == extent || self.is_outermost(dim);
+        if len != extent {
+            self.dense &= self.is_outermost(dim);
+            // What is dense and has nothing outside of the dimension is `extent` times what one step of it holds.
+            self.span = u64::from(len).wrapping_mul(stride).wrapping_mul(self.element.bytes());
+        }
         self.offset += u64::from(start) * stride;
         self.shape[dim % MAX_RANK] = len;
         self
@@ -277,6 +310,13 @@ impl<'s> TensorView<'s> {
         self.dense
     }
 
+    /// Bytes of the view, where it [is dense](Self::is_dense).
+    #[must_use]
+    #[inline]
+    pub const fn span_bytes(&self) -> u64 {
+        self.span
+    }
+
     /// How many elements it has.
     #[must_use]
     #[inline]
@@ -321,30 +361,34 @@ impl<'s> TensorView<'s> {
         TensorView { scope: PhantomData, ..self }
     }
 
-    const fn defective(mut self, defect: ViewDefect) -> Self {
+    /// The same view of a tensor that is bound when record number `serial` is replayed: its binding number `index`.
+    #[must_use]
+    pub fn placeholder(&self, index: usize, serial: u32) -> TensorView<'static> {
+        let reach = |(extent, stride): (&u32, &u64)| u64::from(extent.saturating_sub(1)) * stride;
+        let last: u64 = self.shape().iter().zip(self.strides()).map(reach).sum();
+        let base = GmAddr(PLACEHOLDER | u64::from(serial & 0xFFF) << 48 | (index as u64) << 8);
+        let heap = HeapTag { depth: RECORDED_DEPTH, serial: serial.into() };
+        let bytes = (last + 1) * self.element.bytes();
+        TensorView { base, bytes, offset: 0, heap, scope: PhantomData, ..*self }
+    }
+
+    #[cold]
+    pub(super) const fn defective(mut self, defect: ViewDefect) -> Self {
         if self.defect.is_none() {
             self.defect = Some(defect);
         }
         self
     }
 
+    #[inline]
     fn dim(&self, dim: usize) -> Option<(u64, u32)> {
         Some((*self.strides().get(dim)?, *self.shape().get(dim)?))
     }
 
     /// Whether all dimensions outside of `dim` have one element.
+    #[inline]
     fn is_outermost(&self, dim: usize) -> bool {
         self.shape().iter().take(dim).all(|extent| *extent == 1)
-    }
-
-    /// Whether each stride is what stands in the dimensions inside of it; that of one element does not matter.
-    fn is_row_major(&self) -> bool {
-        let mut inside = 1_u64;
-        self.shape().iter().zip(self.strides()).rev().all(|(extent, stride)| {
-            let fits = *extent == 1 || *stride == inside;
-            inside = inside.saturating_mul(u64::from(*extent));
-            fits
-        })
     }
 
     /// Every element lies in the tensor.

@@ -10,13 +10,15 @@ use pto_abi::runtime::InstanceLine;
 use pto_abi::stream::{
     DependencyMode, MAX_HEAP_RINGS, RingKind, ScopeId, SlotRecord, StreamHeader,
 };
-use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::{NO_CHUNK, UNPUBLISHED};
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
-use super::map::TensorMap;
-use super::rings::{HeapRing, SpanRing};
+use super::map::{TensorMap, low_half};
+use super::record::Draft;
+use super::rings::{HeapRing, SpanRing, before};
+use super::tape::{Tape, TaskHead};
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -26,8 +28,10 @@ use crate::state::SharedState;
 /// nothing that shows.
 const LOOK_EVERY: u64 = 16;
 
+/// Tasks after which the tensor map forgets what has completed.
+const SWEEP_EVERY: u64 = 1 << 30;
+
 /// The memory of a streaming run, checked. See `super::memory`.
-#[derive(Clone, Copy)]
 pub struct StreamMemory<'a> {
     /// Sizes and marks.
     pub header: &'a StreamHeader,
@@ -35,6 +39,8 @@ pub struct StreamMemory<'a> {
     pub records: &'a [SlotRecord],
     /// The tensor map, empty.
     pub map: TensorMap<'a>,
+    /// Words of records.
+    pub tape: &'a [AtomicU64],
     /// Argument words.
     pub arg_words: u64,
     /// Chunks of edges.
@@ -75,14 +81,20 @@ pub struct Stream<'a, S, F, M, H> {
     has_kind: [bool; CoreKind::COUNT],
     pub(super) header: &'a StreamHeader,
     records: &'a [SlotRecord],
-    pub(super) map: TensorMap<'a>,
-    words: SpanRing,
+    pub(super) map: &'a TensorMap<'a>,
+    pub(super) words: SpanRing,
     pub(super) chunks: SpanRing,
     pub(super) heaps: Vec<HeapRing, MAX_HEAP_RINGS>,
     pub(super) heap: GmAddr,
     pub(super) heap_bytes: u64,
     pub(super) scopes: Vec<OpenScope, MAX_HEAP_RINGS>,
     pub(super) next_scope: u64,
+    pub(super) tape: Tape<'a>,
+    /// Words of the tape that hold records, and how many records were begun.
+    pub(super) taped: usize,
+    pub(super) record_count: u32,
+    /// The record that is being made.
+    pub(super) draft: Option<Draft>,
     /// The number of the next task, and of the oldest one that has not completed.
     pub(super) next: u64,
     pub(super) watermark: u64,
@@ -92,6 +104,8 @@ pub struct Stream<'a, S, F, M, H> {
     generation: u32,
     pub(super) schedulers: Schedulers,
     pub(super) reserve: u64,
+    /// The most that one task took of a ring, by `RingKind`.
+    pub(super) largest: [u64; 4],
     pub(super) traced_ns: u64,
     pub(super) blame: BlameSlot,
     policy: PhantomData<(S, F)>,
@@ -101,7 +115,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
     /// A builder with nothing added.
     pub fn new(
         inputs: BuilderInputs<'a>,
-        stream: StreamMemory<'a>,
+        stream: &'a StreamMemory<'a>,
         schedulers: Schedulers,
         memory: M,
         host: H,
@@ -126,7 +140,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             has_kind: inputs.has_kind,
             header: stream.header,
             records: stream.records,
-            map: stream.map,
+            map: &stream.map,
             words: SpanRing::new(stream.arg_words, first),
             chunks: SpanRing::new(stream.edge_chunks, first),
             heaps,
@@ -134,6 +148,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             heap_bytes: stream.heap_bytes,
             scopes,
             next_scope: 1,
+            tape: Tape { words: stream.tape },
+            taped: 0,
+            record_count: 0,
+            draft: None,
             next: first,
             watermark: first,
             first,
@@ -143,6 +161,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             generation: inputs.generation.wrapping_mul(0x9E37_79B1),
             schedulers,
             reserve: 0,
+            largest: [0; 4],
             traced_ns: 0,
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -209,18 +228,20 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
 
     #[inline]
     fn retire(&mut self) {
-        let (words, chunks, entries) = match self.record(self.watermark) {
-            Some(record) if self.watermark < self.next => (
-                record.first_word.load(Ordering::Relaxed),
-                record.first_chunk.load(Ordering::Relaxed),
-                record.first_entry.load(Ordering::Relaxed),
-            ),
-            _ => (self.words.head(), self.chunks.head(), self.map.head()),
-        };
         self.mark_use();
-        self.words.retire(words);
-        self.chunks.retire(chunks);
-        self.map.retire(entries);
+        match self.record(self.watermark) {
+            Some(record) if self.watermark < self.next => {
+                self.words.retire_low(record.first_word.load(Ordering::Relaxed));
+                self.chunks.retire_low(record.first_chunk.load(Ordering::Relaxed));
+                let entry = before(self.map.head(), record.first_entry.load(Ordering::Relaxed));
+                self.map.retire(self.watermark, entry);
+            }
+            _ => {
+                self.words.retire(self.words.head());
+                self.chunks.retire(self.chunks.head());
+                self.map.retire(self.watermark, self.map.head());
+            }
+        }
     }
 
     /// What is in use of the rings of window, words, chunks and entries.
@@ -244,10 +265,20 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         }
     }
 
+    /// Slots of the window.
+    pub(super) const fn slots(&self) -> u32 {
+        low_half(self.mask + 1)
+    }
+
+    /// What tells this run from others.
+    pub(super) const fn run(&self) -> u32 {
+        self.generation
+    }
+
     #[inline]
     pub(super) const fn slot_of(&self, number: u64) -> u32 {
         // The mask is below 2^25.
-        (number & self.mask & 0xFFFF_FFFF) as u32
+        low_half(number & self.mask)
     }
 
     #[inline]
@@ -321,11 +352,23 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         Err(self.blame.leave(blame.detail(found as u64, bound as u64)))
     }
 
+    /// Notes that one task, or what is added at once, takes so much of a ring.
+    #[inline]
+    pub(super) fn takes(&mut self, ring: RingKind, count: u64) {
+        if let Some(largest) = self.largest.get_mut(usize::from(ring.get())) {
+            *largest = count.max(*largest);
+        }
+    }
+
     /// Room for a task with `args` words: waits for it where it must.
     #[inline]
     pub(super) fn make_room(&mut self, args: usize) -> Result<(), Fault> {
+        self.takes(RingKind::ARGS, args as u64 + 1);
         if self.next.is_multiple_of(LOOK_EVERY) {
             self.advance();
+            if self.next.is_multiple_of(SWEEP_EVERY) {
+                self.map.sweep(self.next);
+            }
         }
         if !self.has_room(RingKind::WINDOW, 1) {
             self.wait_for_room(RingKind::WINDOW, 1)?;
@@ -336,43 +379,41 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         Ok(())
     }
 
-    /// Takes the next slot for a task, for which there is room, with these argument words.
+    /// Where the next `count` argument words are.
+    #[inline]
+    pub(super) fn next_words(&self, count: usize) -> &'a [AtomicU64] {
+        let start = usize::try_from(self.words.place(count as u64 + 1)).unwrap_or(usize::MAX);
+        let words = self.state.payloads.get(start..).unwrap_or(&[]);
+        words.get(..count).unwrap_or(&[])
+    }
+
+    /// Takes the next slot for a task, for which there is room; its argument words have been written.
     #[inline]
     pub(super) fn open_slot(
         &mut self,
         spec: &TaskSpec<'_>,
         kernel: GmAddr,
-        args: impl ExactSizeIterator<Item = u64>,
+        count: usize,
     ) -> Result<TaskId, Fault> {
         let (number, id) = (self.next, self.id_of(self.next));
         let Some((record, task)) = self.record(number).zip(self.state.task(id.slot)) else {
             return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, self.mask + 1));
         };
-        record.first_word.store(self.words.head(), Ordering::Relaxed);
-        record.first_chunk.store(self.chunks.head(), Ordering::Relaxed);
-        record.first_entry.store(self.map.head(), Ordering::Relaxed);
-        record.edge_stamp.store(0, Ordering::Relaxed);
-        let count = args.len();
+        self.note_rings(record, self.words.head());
         let payload = self.words.take(count as u64 + 1);
         let start = usize::try_from(payload).unwrap_or(usize::MAX);
-        let words = self.state.payloads.get(start..).unwrap_or(&[]);
-        for (word, arg) in words.iter().zip(args) {
-            word.store(arg, Ordering::Relaxed);
-        }
-        if let Some(context) = words.get(count) {
+        if let Some(context) = self.state.payloads.get(start + count) {
             context.store(BLOCK_0_OF_1, Ordering::Relaxed);
         }
-        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
-        task.fanout.store(0, Ordering::Relaxed);
-        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
-        task.func_id.store(spec.func_id.0, Ordering::Relaxed);
-        task.edges_in.store(0, Ordering::Relaxed);
-        task.kernel.store(kernel.0, Ordering::Relaxed);
-        task.payload.store(u32::try_from(payload).unwrap_or(u32::MAX), Ordering::Relaxed);
-        task.arg_count.store(u8::try_from(count).unwrap_or(u8::MAX), Ordering::Relaxed);
-        task.kind.store(spec.kind.get(), Ordering::Relaxed);
-        task.generation.store(id.generation, Ordering::Relaxed);
-        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+        let head = TaskHead {
+            func_id: spec.func_id.0,
+            kind: spec.kind.get(),
+            args: u8::try_from(count).unwrap_or(u8::MAX),
+            producers: 0,
+            touches: 0,
+            kernel: kernel.0,
+        };
+        Self::write_line(task, id, &head, u32::try_from(payload).unwrap_or(u32::MAX));
         self.next = number + 1;
         self.line.added.store(self.added(), Ordering::Relaxed);
         self.host.added(id.slot);
@@ -382,6 +423,30 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             self.trace(TraceKind::ADDED, id.slot, func_and_kind);
         }
         Ok(id)
+    }
+
+    /// Notes where the rings stand before a task takes its part of them; `first_word`: that of the arguments.
+    #[inline]
+    pub(super) fn note_rings(&self, record: &SlotRecord, first_word: u64) {
+        record.first_word.store(low_half(first_word), Ordering::Relaxed);
+        record.first_chunk.store(low_half(self.chunks.head()), Ordering::Relaxed);
+        record.first_entry.store(low_half(self.map.head()), Ordering::Relaxed);
+    }
+
+    /// Writes the line of a task, added and without edges; its arguments stand at `payload`.
+    #[inline]
+    pub(super) fn write_line(task: &Task, id: TaskId, head: &TaskHead, payload: u32) {
+        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
+        task.fanout.store(0, Ordering::Relaxed);
+        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
+        task.func_id.store(head.func_id, Ordering::Relaxed);
+        task.edges_in.store(0, Ordering::Relaxed);
+        task.kernel.store(head.kernel, Ordering::Relaxed);
+        task.payload.store(payload, Ordering::Relaxed);
+        task.arg_count.store(head.args, Ordering::Relaxed);
+        task.kind.store(head.kind, Ordering::Relaxed);
+        task.generation.store(id.generation, Ordering::Relaxed);
+        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
     }
 
     pub(super) fn raised(&self) -> Fault {

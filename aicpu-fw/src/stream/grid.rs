@@ -6,20 +6,56 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::stream::MapBucket;
-use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::stream::MapGrid;
+use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 
+use super::map::{Access, AccessKind};
 use super::region::{Dim, Region};
 
 /// How rows and columns are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     /// Bytes from one row to the next.
-    pitch: NonZeroU64,
+    pitch: Divisor,
     /// Bytes of a row in a cell.
-    width: NonZeroU64,
+    width: Divisor,
     /// Rows of a cell.
-    rows: NonZeroU64,
+    rows: Divisor,
+}
+
+/// A number that others are divided by often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Divisor {
+    by: NonZeroU64,
+    /// 2^64 divided by it, rounded up; 0: that does not help.
+    magic: u64,
+}
+
+impl Divisor {
+    fn new(by: u64) -> Option<Self> {
+        let by = NonZeroU64::new(by)?;
+        let is_useful = by.get() > 1 && by.get() < 1 << 32;
+        Some(Self { by, magic: if is_useful { u64::MAX / by + 1 } else { 0 } })
+    }
+
+    /// The divisor itself.
+    #[inline]
+    pub(super) const fn get(self) -> u64 {
+        self.by.get()
+    }
+
+    /// Quotient and rest.
+    #[inline]
+    pub(super) fn divide(self, number: u64) -> (u64, u64) {
+        // What is rounded up is below `by`, so that for numbers below 2^32 the error is below 1 / 2^64 * 2^32 * 2^32.
+        let quotient = if self.magic != 0 && number < 1 << 32 {
+            let wide = u128::from(number) * u128::from(self.magic);
+            u64::try_from(wide >> 64).unwrap_or(u64::MAX)
+        } else {
+            number / self.by
+        };
+        (quotient, number - quotient * self.by.get())
+    }
 }
 
 impl Grid {
@@ -30,50 +66,61 @@ impl Grid {
             [Dim { stride, count }] => (stride, u64::from(count)),
             _ => return None,
         };
-        let (pitch, rows) = NonZeroU64::new(pitch).zip(NonZeroU64::new(rows))?;
-        let grid = Self { pitch, width: NonZeroU64::new(region.run)?, rows };
-        let is_first = (region.low % pitch).is_multiple_of(region.run)
-            && (region.low / pitch).is_multiple_of(rows.get());
-        (is_first && grid.cell_of(region).is_some()).then_some(grid)
+        let grid = Self::new([pitch, region.run, rows])?;
+        let access = Access::new(0, AccessKind::Read, region);
+        let (row, column) = grid.pitch.divide(region.low);
+        let is_first = grid.width.divide(column).1 == 0 && grid.rows.divide(row).1 == 0;
+        (is_first && grid.cell_of(&access).is_some()).then_some(grid)
     }
 
-    /// The grid of a bucket; `None`: it has none.
+    fn new([pitch, width, rows]: [u64; 3]) -> Option<Self> {
+        let [pitch, width, rows] = [pitch, width, rows].map(Divisor::new);
+        Some(Self { pitch: pitch?, width: width?, rows: rows? })
+    }
+
+    /// The grid that these words hold; `None`: they hold none.
     #[inline]
-    pub(super) fn of(bucket: &MapBucket) -> Option<Self> {
+    pub(super) fn of(words: &MapGrid) -> Option<Self> {
+        let divisor = |by: &AtomicU64, magic: &AtomicU64| {
+            Some(Divisor { by: NonZeroU64::new(by.load(Relaxed))?, magic: magic.load(Relaxed) })
+        };
         Some(Self {
-            pitch: NonZeroU64::new(bucket.pitch.load(Relaxed))?,
-            width: NonZeroU64::new(bucket.width.load(Relaxed))?,
-            rows: NonZeroU64::new(bucket.rows.load(Relaxed))?,
+            pitch: divisor(&words.pitch, &words.pitch_magic)?,
+            width: divisor(&words.width, &words.width_magic)?,
+            rows: divisor(&words.rows, &words.rows_magic)?,
         })
     }
 
-    pub(super) fn store(self, bucket: &MapBucket) {
-        bucket.pitch.store(self.pitch.get(), Relaxed);
-        bucket.width.store(self.width.get(), Relaxed);
-        bucket.rows.store(self.rows.get(), Relaxed);
+    pub(super) fn store(self, words: &MapGrid) {
+        let places = [
+            (self.pitch, &words.pitch, &words.pitch_magic),
+            (self.width, &words.width, &words.width_magic),
+            (self.rows, &words.rows, &words.rows_magic),
+        ];
+        for (divisor, by, magic) in places {
+            by.store(divisor.by.get(), Relaxed);
+            magic.store(divisor.magic, Relaxed);
+        }
     }
 
-    /// A number of the cell that the region is within; `None`: it is within none.
+    /// A number of the cell that the access is within; `None`: it is within none.
     #[inline]
-    pub(super) fn cell_of(self, region: &Region) -> Option<u64> {
-        let (row, column) = (region.low / self.pitch, region.low % self.pitch);
-        let rows = match *region.dims() {
-            [] => 1,
-            [Dim { stride, count }] if stride == self.pitch.get() => u64::from(count),
-            _ => return None,
-        };
-        let (cell_row, cell_column) = (row / self.rows, column / self.width);
-        let last_column = column + region.run - 1;
-        let is_within = last_column < self.pitch.get()
-            && last_column / self.width == cell_column
-            && (row + rows - 1) / self.rows == cell_row;
+    pub(super) fn cell_of(self, access: &Access<'_>) -> Option<u64> {
+        let pitch = self.pitch.by.get();
+        let (rows, run) = access.rows_of(self.pitch)?;
+        let (row, column) = self.pitch.divide(access.low);
+        let ((cell_row, in_row), (cell_column, in_column)) =
+            (self.rows.divide(row), self.width.divide(column));
+        let is_within = column + run <= pitch
+            && in_column + run <= self.width.by.get()
+            && in_row + rows <= self.rows.by.get();
         is_within.then(|| cell_row.wrapping_mul(0x1_0000_0001).wrapping_add(cell_column))
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::Grid;
+    use super::{Access, AccessKind, Grid};
     use crate::stream::region::{Dim, Region};
 
     fn tile(row: u64, column: u64, rows: u32, width: u64) -> Region {
@@ -86,7 +133,9 @@ mod tests {
     #[test]
     fn tiles_are_within_cells() {
         let grid = Grid::around(&tile(8, 40, 4, 20)).unwrap();
-        let cell = |row, column, rows, width| grid.cell_of(&tile(row, column, rows, width));
+        let cell = |row, column, rows, width| {
+            grid.cell_of(&Access::new(0, AccessKind::Read, &tile(row, column, rows, width)))
+        };
         assert_eq!(cell(8, 40, 4, 20), cell(9, 45, 2, 3));
         assert!(cell(8, 40, 4, 20).is_some() && cell(11, 59, 1, 1) == cell(8, 40, 4, 20));
         for other in

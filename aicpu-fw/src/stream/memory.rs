@@ -7,7 +7,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
 use super::builder::StreamMemory;
-use super::map::TensorMap;
+use super::map::{MapMemory, TensorMap};
 use crate::blame::Blame;
 use crate::state::SharedState;
 
@@ -37,17 +37,21 @@ impl<'a> StreamMemory<'a> {
         check_ring(edge_chunks, state.chunks.len())?;
         let plan = StreamPlan::of(&sizes).filter(|plan| plan.bytes <= at.bytes).ok_or(unusable)?;
         let window = arena.region_window(at, Fault::RUNTIME_REGION_STREAM).map_err(Blame::of)?;
-        let records = window.live_slice(plan.slots, sizes.window as usize).ok_or(unusable)?;
-        let buckets = window.live_slice(plan.buckets.0, plan.buckets.1).ok_or(unusable)?;
-        let cells = window.live_slice(plan.cells, sizes.map_entries as usize).ok_or(unusable)?;
-        let entries = window.live_slice(plan.entries, sizes.map_entries as usize);
+        let entries = sizes.map_entries as usize;
+        let map = MapMemory {
+            tensors: window.live_slice(plan.tensors, plan.records).ok_or(unusable)?,
+            cells: window.live_slice(plan.cells, entries).ok_or(unusable)?,
+            grids: window.live_slice(plan.grids, plan.records).ok_or(unusable)?,
+            entries: window.live_slice(plan.entries, entries).ok_or(unusable)?,
+        };
         let first_task = header.first_task.load(Ordering::Relaxed).into();
-        let map = TensorMap::new((buckets, cells), entries.ok_or(unusable)?, first_task)
-            .ok_or(unusable)?;
+        let map = TensorMap::new(map, first_task).ok_or(unusable)?;
+        let records = window.live_slice(plan.slots, sizes.window as usize).ok_or(unusable)?;
         Ok(Self {
             header,
             records,
             map,
+            tape: window.live_slice(plan.tape.0, plan.tape.1).ok_or(unusable)?,
             arg_words,
             edge_chunks,
             heap_rings: sizes.heap_rings as usize,

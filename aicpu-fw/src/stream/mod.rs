@@ -8,20 +8,27 @@
 //! **The watermark** `W`: every task with a number below `W` has completed. Tasks are numbered in the order in which they
 //! are added; task `n` stands in slot `n % window`. Slots, argument words, chunks of edges and entries of the
 //! tensor map are given out in that order and taken back in that order, when `W` passes: one number, read from the state
-//! of one task, instead of a reference count on everything. What is behind `W` is not cleaned up either: an entry
-//! of the tensor map whose position is behind ends its chain.
+//! of one task, instead of a reference count on everything. What is behind `W` is not cleaned up either: a task of the
+//! tensor map that is behind is not seen.
 
+mod access;
 pub mod builder;
+mod cells;
+mod chains;
 mod edges;
 mod grid;
+mod looks;
 pub mod map;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;
 pub mod overlap;
+mod record;
 pub mod region;
+mod replay;
 pub mod rings;
 mod room;
 mod scopes;
 mod submit;
+mod tape;
 
 pub use builder::{Schedulers, Stream, StreamMemory};

@@ -15,6 +15,9 @@ pub struct Dim {
     pub count: u32,
 }
 
+/// The low half of a word.
+const HALF: u64 = 0xFFFF_FFFF;
+
 /// The bytes of a tensor that an access touches, from the tensor's first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -35,10 +38,42 @@ impl Region {
     pub fn of(view: &TensorView<'_>) -> Self {
         let low = view.offset_bytes();
         if view.is_dense() {
-            let run = view.elements().wrapping_mul(view.element().bytes());
-            return Self { low, high: low + run, run, dims: [Dim::default(); MAX_RANK], rank: 0 };
+            Self::run(low, low + view.span_bytes())
+        } else {
+            Self::strided(low, view)
         }
-        Self::strided(low, view)
+    }
+
+    /// One run of bytes.
+    #[must_use]
+    #[inline]
+    pub fn run(low: u64, high: u64) -> Self {
+        Self { low, high, run: high - low, dims: [Dim::default(); MAX_RANK], rank: 0 }
+    }
+
+    /// What says, with both ends, which bytes these are, in one word: bytes that stand together, and in the high half
+    /// the bytes from one run to the next; zero: it is one run. `None`: it has more than one stride, or larger ones.
+    #[must_use]
+    #[inline]
+    pub fn rows(&self) -> Option<u64> {
+        match (self.rank, self.dims[0].stride) {
+            (0, _) => Some(0),
+            (1, stride) if stride <= HALF && self.run <= HALF => Some(stride << 32 | self.run),
+            _ => None,
+        }
+    }
+
+    /// The region of [`rows`](Self::rows).
+    #[must_use]
+    pub fn of_rows(low: u64, high: u64, rows: u64) -> Self {
+        let (stride, run) = (rows >> 32, rows & HALF);
+        let more = (high - low).wrapping_sub(run).checked_div(stride);
+        let Some(count) = more.and_then(|more| u32::try_from(more + 1).ok()) else {
+            return Self::run(low, high);
+        };
+        let mut region = Self::run(low, high);
+        (region.run, region.rank, region.dims[0]) = (run, 1, Dim { stride, count });
+        region
     }
 
     /// The region from byte `low` up to `high`, in dense runs of `run` bytes, repeated as `given` says: at most
@@ -50,6 +85,15 @@ impl Region {
             *dim = *given;
         }
         Self { low, high, run, dims, rank: u8::try_from(given.len().min(MAX_RANK)).unwrap_or(0) }
+    }
+
+    /// The same region, `bytes` further on.
+    #[must_use]
+    #[inline]
+    pub const fn moved(mut self, bytes: u64) -> Self {
+        self.low = self.low.wrapping_add(bytes);
+        self.high = self.high.wrapping_add(bytes);
+        self
     }
 
     /// The dimensions, strides ascending.
@@ -135,6 +179,30 @@ impl Region {
             self.rank += 1;
         }
     }
+}
+
+/// The tile of a matrix that a view is: bytes from its first one to behind the last one, and [`Region::rows`]. `None`: it
+/// is something else.
+#[inline]
+pub(super) fn tile(view: &TensorView<'_>) -> Option<(u64, u64)> {
+    let (&[rows, columns], &[stride, 1]) = (view.shape(), view.strides()) else {
+        return None;
+    };
+    let size = view.element().bytes();
+    let (run, stride) = (u64::from(columns) * size, stride * size);
+    let fits = rows > 1 && run < stride && stride <= HALF;
+    fits.then(|| (stride * (u64::from(rows) - 1) + run, stride << 32 | run))
+}
+
+/// Whether two regions with the same [`Region::rows`], not zero, have a byte in common. Each is given by its ends.
+pub(super) fn tiles_meet(one: (u64, u64), other: (u64, u64), rows: u64) -> bool {
+    let (first, second) = if one.0 <= other.0 { (one, other) } else { (other, one) };
+    let (stride, run) = (rows >> 32, rows & HALF);
+    let apart = second.0 - first.0;
+    let rest = apart.checked_rem(stride).unwrap_or(0);
+    // The second one's first row meets the row of the first one that begins before it, or the next one, if there is such.
+    let reach = first.1 - first.0 - run;
+    rest < run && apart - rest <= reach || stride - rest < run && apart + stride - rest <= reach
 }
 
 impl Dim {

@@ -53,6 +53,12 @@ impl SpanRing {
         self.tail = position;
     }
 
+    /// Everything before the position with this low half is retired.
+    #[inline]
+    pub const fn retire_low(&mut self, position: u32) {
+        self.tail = before(self.head, position);
+    }
+
     /// Whether a span of `count` fits now.
     #[must_use]
     #[inline]
@@ -61,6 +67,13 @@ impl SpanRing {
             return count <= self.capacity;
         }
         self.in_use() + self.skip(count) + count <= self.capacity
+    }
+
+    /// Where a span of `count`, for which there is room, will be.
+    #[must_use]
+    #[inline]
+    pub const fn place(&self, count: u64) -> u64 {
+        if self.head == self.tail || count > self.capacity - self.at { 0 } else { self.at }
     }
 
     /// Takes a span of `count`, for which there is room; returns its place.
@@ -82,6 +95,14 @@ impl SpanRing {
         let rest = self.capacity - self.at;
         if count > rest { rest } else { 0 }
     }
+}
+
+/// The position with this low half, fewer than 2^32 before `head`.
+#[must_use]
+#[inline]
+pub const fn before(head: u64, position: u32) -> u64 {
+    let low = (head & 0xFFFF_FFFF) as u32;
+    head - low.wrapping_sub(position) as u64
 }
 
 /// The heap of one depth of scopes.
@@ -179,7 +200,8 @@ mod tests {
                 let (end, _, _) = held.pop_front().unwrap();
                 ring.retire(end);
             }
-            let place = ring.take(count);
+            let place = ring.place(count);
+            assert_eq!(place, ring.take(count));
             assert!(place + count <= 10);
             assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
             held.push_back((ring.head(), place, count));

@@ -73,7 +73,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[cold]
-    fn ring_too_small(&mut self, ring: RingKind, count: u64) -> Fault {
+    pub(super) fn ring_too_small(&mut self, ring: RingKind, count: u64) -> Fault {
         let index = usize::from(ring.get());
         let in_use = self.in_use().get(index).copied().unwrap_or(0);
         let (fault, suffices) = match ring {
@@ -138,6 +138,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     pub(super) fn end_marks(&self) {
         self.mark_use();
+        let kinds = [RingKind::WINDOW, RingKind::ARGS, RingKind::EDGES, RingKind::MAP];
+        for (ring, largest) in kinds.into_iter().zip(self.largest) {
+            self.mark_need(ring, largest);
+        }
+        self.mark_need(RingKind::WINDOW, self.added().min(1));
     }
 }
 

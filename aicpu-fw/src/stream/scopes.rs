@@ -52,8 +52,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// Whether the scope that a tensor belongs to is open.
     #[inline]
     pub(super) fn is_alive(&self, heap: HeapTag) -> bool {
-        let depth = heap.depth.checked_sub(1).map(|depth| self.scopes.get(depth as usize));
-        depth.is_none_or(|open| open.is_some_and(|open| open.id.serial == heap.serial))
+        heap.depth == 0 || self.is_of_open_scope(heap)
+    }
+
+    fn is_of_open_scope(&self, heap: HeapTag) -> bool {
+        let open = self.scopes.get(heap.depth as usize - 1);
+        open.is_some_and(|open| open.id.serial == heap.serial) || self.is_recorded(heap)
     }
 
     pub(super) fn allocate(
@@ -71,16 +75,21 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             return Err(self.blame.leave(Blame::of(fault).detail(shape.len() as u64, 0)));
         }
         let bytes = measured.tensor_bytes().next_multiple_of(ALIGN);
-        let place = self.take_heap(depth, scope.serial, bytes)?;
+        let base = match self.record_heap(bytes) {
+            Some(base) => base,
+            None => {
+                let place = self.take_heap(depth, scope.serial, bytes)?;
+                self.heap.offset(depth as u64 * self.heap_bytes + place)
+            }
+        };
         let tensors = self.header.tensors.load(Ordering::Relaxed);
         self.header.tensors.store(tensors + 1, Ordering::Relaxed);
-        let base = self.heap.offset(depth as u64 * self.heap_bytes + place);
         let tag = HeapTag { depth: scope.depth + 1, serial: scope.serial };
         Ok(TensorView::of_heap(base, element, shape, tag))
     }
 
     /// Takes a part of the heap of `depth`; waits for closed scopes to retire.
-    fn take_heap(&mut self, depth: usize, scope: u64, bytes: u64) -> Result<u64, Fault> {
+    pub(super) fn take_heap(&mut self, depth: usize, scope: u64, bytes: u64) -> Result<u64, Fault> {
         let mut waits = false;
         loop {
             let watermark = self.watermark;

@@ -3,9 +3,10 @@
 use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{
-    Arg, DependencyMode, ElementType, RingKind, ScopeId, StreamBuilder, TensorTask, TensorView,
+    Arg, Bindings, DependencyMode, ElementType, Record, RingKind, ScopeId, StreamBuilder,
+    TensorTask, TensorView,
 };
-use pto_abi::sync::Sharing;
+use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 
 use super::builder::Stream;
@@ -27,18 +28,27 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
     #[inline]
     fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
         let kernel = self.accept(&spec, spec.args.len())?;
         self.make_room(spec.args.len())?;
-        self.open_slot(&spec, kernel, spec.args.iter().copied())
+        for (word, arg) in self.next_words(spec.args.len()).iter().zip(spec.args) {
+            word.store(*arg, Ordering::Relaxed);
+        }
+        self.open_slot(&spec, kernel, spec.args.len())
     }
 
     #[inline]
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        self.check_not_recording()?;
         self.explicit_edge(producer, consumer)
     }
 
     #[inline]
     fn publish(&mut self, id: TaskId) -> Result<(), Fault> {
+        if self.draft.is_some() {
+            // A replay publishes what it adds.
+            return Ok(());
+        }
         self.publish_task(id)
     }
 
@@ -52,30 +62,38 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if self.draft.is_some() {
+            return self.record_task(task);
+        }
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
-        let kernel = self.accept(&spec, task.args.len())?;
-        let entries = self.look_at(task)?;
-        let mode = self.mode();
-        self.make_room(task.args.len())?;
+        let args = task.args.len();
+        let kernel = self.accept(&spec, args)?;
+        self.make_room(args)?;
+        // At most: scalars take none.
+        let entries = args as u64 * Access::MAX_ENTRIES;
         if !self.has_room(RingKind::MAP, entries) {
             self.wait_for_room(RingKind::MAP, entries)?;
         }
+        let accesses = self.write_args(task)?;
+        self.takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);
         let number = self.next;
-        let id = self.open_slot(&spec, kernel, task.args.iter().map(word))?;
+        let id = self.open_slot(&spec, kernel, args)?;
         for &producer in task.after {
-            self.explicit_edge(producer, id)?;
+            self.edge_after(producer, number)?;
         }
-        if mode == DependencyMode::DERIVED {
-            for (index, arg) in (0_u32..).zip(task.args) {
-                if let Some(access) = access_of(arg) {
-                    self.derive(&access, index, number)?;
-                }
-            }
+        match self.mode() {
+            DependencyMode::DERIVED => self.derive(task, number)?,
+            DependencyMode::EXPLICIT => self.note(task, number),
+            _ => {}
         }
-        if mode != DependencyMode::MANUAL {
-            for access in task.args.iter().filter_map(access_of) {
-                self.map.insert(&access, number);
-            }
+        Ok(id)
+    }
+
+    #[inline]
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let id = self.add_tensor_task(task)?;
+        if self.draft.is_none() {
+            self.publish_added(id.slot)?;
         }
         Ok(id)
     }
@@ -85,11 +103,26 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
     }
 
     fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        if self.draft.as_ref().is_some_and(|draft| draft.is_in(scope)) {
+            return Err(self.blame.leave(Blame::of(Fault::STREAM_SCOPE_NOT_OPEN)));
+        }
         self.close(scope)
     }
 
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
         self.allocate(element, shape)
+    }
+
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.begin(shapes)
+    }
+
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        self.end()
+    }
+
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.play(record, bindings)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
@@ -105,62 +138,84 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 
 /// What an argument does to its tensor, which is checked; `None`: nothing.
 #[inline]
-fn access_of(arg: &Arg<'_>) -> Option<Access> {
-    let (view, kind) = match arg {
-        Arg::In(view) => (view, AccessKind::Read),
-        Arg::Out(view) | Arg::InOut(view) => (view, AccessKind::Write),
-        Arg::NoDep(_) | Arg::Scalar(_) => return None,
-    };
-    Some(Access { base: view.base().0, region: Region::of(view), kind })
-}
-
-/// The word that a kernel gets for an argument.
-#[inline]
-fn word(arg: &Arg<'_>) -> u64 {
+pub(super) fn access_of<'v>(arg: &Arg<'v>) -> Option<(&'v TensorView<'v>, AccessKind)> {
     match arg {
-        Arg::Scalar(word) => *word,
-        Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view.address().0,
+        Arg::In(view) => Some((view, AccessKind::Read)),
+        Arg::Out(view) | Arg::InOut(view) => Some((view, AccessKind::Write)),
+        Arg::NoDep(_) | Arg::Scalar(_) | Arg::BoundScalar(_) => None,
     }
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Checks the tensors of a task; how many entries of the map their accesses take.
+    /// Checks the arguments of a task and writes its words to where they are given out next; how many tensors it reads or
+    /// writes.
     #[inline]
-    fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
-        let mut entries = 0;
-        for (index, arg) in (0_u32..).zip(task.args) {
-            let Some(view) = arg.tensor() else { continue };
-            if let Some(defect) = view.defect() {
-                let detail = view.shape().len() as u64;
-                return Err(self.refuse_argument(view_fault(defect), task, index, detail));
+    fn write_args(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+        let words = self.next_words(task.args.len());
+        let (mut accesses, mut writes) = (0, 0);
+        for (index, (arg, word)) in (0_u32..).zip(task.args.iter().zip(words)) {
+            let view = match arg {
+                Arg::Scalar(scalar) => {
+                    word.store(*scalar, Ordering::Relaxed);
+                    continue;
+                }
+                Arg::BoundScalar(_) => {
+                    let fault = Fault::STREAM_NOT_RECORDING;
+                    return Err(self.refuse_argument(fault, task, index, 0));
+                }
+                Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view,
+            };
+            if view.defect().is_some() || !self.is_alive(view.heap()) {
+                return Err(self.refuse_view(view, task, index));
             }
-            if !self.is_alive(view.heap()) {
-                let scope = view.heap().serial;
-                return Err(self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, index, scope));
+            word.store(view.address().0, Ordering::Relaxed);
+            match arg {
+                Arg::In(_) => accesses += 1,
+                Arg::Out(_) | Arg::InOut(_) => {
+                    accesses += 1;
+                    if writes > 0 {
+                        self.check_outputs(view, task, index)?;
+                    }
+                    writes += 1;
+                }
+                _ => {}
             }
-            let Some(access) = access_of(arg) else { continue };
-            if access.kind == AccessKind::Write {
-                self.check_outputs(&access, task, index)?;
-            }
-            entries += access.entries();
         }
-        Ok(entries)
+        Ok(accesses)
+    }
+
+    #[cold]
+    pub(super) fn refuse_view(
+        &mut self,
+        view: &TensorView<'_>,
+        task: &TensorTask<'_>,
+        index: u32,
+    ) -> Fault {
+        match view.defect() {
+            Some(defect) => {
+                let detail = view.shape().len() as u64;
+                self.refuse_argument(view_fault(defect), task, index, detail)
+            }
+            None => {
+                let scope = view.heap().serial;
+                self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, index, scope)
+            }
+        }
     }
 
     /// No two arguments write the same element.
-    #[inline]
-    fn check_outputs(
+    pub(super) fn check_outputs(
         &mut self,
-        access: &Access,
+        output: &TensorView<'_>,
         task: &TensorTask<'_>,
         index: u32,
     ) -> Result<(), Fault> {
         for (at, arg) in (0..index).zip(task.args) {
             let (Arg::Out(view) | Arg::InOut(view)) = arg else { continue };
-            if view.base().0 != access.base {
+            if view.base() != output.base() {
                 continue;
             }
-            match overlap(&Region::of(view), &access.region) {
+            match overlap(&Region::of(view), &Region::of(output)) {
                 Ok(false) => {}
                 Ok(true) => {
                     let fault = Fault::STREAM_OUT_OVERLAP;
@@ -175,8 +230,17 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 
+    /// A record holds tasks with tensors only, and nothing that waits.
+    #[inline]
+    fn check_not_recording(&mut self) -> Result<(), Fault> {
+        if self.draft.is_none() {
+            return Ok(());
+        }
+        Err(self.blame.leave(Blame::of(Fault::STREAM_RECORD_OPEN)))
+    }
+
     #[cold]
-    fn refuse_argument(
+    pub(super) fn refuse_argument(
         &mut self,
         fault: Fault,
         task: &TensorTask<'_>,
@@ -187,27 +251,53 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.blame.leave(blame.argument(index).detail(found, 0))
     }
 
-    /// The edges that an access of the newest task makes.
+    /// The edges that the accesses of the newest task make. Each is noted before the next one is looked at: what it hides
+    /// has its edge already, and a task has none to itself.
     #[inline]
-    fn derive(&mut self, access: &Access, argument: u32, number: u64) -> Result<(), Fault> {
-        let map = self.map;
-        let result = map.conflicts(access, Hide::Covered, None, |producer| {
-            // The stamp says that there is an edge already, from another argument or another entry.
-            let record = self.record(producer);
-            let stamp = record.map_or(0, |r| r.edge_stamp.load(pto_abi::sync::Ordering::Relaxed));
-            if producer >= self.watermark && stamp != number + 1 {
-                let outcome = self.edge(producer, number).map_err(Some)?;
-                let slots = (self.slot_of(producer), self.slot_of(number));
-                self.host.derived(slots.0, slots.1, outcome);
+    fn derive(&mut self, task: &TensorTask<'_>, number: u64) -> Result<(), Fault> {
+        for (index, arg) in (0_u32..).zip(task.args) {
+            let Some((view, kind)) = access_of(arg) else { continue };
+            let looked = match Access::simple(view, kind) {
+                Some(access) => self.derive_one(&access, number),
+                None => {
+                    let region = Region::of(view);
+                    self.derive_one(&Access::new(view.base().0, kind, &region), number)
+                }
+            };
+            if let Err(fault) = looked {
+                return Err(fault.unwrap_or_else(|| self.undecided(number, index)));
             }
-            Ok(())
-        });
-        result.map_err(|fault| {
-            fault.unwrap_or_else(|| {
-                let blame = Blame::of(Fault::STREAM_VIEW_IRREGULAR).task(self.id_of(number));
-                self.blame.leave(blame.argument(argument))
-            })
-        })
+        }
+        Ok(())
+    }
+
+    /// `Err(None)`: it takes too long to decide what the access meets.
+    #[inline]
+    fn derive_one(&mut self, access: &Access<'_>, number: u64) -> Result<(), Option<Fault>> {
+        let map = self.map;
+        let Some(place) = map.place(access) else { return Ok(()) };
+        let found = |producer| self.derived_edge(producer, number).map_err(Some);
+        let how = (number, Hide::Covered);
+        map.look(&place, access, how, None, found)?;
+        map.note(&place, access, how);
+        Ok(())
+    }
+
+    /// Notes the accesses of the newest task.
+    fn note(&mut self, task: &TensorTask<'_>, number: u64) {
+        for (view, kind) in task.args.iter().filter_map(access_of) {
+            let region = Region::of(view);
+            let access = Access::new(view.base().0, kind, &region);
+            if let Some(place) = self.map.place(&access) {
+                self.map.note(&place, &access, (number, Hide::Nothing));
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn undecided(&mut self, number: u64, argument: u32) -> Fault {
+        let blame = Blame::of(Fault::STREAM_VIEW_IRREGULAR).task(self.id_of(number));
+        self.blame.leave(blame.argument(argument))
     }
 
     /// Waits until nothing is under way that conflicts with an access to one element; where it is, and its size.
@@ -217,6 +307,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         index: &[u32],
         kind: AccessKind,
     ) -> Result<(GmAddr, u64), Fault> {
+        self.check_not_recording()?;
         if !self.is_alive(view.heap()) {
             let blame = Blame::of(Fault::STREAM_STALE_TENSOR).detail(view.heap().serial, 0);
             return Err(self.blame.leave(blame));
@@ -227,8 +318,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         };
         let bytes = view.element().bytes();
         let low = address.0.wrapping_sub(view.base().0);
-        let region = Region::from_parts(low, low + bytes, bytes, &[]);
-        let access = Access { base: view.base().0, region, kind };
+        let access = Access::run(view.base().0, kind, low, low + bytes);
         self.advance();
         while let Some(producer) = self.newest_conflict(&access)? {
             self.wait_for_task(producer)?;
@@ -237,9 +327,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// A task under way that conflicts with an access.
-    fn newest_conflict(&mut self, access: &Access) -> Result<Option<u64>, Fault> {
+    fn newest_conflict(&mut self, access: &Access<'_>) -> Result<Option<u64>, Fault> {
         let is_under_way = |task: u64| task >= self.watermark && !self.has_completed(task);
-        let found = self.map.conflicts(access, Hide::Nothing, None, |producer| {
+        let Some(place) = self.map.place(access) else { return Ok(None) };
+        let look = (self.next, Hide::Nothing);
+        let found = self.map.look(&place, access, look, None, |producer| {
             if is_under_way(producer) { Err(Some(producer)) } else { Ok(()) }
         });
         match found {

@@ -15,6 +15,7 @@ mod fault;
 mod lines;
 mod log_ring;
 mod queue;
+mod reuse;
 mod termination;
 #[path = "../common/words.rs"]
 mod words;

@@ -5,3 +5,4 @@ mod derivation;
 mod oracle;
 mod overlaps;
 mod random;
+mod replay;

@@ -1,6 +1,6 @@
 //! What edges a program should have, from sets of bytes, by brute force.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::random::meet;
 
@@ -11,6 +11,8 @@ pub(crate) struct Touch {
     pub(crate) tensor: u64,
     pub(crate) bytes: Vec<u64>,
     pub(crate) writes: bool,
+    /// Whether its task waits for what the oracle says.
+    pub(crate) derived: bool,
 }
 
 impl Touch {
@@ -35,28 +37,48 @@ impl Touch {
     }
 }
 
-/// Keeps what was touched so far, without what is hidden.
+/// Keeps what was touched so far, without what is hidden, and which tasks each task waits for.
 #[derive(Default)]
 pub(crate) struct Oracle {
     seen: Vec<Touch>,
     all: Vec<Touch>,
+    waits: BTreeMap<u64, BTreeSet<u64>>,
 }
 
 impl Oracle {
-    /// The producers of a task; `derived`: it waits for them, and hides what it covers.
-    pub(crate) fn submit(&mut self, touches: &[Touch], derived: bool) -> BTreeSet<u64> {
+    /// Whose accesses conflict with those of a task and are not hidden; if it is derived, it waits for them, and hides what
+    /// it covers.
+    pub(crate) fn submit(&mut self, touches: &[Touch]) -> BTreeSet<u64> {
         let mut producers = BTreeSet::new();
-        if derived {
+        if touches.iter().all(|touch| touch.derived) {
             for touch in touches {
                 producers.extend(self.seen.iter().filter(|s| s.conflicts(touch)).map(|s| s.task));
             }
-            for touch in touches.iter().filter(|touch| touch.writes) {
-                self.seen.retain(|seen| !touch.covers(seen));
-            }
         }
-        self.seen.extend_from_slice(touches);
+        for touch in touches {
+            // Also what the task itself did in an argument before.
+            self.seen.retain(|seen| !(touch.writes && touch.derived && touch.covers(seen)));
+            self.seen.push(touch.clone());
+        }
         self.all.extend_from_slice(touches);
         producers
+    }
+
+    /// Whether the producers found are some of those expected, and wait for the others: an edge from a task that is waited
+    /// for anyhow may be left out.
+    pub(crate) fn accepts(
+        &mut self,
+        task: u64,
+        expected: &BTreeSet<u64>,
+        found: &BTreeSet<u64>,
+    ) -> bool {
+        let mut waits = found.clone();
+        for producer in found {
+            waits.extend(self.waits.get(producer).into_iter().flatten());
+        }
+        let accepts = found.is_subset(expected) && expected.is_subset(&waits);
+        self.waits.insert(task, waits);
+        accepts
     }
 
     /// Every pair of tasks that conflict, whether hidden or not.

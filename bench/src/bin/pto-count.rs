@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use pto_bench::instructions::{self, Mode};
 use pto_bench::memory;
 use pto_bench::shape::Shape;
+use pto_bench::stream::Way;
 
 const TOLERANCE: f64 = 0.02;
 const MODES: [Mode; 2] = [Mode::Host, Mode::Aicpu];
@@ -32,6 +33,12 @@ fn main() -> ExitCode {
 
 /// What is counted.
 fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<(), String> {
+    if mode == instructions::STREAM {
+        let way = Way::by_name(graph).ok_or("no such way")?;
+        let numbers = tasks.parse().ok().zip(runs.parse().ok());
+        let (tasks, runs) = numbers.ok_or("tasks and runs are numbers")?;
+        return instructions::run_stream(way, tasks, runs).map_err(|error| error.to_string());
+    }
     let mode = Mode::by_name(mode).ok_or("no such mode")?;
     let numbers = tasks.parse().ok().zip(runs.parse().ok());
     let (tasks, runs) = numbers.ok_or("tasks and runs are numbers")?;
@@ -40,7 +47,7 @@ fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<(), Strin
 
 fn hold() -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/costs.txt");
-    let now = format!("{}\n{}", count()?, memory::table());
+    let now = format!("{}\n{}\n{}", count()?, count_stream()?, memory::table());
     print!("{now}");
     if std::env::var_os("PTO_BLESS").is_some() {
         return std::fs::write(&path, &now).map_err(|error| format!("{}: {error}", path.display()));
@@ -70,6 +77,19 @@ fn count() -> Result<String, String> {
         let [host, aicpu] = counts;
         // Writing to a String does not fail.
         let _ = writeln!(table, "{graph:12} {host:10.1} {aicpu:11.1}");
+    }
+    Ok(table)
+}
+
+/// The streaming runtime: what the builder and its program take, and all of it.
+fn count_stream() -> Result<String, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut table = String::from("streaming         build         all   instructions/task, ours\n");
+    for way in Way::ALL {
+        let counted = instructions::count_stream(&program, way)?;
+        let (build, all) = (counted.build_per_task(), counted.own_per_task);
+        // Writing to a String does not fail.
+        let _ = writeln!(table, "{:12} {build:10.1} {all:11.1}", way.name());
     }
     Ok(table)
 }

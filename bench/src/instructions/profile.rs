@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 /// Parts of a task's path, by what their functions' names contain; the first that matches counts.
 const PARTS: &[(&str, &[&str])] = &[
-    ("graph program", &["pto_bench::program", "BuilderSet>::build"]),
+    ("graph program", &["pto_bench::program", "pto_bench::stream", "BuilderSet>::build"]),
+    ("streaming builder", &["pto_aicpu_fw::stream"]),
     ("builder", &["pto_aicpu_fw::builder"]),
     ("loader", &["pto_aicpu_fw::loader", "pto_abi::image"]),
     ("host: image", &["pto_host"]),

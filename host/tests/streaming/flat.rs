@@ -41,3 +41,24 @@ fn a_loop_may_depend_on_what_the_device_computes() {
         assert_eq!((numbers.read().unwrap()[0], report.tasks), (1024, 4));
     }
 }
+
+/// What a run says that it would have needed is enough for it, and is said of every ring that was used.
+#[test]
+fn what_is_needed_suffices() {
+    let mut device = open(pool(1));
+    let tensors = device.zeroed::<u32>(3 * 16 * 24).unwrap();
+    let orch_args = [3, 20, tensors.address().0];
+    let work = Work::Stream { builder: "random", orch_args: &orch_args };
+    let report = device.run(work, &small(256)).unwrap();
+    let rings = report.stream.unwrap().rings;
+    for ring in rings.iter().filter(|ring| ring.high_water > 0) {
+        assert!((1..=ring.capacity).contains(&ring.needed), "{ring:?}");
+    }
+    let needed = |name: &str| rings.iter().find(|ring| ring.name == name).unwrap().needed;
+    let window = u32::try_from(needed("window").next_power_of_two()).unwrap();
+    let mut options = small(window);
+    options.capacities.arg_words = needed("arguments") - u64::from(window);
+    options.capacities.edges = needed("edges");
+    options.capacities.stream.heap_bytes = needed("heap 1").max(needed("heap 2"));
+    assert_eq!(device.run(work, &options).unwrap().tasks, report.tasks);
+}

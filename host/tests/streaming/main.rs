@@ -4,6 +4,7 @@
 mod documented;
 mod faults;
 mod flat;
+mod pieces;
 mod program;
 mod random;
 mod support;

@@ -3,7 +3,7 @@
 use pto_host::abi::stream::{
     Arg, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView,
 };
-use pto_host::abi::{BuildError, CoreKind, GmAddr, builder_set};
+use pto_host::abi::{BuildError, CoreKind, Fault, GmAddr, TaskId, builder_set};
 use pto_host::func;
 
 use crate::support::MIX;
@@ -13,6 +13,8 @@ builder_set! {
     pub(crate) struct Programs {}
     stream {
         "random" => random,
+        "pieces" => crate::pieces::pieces,
+        "modes" => crate::pieces::modes,
         "endless" => endless,
         "loop" => element_loop,
         "bad" => crate::faults::bad,
@@ -26,7 +28,7 @@ pub(crate) const SHAPE: [u32; 2] = [16, 24];
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, bound: u32) -> u32 {
+    pub(crate) fn below(&mut self, bound: u32) -> u32 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -36,7 +38,7 @@ impl Random {
 }
 
 /// A part of a tensor: rows and columns, stepped, perhaps transposed.
-fn part<'s>(random: &mut Random, mut view: TensorView<'s>) -> TensorView<'s> {
+pub(crate) fn part<'s>(random: &mut Random, mut view: TensorView<'s>) -> TensorView<'s> {
     for dim in 0..2 {
         let extent = view.shape()[dim];
         if random.below(3) > 0 {
@@ -70,6 +72,12 @@ fn random<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// Three tensors of the host's.
+pub(crate) fn tensors(base: GmAddr) -> [TensorView<'static>; 3] {
+    let bytes = 4 * u64::from(SHAPE[0]) * u64::from(SHAPE[1]);
+    [0, 1, 2].map(|number| TensorView::dense(base.offset(number * bytes), ElementType::U32, &SHAPE))
+}
+
 /// The temporary is written as a whole, then used.
 fn tasks<G: StreamBuilder>(
     stream: &mut G,
@@ -78,13 +86,10 @@ fn tasks<G: StreamBuilder>(
     temporary: &TensorView<'_>,
     group: u64,
 ) -> Result<(), BuildError> {
-    let bytes = 4 * u64::from(SHAPE[0]) * u64::from(SHAPE[1]);
-    let tensor = |random: &mut Random| {
-        let number = u64::from(random.below(3));
-        TensorView::dense(base.offset(number * bytes), ElementType::U32, &SHAPE)
-    };
+    let tensors = tensors(base);
+    let tensor = |random: &mut Random| tensors[random.below(3) as usize];
     let source = tensor(random);
-    submit_mix(stream, &part(random, source), temporary, group, false)?;
+    submit_mix(stream, [&part(random, source), temporary], Arg::Scalar(group), false, &[])?;
     for salt in 0..5 {
         let (a, b) = (tensor(random), tensor(random));
         let (source, target) = match random.below(4) {
@@ -93,19 +98,19 @@ fn tasks<G: StreamBuilder>(
             _ => (part(random, a.detach()), part(random, b.detach())),
         };
         let reads = random.below(2) == 0;
-        submit_mix(stream, &source, &target, group * 8 + salt, reads)?;
+        submit_mix(stream, [&source, &target], Arg::Scalar(group * 8 + salt), reads, &[])?;
     }
     Ok(())
 }
 
 /// Words: source, target (address, rows, row stride, columns, column stride each), salt and mode.
-fn submit_mix<G: StreamBuilder>(
+pub(crate) fn submit_mix<G: StreamBuilder>(
     stream: &mut G,
-    source: &TensorView<'_>,
-    target: &TensorView<'_>,
-    salt: u64,
+    [source, target]: [&TensorView<'_>; 2],
+    salt: Arg<'_>,
     reads: bool,
-) -> Result<(), BuildError> {
+    after: &[TaskId],
+) -> Result<TaskId, Fault> {
     let [a, b] = [source, target].map(|view| {
         let (shape, strides) = (view.shape(), view.strides());
         [u64::from(shape[0]) << 32 | strides[0], u64::from(shape[1]) << 32 | strides[1]]
@@ -117,11 +122,10 @@ fn submit_mix<G: StreamBuilder>(
         if reads { Arg::InOut(target) } else { Arg::Out(target) },
         Arg::Scalar(b[0]),
         Arg::Scalar(b[1]),
-        Arg::Scalar(salt),
+        salt,
         Arg::Scalar(u64::from(reads)),
     ];
-    stream.submit_tensors(&TensorTask::new(MIX, CoreKind::AIV, &args))?;
-    Ok(())
+    stream.submit_tensors(&TensorTask { after, ..TensorTask::new(MIX, CoreKind::AIV, &args) })
 }
 
 /// `target[i] = 31 * target[i] + source[i] + salt`, over the target in row-major order; the source begins again where it
@@ -187,8 +191,8 @@ fn element_loop<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let [x, y] = [0, 64].map(|at| TensorView::dense(base.offset(at), ElementType::U32, &[1, 1]));
     stream.set(&x, &[0, 0], 1)?;
     while stream.get(&x, &[0, 0])? <= bound {
-        submit_mix(stream, &x, &y, 0, false)?;
-        submit_mix(stream, &y, &x, 0, true)?;
+        submit_mix(stream, [&x, &y], Arg::Scalar(0), false, &[])?;
+        submit_mix(stream, [&y, &x], Arg::Scalar(0), true, &[])?;
         // The next `set` waits for the readers of `y`.
         stream.set(&y, &[0, 0], 0)?;
     }

@@ -11,7 +11,7 @@ use crate::program::{Programs, SHAPE, mix_kernel};
 use crate::support::{open, pool, small};
 
 /// Of three tensors.
-const ELEMENTS: usize = (SHAPE[0] * SHAPE[1]) as usize * 3;
+pub(crate) const ELEMENTS: usize = (SHAPE[0] * SHAPE[1]) as usize * 3;
 
 /// Runs each task as soon as it is submitted; its heap is never taken back.
 struct Sequential {
@@ -66,6 +66,15 @@ impl stream::StreamBuilder for Sequential {
         self.heap.push(tensor);
         Ok(stream::TensorView::dense(base, element, shape))
     }
+    fn begin_record(&mut self, _: &[stream::TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORD_OPEN)
+    }
+    fn end_record(&mut self) -> Result<stream::Record, Fault> {
+        Err(Fault::STREAM_NOT_RECORDING)
+    }
+    fn replay(&mut self, _: &stream::Record, _: &stream::Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORD_UNKNOWN)
+    }
     fn get(&mut self, _: &stream::TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
         Err(Fault::BUILD_GM_RANGE)
     }
@@ -74,11 +83,13 @@ impl stream::StreamBuilder for Sequential {
     }
 }
 
-fn sequential(seed: u64, groups: u64) -> Vec<u32> {
+/// What a program with these two words makes of the tensors, task by task.
+pub(crate) fn sequential(program: &str, words: [u64; 2]) -> Vec<u32> {
     let mut tensors: Vec<u32> = (0..u32::try_from(ELEMENTS).unwrap()).collect();
     let base = tensors.as_mut_ptr().expose_provenance() as u64;
-    let mut stream = Sequential { words: [seed, groups, base], heap: Vec::new(), scopes: 0 };
-    Programs.build_stream(symbol("random"), &mut stream).unwrap().unwrap();
+    let words = [words[0], words[1], base];
+    let mut stream = Sequential { words, heap: Vec::new(), scopes: 0 };
+    Programs.build_stream(symbol(program), &mut stream).unwrap().unwrap();
     core::hint::black_box(&mut tensors);
     tensors
 }
@@ -92,7 +103,11 @@ fn check(device: &mut Device, seed: u64, groups: u64, window: u32, fanout: Fanou
     let work = Work::Stream { builder: "random", orch_args: &orch_args };
     let report =
         device.run(work, &options).unwrap_or_else(|e| panic!("seed {seed}, {window}: {e}"));
-    assert_eq!(tensors.read().unwrap(), sequential(seed, groups), "seed {seed}, window {window}");
+    assert_eq!(
+        tensors.read().unwrap(),
+        sequential("random", [seed, groups]),
+        "seed {seed}, window {window}"
+    );
     let stream = report.stream.expect("the run streamed");
     for ring in &stream.rings {
         assert!(ring.high_water <= ring.capacity, "seed {seed}: {ring:?}");

@@ -3,7 +3,7 @@
 use pto_abi::gm::GmWindow;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::stream::{
-    DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
+    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
 };
 use pto_abi::{Fault, GmAddr, TaskId};
 
@@ -165,6 +165,18 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
 
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
         self.0.graph.alloc(element, shape)
+    }
+
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.0.graph.begin_record(shapes)
+    }
+
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        self.0.graph.end_record()
+    }
+
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.0.graph.replay(record, bindings)
     }
 
     // An element that no task has written is the host's. What the cores write needs no look.

@@ -10,8 +10,8 @@ use core::ptr::with_exposed_provenance_mut;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::runtime::{RunConfig, Runtime};
 use pto_abi::stream::{
-    DependencyMode, ElementType, ScopeId, StreamArg, StreamBuilder, StreamTask, TensorTask,
-    TensorView,
+    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamArg, StreamBuilder, StreamTask,
+    TensorTask, TensorView,
 };
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GmWindow, TaskId};
 use pto_foreign::Build;
@@ -285,6 +285,15 @@ impl StreamBuilder for Graph {
     }
     fn alloc(&mut self, _: ElementType, _: &[u32]) -> Result<TensorView<'static>, Fault> {
         Err(Fault::STREAM_HEAP_RING)
+    }
+    fn begin_record(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORD_FULL)
+    }
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        Err(Fault::STREAM_NOT_RECORDING)
+    }
+    fn replay(&mut self, _: &Record, _: &Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORD_UNKNOWN)
     }
     fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
         Ok(0)

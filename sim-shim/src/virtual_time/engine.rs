@@ -14,11 +14,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::trace::TraceKind;
+use pto_abi::{EdgeOutcome, RuntimeVariant};
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -276,6 +276,17 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         world.recorder.instance(0, now_ns, kind, (consumer, producer));
     }
 
+    fn replayed(&mut self, slot: u32) {
+        let mut world = self.crew.world.borrow_mut();
+        let state = world.launch.state;
+        let Some(task) = state.task(slot) else { return };
+        let kind = u32::from(task.kind.load(Relaxed));
+        let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
+        let args = task.arg_count.load(Relaxed).into();
+        world.charge(Note::Add { slot, args, func_and_kind });
+        world.charge(Note::Publish(slot));
+    }
+
     /// One look at the watermark, then everybody who is due until then.
     fn relax(&mut self) {
         let until_ns = {
@@ -303,7 +314,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
                 noted = true;
                 world.charge(note);
             });
-            if !noted {
+            if !noted && world.launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
                 // The loader of an image, which no program stands above.
                 let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
                 image.charge_next(&mut world);

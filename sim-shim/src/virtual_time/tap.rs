@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use pto_abi::graph::{BuilderSet, TaskSpec};
 use pto_abi::stream::{
-    DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
+    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
 };
 use pto_abi::{BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
@@ -59,7 +59,7 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
     }
 
     fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
-        let mut graph = TappedGraph { graph, added: 0, has_failed: false };
+        let mut graph = TappedGraph { graph, added: 0, has_failed: false, is_recording: false };
         let built = self.0.build(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
@@ -73,7 +73,8 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        let mut graph = TappedGraph { graph: stream, added: 0, has_failed: false };
+        let mut graph =
+            TappedGraph { graph: stream, added: 0, has_failed: false, is_recording: false };
         let built = self.0.build_stream(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
@@ -83,6 +84,7 @@ struct TappedGraph<'g, G> {
     graph: &'g mut G,
     added: u32,
     has_failed: bool,
+    is_recording: bool,
 }
 
 impl<G> TappedGraph<'_, G> {
@@ -126,6 +128,9 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
 
     #[inline]
     fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+        if self.is_recording {
+            return self.graph.publish(task);
+        }
         // Before the call: the machine looks when the firmware tells it of the publish.
         note(Note::Publish(task.slot));
         self.graph.publish(task)
@@ -140,6 +145,9 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
 impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if self.is_recording {
+            return self.graph.add_tensor_task(task);
+        }
         self.count_task()?;
         let id = self.graph.add_tensor_task(task)?;
         note_task(id, task.args.len(), task.func_id, task.kind);
@@ -156,6 +164,23 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
 
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
         self.graph.alloc(element, shape)
+    }
+
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.is_recording = true;
+        self.graph.begin_record(shapes)
+    }
+
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        self.is_recording = false;
+        self.graph.end_record()
+    }
+
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        for _ in 0..record.tasks {
+            self.count_task()?;
+        }
+        self.graph.replay(record, bindings)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {

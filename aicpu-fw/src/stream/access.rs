@@ -1,0 +1,101 @@
+//! Accesses: what the tensor map is asked, and told.
+
+use pto_abi::stream::TensorView;
+
+use super::grid::Divisor;
+use super::region::{Region, tile};
+
+/// Whether an access changes the tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// It only reads.
+    Read,
+    /// It writes, and may read as well.
+    Write,
+}
+
+/// One access of one task.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'r> {
+    /// The tensor.
+    pub(super) base: u64,
+    /// What it does.
+    pub(super) kind: AccessKind,
+    /// The first byte, and the one behind the last one.
+    pub(super) low: u64,
+    pub(super) high: u64,
+    /// [`Region::rows`]; `MANY`: the region has none.
+    pub(super) rows: u64,
+    region: Option<&'r Region>,
+}
+
+/// In `rows`: more than one stride, or larger ones.
+pub(super) const MANY: u64 = u64::MAX;
+
+impl<'r> Access<'r> {
+    /// Entries that it takes at most.
+    pub const MAX_ENTRIES: u64 = 2;
+
+    /// An access to a region of the tensor at `base`.
+    #[must_use]
+    pub fn new(base: u64, kind: AccessKind, region: &'r Region) -> Self {
+        let rows = region.rows().unwrap_or(MANY);
+        Self { base, kind, low: region.low, high: region.high, rows, region: Some(region) }
+    }
+
+    /// An access to a view; `None`: its region has to be worked out for [`new`](Self::new).
+    #[inline]
+    #[must_use]
+    pub fn simple(view: &TensorView<'_>, kind: AccessKind) -> Option<Self> {
+        let (base, low) = (view.base().0, view.offset_bytes());
+        let (high, rows) = if view.is_dense() {
+            (low + view.span_bytes(), 0)
+        } else {
+            let (reach, rows) = tile(view)?;
+            (low + reach, rows)
+        };
+        Some(Self { base, kind, low, high, rows, region: None })
+    }
+
+    /// An access to all bytes from `low` up to `high`.
+    #[must_use]
+    pub const fn run(base: u64, kind: AccessKind, low: u64, high: u64) -> Self {
+        Self { base, kind, low, high, rows: 0, region: None }
+    }
+
+    #[inline]
+    pub(super) const fn is_run(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Rows and bytes of each, where they are `pitch` apart; `None`: they are not.
+    #[inline]
+    pub(super) fn rows_of(&self, pitch: Divisor) -> Option<(u64, u64)> {
+        match (self.rows, self.rows >> 32) {
+            (0, _) => Some((1, self.high - self.low)),
+            // Strides of 2^32 and more are not among the rows, and make no grid.
+            (rows, stride) if stride == pitch.get() && rows != MANY => {
+                let run = rows & 0xFFFF_FFFF;
+                Some((pitch.divide(self.high - self.low - run).0 + 1, run))
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes.
+    pub(super) fn region(&self) -> Region {
+        match self.region {
+            Some(region) => *region,
+            None => Region::of_rows(self.low, self.high, self.rows),
+        }
+    }
+}
+
+/// Whether what an access covers is hidden.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hide {
+    /// The task that looks waits for everything that it finds.
+    Covered,
+    /// It does not.
+    Nothing,
+}

@@ -1,0 +1,398 @@
+//! Recording: tasks are written on the tape, with their edges, instead of being added.
+//!
+//! The edges come from the tensor map, as in a submission: the tasks of a record are numbered as if they were added now,
+//! and their tensors have addresses that nobody else's have, so that nothing else meets them, then or later.
+
+use pto_abi::graph::TaskSpec;
+use pto_abi::stream::{
+    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, RECORDED_DEPTH, Record, RingKind,
+    ScopeId, TensorTask, TensorView,
+};
+use pto_abi::sync::Sharing;
+use pto_abi::task::chunks_for;
+use pto_abi::{Fault, GmAddr, TaskId};
+
+use super::builder::Stream;
+use super::map::{Access, AccessKind, Hide};
+use super::region::Region;
+use super::scopes::view_fault;
+use super::submit::access_of;
+use super::tape::{HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals, Touch};
+use crate::blame::Blame;
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+
+/// In the base of a tensor of the record's heap.
+const OF_HEAP: u64 = PLACEHOLDER | 1 << 61;
+/// In the base under which a tensor of the host's stands in the map while a record is made.
+const OF_HOST: u64 = 1 << 63;
+/// Bits of an address of GM.
+const ADDRESS: u64 = (1 << 48) - 1;
+
+/// The record that is being made.
+pub(super) struct Draft {
+    start: usize,
+    next: usize,
+    serial: u32,
+    totals: Totals,
+    scope: ScopeId,
+    /// The last touch of each binding.
+    last: [u32; 1 + MAX_BOUND],
+}
+
+impl Draft {
+    /// Whether this scope is around the record, or its own.
+    pub(super) const fn is_in(&self, scope: ScopeId) -> bool {
+        scope.depth <= self.scope.depth
+    }
+
+    /// Whether a tensor of a heap belongs to the record.
+    pub(super) const fn holds(&self, heap: HeapTag) -> bool {
+        heap.depth > self.scope.depth
+    }
+}
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+    pub(super) fn begin(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        if self.draft.is_some() {
+            return Err(self.blame.leave(Blame::of(Fault::STREAM_RECORD_OPEN)));
+        }
+        if shapes.len() > MAX_BOUND {
+            return Err(self.record_full(shapes.len() as u64, MAX_BOUND as u64));
+        }
+        self.advance();
+        let start = self.taped;
+        let tensors = u32::try_from(shapes.len()).unwrap_or(0);
+        for (index, shape) in (0_u32..).zip(shapes) {
+            if let Some(defect) = shape.defect() {
+                return Err(self.blame.leave(Blame::of(view_fault(defect)).argument(index)));
+            }
+            self.tape.put_binding(Tape::binding(start, index as usize), shape);
+        }
+        let scope = self.open(DependencyMode::DERIVED)?;
+        self.record_count += 1;
+        let totals = Totals { tensors, ..Totals::default() };
+        let next = Tape::binding(start, shapes.len());
+        let last = [0; 1 + MAX_BOUND];
+        let serial = self.record_count;
+        self.draft = Some(Draft { start, next, serial, totals, scope, last });
+        Ok(serial)
+    }
+
+    pub(super) fn end(&mut self) -> Result<Record, Fault> {
+        let Some(mut draft) = self.draft.take() else {
+            return Err(self.blame.leave(Blame::of(Fault::STREAM_NOT_RECORDING)));
+        };
+        self.close(draft.scope)?;
+        self.put_starters(&mut draft);
+        let held = self.tape.words.len();
+        if draft.next > held {
+            return Err(self.record_full(draft.next as u64, held as u64));
+        }
+        self.tape.put_totals(draft.start, &draft.totals);
+        self.taped = draft.next;
+        let at = u32::try_from(draft.start).unwrap_or(u32::MAX);
+        Ok(Record { run: self.run(), at, tasks: draft.totals.tasks })
+    }
+
+    /// Checks the tensors of a task; how many of them it reads or writes.
+    fn look_at(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
+        let (mut accesses, mut writes) = (0, 0);
+        for (index, arg) in (0_u32..).zip(task.args) {
+            let Some(view) = arg.tensor() else { continue };
+            if view.defect().is_some() || !self.is_alive(view.heap()) {
+                return Err(self.refuse_view(view, task, index));
+            }
+            let is_inner = self.draft.as_ref().is_some_and(|draft| draft.holds(view.heap()));
+            if view.heap().depth > 0 && !is_inner {
+                return Err(self.refuse_argument(Fault::STREAM_REPLAY_MISFIT, task, index, 0));
+            }
+            let Some((_, kind)) = access_of(arg) else { continue };
+            accesses += 1;
+            if kind == AccessKind::Write {
+                if writes > 0 {
+                    self.check_outputs(view, task, index)?;
+                }
+                writes += 1;
+            }
+        }
+        Ok(accesses)
+    }
+
+    /// Lists the tasks that wait for nothing within the record.
+    fn put_starters(&self, draft: &mut Draft) {
+        let (mut at, mut count) = (draft.start, 0);
+        let list = draft.next;
+        at = Tape::binding(at, draft.totals.tensors as usize);
+        for task in 0..draft.totals.tasks {
+            let head = self.tape.head(at);
+            let looks;
+            (looks, at) = self.looks(at, &head);
+            if head.producers == 0 || looks {
+                self.tape.put(list + count, task.into());
+                count += 1;
+            }
+        }
+        draft.next = list + count;
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        draft.totals.starters = (u32::try_from(list).unwrap_or(u32::MAX), count);
+    }
+
+    /// Whether a touch of the task at `at` looks around; and where the next task is.
+    fn looks(&self, at: usize, head: &TaskHead) -> (bool, usize) {
+        let args = usize::from(head.args);
+        let producers = (head.producers as usize).div_ceil(2);
+        let mut at = at + TaskHead::WORDS + args + args.div_ceil(8) + producers;
+        let mut looks = false;
+        for _ in 0..head.touches {
+            let touch;
+            (touch, at) = self.tape.touch(at);
+            looks |= touch.looks;
+        }
+        (looks, at)
+    }
+
+    #[cold]
+    fn record_full(&mut self, found: u64, bound: u64) -> Fault {
+        self.blame.leave(Blame::of(Fault::STREAM_RECORD_FULL).detail(found, bound))
+    }
+
+    /// Where the scope that a tensor of a record belongs to is open.
+    pub(super) fn is_recorded(&self, heap: HeapTag) -> bool {
+        let Some(draft) = &self.draft else { return false };
+        heap.depth == RECORDED_DEPTH && heap.serial == u64::from(draft.serial)
+    }
+
+    /// A tensor on the heap that each replay has.
+    pub(super) fn record_heap(&mut self, bytes: u64) -> Option<GmAddr> {
+        let draft = self.draft.as_mut()?;
+        let place = draft.totals.heap_bytes;
+        draft.totals.heap_bytes = place.saturating_add(bytes);
+        Some(GmAddr(OF_HEAP | u64::from(draft.serial & 0xFFF) << 48 | place & ADDRESS))
+    }
+
+    /// Writes a task down.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let spec = TaskSpec::new(task.func_id, task.kind, &[]);
+        let kernel = self.accept(&spec, task.args.len())?;
+        let entries = self.look_at(task)? * Access::MAX_ENTRIES;
+        if !self.has_room(RingKind::MAP, entries) {
+            return Err(self.ring_too_small(RingKind::MAP, entries));
+        }
+        let Some(mut draft) = self.draft.take() else { return Err(Fault::STREAM_NOT_RECORDING) };
+        let result = self.write_task(&mut draft, task, kernel);
+        let id = self.recorded_id(&draft, draft.totals.tasks);
+        draft.totals.tasks += 1;
+        let (next, held) = (draft.next, self.tape.words.len());
+        self.draft = Some(draft);
+        result?;
+        if next > held || id.slot >= self.slots() {
+            return Err(self.record_full(next as u64, held as u64));
+        }
+        Ok(id)
+    }
+
+    /// Tasks of a record have a generation that no task of the run has for a long time.
+    const fn recorded_id(&self, draft: &Draft, slot: u32) -> TaskId {
+        TaskId { slot, generation: self.run().wrapping_add(1 << 31).wrapping_add(draft.serial) }
+    }
+
+    fn write_task(
+        &mut self,
+        draft: &mut Draft,
+        task: &TensorTask<'_>,
+        kernel: GmAddr,
+    ) -> Result<(), Fault> {
+        let at = draft.next;
+        self.record_args(draft, task)?;
+        let args = u8::try_from(task.args.len()).unwrap_or(u8::MAX);
+        let mut head = TaskHead {
+            func_id: task.func_id.0,
+            kind: task.kind.get(),
+            args,
+            producers: 0,
+            touches: 0,
+            kernel: kernel.0,
+        };
+        for after in task.after {
+            if after.slot >= draft.totals.tasks || *after != self.recorded_id(draft, after.slot) {
+                return Err(self.refuse_task(Fault::BUILD_UNKNOWN_TASK, *after, 0, 0));
+            }
+            self.write_producer(draft.next, &mut head, after.slot);
+        }
+        let mode = self.mode();
+        if mode != DependencyMode::MANUAL {
+            self.write_producers(draft, &mut head, task, mode)?;
+        }
+        draft.next += (head.producers as usize).div_ceil(2);
+        if mode != DependencyMode::MANUAL {
+            self.write_touches(draft, &mut head, task, mode);
+        }
+        self.tape.put_head(at, &head);
+        draft.totals.arg_words += u32::from(args) + 1;
+        draft.totals.edges += head.producers;
+        draft.totals.touches += head.touches;
+        Ok(())
+    }
+
+    /// Writes what the words of the arguments are made of.
+    fn record_args(&mut self, draft: &mut Draft, task: &TensorTask<'_>) -> Result<(), Fault> {
+        let values = draft.next + TaskHead::WORDS;
+        let bases = values + task.args.len();
+        let mut word = 0;
+        for (index, arg) in task.args.iter().enumerate() {
+            let (base, value) = match arg.tensor() {
+                Some(view) => match self.base_of(view) {
+                    LITERAL => (LITERAL, view.address().0),
+                    HEAP => (HEAP, (view.base().0 & ADDRESS).wrapping_add(view.offset_bytes())),
+                    bound => (bound, view.offset_bytes()),
+                },
+                None => match arg {
+                    Arg::Scalar(value) => (LITERAL, *value),
+                    Arg::BoundScalar(number) if (*number as usize) < MAX_BOUND => {
+                        draft.totals.scalars = draft.totals.scalars.max(number + 1);
+                        (SCALARS + number.to_le_bytes()[0], 0)
+                    }
+                    _ => return Err(self.record_full(MAX_BOUND as u64 + 1, MAX_BOUND as u64)),
+                },
+            };
+            self.tape.put(values + index, value);
+            word |= u64::from(base) << (8 * (index % 8));
+            if index % 8 == 7 || index + 1 == task.args.len() {
+                self.tape.put(bases + index / 8, word);
+                word = 0;
+            }
+        }
+        draft.next = bases + task.args.len().div_ceil(8);
+        Ok(())
+    }
+
+    /// What the address of a tensor is counted from.
+    fn base_of(&self, view: &TensorView<'_>) -> u8 {
+        match view.base().0 {
+            base if base & PLACEHOLDER != PLACEHOLDER => LITERAL,
+            base if base & OF_HEAP == OF_HEAP => HEAP,
+            base => TENSORS + (base >> 8).to_le_bytes()[0],
+        }
+    }
+
+    /// The address under which the map gets to see a tensor.
+    fn seen_base(&self, draft: &Draft, view: &TensorView<'_>) -> u64 {
+        let base = view.base().0;
+        match self.base_of(view) {
+            LITERAL => OF_HOST | u64::from(draft.serial & 0xFFF) << 48 | base & ADDRESS,
+            _ => base,
+        }
+    }
+
+    /// The edges within the record.
+    fn write_producers(
+        &mut self,
+        draft: &Draft,
+        head: &mut TaskHead,
+        task: &TensorTask<'_>,
+        mode: DependencyMode,
+    ) -> Result<(), Fault> {
+        let first = self.next;
+        let number = first + u64::from(draft.totals.tasks);
+        for (index, arg) in (0_u32..).zip(task.args) {
+            let Some((view, kind)) = access_of(arg) else { continue };
+            let region = Region::of(view);
+            let access = Access::new(self.seen_base(draft, view), kind, &region);
+            let (map, this) = (self.map, &*self);
+            let Some(place) = map.place(&access) else { continue };
+            let hide = if mode == DependencyMode::DERIVED { Hide::Covered } else { Hide::Nothing };
+            if mode == DependencyMode::DERIVED {
+                let found = |producer: u64| {
+                    let slot = u32::try_from(producer.wrapping_sub(first)).unwrap_or(u32::MAX);
+                    this.write_producer(draft.next, head, slot);
+                    Ok(())
+                };
+                if map.look(&place, &access, (number, hide), (), found).is_err() {
+                    return Err(self.undecided(number, index));
+                }
+            }
+            map.note(&place, &access, (number, hide));
+        }
+        Ok(())
+    }
+
+    /// Adds a producer to the list at `at`, unless it is there.
+    fn write_producer(&self, at: usize, head: &mut TaskHead, producer: u32) {
+        let count = head.producers as usize;
+        let half = |number: usize| self.tape.get(at + number / 2) >> (32 * (number % 2));
+        if (0..count).any(|number| half(number) & 0xFFFF_FFFF == u64::from(producer)) {
+            return;
+        }
+        let before = if count.is_multiple_of(2) { 0 } else { self.tape.get(at + count / 2) };
+        self.tape.put(at + count / 2, before | u64::from(producer) << (32 * (count % 2)));
+        head.producers += 1;
+    }
+
+    /// What the task does to tensors that are not the record's own.
+    fn write_touches(
+        &self,
+        draft: &mut Draft,
+        head: &mut TaskHead,
+        task: &TensorTask<'_>,
+        mode: DependencyMode,
+    ) {
+        for arg in task.args {
+            let Some((view, kind)) = access_of(arg) else { continue };
+            let binding = self.base_of(view);
+            if binding == HEAP {
+                continue;
+            }
+            let last = usize::from(binding.saturating_sub(TENSORS - 1));
+            let is_derived = mode == DependencyMode::DERIVED;
+            let previous = draft.last.get(last).copied().unwrap_or(0);
+            let (base, region) = (view.base().0, Region::of(view));
+            let mut touch = Touch {
+                binding,
+                base,
+                region,
+                kind,
+                is_derived,
+                looks: is_derived,
+                is_noted: true,
+                previous,
+            };
+            self.compare(&mut touch, is_derived);
+            if let Some(last) = draft.last.get_mut(last) {
+                *last = u32::try_from(draft.next).unwrap_or(u32::MAX);
+            }
+            if binding != LITERAL && kind == AccessKind::Write {
+                let index = usize::from(binding - TENSORS);
+                self.tape.set_written(Tape::binding(draft.start, index));
+            }
+            draft.next = self.tape.put_touch(draft.next, &touch);
+            head.touches += 1;
+        }
+    }
+
+    /// Which earlier touches of the same tensor this one hides, and whether one of them covers it.
+    fn compare(&self, touch: &mut Touch, is_derived: bool) {
+        let hides = is_derived && touch.kind == AccessKind::Write;
+        let mut at = touch.previous;
+        while at != 0 {
+            let (earlier, _) = self.tape.touch(at as usize);
+            let is_same_tensor = earlier.base == touch.base;
+            let (one, other) = (&earlier.region, &touch.region);
+            // Only a derived write has looked, or was covered by one that has.
+            if is_same_tensor && earlier.kind == AccessKind::Write && earlier.looks {
+                touch.looks &= !one.covers(other);
+            }
+            if is_same_tensor && hides && other.covers(one) {
+                self.tape.hide(at as usize);
+            }
+            at = earlier.previous;
+        }
+    }
+
+    /// Chunks of edges that a replay takes at most.
+    pub(super) fn chunks_of(totals: &Totals) -> u64 {
+        chunks_for(totals.edges.into())
+    }
+}

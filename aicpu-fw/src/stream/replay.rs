@@ -1,0 +1,303 @@
+//! Replay: the tasks of a record become tasks of the run, without a look at what they do to each other.
+//!
+//! ```text
+//! bindings checked -> room for all of it -> every task written: line, words, edges within the record, and for each touch
+//!                                           a look at the tensor map, a note in it -> the starters published
+//! ```
+//! No task of the record can run before the last one is written: all that wait for nothing within the record, or may wait for
+//! something outside of it, are published at the end. The others need no publish: they are released by their producers.
+
+use pto_abi::kinds::TaskState;
+use pto_abi::stream::{Bindings, DependencyMode, Record, RingKind};
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::trace::TraceKind;
+use pto_abi::{Fault, GmAddr};
+
+use super::builder::Stream;
+use super::map::{Access, Hide};
+use super::overlap::overlap;
+use super::region::Region;
+use super::scopes::view_fault;
+use super::tape::{BASES, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals};
+use crate::blame::Blame;
+use crate::builder::{BLOCK_0_OF_1, BuilderHost, DeviceMemory, release_published};
+use crate::fanout::FanoutPolicy;
+use crate::state::kind_of;
+
+/// A replay under way.
+struct Playing<'b> {
+    bindings: &'b Bindings<'b>,
+    bases: [u64; BASES],
+    mode: DependencyMode,
+    /// Number of its first task.
+    first: u64,
+    /// Words of arguments that are not written: where they are, and their position.
+    place: u64,
+    position: u64,
+}
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+    pub(super) fn play(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        if self.draft.is_some() {
+            return Err(self.blame.leave(Blame::of(Fault::STREAM_RECORD_OPEN)));
+        }
+        let start = record.at as usize;
+        let is_known = record.run == self.run() && start < self.taped;
+        let Some(totals) = self.tape.totals(start).filter(|_| is_known) else {
+            let blame = Blame::of(Fault::STREAM_RECORD_UNKNOWN);
+            return Err(self.blame.leave(blame.detail(record.at.into(), self.taped as u64)));
+        };
+        self.check_bindings(start, &totals, bindings)?;
+        if totals.tasks == 0 {
+            return Ok(());
+        }
+        self.make_room_for(&totals)?;
+        let mode = self.mode();
+        let scope = self.open_heap(&totals)?;
+        let mut bases = [0; BASES];
+        let heap = scope.map_or(0, |(_, heap)| heap.0);
+        bases[usize::from(HEAP)] = heap;
+        let tensors = bindings.tensors.iter().map(|view| view.address().0);
+        let places = bases.iter_mut().skip(TENSORS.into());
+        places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
+        let places = bases.iter_mut().skip(SCALARS.into());
+        places.zip(bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
+        let words = totals.arg_words.into();
+        let (first, place) = (self.next, self.words.take(words));
+        let position = self.words.head() - words;
+        let mut playing = Playing { bindings, bases, mode, first, place, position };
+        let mut at = Tape::binding(start, totals.tensors as usize);
+        for _ in 0..totals.tasks {
+            at = self.write_taped(at, &mut playing)?;
+        }
+        self.line.added.store(self.added(), Ordering::Relaxed);
+        self.start(first, &totals)?;
+        scope.map_or(Ok(()), |(scope, _)| self.close(scope))
+    }
+
+    /// Each binding looks like what was recorded in its place, and none is written that another one overlaps.
+    fn check_bindings(
+        &mut self,
+        start: usize,
+        totals: &Totals,
+        bindings: &Bindings<'_>,
+    ) -> Result<(), Fault> {
+        let misfit = Blame::of(Fault::STREAM_REPLAY_MISFIT);
+        let counts = [
+            (bindings.tensors.len(), totals.tensors as usize),
+            (bindings.scalars.len(), totals.scalars as usize),
+        ];
+        for (found, wanted) in counts {
+            if found != wanted {
+                return Err(self.blame.leave(misfit.detail(found as u64, wanted as u64)));
+            }
+        }
+        for (index, view) in (0_u32..).zip(bindings.tensors) {
+            if let Some(defect) = view.defect() {
+                return Err(self.blame.leave(Blame::of(view_fault(defect)).argument(index)));
+            }
+            if !self.is_alive(view.heap()) {
+                let blame = Blame::of(Fault::STREAM_STALE_TENSOR).argument(index);
+                return Err(self.blame.leave(blame.detail(view.heap().serial, 0)));
+            }
+            let at = Tape::binding(start, index as usize);
+            if !self.tape.fits(at, view) {
+                return Err(self.blame.leave(misfit.argument(index)));
+            }
+            for (other, earlier) in (0..index).zip(bindings.tensors) {
+                let are_written = self.tape.is_written(at)
+                    || self.tape.is_written(Tape::binding(start, other as usize));
+                if view.base() == earlier.base()
+                    && are_written
+                    && overlap(&Region::of(view), &Region::of(earlier)) != Ok(false)
+                {
+                    let blame = Blame::of(Fault::STREAM_REPLAY_ALIAS).argument(index);
+                    return Err(self.blame.leave(blame.detail(other.into(), 0)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room_for(&mut self, totals: &Totals) -> Result<(), Fault> {
+        self.advance();
+        let wanted = [
+            (RingKind::WINDOW, totals.tasks.into()),
+            (RingKind::ARGS, totals.arg_words.into()),
+            (RingKind::EDGES, Self::chunks_of(totals)),
+            (RingKind::MAP, u64::from(totals.touches) * Access::MAX_ENTRIES),
+        ];
+        for (ring, count) in wanted {
+            self.takes(ring, count);
+            if !self.has_room(ring, count) {
+                self.wait_for_room(ring, count)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A scope for the tensors of the record's own, and where they are.
+    fn open_heap(
+        &mut self,
+        totals: &Totals,
+    ) -> Result<Option<(pto_abi::stream::ScopeId, GmAddr)>, Fault> {
+        if totals.heap_bytes == 0 {
+            return Ok(None);
+        }
+        let scope = self.open(DependencyMode::DERIVED)?;
+        let place = self.take_heap(scope.depth as usize, scope.serial, totals.heap_bytes)?;
+        let heap = self.heap.offset(u64::from(scope.depth) * self.heap_bytes + place);
+        Ok(Some((scope, heap)))
+    }
+
+    /// Writes the task at `at` into the next slot; where the next one stands.
+    #[inline]
+    fn write_taped(&mut self, at: usize, playing: &mut Playing<'_>) -> Result<usize, Fault> {
+        let head = self.tape.head(at);
+        let args = usize::from(head.args);
+        let number = self.next;
+        let id = self.id_of(number);
+        let (Some(record), Some(task)) = (self.record(number), self.state.task(id.slot)) else {
+            return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, 0));
+        };
+        self.note_rings(record, playing.position);
+        let bases = at + TaskHead::WORDS + args;
+        self.write_words(bases, args, playing);
+        let place = u32::try_from(playing.place).unwrap_or(u32::MAX);
+        playing.place += args as u64 + 1;
+        playing.position += args as u64 + 1;
+        Self::write_line(task, id, &head, place);
+        self.next = number + 1;
+        self.host.added(id.slot);
+        if H::TRACES {
+            self.traced_ns = self.host.now_ns();
+            let func_and_kind = u32::from(head.func_id) | u32::from(head.kind) << 16;
+            self.trace(TraceKind::ADDED, id.slot, func_and_kind);
+        }
+        let producers = bases + args.div_ceil(8);
+        self.write_edges(producers, head.producers, id.slot, playing.first);
+        let mut at = producers + (head.producers as usize).div_ceil(2);
+        task.edges_in.store(head.producers, Ordering::Relaxed);
+        let mut looks = head.producers == 0;
+        for _ in 0..head.touches {
+            at = self.touch(at, number, playing, &mut looks)?;
+        }
+        if !looks {
+            // The producers release it; it is not in any list that a scheduler can see before they are.
+            task.fanin.store(head.producers, Ordering::Relaxed);
+            task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        }
+        Ok(at)
+    }
+
+    /// The argument words, and one of block context.
+    #[inline]
+    fn write_words(&mut self, bases: usize, args: usize, playing: &Playing<'_>) {
+        let start = usize::try_from(playing.place).unwrap_or(usize::MAX);
+        let words = self.state.payloads.get(start..).unwrap_or(&[]);
+        let values = self.tape.words.get(bases - args..bases).unwrap_or(&[]);
+        let mut base = 0;
+        for (index, (word, value)) in words.iter().zip(values).enumerate() {
+            if index % 8 == 0 {
+                base = self.tape.get(bases + index / 8);
+            }
+            let from = playing.bases.get((base & 0xFF) as usize).copied().unwrap_or(0);
+            word.store(value.load(Ordering::Relaxed).wrapping_add(from), Ordering::Relaxed);
+            base >>= 8;
+        }
+        if let Some(context) = words.get(args) {
+            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        }
+    }
+
+    /// The edges from tasks of the record, none of which is published: nobody else looks at them.
+    #[inline]
+    fn write_edges(&mut self, at: usize, count: u32, consumer: u32, first: u64) {
+        let mut word = 0;
+        for index in 0..count as usize {
+            word = if index % 2 == 0 { self.tape.get(at + index / 2) } else { word >> 32 };
+            let slot = self.slot_of(first + (word & 0xFFFF_FFFF));
+            let Some(from) = self.state.task(slot) else { continue };
+            let fanout = from.fanout.load(Ordering::Relaxed);
+            self.put(from, fanout, consumer);
+            from.fanout.store(fanout + 1, Ordering::Relaxed);
+            self.trace(TraceKind::EDGE, consumer, slot);
+            self.host.derived(slot, consumer, pto_abi::graph::EdgeOutcome::Added);
+        }
+        let edges = self.line.edges.load(Ordering::Relaxed);
+        self.line.edges.store(edges + u64::from(count), Ordering::Relaxed);
+    }
+
+    /// The edges that a touch makes from tasks outside of the record, and what later tasks see of it.
+    #[inline]
+    fn touch(
+        &mut self,
+        at: usize,
+        number: u64,
+        playing: &Playing<'_>,
+        has_looked: &mut bool,
+    ) -> Result<usize, Fault> {
+        let (mut touch, next) = self.tape.touch(at);
+        *has_looked |= touch.looks;
+        if playing.mode == DependencyMode::MANUAL || !touch.looks && !touch.is_noted {
+            return Ok(next);
+        }
+        if touch.binding != LITERAL {
+            let index = usize::from(touch.binding - TENSORS);
+            let Some(view) = playing.bindings.tensors.get(index) else { return Ok(next) };
+            touch.base = view.base().0;
+            touch.region = touch.region.moved(view.offset_bytes());
+        }
+        let map = self.map;
+        let access = Access::new(touch.base, touch.kind, &touch.region);
+        let Some(place) = map.place(&access) else { return Ok(next) };
+        if touch.looks && playing.mode == DependencyMode::DERIVED {
+            let first = playing.first;
+            let found = |producer: u64| match producer < first {
+                true => self.derived_edge(producer, number).map_err(Some),
+                false => Ok(()),
+            };
+            if let Err(fault) = map.look(&place, &access, (number, Hide::Covered), None, found) {
+                return Err(fault.unwrap_or_else(|| self.undecided(number, 0)));
+            }
+        }
+        if touch.is_noted {
+            let is_derived = touch.is_derived && playing.mode == DependencyMode::DERIVED;
+            let hide = if is_derived { Hide::Covered } else { Hide::Nothing };
+            map.note(&place, &access, (number, hide));
+        }
+        Ok(next)
+    }
+
+    /// Publishes all of it.
+    fn start(&mut self, first: u64, totals: &Totals) -> Result<(), Fault> {
+        let tasks = u64::from(totals.tasks);
+        // Relaxed: ordered before every decrement of these tasks by the pushes and releases below.
+        S::fetch_add(&self.state.progress.outstanding, tasks, Ordering::Relaxed);
+        let published = self.line.published.load(Ordering::Relaxed);
+        self.line.published.store(published + tasks, Ordering::Relaxed);
+        if H::TRACES {
+            self.traced_ns = self.host.now_ns();
+        }
+        for number in first..self.next {
+            let slot = self.slot_of(number);
+            self.trace(TraceKind::PUBLISHED, slot, 0);
+            self.host.replayed(slot);
+        }
+        if self.state.fault.is_raised() {
+            return Err(self.raised());
+        }
+        let (list, count) = totals.starters;
+        for at in (list as usize..).take(count as usize) {
+            let slot = self.slot_of(first + self.tape.get(at));
+            let Some(task) = self.state.task(slot) else { continue };
+            task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+            if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
+                self.trace(TraceKind::READY, slot, 0);
+                self.state.queue(kind_of(task)).push::<S>(&[slot]);
+            }
+            self.host.published();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! The words that hold records.
+//!
+//! ```text
+//! record: START | tasks, bindings | words, edges | heap | notes, starters | binding x n | task x n | starters
+//! binding: element, rank, written | extents | strides
+//! task:    func, kind, arguments, producers | touches | kernel | value x arguments | base of each value, 8 in a word |
+//!          producers, 2 in a word | touch x touches
+//! touch:   binding, kind, rank, looks, is noted, the touch of the same tensor before | base | low | high | run |
+//!          (stride, count) x rank
+//! ```
+//! The value of an argument is added to a base of the replay: nothing, where its heap begins, the address of a bound
+//! tensor, a bound scalar. A *touch* is an access to a tensor that others may touch as well: it *looks* for what it meets
+//! around the record unless a write of the record covers it from before, and it is *noted* for what comes behind the
+//! record unless a write of the record covers it later.
+
+use pto_abi::stream::{MAX_BOUND, MAX_RANK, TensorView};
+use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+
+use super::map::AccessKind;
+use super::region::{Dim, Region};
+
+/// What a record begins with, with its place in the low half.
+const START: u64 = 0x5245_434F << 32;
+/// Words before the bindings.
+pub(super) const HEADER: usize = 6;
+/// Words of a binding.
+const BINDING: usize = 1 + 2 * MAX_RANK;
+
+/// The base of a value that is nothing but itself.
+pub(super) const LITERAL: u8 = 0;
+/// The base of tensors of the record's own heap.
+pub(super) const HEAP: u8 = 1;
+/// The base of the first bound tensor; the bound scalars follow behind the last possible one.
+pub(super) const TENSORS: u8 = 2;
+/// See [`TENSORS`].
+pub(super) const SCALARS: u8 = 66;
+/// How many bases there are at most.
+pub(super) const BASES: usize = 2 + 2 * MAX_BOUND;
+
+/// The words of all records of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Tape<'a> {
+    pub(super) words: &'a [AtomicU64],
+}
+
+/// What the first words of a record say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) tasks: u32,
+    pub(super) tensors: u32,
+    pub(super) scalars: u32,
+    /// Argument words, with one of block context a task.
+    pub(super) arg_words: u32,
+    pub(super) edges: u32,
+    pub(super) heap_bytes: u64,
+    /// Touches.
+    pub(super) touches: u32,
+    /// Where the list of the tasks that wait for nothing within the record stands, and how many.
+    pub(super) starters: (u32, u32),
+}
+
+/// The first words of a task.
+#[derive(Clone, Copy)]
+pub(super) struct TaskHead {
+    pub(super) func_id: u16,
+    pub(super) kind: u8,
+    pub(super) args: u8,
+    pub(super) producers: u32,
+    pub(super) touches: u32,
+    pub(super) kernel: u64,
+}
+
+impl TaskHead {
+    pub(super) const WORDS: usize = 3;
+}
+
+/// An access to a tensor that is not the record's own.
+#[derive(Clone, Copy)]
+pub(super) struct Touch {
+    /// The place of the bound tensor among the bases; `LITERAL`: it is always the same tensor.
+    pub(super) binding: u8,
+    pub(super) base: u64,
+    pub(super) region: Region,
+    pub(super) kind: AccessKind,
+    /// Whether its task takes its edges from its tensors.
+    pub(super) is_derived: bool,
+    pub(super) looks: bool,
+    pub(super) is_noted: bool,
+    /// Where the touch of the same binding before stands; 0: there is none.
+    pub(super) previous: u32,
+}
+
+impl<'a> Tape<'a> {
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> u64 {
+        self.words.get(at).map_or(0, |word| word.load(Relaxed))
+    }
+
+    /// Writes a word; one behind the end is counted, not written.
+    #[inline]
+    pub(super) fn put(&self, at: usize, word: u64) {
+        if let Some(place) = self.words.get(at) {
+            place.store(word, Relaxed);
+        }
+    }
+
+    pub(super) fn put_totals(&self, start: usize, totals: &Totals) {
+        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        self.put(start + 1, two(totals.tasks, totals.tensors << 16 | totals.scalars));
+        self.put(start + 2, two(totals.arg_words, totals.edges));
+        self.put(start + 3, totals.heap_bytes);
+        self.put(start + 4, totals.touches.into());
+        self.put(start + 5, two(totals.starters.0, totals.starters.1));
+        self.put(start, START | start as u64);
+    }
+
+    /// What the record says that begins at `start`; `None`: none begins there.
+    pub(super) fn totals(&self, start: usize) -> Option<Totals> {
+        let two = |word: u64| (low_half(word), low_half(word >> 32));
+        let [counts, sizes, heap_bytes, touches, starters] =
+            core::array::from_fn(|word| self.get(start + 1 + word));
+        let (tasks, bindings) = two(counts);
+        let (arg_words, edges) = two(sizes);
+        (self.get(start) == START | start as u64).then_some(Totals {
+            tasks,
+            tensors: bindings >> 16,
+            scalars: bindings & 0xFFFF,
+            arg_words,
+            edges,
+            heap_bytes,
+            touches: low_half(touches),
+            starters: two(starters),
+        })
+    }
+
+    /// Where binding number `index` of the record at `start` stands.
+    pub(super) const fn binding(start: usize, index: usize) -> usize {
+        start + HEADER + index * BINDING
+    }
+
+    pub(super) fn put_binding(&self, at: usize, view: &TensorView<'_>) {
+        for (word, wanted) in (at..).zip(words_of(view)) {
+            self.put(word, wanted);
+        }
+    }
+
+    pub(super) fn is_written(&self, binding: usize) -> bool {
+        self.get(binding) & WRITTEN != 0
+    }
+
+    pub(super) fn set_written(&self, binding: usize) {
+        self.put(binding, self.get(binding) | WRITTEN);
+    }
+
+    /// Whether a view looks as the binding at `at` says.
+    #[inline]
+    pub(super) fn fits(&self, at: usize, view: &TensorView<'_>) -> bool {
+        let rank = view.shape().len();
+        let is_there = |(word, wanted): (usize, u64)| self.get(word) & !WRITTEN == wanted;
+        (at..).zip(words_of(view)).take(1 + 2 * rank).all(is_there)
+    }
+
+    pub(super) fn put_head(&self, at: usize, head: &TaskHead) {
+        let counts = u64::from(head.func_id) | u64::from(head.kind) << 16;
+        self.put(at, counts | u64::from(head.args) << 24 | u64::from(head.producers) << 32);
+        self.put(at + 1, head.touches.into());
+        self.put(at + 2, head.kernel);
+    }
+
+    #[inline]
+    pub(super) fn head(&self, at: usize) -> TaskHead {
+        let [func_low, func_high, kind, args, ..] = self.get(at).to_le_bytes();
+        TaskHead {
+            func_id: u16::from_le_bytes([func_low, func_high]),
+            kind,
+            args,
+            producers: low_half(self.get(at) >> 32),
+            touches: low_half(self.get(at + 1)),
+            kernel: self.get(at + 2),
+        }
+    }
+
+    /// Writes a touch; the word behind it.
+    pub(super) fn put_touch(&self, at: usize, touch: &Touch) -> usize {
+        let region = &touch.region;
+        let rank = region.dims().len();
+        let is_write = touch.kind == AccessKind::Write;
+        let flags = [is_write, touch.looks, touch.is_noted, touch.is_derived];
+        let flags = (0..).zip(flags).fold(0, |bits, (bit, flag)| bits | u64::from(flag) << bit);
+        let first = u64::from(touch.binding) | flags << 8 | (rank as u64) << 16;
+        self.put(at, first | u64::from(touch.previous) << 32);
+        let rest = [touch.base, region.low, region.high, region.run];
+        let dims = region.dims().iter().flat_map(|dim| [dim.stride, dim.count.into()]);
+        for (word, value) in (at + 1..).zip(rest.into_iter().chain(dims)) {
+            self.put(word, value);
+        }
+        at + 5 + 2 * rank
+    }
+
+    /// The touch at `at`, and the word behind it.
+    #[inline]
+    pub(super) fn touch(&self, at: usize) -> (Touch, usize) {
+        let first = self.get(at);
+        let [binding, flags, rank, ..] = first.to_le_bytes();
+        let [base, low, high, run] = core::array::from_fn(|word| self.get(at + 1 + word));
+        let rank = usize::from(rank);
+        let region = if rank == 0 {
+            Region::run(low, high)
+        } else {
+            let mut dims = [Dim::default(); MAX_RANK];
+            for (dim, word) in dims.iter_mut().take(rank).zip((at + 5..).step_by(2)) {
+                *dim = Dim { stride: self.get(word), count: low_half(self.get(word + 1)) };
+            }
+            Region::from_parts(low, high, run, dims.get(..rank).unwrap_or(&[]))
+        };
+        let kind = if flags & 1 == 0 { AccessKind::Read } else { AccessKind::Write };
+        let touch = Touch {
+            binding,
+            base,
+            region,
+            kind,
+            is_derived: flags & 8 != 0,
+            looks: flags & 2 != 0,
+            is_noted: flags & 4 != 0,
+            previous: low_half(first >> 32),
+        };
+        (touch, at + 5 + 2 * rank)
+    }
+
+    /// The touch at `at` is not noted: a later one hides it.
+    pub(super) fn hide(&self, at: usize) {
+        self.put(at, self.get(at) & !(4 << 8));
+    }
+}
+
+/// In the first word of a binding: the record writes it.
+const WRITTEN: u64 = 1 << 32;
+
+/// How a view looks: element type and rank, extents, strides; dimensions of one element have none that counts.
+fn words_of<'v>(view: &'v TensorView<'_>) -> impl Iterator<Item = u64> + 'v {
+    let rank = view.shape().len() as u64;
+    let strides = view.shape().iter().zip(view.strides());
+    let strides = strides.map(|(extent, stride)| if *extent == 1 { 0 } else { *stride });
+    [u64::from(view.element().get()) | rank << 8]
+        .into_iter()
+        .chain(view.shape().iter().map(|extent| u64::from(*extent)))
+        .chain(strides)
+}
+
+const fn low_half(word: u64) -> u32 {
+    (word & 0xFFFF_FFFF) as u32
+}
