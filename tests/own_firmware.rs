@@ -11,7 +11,9 @@ use pto_examples::host;
 use pto_fw_build::{Profile, Request, packages};
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
-use pto_host::{Device, Error, Kernel, RunOptions, VirtDeviceOptions, Work, func};
+use pto_host::{
+    Capacities, Device, Error, Kernel, RunOptions, StreamCapacities, VirtDeviceOptions, Work, func,
+};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_path_buf()
@@ -122,6 +124,30 @@ fn builder_in_c(device: &mut Device) {
     assert!(text.contains('7'), "the builder's own code in {text}");
 }
 
+/// The streaming program `shapes`, on one cluster: every part of every block runs once.
+fn shaped_tasks(device: &mut Device) {
+    const BLOCKS: usize = 10;
+    let table = device.zeroed::<u64>(3 * BLOCKS).expect("room");
+    let flag = device.zeroed::<u32>(1).expect("room");
+    let stream =
+        StreamCapacities { window: 64, map_entries: 512, heap_rings: 1, heap_bytes: 1 << 12 };
+    let capacities =
+        Capacities { tasks: 64, arg_words: 1024, edges: 512, stream, ..Capacities::default() };
+    let options = RunOptions { aicpu_instances: 2, capacities, ..RunOptions::default() };
+    let orch_args = [table.address().0, BLOCKS as u64, flag.address().0];
+    let work = Work::Stream { builder: "shapes", orch_args: &orch_args };
+    let report = device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(report.tasks, 6);
+    let expected = |cell: usize| {
+        let (block, is_first_vector) = (cell / 3, cell % 3 == 1);
+        // The clusters; those at once, and those under the predicate that is true; the vector cores, twice.
+        let of_clusters = 1 + 2 * u64::from(block == 0);
+        of_clusters + u64::from(is_first_vector) * (1 + u64::from(block < 2))
+    };
+    let expected: Vec<u64> = (0..3 * BLOCKS).map(expected).collect();
+    assert_eq!(table.read().expect("it is read"), expected);
+}
+
 fn everything_of(images: &(Image, Image)) {
     let mut device = open(images);
     let own = device.flashed_kernels();
@@ -133,6 +159,7 @@ fn everything_of(images: &(Image, Image)) {
     device.register_flashed().unwrap_or_else(|error| panic!("{error}"));
     own_kernels(&mut device);
     builder_in_c(&mut device);
+    shaped_tasks(&mut device);
     // The same program in Rust, and as a plugin in C++.
     for builder in ["increments", "increments_in_cpp"] {
         let vector = device.upload(&[0.5_f32; 100]).expect("room");

@@ -329,10 +329,10 @@ mod view {
             }
             let ready = self.regions()[region::READY];
             for kind in CoreKind::ALL {
-                if let Some((ends, _)) = self.ready_queue(ready, *kind) {
-                    ends.discard();
-                }
+                self.ready_queue(ready, *kind).into_iter().for_each(|(ends, _)| ends.discard());
             }
+            let stream = self.stream_header(self.regions()[region::STREAM]);
+            stream.into_iter().for_each(|header| header.board.reset());
             self.reset_traces();
         }
 

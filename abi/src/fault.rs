@@ -332,6 +332,14 @@ faults! {
             "Raise heap_bytes to the size that the report names, or close the scope earlier.";
         0x35 STREAM_WAIT_FOREVER: "The program waits for a task, and the schedulers wait for the program.",
             "Use the concurrent build mode.";
+        0x40 STREAM_BLOCKS: "A task has no block, or more than 16,777,215.",
+            "Give each block more to do.";
+        0x41 STREAM_SYNC_BLOCKS: "A task that starts all of its blocks at once has more of them than the device has cores.",
+            "Use no more blocks than there are cores of the kind, for a MIX task clusters; or let the blocks spread.";
+        0x42 STREAM_MIX: "A task mixes kernels for which no cluster of the device has cores.",
+            "A cluster has one cube core and two vector cores.";
+        0x43 STREAM_PREDICATE: "A task's predicate is on an element that is not in GM, or not aligned.",
+            "Use a tensor that the device allocated.";
         0x50 STREAM_RECORD_OPEN: "The program asks for something while it records that a record cannot hold.",
             "Record tasks with tensors, scopes and their tensors; the rest belongs before or behind.";
         0x51 STREAM_RECORD_FULL: "A record has more tasks, bindings or words than there is room for.",

@@ -45,6 +45,7 @@ live_words!(
     crate::launch_record::LaunchTickets,
     crate::stream::StreamHeader,
     crate::stream::SlotRecord,
+    crate::stream::ShapeRecord,
     crate::stream::MapRecord,
     crate::stream::MapGrid,
     crate::stream::MapEntry,

@@ -10,6 +10,8 @@ pub const MAX_FUNC_ID: usize = 1024;
 pub const MAX_ORCH_ARGS: usize = 128;
 /// Arguments of one task, without the block context.
 pub const MAX_ARGS: usize = 128;
+/// Blocks of one task (their numbers are 24 bits wide).
+pub const MAX_BLOCKS: u32 = (1 << 24) - 1;
 /// Workers (AICores) of one device.
 pub const MAX_WORKERS: usize = 128;
 /// AICPU instances of one run.
@@ -29,6 +31,7 @@ pub const TABLE: &[(&str, u64, &str)] = &[
     ("MAX_FUNC_ID", MAX_FUNC_ID as u64, "func ids"),
     ("MAX_ORCH_ARGS", MAX_ORCH_ARGS as u64, "orchestration words of a run"),
     ("MAX_ARGS", MAX_ARGS as u64, "arguments of a task"),
+    ("MAX_BLOCKS", MAX_BLOCKS as u64, "blocks of a task"),
     ("MAX_WORKERS", MAX_WORKERS as u64, "workers of a device"),
     ("MAX_AICPU_INSTANCES", MAX_AICPU_INSTANCES as u64, "AICPU instances of a run"),
     ("MAX_FANIN", MAX_FANIN as u64, "producers of a task"),

@@ -19,7 +19,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 3;
+pub const ABI_MINOR: u16 = 4;
 
 /// Index into the directory of regions.
 pub mod region {
@@ -289,8 +289,14 @@ shared_struct! {
         364 => argument: u32,
         /// The scope concerned: its number in the run.
         368 => scope: u64,
+        /// The part of the task concerned, as its `BlockContext`; zero: the task has one only.
+        376 => part: u64,
+        /// Tasks that wait for several cores, or by their priority.
+        384 => shaped: u32,
         /// Not used; zero.
-        376 => reserved: [u64; 17],
+        388 => reserved_half: u32,
+        /// Not used; zero.
+        392 => reserved: [u64; 15],
     }
 }
 

@@ -23,6 +23,8 @@ pub const CHUNK_CONSUMERS: usize = 15;
 pub const UNPUBLISHED: u32 = 1 << 31;
 /// In `fanout`: the task has completed; an edge from it is satisfied.
 pub const CLOSED: u32 = 1 << 31;
+/// In `kind`: the task has a shape, of which its `ShapeRecord` says more; streaming runs only.
+pub const SHAPED: u8 = 1 << 1;
 /// No chunk.
 pub const NO_CHUNK: u32 = u32::MAX;
 
@@ -49,7 +51,7 @@ shared_struct! {
         24 => payload: AtomicU32,
         /// How many arguments.
         28 => arg_count: AtomicU8,
-        /// A `CoreKind`.
+        /// A `CoreKind`, and [`SHAPED`].
         29 => kind: AtomicU8,
         /// The worker that the task was dispatched to.
         30 => core: AtomicU16,

@@ -36,6 +36,8 @@ closed_set! {
         FINISHED = 8, "finished";
         /// The scheduler has seen that it is finished, and releases its consumers. Extra: the worker.
         COMPLETED = 9, "completed";
+        /// Its predicate is false: it completes without running, and the scheduler releases its consumers.
+        SKIPPED = 10, "skipped";
     }
 }
 

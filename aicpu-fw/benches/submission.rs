@@ -97,6 +97,7 @@ impl Words {
             progress: &self.progress,
             fault: &self.fault,
             instances: &self.instances,
+            shapes: None,
         }
     }
 

@@ -22,6 +22,8 @@ pub struct Blame {
     pub ring: (u32, u64),
     /// The argument concerned plus 1; zero: none.
     pub argument: u32,
+    /// The part of the task, as its `BlockContext`; zero: it has one only.
+    pub part: u64,
 }
 
 impl Blame {
@@ -37,6 +39,7 @@ impl Blame {
             detail: [0; 2],
             ring: (0, 0),
             argument: 0,
+            part: 0,
         }
     }
 
@@ -44,6 +47,13 @@ impl Blame {
     #[must_use]
     pub const fn worker(mut self, worker: u32) -> Self {
         self.worker = worker;
+        self
+    }
+
+    /// Concerns this part of the task.
+    #[must_use]
+    pub const fn part(mut self, context: u64) -> Self {
+        self.part = context;
         self
     }
 

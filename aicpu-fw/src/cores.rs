@@ -3,6 +3,8 @@
 //! instructions per task. Where a core may have two dispatches, the second one is *pending*: the core starts it by
 //! itself.
 
+pub(crate) mod apart;
+
 use heapless::Vec;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::{CoreKind, Fault};

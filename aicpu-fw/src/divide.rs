@@ -77,6 +77,25 @@ impl WorkerTable {
         self.kinds.get(worker as usize).copied()
     }
 
+    /// The cluster of a worker.
+    #[must_use]
+    pub fn cluster(&self, worker: u32) -> Option<u32> {
+        self.clusters.get(worker as usize).copied()
+    }
+
+    /// How many clusters have at least `cores` cores of each kind.
+    #[must_use]
+    pub fn clusters_with(&self, cores: [usize; CoreKind::COUNT]) -> u32 {
+        let count = |cluster: u32, kind: CoreKind| {
+            let members = self.kinds.iter().zip(&self.clusters);
+            members.filter(|member| *member == (&kind, &cluster)).count()
+        };
+        let has = |cluster: &u32| {
+            CoreKind::ALL.iter().all(|kind| count(*cluster, *kind) >= cores[kind.index()])
+        };
+        u32::try_from((0..self.cluster_count).filter(has).count()).unwrap_or(u32::MAX)
+    }
+
     /// How many workers of `kind`.
     #[must_use]
     pub fn count(&self, kind: CoreKind) -> usize {
@@ -175,5 +194,12 @@ mod tests {
         let table = WorkerTable::check(die(3, 7).into_iter()).unwrap();
         assert_eq!((table.count(CoreKind::AIC), table.count(CoreKind::AIV)), (3, 7));
         assert_eq!((table.kind(2), table.kind(3)), (Some(CoreKind::AIC), Some(CoreKind::AIV)));
+        let clusters =
+            [[1, 0], [1, 2], [0, 2], [0, 1], [2, 0]].map(|cores| table.clusters_with(cores));
+        assert_eq!(clusters, [3, 3, 3, 4, 0]);
+        assert_eq!(
+            (table.cluster(2), table.cluster(9), table.cluster(10)),
+            (Some(2), Some(3), None)
+        );
     }
 }

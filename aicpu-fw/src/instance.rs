@@ -137,6 +137,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             refused = refused.or(self.scheduler.add_core(worker, kind).err());
             self.platform.attach(worker);
         }
+        let workers = &self.launch.workers;
+        self.scheduler.form_clusters(|worker| workers.cluster(worker));
         if let Some(fault) = refused {
             return self.fail(Blame::of(fault));
         }

@@ -17,6 +17,7 @@ use crate::blame::Blame;
 use crate::builder::DeviceMemory;
 use crate::divide::WorkerTable;
 use crate::ready_queue::ReadyQueue;
+use crate::shapes::{self, ShapeMemory};
 use crate::state::SharedState;
 use crate::stream::StreamMemory;
 use crate::watchdog::Budgets;
@@ -81,7 +82,7 @@ impl<'a> Launch<'a> {
         let workers = WorkerTable::check((0..count).map(|worker| arena.worker_entry(worker)))?;
         let regions = arena.regions();
         let launch = Self {
-            state: shared_state(&arena, &regions)
+            state: shared_state(&arena, &regions, &workers)
                 .map_err(Blame::of)
                 .and_then(|state| check_apart(&regions).map(|()| state))?,
             arena,
@@ -210,14 +211,7 @@ impl DeviceMemory for ArenaMemory<'_> {
     }
 
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
-        let gm = self.0.gm();
-        let at = gm.offset_of(address, bytes)?;
-        match bytes {
-            1 => gm.read::<u8>(at).map(u64::from),
-            2 => gm.read::<u16>(at).map(u64::from),
-            4 => gm.read::<u32>(at).map(u64::from),
-            _ => gm.read::<u64>(at),
-        }
+        shapes::read_element(&self.0.gm(), address, bytes)
     }
 
     fn write_element(&self, address: GmAddr, bytes: u64, value: u64) -> Option<()> {
@@ -310,6 +304,7 @@ fn check_apart(regions: &[Region; region::COUNT]) -> Result<(), Blame> {
 fn shared_state<'a>(
     arena: &Arena<'a>,
     regions: &[Region; region::COUNT],
+    workers: &WorkerTable,
 ) -> Result<SharedState<'a>, Fault> {
     for (index, fault) in REGION_FAULTS.into_iter().enumerate() {
         arena.region_window(regions[index], fault)?;
@@ -341,6 +336,7 @@ fn shared_state<'a>(
         progress: arena.progress(),
         fault: arena.fault(),
         instances: arena.instances(),
+        shapes: ShapeMemory::of(arena, stream, workers),
     })
 }
 

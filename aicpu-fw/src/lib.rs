@@ -29,6 +29,7 @@ pub mod pace;
 pub mod platform;
 pub mod ready_queue;
 pub mod scheduler;
+pub mod shapes;
 pub mod stall;
 pub mod state;
 pub mod stream;

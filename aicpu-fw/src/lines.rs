@@ -26,6 +26,9 @@ pub trait Bell {
     /// Only with one slot.
     const RINGS_AT_ONCE: bool = false;
 
+    /// Whether tasks may have shapes; see [`Platform::SHAPES`].
+    const SHAPES: bool = true;
+
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
     /// Siblings that sleep should look.
@@ -117,6 +120,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     type Sharing = S;
     const TRACES: bool = T::TRACES;
     const SLOTS: usize = B::SLOTS;
+    const SHAPES: bool = B::SHAPES;
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.

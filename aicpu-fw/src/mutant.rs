@@ -50,6 +50,20 @@ pub enum Mutant {
     IgnoresSlowCores,
     /// The watchdog takes a slow kernel for a stall.
     TakesWorkForAStall,
+    /// Tasks of low priority go first.
+    IgnoresPriority,
+    /// A task runs whether its predicate is true or not.
+    IgnoresPredicates,
+    /// The consumers of a task that does not run are never released.
+    SkipsTheConsumersToo,
+    /// A task of several parts is complete one part early.
+    ForgetsAPart,
+    /// A claim gives the last block of the claim before once more.
+    RunsABlockTwice,
+    /// Blocks start while others of the same task have no core yet.
+    StartsBeforeAllAreThere,
+    /// Two tasks gather cores at once.
+    GathersForTwo,
 }
 
 #[cfg(pto_mutants)]

@@ -48,6 +48,9 @@ pub trait Platform {
     /// Whether a [`poll`](Self::poll) is worth avoiding; where not, nothing is computed for it.
     const POLLS_COST: bool = false;
 
+    /// Whether tasks may have shapes: not where there is no streaming runtime.
+    const SHAPES: bool = true;
+
     /// Takes `worker` under management; it becomes core number `attached so far`.
     fn attach(&mut self, worker: u32);
 
@@ -84,6 +87,12 @@ pub trait Platform {
 
     /// Siblings that sleep should look: ready tasks are in a shared queue, or the run is over.
     fn wake_siblings(&mut self) {}
+
+    /// Before a look at `bytes` bytes of GM that another agent may have written.
+    fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
+
+    /// The predicate of `task` is false: it completes now, without running.
+    fn skipped(&mut self, _task: u32) {}
 
     /// Takes an event of this instance.
     #[inline]

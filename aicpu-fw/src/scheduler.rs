@@ -18,6 +18,8 @@
 
 mod collect;
 mod dispatch;
+mod parts;
+mod shapes;
 
 use core::marker::PhantomData;
 
@@ -29,8 +31,10 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{BuildMode, Fault, TaskId};
 
 use self::collect::Moved;
+use self::shapes::Shapes;
 use crate::blame::{Blame, BlameSlot};
 use crate::cores::Cores;
+use crate::cores::apart::PART;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::pace::Pace;
@@ -47,6 +51,11 @@ const LOCAL_READY: usize = MAX_WORKERS;
 const SHARED_BATCH: usize = 16;
 /// Completions after which the counts are flushed even if the instance is never idle.
 const FLUSH_EVERY: u64 = 4096;
+
+/// In `Scheduler::first_look`: the build, which is not done.
+const BUILD: u8 = 1 << 0;
+/// In `Scheduler::first_look`: the board of shaped tasks.
+const BOARD: u8 = 1 << 1;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +84,10 @@ pub struct Scheduler<'a, P: Platform, F> {
     unflushed: u64,
     release: Option<Release>,
     shared: bool,
-    waits_for_build: bool,
+    // What a step has to look at first: bits, usually none.
+    first_look: u8,
+    // A core that has finished may go straight to a consumer: nothing waits for cores that comes first.
+    hands_over: bool,
     cores: Cores,
     local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
     mode: BuildMode,
@@ -89,6 +101,7 @@ pub struct Scheduler<'a, P: Platform, F> {
     pace: Pace,
     watchdog: Watchdog,
     blame: BlameSlot,
+    shapes: Shapes,
     policy: PhantomData<(fn() -> P, F)>,
 }
 
@@ -111,7 +124,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             shared: false,
             completed: 0,
             unflushed: 0,
-            waits_for_build: mode == BuildMode::SEQUENTIAL,
+            first_look: if mode == BuildMode::SEQUENTIAL { BUILD } else { 0 },
+            hands_over: true,
             mode,
             generation,
             traced_ns: 0,
@@ -121,6 +135,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             pace: Pace::new(),
             watchdog: Watchdog::new(budgets),
             blame: BlameSlot::default(),
+            shapes: Shapes::new(),
             policy: PhantomData,
         }
     }
@@ -170,21 +185,19 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if let Some(fault) = self.raised() {
             return Err(fault);
         }
-        if self.waits_for_build {
-            if !self.state.build_is_done() {
-                return self.idle(platform);
-            }
-            self.waits_for_build = false;
+        let first_look = self.first_look;
+        if first_look != 0 && !self.looks_first() {
+            return self.idle(platform);
         }
         if P::POLLS_COST {
             self.now_ns = platform.now_ns();
         }
         let mut moved = Moved::default();
         self.collect(platform, &mut moved)?;
-        self.dispatch(platform, &mut moved)?;
+        self.dispatch_all(platform, &mut moved, first_look)?;
         if P::POLLS_COST && !(moved.collected | moved.dispatched) {
             self.collect_early(platform, &mut moved)?;
-            self.dispatch(platform, &mut moved)?;
+            self.dispatch_all(platform, &mut moved, first_look)?;
         }
         let Moved { collected, dispatched } = moved;
         let shared = core::mem::take(&mut self.shared);
@@ -206,6 +219,21 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.watch_time(platform.now_ns())?;
         }
         Ok(Step::Worked)
+    }
+
+    /// Whether the step is to be made: not before the build is done, where the scheduler waits for that.
+    #[inline(never)]
+    fn looks_first(&mut self) -> bool {
+        if self.first_look & BUILD != 0 {
+            if !self.state.build_is_done() {
+                return false;
+            }
+            self.first_look &= !BUILD;
+        }
+        if P::SHAPES {
+            self.look_at_board();
+        }
+        true
     }
 
     /// Says in the own line what siblings need in order not to take a long kernel for a stall.
@@ -264,7 +292,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// `build_done && outstanding == 0` implies the rest; it is checked once, on the way out.
     fn verify_end(&mut self) -> Result<Step, Fault> {
         let queued: u64 = self.state.ready.iter().map(|queue| queue.len()).sum();
-        if queued > 0 || self.busy_count() > 0 {
+        let queued = queued + u64::from(self.state.shaped_waiting());
+        if queued > 0 || self.busy_count() > 0 || !self.shapes.is_idle() {
             let blame = Blame::of(Fault::SCHEDULE_LEFT_WORK);
             return Err(self.blame.leave(blame.detail(queued, self.busy_count() as u64)));
         }
@@ -301,8 +330,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if !self.cores.is_busy(core) {
             return blame;
         }
-        let slot = self.cores.running(core);
+        let running = self.cores.running(core);
+        let slot = running & !PART;
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
-        blame.task(TaskId { slot, generation: self.generation }).func(func.into())
+        let blame = blame.task(TaskId { slot, generation: self.generation }).func(func.into());
+        if running == slot { blame } else { self.blame_part(blame, core, slot) }
     }
 }

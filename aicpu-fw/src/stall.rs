@@ -15,6 +15,7 @@ use crate::state::SharedState;
 #[must_use]
 pub fn classify(state: &SharedState<'_>, mode: BuildMode, since_ns: u64) -> Blame {
     let ready: u64 = state.ready.iter().map(|queue| queue.len()).sum();
+    let ready = ready + u64::from(state.shaped_waiting());
     let is_building = !state.build_is_done();
     let fault = if ready > 0 && !(is_building && mode == BuildMode::SEQUENTIAL) {
         Fault::STALL_READY
@@ -54,6 +55,8 @@ pub fn epitaph(state: &SharedState<'_>, blame: &Blame, instance: u32, now_ns: u6
     epitaph.detail = blame.detail;
     (epitaph.ring, epitaph.scope) = blame.ring;
     epitaph.argument = blame.argument;
+    epitaph.part = blame.part;
+    epitaph.shaped = state.shaped_waiting();
     epitaph.added = state.sum(|line| line.added.load(Ordering::Relaxed));
     epitaph.published = state.sum(|line| line.published.load(Ordering::Relaxed));
     epitaph.completed = state.sum(|line| line.completed.load(Ordering::Relaxed));

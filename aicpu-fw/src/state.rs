@@ -7,6 +7,7 @@ use pto_abi::task::{EdgeChunk, Task};
 use pto_abi::{CoreKind, GmAddr};
 
 use crate::ready_queue::ReadyQueue;
+use crate::shapes::ShapeMemory;
 
 /// Everything that the instances of one run share.
 #[derive(Clone, Copy)]
@@ -27,6 +28,8 @@ pub struct SharedState<'a> {
     pub fault: &'a FaultLine,
     /// What each instance says of itself.
     pub instances: &'a [InstanceLine],
+    /// Shaped tasks, in a streaming run.
+    pub shapes: Option<ShapeMemory<'a>>,
 }
 
 impl<'a> SharedState<'a> {
@@ -59,6 +62,12 @@ impl<'a> SharedState<'a> {
         self.progress.outstanding.load(Ordering::Acquire)
     }
 
+    /// Shaped tasks that are ready and wait for cores.
+    #[must_use]
+    pub fn shaped_waiting(&self) -> u32 {
+        self.shapes.as_ref().map_or(0, ShapeMemory::waiting)
+    }
+
     /// Sums a counter over all instances.
     #[must_use]
     pub fn sum(&self, counter: impl Fn(&InstanceLine) -> u64) -> u64 {
@@ -69,5 +78,11 @@ impl<'a> SharedState<'a> {
 /// The core kind of a task. The builder wrote it from a `CoreKind`.
 #[inline]
 pub(crate) fn kind_of(task: &Task) -> CoreKind {
-    if task.kind.load(Ordering::Relaxed) & 1 == 0 { CoreKind::AIC } else { CoreKind::AIV }
+    kind_in(task.kind.load(Ordering::Relaxed))
+}
+
+/// The core kind in the word of a task that says it.
+#[inline]
+pub(crate) const fn kind_in(kind: u8) -> CoreKind {
+    if kind & 1 == 0 { CoreKind::AIC } else { CoreKind::AIV }
 }

@@ -10,6 +10,7 @@ use pto_abi::sync::Ordering;
 
 use crate::blame::Blame;
 use crate::cores::Cores;
+use crate::cores::apart::PART;
 use crate::mutant::{self, Mutant};
 use crate::stall;
 use crate::state::SharedState;
@@ -75,10 +76,7 @@ impl Watchdog {
         state: &SharedState<'_>,
     ) -> Option<(usize, u64)> {
         for core in cores.busy().iter().copied().map(usize::from) {
-            let slot = cores.running(core);
-            let generation =
-                state.task(slot).map_or(0, |task| task.generation.load(Ordering::Relaxed));
-            let running = u64::from(generation) << 32 | u64::from(slot);
+            let running = what_runs(cores.worker(core), cores.running(core), state);
             let seen = self.seen.get_mut(core)?;
             if seen.0 != running {
                 *seen = (running, now);
@@ -114,6 +112,17 @@ impl Watchdog {
         }
         let since = now.saturating_sub(self.progress_ns);
         (since > self.budgets.stall_ns).then(|| stall::classify(state, mode, since))
+    }
+}
+
+/// A number that tells what a core runs from what it ran before: task and part.
+fn what_runs(worker: u32, running: u32, state: &SharedState<'_>) -> u64 {
+    let slot = running & !PART;
+    let Some(task) = state.task(slot) else { return u64::from(running) };
+    let number = u64::from(task.generation.load(Ordering::Relaxed)) << 32 | u64::from(running);
+    match state.shapes.as_ref().filter(|_| running != slot) {
+        Some(shapes) => number ^ shapes.context(worker, task).rotate_right(24),
+        None => number,
     }
 }
 

@@ -30,14 +30,15 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(3)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x0a1a5d0fe8e1b45c)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(4)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0xc3b7f8b57711f4d2)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
 #define PTO_MAX_FUNC_ID UINT32_C(1024)                       /* func ids */
 #define PTO_MAX_ORCH_ARGS UINT32_C(128)                      /* orchestration words of a run */
 #define PTO_MAX_ARGS UINT32_C(128)                           /* arguments of a task */
+#define PTO_MAX_BLOCKS UINT32_C(16777215)                    /* blocks of a task */
 #define PTO_MAX_WORKERS UINT32_C(128)                        /* workers of a device */
 #define PTO_MAX_AICPU_INSTANCES UINT32_C(16)                 /* AICPU instances of a run */
 #define PTO_MAX_FANIN UINT32_C(2147483647)                   /* producers of a task */
@@ -68,6 +69,7 @@ typedef struct pto_task_id {
 #define PTO_TRACE_KIND_STARTED UINT32_C(7)                   /* trace_kind: started */
 #define PTO_TRACE_KIND_FINISHED UINT32_C(8)                  /* trace_kind: finished */
 #define PTO_TRACE_KIND_COMPLETED UINT32_C(9)                 /* trace_kind: completed */
+#define PTO_TRACE_KIND_SKIPPED UINT32_C(10)                  /* trace_kind: skipped */
 #define PTO_DEPENDENCY_MODE_DERIVED UINT32_C(0)              /* dependency_mode: derived */
 #define PTO_DEPENDENCY_MODE_EXPLICIT UINT32_C(1)             /* dependency_mode: explicit */
 #define PTO_DEPENDENCY_MODE_MANUAL UINT32_C(2)               /* dependency_mode: manual */
@@ -376,6 +378,14 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_HEAP_RING UINT32_C(0x000a0034)
 /* The program waits for a task, and the schedulers wait for the program. Use the concurrent build mode. */
 #define PTO_FAULT_STREAM_WAIT_FOREVER UINT32_C(0x000a0035)
+/* A task has no block, or more than 16,777,215. Give each block more to do. */
+#define PTO_FAULT_STREAM_BLOCKS UINT32_C(0x000a0040)
+/* A task that starts all of its blocks at once has more of them than the device has cores. Use no more blocks than there are cores of the kind, for a MIX task clusters; or let the blocks spread. */
+#define PTO_FAULT_STREAM_SYNC_BLOCKS UINT32_C(0x000a0041)
+/* A task mixes kernels for which no cluster of the device has cores. A cluster has one cube core and two vector cores. */
+#define PTO_FAULT_STREAM_MIX UINT32_C(0x000a0042)
+/* A task's predicate is on an element that is not in GM, or not aligned. Use a tensor that the device allocated. */
+#define PTO_FAULT_STREAM_PREDICATE UINT32_C(0x000a0043)
 /* The program asks for something while it records that a record cannot hold. Record tasks with tensors, scopes and their tensors; the rest belongs before or behind. */
 #define PTO_FAULT_STREAM_RECORD_OPEN UINT32_C(0x000a0050)
 /* A record has more tasks, bindings or words than there is room for. Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives records 32 words. */
@@ -621,8 +631,14 @@ typedef struct pto_epitaph {
     uint32_t argument;
     /* The scope concerned: its number in the run. */
     uint64_t scope;
+    /* The part of the task concerned, as its `BlockContext`; zero: the task has one only. */
+    uint64_t part;
+    /* Tasks that wait for several cores, or by their priority. */
+    uint32_t shaped;
     /* Not used; zero. */
-    uint64_t reserved[17];
+    uint32_t reserved_half;
+    /* Not used; zero. */
+    uint64_t reserved[15];
 } pto_epitaph;
 PTO_STATIC_ASSERT(sizeof(pto_epitaph) == 512, "size of pto_epitaph");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, fault) == 0, "offset of pto_epitaph.fault");
@@ -644,7 +660,10 @@ PTO_STATIC_ASSERT(offsetof(pto_epitaph, blocked) == 104, "offset of pto_epitaph.
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, ring) == 360, "offset of pto_epitaph.ring");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, argument) == 364, "offset of pto_epitaph.argument");
 PTO_STATIC_ASSERT(offsetof(pto_epitaph, scope) == 368, "offset of pto_epitaph.scope");
-PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 376, "offset of pto_epitaph.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, part) == 376, "offset of pto_epitaph.part");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, shaped) == 384, "offset of pto_epitaph.shaped");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved_half) == 388, "offset of pto_epitaph.reserved_half");
+PTO_STATIC_ASSERT(offsetof(pto_epitaph, reserved) == 392, "offset of pto_epitaph.reserved");
 
 /* One of the two dispatches that a core may have. */
 typedef struct pto_dispatch_words {
@@ -778,7 +797,7 @@ typedef struct pto_task {
     uint32_t payload;
     /* atomic: How many arguments. */
     uint8_t arg_count;
-    /* atomic: A `CoreKind`. */
+    /* atomic: A `CoreKind`, and `SHAPED`. */
     uint8_t kind;
     /* atomic: The worker that the task was dispatched to. */
     uint16_t core;
@@ -935,6 +954,104 @@ PTO_STATIC_ASSERT(offsetof(pto_ring_line, high_water) == 8, "offset of pto_ring_
 PTO_STATIC_ASSERT(offsetof(pto_ring_line, waits) == 16, "offset of pto_ring_line.waits");
 PTO_STATIC_ASSERT(offsetof(pto_ring_line, needed) == 24, "offset of pto_ring_line.needed");
 
+/* What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions. */
+typedef struct pto_slot_record {
+    /* atomic: Argument words given out before. */
+    PTO_ALIGN(16) uint32_t first_word;
+    /* atomic: Chunks given out before. */
+    uint32_t first_chunk;
+    /* atomic: Entries of the tensor map given out before. */
+    uint32_t first_entry;
+    /* atomic: Not used; zero. */
+    uint32_t reserved;
+} pto_slot_record;
+PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 16, "size of pto_slot_record");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_word) == 0, "offset of pto_slot_record.first_word");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 4, "offset of pto_slot_record.first_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 8, "offset of pto_slot_record.first_entry");
+PTO_STATIC_ASSERT(offsetof(pto_slot_record, reserved) == 12, "offset of pto_slot_record.reserved");
+
+/* What a task is beyond one kernel on one core. One for each slot of the window. */
+typedef struct pto_shape_record {
+    /* atomic: GM addresses of the kernels: of the cube core, of the first and of the second vector core; zero: none. */
+    PTO_ALIGN(64) uint64_t kernels[3];
+    /* atomic: Their func ids. */
+    uint32_t func_ids[3];
+    /* atomic: Which lanes have a kernel (bits 2..0), `SYNC_START`, `HAS_PREDICATE`. */
+    uint32_t flags;
+    /* atomic: Blocks. */
+    uint32_t blocks;
+    /* atomic: The first block that no scheduler has taken. */
+    uint32_t next_block;
+    /* atomic: Parts that have not finished. */
+    uint32_t parts_left;
+    /* atomic: The next task of the list. */
+    uint32_t next;
+    /* atomic: The list that it waits on, or `NO_LIST`. */
+    uint32_t list;
+    /* atomic: The predicate: a `Comparison`, and an `ElementType` from bit 8 on. */
+    uint32_t test;
+    /* atomic: The predicate: GM address of the element. */
+    uint64_t address;
+    /* atomic: The predicate: what the element is compared with. */
+    uint64_t value;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[6];
+} pto_shape_record;
+PTO_STATIC_ASSERT(sizeof(pto_shape_record) == 128, "size of pto_shape_record");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, kernels) == 0, "offset of pto_shape_record.kernels");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, func_ids) == 24, "offset of pto_shape_record.func_ids");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, flags) == 36, "offset of pto_shape_record.flags");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, blocks) == 40, "offset of pto_shape_record.blocks");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, next_block) == 44, "offset of pto_shape_record.next_block");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, parts_left) == 48, "offset of pto_shape_record.parts_left");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, next) == 52, "offset of pto_shape_record.next");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, list) == 56, "offset of pto_shape_record.list");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, test) == 60, "offset of pto_shape_record.test");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, address) == 64, "offset of pto_shape_record.address");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, value) == 72, "offset of pto_shape_record.value");
+PTO_STATIC_ASSERT(offsetof(pto_shape_record, reserved) == 80, "offset of pto_shape_record.reserved");
+
+/* The ends of a list of tasks, as slots. */
+typedef struct pto_list_ends {
+    /* atomic: The oldest, or `NO_TASK`. */
+    PTO_ALIGN(4) uint32_t head;
+    /* atomic: The youngest, or `NO_TASK`. */
+    uint32_t tail;
+} pto_list_ends;
+PTO_STATIC_ASSERT(sizeof(pto_list_ends) == 8, "size of pto_list_ends");
+PTO_STATIC_ASSERT(offsetof(pto_list_ends, head) == 0, "offset of pto_list_ends.head");
+PTO_STATIC_ASSERT(offsetof(pto_list_ends, tail) == 4, "offset of pto_list_ends.tail");
+
+/* Where shaped tasks wait for cores. */
+typedef struct pto_shape_board {
+    /* atomic: Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores. */
+    PTO_ALIGN(64) uint32_t waiting;
+    /* atomic: Guards everything else. */
+    uint8_t lock;
+    /* atomic: Not used; zero. */
+    uint8_t reserved[3];
+    /* atomic: The task that gathers cores, or `NO_TASK`. */
+    uint32_t gathering;
+    /* atomic: Tasks that wait. */
+    uint32_t count;
+    /* atomic: Keeps the lists in lines of their own. */
+    uint64_t rest_of_line[6];
+    /* The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and `ARRIVALS`. */
+    pto_list_ends lists[17];
+    /* atomic: Not used; zero. */
+    uint64_t reserved_words[7];
+} pto_shape_board;
+PTO_STATIC_ASSERT(sizeof(pto_shape_board) == 256, "size of pto_shape_board");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, waiting) == 0, "offset of pto_shape_board.waiting");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, lock) == 4, "offset of pto_shape_board.lock");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, reserved) == 5, "offset of pto_shape_board.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, gathering) == 8, "offset of pto_shape_board.gathering");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, count) == 12, "offset of pto_shape_board.count");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, rest_of_line) == 16, "offset of pto_shape_board.rest_of_line");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, lists) == 64, "offset of pto_shape_board.lists");
+PTO_STATIC_ASSERT(offsetof(pto_shape_board, reserved_words) == 200, "offset of pto_shape_board.reserved_words");
+
 /* The start of the region `stream`. */
 typedef struct pto_stream_header {
     /* atomic: Task slots; a power of two. */
@@ -959,8 +1076,10 @@ typedef struct pto_stream_header {
     uint64_t reserved;
     /* The rings, by `RingKind`, then the heaps by depth. */
     pto_ring_line rings[12];
+    /* Where shaped tasks wait for cores. */
+    pto_shape_board board;
 } pto_stream_header;
-PTO_STATIC_ASSERT(sizeof(pto_stream_header) == 448, "size of pto_stream_header");
+PTO_STATIC_ASSERT(sizeof(pto_stream_header) == 704, "size of pto_stream_header");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, window) == 0, "offset of pto_stream_header.window");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, map_entries) == 4, "offset of pto_stream_header.map_entries");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, heap_rings) == 8, "offset of pto_stream_header.heap_rings");
@@ -972,23 +1091,7 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_header, scopes) == 40, "offset of pto_stre
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, tensors) == 48, "offset of pto_stream_header.tensors");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, reserved) == 56, "offset of pto_stream_header.reserved");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, rings) == 64, "offset of pto_stream_header.rings");
-
-/* What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions. */
-typedef struct pto_slot_record {
-    /* atomic: Argument words given out before. */
-    PTO_ALIGN(16) uint32_t first_word;
-    /* atomic: Chunks given out before. */
-    uint32_t first_chunk;
-    /* atomic: Entries of the tensor map given out before. */
-    uint32_t first_entry;
-    /* atomic: Not used; zero. */
-    uint32_t reserved;
-} pto_slot_record;
-PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 16, "size of pto_slot_record");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_word) == 0, "offset of pto_slot_record.first_word");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 4, "offset of pto_slot_record.first_chunk");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 8, "offset of pto_slot_record.first_entry");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, reserved) == 12, "offset of pto_slot_record.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_stream_header, board) == 448, "offset of pto_stream_header.board");
 
 /* The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains. Tasks are low halves of their numbers. */
 typedef struct pto_map_record {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry};
+use pto_abi::stream::BlockContext;
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
@@ -122,6 +123,7 @@ fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<Str
         to.push(format!("Concerned is argument {argument} (counted from 0)."));
     }
     to.extend(tell_task(epitaph, context));
+    to.extend(tell_part(epitaph, context.workers));
     to.extend(tell_core(epitaph, context.workers));
     to.push(tell_progress(epitaph));
     tell_blocked(epitaph, to);
@@ -193,6 +195,18 @@ fn tell_kernel(epitaph: &Epitaph, kernels: &KernelTable) -> Option<String> {
     Some(format!("{name} (func id {}){place}", epitaph.func_id))
 }
 
+fn tell_part(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
+    let BlockContext { block, blocks, lane } =
+        (epitaph.part != 0).then(|| BlockContext::of(epitaph.part))?;
+    let entry = usize::try_from(epitaph.core).ok().and_then(|core| workers.get(core));
+    let core = match (entry.map(|entry| entry.kind), lane) {
+        (Some(0), _) => "the cube core",
+        (_, 0) => "the first vector core",
+        _ => "the second vector core",
+    };
+    Some(format!("It is the part of {core} in block {block} of {blocks} (counted from 0)."))
+}
+
 fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
     if epitaph.core == NOBODY {
         return None;
@@ -208,9 +222,13 @@ fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
 
 fn tell_progress(epitaph: &Epitaph) -> String {
     let Epitaph { added, published, completed, ready, busy_cores, .. } = epitaph;
+    let shaped = match epitaph.shaped {
+        0 => String::new(),
+        shaped => format!(", {shaped} by priority or for several cores"),
+    };
     format!(
         "{added} tasks added, {published} published, {completed} completed; \
-         ready: {} for aic, {} for aiv; {busy_cores} cores busy.",
+         ready: {} for aic, {} for aiv{shaped}; {busy_cores} cores busy.",
         ready[CoreKind::AIC.index()],
         ready[CoreKind::AIV.index()],
     )
@@ -271,6 +289,7 @@ mod tests {
     use crate::launch::worker_table;
     use crate::logs::Logs;
     use pto_abi::runtime::{BlockedTask, Epitaph, NOBODY};
+    use pto_abi::stream::BlockContext;
     use pto_abi::{Fault, FuncId, TaskId};
 
     fn told(fault: Fault, epitaph: Option<Epitaph>) -> String {
@@ -310,6 +329,21 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
+    }
+
+    #[test]
+    fn a_part_is_named_by_block_and_core() {
+        let part = BlockContext { block: 3, blocks: 8, lane: 1 }.word();
+        let epitaph = Epitaph { core: 2, part, shaped: 4, ..Epitaph::of(Fault::STALL_CORE) };
+        let text = told(Fault::STALL_CORE, Some(epitaph));
+        for part in [
+            "It is the part of the second vector core in block 3 of 8 (counted from 0).",
+            "for aiv, 4 by priority or for several cores; 0 cores busy.",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+        let cube = Epitaph { core: 0, part: BlockContext::ONLY.word(), ..epitaph };
+        assert!(told(Fault::STALL_CORE, Some(cube)).contains("the cube core in block 0 of 1"));
     }
 
     #[test]

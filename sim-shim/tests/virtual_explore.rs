@@ -9,7 +9,11 @@ use pto_sim_shim::virtual_time::soak::{
 
 /// AIC: one core a cluster, so that two schedulers need no more than two cores.
 fn graph(producers: &[&[u32]]) -> Arc<RandomGraph> {
-    let node = |producers: &&[u32]| Node { kind: CoreKind::AIC, producers: producers.to_vec() };
+    let node = |producers: &&[u32]| Node {
+        kind: CoreKind::AIC,
+        producers: producers.to_vec(),
+        shape: None,
+    };
     let nodes = producers.iter().map(node).collect();
     Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce })
 }

@@ -16,7 +16,7 @@ fn rows() -> Arc<RandomGraph> {
     let node = |index: u32| {
         let row = index / 6;
         let producers = if row == 0 { vec![] } else { (6 * row - 6..6 * row).collect() };
-        Node { kind: CoreKind::AIV, producers }
+        Node { kind: CoreKind::AIV, producers, shape: None }
     };
     let nodes = (0..24).map(node).collect();
     Arc::new(RandomGraph { nodes, seed: 3, order: PublishOrder::AtOnce })

@@ -1,13 +1,17 @@
 //! The memory of the streaming builder: sizes and marks of its rings, its notes on each slot, the tensor map, the heap.
 //!
 //! ```text
-//! region `stream`:  StreamHeader | SlotRecord x window | MapRecord x tensors | MapRecord x cells | MapGrid x tensors |
-//!                 MapEntry x entries | words of records | heap ring x rings
+//! region `stream`:  StreamHeader | SlotRecord x window | ShapeRecord x window | words of parts x workers |
+//!                 MapRecord x tensors | MapRecord x cells | MapGrid x tensors | MapEntry x entries |
+//!                 words of records | heap ring x rings
 //! ```
-//! The host writes the sizes, the builder alone writes the rest; the host reads the marks when the run is over.
+//! The host writes the sizes, the builder alone writes the rest but what [`ShapeBoard`] says; the host reads the marks
+//! when the run is over.
 
 use crate::closed_set;
+use crate::limits::MAX_WORKERS;
 use crate::shared_struct;
+use crate::stream::{BLOCK_WORDS, ShapeBoard, ShapeRecord};
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// Heap rings, one for each depth of scopes, at most.
@@ -49,7 +53,7 @@ shared_struct! {
 shared_struct! {
     /// The start of the region `stream`.
     #[derive(Default)]
-    pub struct StreamHeader [size = 448, align = 64] {
+    pub struct StreamHeader [size = 704, align = 64] {
         /// Task slots; a power of two.
         0 => window: AtomicU32,
         /// Entries of the tensor map; a power of two. There is a record of a cell for each, and of a tensor for every four.
@@ -72,6 +76,8 @@ shared_struct! {
         56 => reserved: AtomicU64,
         /// The rings, by `RingKind`, then the heaps by depth.
         64 => rings: [RingLine; RING_COUNT],
+        /// Where shaped tasks wait for cores.
+        448 => board: ShapeBoard,
     }
 }
 
@@ -210,6 +216,10 @@ const FEWEST_TAPED: u32 = 256;
 pub struct StreamPlan {
     /// [`SlotRecord`]s.
     pub slots: u64,
+    /// [`ShapeRecord`]s.
+    pub shapes: u64,
+    /// [`BLOCK_WORDS`] for each worker.
+    pub parts: u64,
     /// [`MapRecord`]s of tensors.
     pub tensors: u64,
     /// [`MapRecord`]s of cells, as many as there are entries.
@@ -234,7 +244,9 @@ impl StreamPlan {
     pub fn of(capacities: &StreamCapacities) -> Option<Self> {
         let slots = size_of::<StreamHeader>() as u64;
         let records = u64::from(capacities.window) * size_of::<SlotRecord>() as u64;
-        let tensors = slots + records.next_multiple_of(64);
+        let shapes = slots + records.next_multiple_of(64);
+        let parts = shapes + u64::from(capacities.window) * size_of::<ShapeRecord>() as u64;
+        let tensors = parts + 8 * (BLOCK_WORDS * MAX_WORKERS) as u64;
         let records = (capacities.map_entries / 4).max(4);
         let cells = tensors + u64::from(records) * size_of::<MapRecord>() as u64;
         let grids = cells + u64::from(capacities.map_entries) * size_of::<MapRecord>() as u64;
@@ -247,7 +259,19 @@ impl StreamPlan {
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;
         let bytes = heap.checked_add(heaps)?;
         let records = usize::try_from(records).ok()?;
-        Some(Self { slots, tensors, cells, grids, records, entries, tape, heap, bytes })
+        Some(Self {
+            slots,
+            shapes,
+            parts,
+            tensors,
+            cells,
+            grids,
+            records,
+            entries,
+            tape,
+            heap,
+            bytes,
+        })
     }
 }
 
@@ -260,6 +284,8 @@ mod tests {
         let plan = StreamPlan::of(&StreamCapacities::STANDARD).unwrap();
         let starts = [
             plan.slots,
+            plan.shapes,
+            plan.parts,
             plan.tensors,
             plan.cells,
             plan.grids,

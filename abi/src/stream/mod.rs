@@ -4,9 +4,11 @@
 //! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
 //! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
 
+mod board;
 mod foreign;
 mod memory;
 mod record;
+mod shape;
 mod tensor;
 
 use core::marker::PhantomData;
@@ -18,12 +20,17 @@ use crate::graph::GraphBuilder;
 use crate::ids::{FuncId, TaskId};
 use crate::kinds::CoreKind;
 
+pub use board::{
+    ARRIVALS, BLOCK_WORDS, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL, ListEnds, MAX_LANES, NO_LIST,
+    NO_TASK, SYNC_START, ShapeBoard, ShapeRecord,
+};
 pub use foreign::{ArgKind, StreamArg, StreamScope, StreamTask, StreamTensor};
 pub use memory::{
     MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
     SlotRecord, StreamCapacities, StreamHeader, StreamPlan,
 };
 pub use record::{Bindings, Bound, MAX_BOUND, Record};
+pub use shape::{BlockContext, Comparison, Predicate, Priority, StartMode, TaskShape};
 pub use tensor::{
     ElementType, HeapTag, MAX_RANK, MAX_TENSOR_BYTES, PLACEHOLDER, RECORDED_DEPTH, RawView,
     TensorView, ViewDefect,
@@ -87,6 +94,8 @@ pub struct TensorTask<'a> {
     pub args: &'a [Arg<'a>],
     /// Tasks that it waits for beside those that its tensors say.
     pub after: &'a [TaskId],
+    /// What it is beyond one kernel on one core.
+    pub shape: TaskShape<'a>,
 }
 
 impl<'a> TensorTask<'a> {
@@ -94,7 +103,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn new(func_id: FuncId, kind: CoreKind, args: &'a [Arg<'a>]) -> Self {
-        Self { func_id, kind, args, after: &[] }
+        Self { func_id, kind, args, after: &[], shape: TaskShape::PLAIN }
     }
 }
 

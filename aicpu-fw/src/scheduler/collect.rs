@@ -10,11 +10,12 @@ use pto_abi::task::{INLINE_CONSUMERS, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault};
 
+use super::parts::is_shaped;
 use super::{RELEASES_A_STEP, Release, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
-use crate::state::kind_of;
+use crate::state::kind_in;
 
 /// Consumers in a task's own line.
 #[expect(clippy::cast_possible_truncation, reason = "five")]
@@ -42,7 +43,7 @@ enum Then {
     HasNext,
 }
 
-impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
+impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
     /// used up.
     #[inline]
@@ -140,8 +141,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let more = status == CoreStatus::FinishedMore;
             return Ok(if more { Then::LookAgain } else { Then::GoesOn });
         }
-        let kind = self.cores.kind(core);
-        let Some(next) = self.complete(platform, core, slot, Some(kind), budget) else {
+        let wanted = self.hands_over.then_some(self.cores.kind(core));
+        let Some(next) = self.complete(platform, core, slot, wanted, budget) else {
             self.cores.release(index);
             return Ok(Then::Free);
         };
@@ -179,7 +180,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         wanted: Option<CoreKind>,
         budget: &mut u32,
     ) -> Option<u32> {
-        let task = self.state.task(slot)?;
+        let Some(task) = self.state.task(slot) else {
+            if P::SHAPES {
+                self.part_finished(platform, core, slot, budget);
+            }
+            return None;
+        };
         self.look_at_clock(platform);
         if P::TRACES {
             let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
@@ -191,8 +197,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let mut next = None;
         for consumer in task.consumers.iter().take(count as usize) {
             let consumer = consumer.load(Ordering::Relaxed);
-            let Some(ready) = self.release(platform, consumer) else { continue };
-            let kind = kind_of(ready);
+            let Some(kind) = self.release(platform, consumer) else { continue };
             if next.is_none() && wanted == Some(kind) {
                 next = Some(consumer);
             } else {
@@ -240,11 +245,17 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// Releases the consumers of a large fanout, as far as the step's budget goes.
     #[inline(never)]
-    fn go_on(&mut self, platform: &mut P, slot: u32, mut walk: ConsumerWalk, budget: &mut u32) {
+    pub(super) fn go_on(
+        &mut self,
+        platform: &mut P,
+        slot: u32,
+        mut walk: ConsumerWalk,
+        budget: &mut u32,
+    ) {
         let Some(task) = self.state.task(slot) else { return };
         while let Some(consumer) = walk.next(task, self.state.chunks) {
-            if let Some(ready) = self.release(platform, consumer) {
-                self.make_ready(consumer, kind_of(ready));
+            if let Some(kind) = self.release(platform, consumer) {
+                self.make_ready(consumer, kind);
             }
             *budget = budget.saturating_sub(1);
             if *budget == 0 {
@@ -255,9 +266,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.is_completed(task);
     }
 
-    /// One producer of `consumer` has completed; the consumer, if it was the last one.
-    #[inline]
-    fn release(&mut self, platform: &mut P, consumer: u32) -> Option<&'a Task> {
+    /// One producer of `consumer` has completed; the consumer's kind, if it is ready by that for a core of that kind.
+    #[inline(always)]
+    fn release(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
         let task = self.state.task(consumer)?;
         if mutant::is(Mutant::ReleasesTwice) {
             P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::Relaxed);
@@ -271,11 +282,16 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
             platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
         }
-        Some(task)
+        let kind = task.kind.load(Ordering::Relaxed);
+        if P::SHAPES && is_shaped(kind) {
+            self.shaped_is_ready(consumer);
+            return None;
+        }
+        Some(kind_in(kind))
     }
 
-    #[inline]
-    fn make_ready(&mut self, slot: u32, kind: CoreKind) {
+    #[inline(always)]
+    pub(super) fn make_ready(&mut self, slot: u32, kind: CoreKind) {
         let local = &mut self.local[kind.index()];
         if local.push(slot).is_err() {
             self.make_room(kind);

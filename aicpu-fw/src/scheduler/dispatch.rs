@@ -36,7 +36,7 @@ const fn bit(core: usize) -> u128 {
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Fills the free cores, from the own newly ready tasks, then from the shared queues; then what is pending. What
     /// is left of the own ones goes to the shared queues.
-    #[inline]
+    #[inline(always)]
     pub(super) fn dispatch(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
         // Written out, so that each kind's tables are at known places.
         if self.has_work(CoreKind::AIC) {
@@ -67,7 +67,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if self.cores.free_count(kind) > 0 && self.state.queue(kind).has_ready::<P::Sharing>() {
             staged |= self.dispatch_shared(platform, kind)?;
         }
-        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 {
+        if P::SLOTS > 1 && self.cores.free_count(kind) == 0 && self.hands_over {
             staged |= self.pend(platform, kind)?;
         }
         if !self.local[kind.index()].is_empty() && !mutant::is(Mutant::Hoards) {
@@ -148,7 +148,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// Stages the only task of a core.
-    #[inline]
+    #[inline(always)]
     pub(super) fn stage_first(
         &mut self,
         platform: &mut P,
@@ -163,7 +163,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.stage(platform, core, slot)
     }
 
-    #[inline]
+    #[inline(always)]
     fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         let state = task.state.load(Ordering::Relaxed);
@@ -193,13 +193,13 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     #[cold]
-    fn refused(&mut self, fault: Fault, core: usize) -> Fault {
+    pub(super) fn refused(&mut self, fault: Fault, core: usize) -> Fault {
         let blame = self.blame_core(fault, core);
         self.blame.leave(blame)
     }
 
     #[cold]
-    fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
+    pub(super) fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
         let task = TaskId { slot, generation: self.generation };
         let expected = TaskState::PUBLISHED.get().into();
         let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);

@@ -8,14 +8,14 @@ use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::{INLINE_CONSUMERS, NO_CHUNK, Task};
+use pto_abi::task::{INLINE_CONSUMERS, NO_CHUNK, SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, TaskId};
 
 use super::builder::Stream;
 use crate::builder::{BuilderHost, DeviceMemory, RESERVE, count_one, release_published};
 use crate::fanout::{FanoutPolicy, Place, place_of};
-use crate::state::kind_of;
+use crate::state::kind_in;
 
 impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a, S, F, M, H> {
     /// An edge that a caller of the interface wants.
@@ -193,7 +193,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         }
         if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
             self.trace(TraceKind::READY, slot, 0);
-            self.state.queue(kind_of(task)).push::<S>(&[slot]);
+            let kind = task.kind.load(Ordering::Relaxed);
+            if kind & SHAPED == 0 {
+                self.state.queue(kind_in(kind)).push::<S>(&[slot]);
+            } else {
+                self.post_shaped(slot);
+            }
         }
         self.host.published();
         Ok(())

@@ -28,6 +28,7 @@ mod replay;
 pub mod rings;
 mod room;
 mod scopes;
+mod shaped;
 mod submit;
 mod tape;
 

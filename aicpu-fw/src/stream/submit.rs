@@ -62,31 +62,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if !task.shape.is_plain() {
+            return self.add_shaped_task(task);
+        }
         if self.draft.is_some() {
             return self.record_task(task);
         }
-        let spec = TaskSpec::new(task.func_id, task.kind, &[]);
-        let args = task.args.len();
-        let kernel = self.accept(&spec, args)?;
-        self.make_room(args)?;
-        // At most: scalars take none.
-        let entries = args as u64 * Access::MAX_ENTRIES;
-        if !self.has_room(RingKind::MAP, entries) {
-            self.wait_for_room(RingKind::MAP, entries)?;
-        }
-        let accesses = self.write_args(task)?;
-        self.takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);
-        let number = self.next;
-        let id = self.open_slot(&spec, kernel, args)?;
-        for &producer in task.after {
-            self.edge_after(producer, number)?;
-        }
-        match self.mode() {
-            DependencyMode::DERIVED => self.derive(task, number)?,
-            DependencyMode::EXPLICIT => self.note(task, number),
-            _ => {}
-        }
-        Ok(id)
+        self.add_plain_task(task)
     }
 
     #[inline]
@@ -147,6 +129,33 @@ pub(super) fn access_of<'v>(arg: &Arg<'v>) -> Option<(&'v TensorView<'v>, Access
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+    /// Adds one kernel on one core.
+    #[inline]
+    pub(super) fn add_plain_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let spec = TaskSpec::new(task.func_id, task.kind, &[]);
+        let args = task.args.len();
+        let kernel = self.accept(&spec, args)?;
+        self.make_room(args)?;
+        // At most: scalars take none.
+        let entries = args as u64 * Access::MAX_ENTRIES;
+        if !self.has_room(RingKind::MAP, entries) {
+            self.wait_for_room(RingKind::MAP, entries)?;
+        }
+        let accesses = self.write_args(task)?;
+        self.takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);
+        let number = self.next;
+        let id = self.open_slot(&spec, kernel, args)?;
+        for &producer in task.after {
+            self.edge_after(producer, number)?;
+        }
+        match self.mode() {
+            DependencyMode::DERIVED => self.derive(task, number)?,
+            DependencyMode::EXPLICIT => self.note(task, number),
+            _ => {}
+        }
+        Ok(id)
+    }
+
     /// Checks the arguments of a task and writes its words to where they are given out next; how many tensors it reads or
     /// writes.
     #[inline]
@@ -232,7 +241,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// A record holds tasks with tensors only, and nothing that waits.
     #[inline]
-    fn check_not_recording(&mut self) -> Result<(), Fault> {
+    pub(super) fn check_not_recording(&mut self) -> Result<(), Fault> {
         if self.draft.is_none() {
             return Ok(());
         }
@@ -273,7 +282,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// `Err(None)`: it takes too long to decide what the access meets.
     #[inline]
-    fn derive_one(&mut self, access: &Access<'_>, number: u64) -> Result<(), Option<Fault>> {
+    pub(super) fn derive_one(
+        &mut self,
+        access: &Access<'_>,
+        number: u64,
+    ) -> Result<(), Option<Fault>> {
         let map = self.map;
         let Some(place) = map.place(access) else { return Ok(()) };
         let found = |producer| self.derived_edge(producer, number).map_err(Some);

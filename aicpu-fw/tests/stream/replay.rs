@@ -67,6 +67,7 @@ fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
         progress: &progress,
         fault: &fault,
         instances: &instances,
+        shapes: None,
     };
     let map = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
     let memory = StreamMemory {

@@ -4,6 +4,7 @@
 //! slices of cells, which may overlap.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
+use pto_kernels_blob::abi::stream::BlockContext;
 use pto_kernels_blob::args;
 
 /// `y = y + a * x`. Words: x, y, n, a.
@@ -38,10 +39,45 @@ unsafe extern "C" fn polynomial(words: *const u64) {
     }
 }
 
+/// Counts in the cell of its part, on a cube core. Words: table; behind them, which part it is.
+///
+/// # Safety
+/// `table` is the address of 3 numbers (`u64`) for each block, of which this part has one.
+unsafe extern "C" fn count_cube(words: *const u64) {
+    // SAFETY: the graph gives one word, and the runtime the other.
+    let [table, context] = unsafe { args::words(words) };
+    // SAFETY: the cell of this part.
+    unsafe { count(table, context, 0) }
+}
+
+/// As [`count_cube`], on a vector core.
+///
+/// # Safety
+/// As [`count_cube`].
+unsafe extern "C" fn count_vector(words: *const u64) {
+    // SAFETY: the graph gives one word, and the runtime the other.
+    let [table, context] = unsafe { args::words(words) };
+    // SAFETY: the cell of this part.
+    unsafe { count(table, context, 1) }
+}
+
+/// # Safety
+/// As [`count_cube`].
+unsafe fn count(table: u64, context: u64, first: u32) {
+    let BlockContext { block, lane, .. } = BlockContext::of(context);
+    let cell = args::size(u64::from(3 * block + first + lane));
+    // SAFETY: by this function's contract.
+    let count: u64 = unsafe { args::load(table, cell) };
+    // SAFETY: as above.
+    unsafe { args::store(table, cell, count + 1) }
+}
+
 pto_kernels_blob::kernel_blob! {
     library;
     64 AIV "axpy" axpy;
     65 AIC "polynomial" polynomial;
+    66 AIC "count_cube" count_cube;
+    67 AIV "count_vector" count_vector;
 }
 
 /// Elsewhere there is nothing to load.

@@ -29,4 +29,5 @@ pto_firmware::firmware! {
         // c/increments.cpp
         "increments_in_cpp" => in_cpp,
     }
+    stream { "shapes" => crate::builders::shapes }
 }

@@ -23,6 +23,7 @@ pto_firmware::firmware! {
         // c/increments.cpp
         "increments_in_cpp" => in_cpp,
     }
+    stream { "shapes" => builders::shapes }
 }
 
 #[cfg(all(target_os = "none", feature = "misbehaving"))]
@@ -36,6 +37,7 @@ pto_firmware::firmware! {
         "failing" => misbehaving::failing,
         "panicking" => misbehaving::panicking,
     }
+    stream { "shapes" => builders::shapes }
 }
 
 /// Elsewhere there is nothing to boot.

@@ -32,6 +32,7 @@
 //! ```
 #![no_std]
 
+pub use pto_abi::stream;
 pub use pto_abi::{
     BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
 };

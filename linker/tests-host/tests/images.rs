@@ -20,7 +20,8 @@ fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront"];
     let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
     let tensors = ["cholesky", "newton_solve", "decoder_layer"];
-    let own = vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking"];
+    let own =
+        vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking", "shapes"];
     for (path, builders) in [
         (&Images::get().firmware, [&examples[..], &shapes, &tensors].concat()),
         (&Images::get().misbehaving, own),

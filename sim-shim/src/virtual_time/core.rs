@@ -232,12 +232,16 @@ impl WorkerPort for VirtualPort<'_> {
         }
         self.core.now_ns += self.start_delay();
         let started_ns = self.core.now_ns;
-        self.machine.started(started_ns, self.core.worker, dispatch.task);
+        let (worker, kind) = (self.core.worker, self.core.kind);
+        self.machine.started(started_ns, (worker, kind), dispatch.task);
         if trouble == Some(Trouble::Hang) {
             self.core.is_hung = true;
             return;
         }
-        let cost_ns = self.machine.kernel_cost(dispatch.task).saturating_mul(self.core.slowdown);
+        let cost_ns = self
+            .machine
+            .kernel_cost(dispatch.task, (worker, kind))
+            .saturating_mul(self.core.slowdown);
         if self.machine.options.compute == Compute::Run {
             CorePort::call(dispatch);
         }

@@ -230,6 +230,7 @@ impl<F: FanoutPolicy> Seat<F> {
         let platform = self.instance.platform();
         let mut world = world.borrow_mut();
         world.naps[me].is_asleep = false;
+        world.begins(me);
         platform.advance_to(time_ns);
         let start_ns = platform.time_ns();
         let cost = world.options.profile.step_ns;

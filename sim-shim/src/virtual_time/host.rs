@@ -70,6 +70,7 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
     if world.launch.state.fault.first().is_none() {
         world.ledger.check_end(makespan_ns);
         world.check_cores_at_end();
+        world.check_parts_at_end();
     }
     let times = world.account.finish();
     let kind = |kind: CoreKind| KindReport {

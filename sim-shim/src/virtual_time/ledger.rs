@@ -22,6 +22,12 @@ pub enum Rule {
     Termination,
     /// A queue of the machine grew beyond its bound.
     BoundedMemory,
+    /// Parts that start together did not, or were not in one cluster.
+    Together,
+    /// A task ran against its predicate, or did not run against it.
+    Predicate,
+    /// A core went to a task while one that comes first waited for it.
+    Priority,
 }
 
 /// Something that must never happen, and when it did.
@@ -260,6 +266,22 @@ impl Ledger {
         self.waits.report_ns += self.turn_page(slot, time_ns);
         self.completed += 1;
         self.last_completed_ns = self.last_completed_ns.max(time_ns);
+    }
+
+    /// The task's predicate is false: it is complete, without having run.
+    pub(super) fn skip(&mut self, slot: u32, time_ns: u64) {
+        let page = self.page(slot);
+        let (is_ready, place) = (page.is_ready, page.place);
+        page.place = Place::Completed;
+        self.completed += 1;
+        self.last_completed_ns = self.last_completed_ns.max(time_ns);
+        if place != Place::Published {
+            let (rule, what) = (Rule::ExactlyOnce, "skipped twice, or after it has run");
+            self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
+        } else if !is_ready {
+            let (rule, what) = (Rule::EdgeOrder, "skipped before its producers were completed");
+            self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
+        }
     }
 
     /// After a run without a fault: every task that was published is completed.

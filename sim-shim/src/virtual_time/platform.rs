@@ -188,6 +188,10 @@ impl Platform for VirtualPlatform {
     /// The engine lets the instance sleep until there is something to see.
     fn relax(&mut self) {}
 
+    fn skipped(&mut self, task: u32) {
+        self.now_ns = self.world.borrow_mut().skipped(task, self.me, self.now_ns);
+    }
+
     fn wake_siblings(&mut self) {
         self.world.borrow_mut().wake_others(self.me, self.now_ns);
     }

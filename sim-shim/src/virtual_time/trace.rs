@@ -28,6 +28,8 @@ pub enum EventKind {
     Returned = 9,
     /// A fault was injected; agent: the worker or instance concerned.
     Injected = 10,
+    /// Its predicate is false, and it is complete without having run; agent: the instance.
+    Skipped = 11,
 }
 
 /// One event.

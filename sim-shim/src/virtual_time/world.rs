@@ -20,6 +20,7 @@ use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
 use super::lines::{Access, Lines};
 use super::options::{LineModel, VirtualOptions};
+use super::parts::{Parts, Stage, is_shaped};
 use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
 use crate::supervisor::{self, Beat};
@@ -68,6 +69,7 @@ pub(super) struct World {
     pub(super) recorder: Recorder,
     pub(super) account: Account,
     pub(super) lines: Lines,
+    pub(super) parts: Parts,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
     pub(super) tasks_run: [u64; CoreKind::COUNT],
     /// The time of the builder program, while one is on the stack.
@@ -104,6 +106,7 @@ impl World {
             recorder: Recorder::of(&launch),
             account: Account::new([count(CoreKind::AIC), count(CoreKind::AIV)]),
             lines: Lines::new(),
+            parts: Parts::new(),
             busy_ns: [0; CoreKind::COUNT],
             tasks_run: [0; CoreKind::COUNT],
             builder_ns: 0,
@@ -132,6 +135,7 @@ impl World {
             recorder: &self.recorder,
             account: &mut self.account,
             lines: &mut self.lines,
+            parts: &mut self.parts,
             busy_ns: &mut self.busy_ns,
             tasks_run: &mut self.tasks_run,
             start_ns: self.start_ns,
@@ -219,11 +223,13 @@ impl World {
         if !is_free {
             self.violate(Rule::FreeCore, slot, worker, "rung while the core is not free");
         }
-        self.ledger.dispatch(slot, now_ns);
+        let shaped = self.book_dispatch(slot, (worker, instance), now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         self.recorder.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
-        self.account.add(now_ns, kind, Change::TaskDispatched);
+        if !shaped {
+            self.account.add(now_ns, kind, Change::TaskDispatched);
+        }
         if let Some(busy_from_ns) = busy_from_ns {
             self.account.add(busy_from_ns, kind, Change::CoreBusy);
         }
@@ -238,10 +244,25 @@ impl World {
         let Some(task) = state.task(slot) else { return now };
         let profile = self.options.profile;
         now += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
+        if !self.book_collected(slot, worker, now) {
+            return now;
+        }
         self.ledger.complete(slot, now);
         self.trace.add(now, EventKind::Completed, instance, slot);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         self.recorder.instance(instance, now, TraceKind::COMPLETED, (slot, number));
+        self.release_consumers(slot, task, instance, now)
+    }
+
+    /// Releases the consumers of a task, one each `release_ns`; when that is done.
+    pub(super) fn release_consumers(
+        &mut self,
+        slot: u32,
+        task: &Task,
+        instance: usize,
+        mut now: u64,
+    ) -> u64 {
+        let (state, profile) = (self.launch.state, self.options.profile);
         let fanout = task.fanout.load(Relaxed);
         let mut walk = ConsumerWalk::new(fanout & !CLOSED);
         let release_ns = profile.release_ns.low + profile.line_miss_ns.low;
@@ -291,7 +312,12 @@ impl World {
         self.ledger.made_ready_by(slot, instance);
         self.recorder.instance(instance, now_ns, TraceKind::READY, (slot, 0));
         let kind = usize::from(task.kind.load(Relaxed) & 1);
-        self.account.add(now_ns, kind, Change::TaskReady);
+        if is_shaped(task) {
+            // It may be for several cores, or for none: it is not counted among those that wait for one.
+            self.book_ready(slot);
+        } else {
+            self.account.add(now_ns, kind, Change::TaskReady);
+        }
     }
 
     /// Wakes a sleeping instance for something that it sees when it polls at `time_ns`: the idle step that
@@ -347,25 +373,26 @@ pub(super) enum Ring {
 
 /// The part of the world that a core's port uses.
 pub(super) struct CoreMachine<'w> {
-    launch: &'w Launch<'static>,
+    pub(super) launch: &'w Launch<'static>,
     pub(super) options: &'w VirtualOptions,
     chooser: &'w mut Chooser,
-    ledger: &'w mut Ledger,
+    pub(super) ledger: &'w mut Ledger,
     trace: &'w mut Trace,
     recorder: &'w Recorder,
     account: &'w mut Account,
     lines: &'w mut Lines,
+    pub(super) parts: &'w mut Parts,
     busy_ns: &'w mut [u64; CoreKind::COUNT],
     tasks_run: &'w mut [u64; CoreKind::COUNT],
     pub(super) start_ns: u64,
 }
 
 impl CoreMachine<'_> {
-    pub(super) fn kernel_cost(&self, slot: u32) -> u64 {
+    pub(super) fn kernel_cost(&self, slot: u32, core: (u32, CoreKind)) -> u64 {
         let Some(task) = self.launch.state.task(slot) else { return 0 };
         let costs = self.options.costs;
         let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
-        costs.of(task.func_id.load(Relaxed), slot, &args)
+        costs.of(self.func_of(task, slot, core), slot, &args)
     }
 
     fn args(&self, task: &Task) -> [u64; COST_ARGS] {
@@ -380,8 +407,11 @@ impl CoreMachine<'_> {
     }
 
     #[inline]
-    pub(super) fn started(&mut self, now_ns: u64, worker: u32, slot: u32) {
-        self.ledger.start(slot, now_ns);
+    pub(super) fn started(&mut self, now_ns: u64, core: (u32, CoreKind), slot: u32) {
+        let (worker, _) = core;
+        if self.advance_part(slot, core, Stage::Started, now_ns).is_first {
+            self.ledger.start(slot, now_ns);
+        }
         self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
         self.recorder.core(worker, now_ns, TraceKind::STARTED, slot);
     }
@@ -399,7 +429,11 @@ impl CoreMachine<'_> {
         let kind = core.kind.index();
         self.busy_ns[kind] += cost_ns;
         self.tasks_run[kind] += 1;
-        self.ledger.finish(slot, core.now_ns, cost_ns);
+        let on = (core.worker, core.kind);
+        let longest_ns = self.longest_part_ns(slot, on, cost_ns);
+        if self.advance_part(slot, on, Stage::Finished, core.now_ns).is_last {
+            self.ledger.finish(slot, core.now_ns, longest_ns);
+        }
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
         self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
         if core.unstarted == 0 {

@@ -2,10 +2,10 @@
 //!
 //! | when | what | why |
 //! |---|---|---|
-//! | enter | launch record, `Runtime`, graph image, ends of the ready queues | the host wrote them for this run |
+//! | enter | launch record, `Runtime`, graph image, ends of the ready queues, header of the streaming builder | the host wrote them for this run |
 //! | enter, fresh arena | the whole arena | the host wrote all of it |
-//! | a builder reads GM | the line | the host wrote the table |
-//! | last one leaves | launch record, `Runtime`, ends of the queues, log rings | the host reads or rewrites them |
+//! | a builder reads GM, a scheduler a predicate | the line | the host wrote the table |
+//! | last one leaves | launch record, `Runtime`, ends of the queues, log rings, header of the streaming builder | the host reads or rewrites them |
 //!
 //! On a5 the host's DMA is coherent, and all of this is left out. What AICores write needs no maintenance on
 //! AICPU. *Inferred*: that the line-wise `dc civac` of one AICPU core reaches the caches of its siblings (it is
@@ -15,6 +15,7 @@ use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
 use pto_abi::launch_record::Architecture;
 use pto_abi::runtime::{Region, Runtime, region};
+use pto_abi::stream::StreamHeader;
 use pto_abi::{CoreKind, GmAddr};
 
 use crate::barrier;
@@ -49,6 +50,7 @@ impl Coherence {
         let regions = arena.regions();
         self.maintain_region(arena, regions[region::GRAPH]);
         self.maintain_queue_ends(arena, regions[region::READY]);
+        self.maintain_stream_header(arena, regions[region::STREAM]);
     }
 
     /// After the last instance has done its part.
@@ -56,6 +58,7 @@ impl Coherence {
         let regions = arena.regions();
         self.maintain_region(arena, regions[region::LOGS]);
         self.maintain_queue_ends(arena, regions[region::READY]);
+        self.maintain_stream_header(arena, regions[region::STREAM]);
         self.maintain(arena.window(), 0, size_of::<Runtime>() as u64);
     }
 
@@ -68,6 +71,12 @@ impl Coherence {
 
     fn maintain_region(self, arena: &Arena<'_>, at: Region) {
         self.maintain(arena.window(), at.offset, at.bytes);
+    }
+
+    /// Its marks, and the board of shaped tasks.
+    fn maintain_stream_header(self, arena: &Arena<'_>, at: Region) {
+        let bytes = at.bytes.min(size_of::<StreamHeader>() as u64);
+        self.maintain(arena.window(), at.offset, bytes);
     }
 
     fn maintain_queue_ends(self, arena: &Arena<'_>, at: Region) {

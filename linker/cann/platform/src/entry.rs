@@ -133,7 +133,8 @@ fn run_instance<F: FanoutPolicy, B: BuilderSet>(
     let _seat = ring.and_then(logging::sit);
     let reads = FreshReads { gm: arena.gm(), coherence: record.coherence };
     let builders = DeviceBuilders::new(builders, arena.window(), reads);
-    let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions);
+    let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions)
+        .in_memory(arena.gm(), record.coherence);
     run(Instance::<_, F>::new(launch, me, platform), &builders, ())
 }
 

@@ -17,7 +17,7 @@
 
 use heapless::Vec;
 
-use pto_abi::Fault;
+use pto_abi::gm::GmWindow;
 use pto_abi::handshake::{
     DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
     next_dispatch_id, previous_dispatch_id,
@@ -25,8 +25,10 @@ use pto_abi::handshake::{
 use pto_abi::launch_record::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Shared;
+use pto_abi::{Fault, GmAddr};
 use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 
+use crate::coherence::Coherence;
 use crate::registers::{CoreRegisters, RegisterWindow};
 use crate::{barrier, clock};
 
@@ -61,6 +63,7 @@ pub struct RegisterPlatform<'a> {
     positions: &'a [CorePosition],
     cores: Vec<CoreRef<'a>, MAX_WORKERS>,
     staged: Vec<u8, MAX_WORKERS>,
+    memory: Option<(GmWindow<'a>, Coherence)>,
     idle_looks: u32,
 }
 
@@ -72,7 +75,22 @@ impl<'a> RegisterPlatform<'a> {
         window: RegisterWindow<'a>,
         positions: &'a [CorePosition],
     ) -> Self {
-        Self { workers, window, positions, cores: Vec::new(), staged: Vec::new(), idle_looks: 0 }
+        Self {
+            workers,
+            window,
+            positions,
+            cores: Vec::new(),
+            staged: Vec::new(),
+            memory: None,
+            idle_looks: 0,
+        }
+    }
+
+    /// The same, on a device whose host writes this memory so.
+    #[must_use]
+    pub const fn in_memory(mut self, gm: GmWindow<'a>, coherence: Coherence) -> Self {
+        self.memory = Some((gm, coherence));
+        self
     }
 }
 
@@ -186,6 +204,12 @@ impl<'a> Platform for RegisterPlatform<'a> {
 
     fn now_ns(&self) -> u64 {
         clock::now_ns()
+    }
+
+    fn refresh(&mut self, address: GmAddr, bytes: u64) {
+        if let Some((gm, coherence)) = self.memory {
+            coherence.look(gm, address, bytes);
+        }
     }
 
     fn relax(&mut self) {

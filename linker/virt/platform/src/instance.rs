@@ -133,6 +133,8 @@ fn vcpu_of(worker: u32) -> usize {
 }
 
 impl Bell for VirtBell {
+    const SHAPES: bool = !cfg!(feature = "without-streaming");
+
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.backoff.reset();

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use pto_abi::graph::BuilderSet;
+use pto_abi::stream::{ElementType, StreamBuilder};
 use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
 use pto_aicore_kernels::{dag_value, func};
 
 use super::super::random::Random;
+use super::shaped::{self, NodeShape, Submission};
 
 /// Elements from one node's value to the next: each value and each counter has a line of its own, as `dcci`
 /// demands of anything that two cores write.
@@ -19,6 +21,8 @@ pub struct Node {
     pub kind: CoreKind,
     /// Indices of the nodes that it waits for, all below its own.
     pub producers: Vec<u32>,
+    /// What it is beyond that; in streaming runs only.
+    pub shape: Option<NodeShape>,
 }
 
 /// When the builder publishes what it has added.
@@ -58,7 +62,7 @@ impl RandomGraph {
             if random.below(4) > 0 {
                 producers.dedup();
             }
-            Node { kind: random.pick(kinds), producers }
+            Node { kind: random.pick(kinds), producers, shape: None }
         };
         let nodes = (0..tasks).map(|index| node(index, random)).collect();
         let order = match random.below(6) {
@@ -75,14 +79,22 @@ impl RandomGraph {
         self.nodes.iter().map(|node| node.producers.len()).sum()
     }
 
-    /// What every node must hold after a run.
+    /// What every cell must hold after a run, and how often it was written.
     #[must_use]
-    pub fn values(&self) -> Vec<u64> {
-        let mut values: Vec<u64> = Vec::with_capacity(self.nodes.len());
-        for (index, node) in (0_u64..).zip(&self.nodes) {
-            let producers = node.producers.iter().map(|producer| values[*producer as usize]);
-            let value = dag_value(self.seed, index * u64::from(STRIDE), producers);
-            values.push(value);
+    pub fn values(&self) -> Vec<(u64, u32)> {
+        let (first, reads) = (self.first_cells(), self.read_cells());
+        let mut values: Vec<(u64, u32)> = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let predicate = node.shape.and_then(|shape| shape.when);
+            let runs = predicate.is_none_or(|when| {
+                let (found, _) = values[first[when.producer as usize] as usize];
+                when.comparison.holds(ElementType::U64, found, when.value)
+            });
+            for cell in first[index]..first[index + 1] {
+                let producers = reads[index].iter().map(|cell| values[*cell as usize].0);
+                let value = dag_value(self.seed, u64::from(cell * STRIDE), producers);
+                values.push(if runs { (value, 1) } else { (0, 0) });
+            }
         }
         values
     }
@@ -96,6 +108,12 @@ impl RandomGraph {
             node.producers.retain(|producer| *producer != index);
             for producer in &mut node.producers {
                 *producer -= u32::from(*producer > index);
+            }
+            if let Some(shape) = &mut node.shape {
+                shape.when = shape.when.filter(|when| when.producer != index);
+                if let Some(when) = &mut shape.when {
+                    when.producer -= u32::from(when.producer > index);
+                }
             }
         }
         graph
@@ -114,6 +132,10 @@ pub(super) struct Tables {
 pub(super) struct Program {
     pub(super) graph: Arc<RandomGraph>,
     pub(super) tables: Tables,
+    /// The first cell of each node, and behind them how many there are.
+    pub(super) first_cells: Vec<u32>,
+    /// Cells that each node reads.
+    pub(super) reads: Vec<u32>,
 }
 
 /// The name under which it is launched.
@@ -125,19 +147,38 @@ impl BuilderSet for Program {
     }
 
     fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
-        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(graph))
+        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(graph, Self::add))
+    }
+
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(stream, Self::add_shaped))
     }
 }
 
+/// How a node is added: itself, where its producers stand in the table, and the tasks so far.
+type Add<G> = fn(&Program, &mut G, usize, u64, &[TaskId]) -> Result<TaskId, Fault>;
+
 impl Program {
-    fn run<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+    /// The program of a graph: whoever reads more than one cell of a producer has read all of them.
+    pub(super) fn of(graph: &Arc<RandomGraph>, tables: Tables) -> Self {
+        let count = |cells: &Vec<u32>| u32::try_from(cells.len()).unwrap_or(u32::MAX);
+        let reads = graph.read_cells().iter().map(count).collect();
+        Self { graph: Arc::clone(graph), tables, first_cells: graph.first_cells(), reads }
+    }
+
+    fn run<G: GraphBuilder>(&self, graph: &mut G, add: Add<G>) -> Result<(), BuildError> {
         let mut ids: Vec<TaskId> = Vec::with_capacity(self.graph.nodes.len());
         let mut unpublished = 0;
         let mut first_producer = 0;
-        for (index, node) in (0_u64..).zip(&self.graph.nodes) {
-            let id = self.add(graph, index, node, first_producer)?;
-            first_producer += node.producers.len() as u64;
-            for producer in &node.producers {
+        for (index, node) in self.graph.nodes.iter().enumerate() {
+            let id = add(self, graph, index, first_producer, &ids)?;
+            first_producer += u64::from(self.reads[index]);
+            // A task with a shape has its edges already.
+            for producer in node.producers.iter().filter(|_| node.shape.is_none()) {
                 graph.add_edge(ids[*producer as usize], id)?;
             }
             ids.push(id);
@@ -159,12 +200,36 @@ impl Program {
     fn add<G: GraphBuilder>(
         &self,
         graph: &mut G,
-        index: u64,
-        node: &Node,
+        index: usize,
         first_producer: u64,
+        _: &[TaskId],
     ) -> Result<TaskId, Fault> {
-        let args = self.args(index, node, first_producer);
+        let node = &self.graph.nodes[index];
+        let args = self.args(index, first_producer);
         graph.add_task(TaskSpec::new(Self::func_id(node), node.kind, &args))
+    }
+
+    fn add_shaped<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        index: usize,
+        first_producer: u64,
+        ids: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        let node = &self.graph.nodes[index];
+        let Some(shape) = &node.shape else {
+            return self.add(stream, index, first_producer, ids);
+        };
+        let after: Vec<TaskId> =
+            node.producers.iter().map(|producer| ids[*producer as usize]).collect();
+        let on = shape.when.map_or(0, |when| self.first_cells[when.producer as usize]);
+        let submission = Submission {
+            first_cell: self.first_cells[index],
+            predicate_cell: on,
+            args: self.args(index, first_producer),
+            after: &after,
+        };
+        shaped::add(stream, shape, &self.tables, &submission)
     }
 
     /// The kernel of a node.
@@ -176,15 +241,15 @@ impl Program {
     }
 
     /// The arguments of node `index`, whose producers stand in the table from `first_producer` on.
-    pub(super) fn args(&self, index: u64, node: &Node, first_producer: u64) -> [u64; 6] {
+    pub(super) fn args(&self, index: usize, first_producer: u64) -> [u64; 6] {
         let Tables { values, counters, producers } = self.tables;
         [
-            index * u64::from(STRIDE),
+            u64::from(self.first_cells[index] * STRIDE),
             self.graph.seed,
             values.0,
             counters.0,
             producers.offset(4 * first_producer).0,
-            node.producers.len() as u64,
+            self.reads[index].into(),
         ]
     }
 }

@@ -46,8 +46,8 @@ pub(super) fn image(program: &Program) -> Vec<u8> {
     producers.for_each(|producer| bytes.extend_from_slice(&producer.to_le_bytes()));
     bytes.resize(bytes.len().next_multiple_of(8), 0);
     let mut first_producer = 0;
-    for (index, node) in (0..).zip(&graph.nodes) {
-        let words = program.args(index, node, first_producer);
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let words = program.args(index, first_producer);
         bytes.extend_from_slice(bytemuck::bytes_of(&words));
         first_producer += node.producers.len() as u64;
     }

@@ -15,6 +15,7 @@ mod judge;
 mod mutants;
 mod rig;
 mod scenario;
+mod shaped;
 mod shrink;
 
 use std::fmt;
@@ -30,6 +31,7 @@ pub use graph::{Node, PublishOrder, RandomGraph, STRIDE};
 pub use judge::{Failure, Passed, expected, try_scenario};
 pub use rig::{KeepCores, Shape};
 pub use scenario::{Scenario, TROUBLES, Troubles};
+pub use shaped::{NodePredicate, NodeShape};
 pub use shrink::shrink;
 
 /// What a campaign does.
@@ -72,7 +74,11 @@ impl fmt::Display for FailedSeed {
         writeln!(f, "seed {}: {}", self.seed, self.failure)?;
         writeln!(f, "shrunk to {} tasks: {failure}", scenario.graph.nodes.len())?;
         for (index, node) in scenario.graph.nodes.iter().enumerate() {
-            writeln!(f, "  task {index} ({}) after {:?}", node.kind, node.producers)?;
+            write!(f, "  task {index} ({}) after {:?}", node.kind, node.producers)?;
+            match node.shape {
+                Some(shape) => writeln!(f, ", {shape:?}")?,
+                None => writeln!(f)?,
+            }
         }
         let Scenario { shape, options, graph, .. } = scenario;
         writeln!(f, "  {shape}, publishes {:?}", graph.order)?;
@@ -105,6 +111,14 @@ pub struct SoakReport {
 }
 
 impl SoakReport {
+    fn count(&mut self, passed: &Passed) {
+        self.runs += passed.runs;
+        self.tasks += passed.tasks;
+        self.injected += u64::from(passed.was_injected);
+        self.faulted += u64::from(passed.fault.is_some());
+        self.hash ^= passed.hash;
+    }
+
     fn add(&mut self, other: Self) {
         self.seeds += other.seeds;
         self.runs += other.runs;
@@ -156,6 +170,25 @@ pub fn soak(seeds: Range<u64>, options: &SoakOptions, progress: impl Fn(u64) + S
     total
 }
 
+/// A campaign of streaming runs only, in which most tasks have shapes; stops at the first failure.
+#[must_use]
+pub fn soak_shapes(seeds: Range<u64>, troubles: Troubles) -> SoakReport {
+    let mut report = SoakReport::default();
+    let options = SoakOptions { tasks: 24, troubles, ..SoakOptions::default() };
+    for seed in seeds {
+        let scenario = Scenario::shaped(seed, options.tasks, troubles);
+        report.seeds += 1;
+        match judged(seed, &scenario) {
+            Ok(passed) => report.count(&passed),
+            Err(failed) => {
+                report.failures.push(*failed);
+                return report;
+            }
+        }
+    }
+    report
+}
+
 impl SoakOptions {
     /// The scenario of a seed.
     #[must_use]
@@ -173,9 +206,12 @@ impl SoakOptions {
 /// # Errors
 /// What was wrong with it, and with the smallest scenario found that still fails.
 pub fn replay(seed: u64, options: &SoakOptions) -> Result<Passed, Box<FailedSeed>> {
-    let scenario = options.scenario(seed);
-    judge::try_scenario(&scenario).map_err(|failure| {
-        let shrunk = shrink(&scenario, failure.clone());
+    judged(seed, &options.scenario(seed))
+}
+
+fn judged(seed: u64, scenario: &Scenario) -> Result<Passed, Box<FailedSeed>> {
+    judge::try_scenario(scenario).map_err(|failure| {
+        let shrunk = shrink(scenario, failure.clone());
         Box::new(FailedSeed { seed, failure, shrunk })
     })
 }
@@ -183,13 +219,7 @@ pub fn replay(seed: u64, options: &SoakOptions) -> Result<Passed, Box<FailedSeed
 fn try_seed(seed: u64, options: &SoakOptions, report: &mut SoakReport) {
     report.seeds += 1;
     match replay(seed, options) {
-        Ok(passed) => {
-            report.runs += passed.runs;
-            report.tasks += passed.tasks;
-            report.injected += u64::from(passed.was_injected);
-            report.faulted += u64::from(passed.fault.is_some());
-            report.hash ^= passed.hash;
-        }
+        Ok(passed) => report.count(&passed),
         Err(failed) => report.failures.push(*failed),
     }
 }

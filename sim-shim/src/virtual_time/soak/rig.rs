@@ -28,6 +28,7 @@ use super::super::report::VirtualReport;
 use super::super::spec::time_text;
 use super::graph::{BUILDER, Program, RandomGraph, STRIDE, Tables};
 use super::image::{NODE_ARGS, image, image_bytes};
+use super::shaped;
 
 /// A line of memory.
 #[derive(Clone, Copy)]
@@ -128,11 +129,13 @@ impl Rig {
         let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
         capacities.stream.heap_bytes = 0;
         let layout = ArenaLayout::plan(&capacities).ok()?;
-        let nodes = u64::from(tasks * STRIDE);
+        let first_cells = graph.first_cells();
+        let nodes = u64::from(first_cells.last().copied()? * STRIDE);
+        let reads: usize = graph.read_cells().iter().map(Vec::len).sum();
         let values = layout.total_bytes;
         let counters = values + 8 * nodes;
         let producers = counters + 4 * nodes;
-        let total = producers + (4 * edges).next_multiple_of(64);
+        let total = producers + (4 * reads as u64).next_multiple_of(64);
         let lines = vec![Line([0; 64]); usize::try_from(total / 64).ok()? + 1];
         let memory = Box::into_raw(lines.into_boxed_slice());
         let start = memory.cast::<u8>();
@@ -147,7 +150,7 @@ impl Rig {
         let at = |offset| address.offset(offset);
         let tables =
             Tables { values: at(values), counters: at(counters), producers: at(producers) };
-        let program = Arc::new(Program { graph: Arc::clone(graph), tables });
+        let program = Arc::new(Program::of(graph, tables));
         let rig = Self { memory, arena, program, shape, run_epoch: 0, bring_up_epoch: 1 };
         rig.arena.set_regions(&layout.regions);
         if streams {
@@ -167,6 +170,9 @@ impl Rig {
                 *entry = kernel.entry as usize as u64;
             }
         }
+        for (func_id, entry) in shaped::KERNELS {
+            kernels[func_id.index()] = entry as usize as u64;
+        }
         self.arena.set_kernel_addrs(&kernels);
         for worker in 0..self.shape.aic + self.shape.aiv {
             let (kind, cluster) = match worker.checked_sub(self.shape.aic) {
@@ -175,7 +181,7 @@ impl Rig {
             };
             self.arena.set_worker_entry(worker as usize, &WorkerEntry { kind, cluster });
         }
-        let producers = self.program.graph.nodes.iter().flat_map(|node| &node.producers);
+        let producers = self.program.graph.read_cells().into_iter().flatten();
         for (at, producer) in (0..).zip(producers) {
             self.write(self.program.tables.producers.offset(4 * at), &(producer * STRIDE));
         }
@@ -219,8 +225,8 @@ impl Rig {
 
     fn prepare(&mut self) {
         self.run_epoch += 1;
-        for index in 0..self.program.graph.nodes.len() as u64 {
-            let at = index * u64::from(STRIDE);
+        for cell in 0..self.program.first_cells.last().copied().unwrap_or(0) {
+            let at = u64::from(cell * STRIDE);
             self.write(self.program.tables.values.offset(8 * at), &0_u64);
             self.write(self.program.tables.counters.offset(4 * at), &0_u32);
         }
@@ -238,13 +244,15 @@ impl Rig {
     /// The first node whose value or count is not what it must be.
     pub(super) fn wrong_node(&self) -> Option<u32> {
         let tables = &self.program.tables;
-        let is_right = |index: u32, expected: u64| {
-            let at = u64::from(index * STRIDE);
-            self.read(tables.values.offset(8 * at)) == Some(expected)
-                && self.read(tables.counters.offset(4 * at)) == Some(1_u32)
+        let is_right = |cell: u32, (value, count): (u64, u32)| {
+            let at = u64::from(cell * STRIDE);
+            self.read(tables.values.offset(8 * at)) == Some(value)
+                && self.read(tables.counters.offset(4 * at)) == Some(count)
         };
         let values = (0..).zip(self.program.graph.values());
-        values.into_iter().find(|(index, value)| !is_right(*index, *value)).map(|(index, _)| index)
+        let (cell, _) = values.into_iter().find(|(cell, value)| !is_right(*cell, *value))?;
+        let first = &self.program.first_cells;
+        u32::try_from(first.partition_point(|first| *first <= cell)).ok()?.checked_sub(1)
     }
 
     fn header(&self) -> RuntimeHeader {

@@ -39,15 +39,33 @@ impl Scenario {
     /// Draws a scenario of `tasks` tasks; `with_trouble`: in a chance of two out of three something goes wrong.
     #[must_use]
     pub fn draw(seed: u64, tasks: u32, trouble: Troubles) -> Self {
+        Self::draw_of(seed, tasks, trouble, RuntimeVariant::ALL)
+    }
+
+    /// As [`draw`](Self::draw), of streaming runs only.
+    #[must_use]
+    pub fn shaped(seed: u64, tasks: u32, trouble: Troubles) -> Self {
+        Self::draw_of(seed, tasks, trouble, &[RuntimeVariant::TENSORMAP_AND_RINGBUFFER])
+    }
+
+    fn draw_of(seed: u64, tasks: u32, trouble: Troubles, variants: &[RuntimeVariant]) -> Self {
         // Neighbouring seeds must not have neighbouring streams.
         let mut random = Random::new(pto_aicore_kernels::probe::mix(seed));
-        let shape = draw_shape(&mut random);
+        let shape = draw_shape(&mut random, variants);
         let kinds: &[CoreKind] = match (shape.aic, shape.aiv) {
             (0, _) => &[CoreKind::AIV],
             (_, 0) => &[CoreKind::AIC],
             _ => CoreKind::ALL,
         };
-        let graph = Arc::new(RandomGraph::draw(&mut random, tasks, kinds));
+        let mut graph = RandomGraph::draw(&mut random, tasks, kinds);
+        if shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            // Of a stream of its own, so that the rest of the scenario is as without shapes.
+            let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed));
+            if random.below(3) > 0 {
+                graph.shape_up(&mut random, &shape);
+            }
+        }
+        let graph = Arc::new(graph);
         let profile = match random.below(4) {
             0 => Profile::ideal(),
             _ => Profile::a2a3(),
@@ -81,14 +99,14 @@ pub enum Troubles {
     Some,
 }
 
-fn draw_shape(random: &mut Random) -> Shape {
+fn draw_shape(random: &mut Random, variants: &[RuntimeVariant]) -> Shape {
     let clusters = 1 + random.below(5);
     let (aic, aiv) = match random.below(6) {
         0 => (0, 2 * clusters),
         1 => (clusters, 0),
         _ => (clusters, 2 * clusters),
     };
-    let variant = random.pick(RuntimeVariant::ALL);
+    let variant = random.pick(variants);
     // A scheduler needs a cluster; a builder has none.
     let builders = u32::from(variant.has_builder());
     Shape {

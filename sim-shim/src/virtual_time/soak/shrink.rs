@@ -38,9 +38,18 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
     let edges = (0..of.graph.nodes.len()).flat_map(move |node| {
         (0..of.graph.nodes[node].producers.len()).map(move |edge| {
             let mut graph = RandomGraph::clone(&of.graph);
-            graph.nodes[node].producers.remove(edge);
+            let producer = graph.nodes[node].producers.remove(edge);
+            if let Some(shape) = &mut graph.nodes[node].shape {
+                shape.when = shape.when.filter(|when| when.producer != producer);
+            }
             with(graph)
         })
+    });
+    let shapes = (0..of.graph.nodes.len()).filter(|node| of.graph.nodes[*node].shape.is_some());
+    let plainer = shapes.map(move |node| {
+        let mut graph = RandomGraph::clone(&of.graph);
+        graph.nodes[node].shape = None;
+        with(graph)
     });
     let calmer = (of.graph.order != PublishOrder::AtOnce).then(|| {
         with(RandomGraph { order: PublishOrder::AtOnce, ..RandomGraph::clone(&of.graph) })
@@ -56,7 +65,14 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
         scenario.shape.aicpu -= 1;
         scenario
     });
-    halves.into_iter().chain(alone).chain(fewer).chain(calmer).chain(nodes).chain(edges)
+    halves
+        .into_iter()
+        .chain(alone)
+        .chain(fewer)
+        .chain(calmer)
+        .chain(nodes)
+        .chain(plainer)
+        .chain(edges)
 }
 
 fn first_half(graph: &RandomGraph) -> RandomGraph {

@@ -1,0 +1,168 @@
+//! Shaped tasks of the streaming runtime: those that are more than one kernel on one core (`pto_abi::stream::shape`).
+//!
+//! ```text
+//!            publish, or the last producer
+//! builder,  ------------------------------> board.rs -------------------> scheduler/shapes.rs --> cores
+//! scheduler      predicate: ARRIVALS          lists by priority             claims blocks for
+//!                read, then list or skip                                    free cores of its own
+//! ```
+//! Memory is in the region `stream`, so that other runs have none of it; a task says in one bit of its line that it has a
+//! record. Everything that schedulers share stands on the board, under one lock that nobody holds for long.
+
+mod board;
+#[cfg(not(any(loom, shuttle)))]
+mod memory;
+
+use pto_abi::gm::GmWindow;
+use pto_abi::stream::{
+    BLOCK_WORDS, Comparison, ElementType, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START,
+    ShapeBoard, ShapeRecord,
+};
+use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::task::Task;
+use pto_abi::{CoreKind, GmAddr};
+
+pub use board::{Claim, List};
+
+/// Kernels that a block may have: all lanes but none.
+pub const LANE_SETS: usize = 1 << MAX_LANES;
+
+/// Which parts a block has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lanes(pub u8);
+
+impl Lanes {
+    /// One kernel, on a core of this kind.
+    #[must_use]
+    pub const fn one(kind: CoreKind) -> Self {
+        Self(1 << kind.index())
+    }
+
+    /// Whether there is a kernel for a lane: 0 for the cube core, 1 and 2 for the vector cores.
+    #[must_use]
+    pub const fn has(self, lane: usize) -> bool {
+        self.0 >> lane & 1 == 1
+    }
+
+    /// How many kernels.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// The kind of core, where one core is enough.
+    #[must_use]
+    pub const fn single(self) -> Option<CoreKind> {
+        match self.0 {
+            1 => Some(CoreKind::AIC),
+            2 => Some(CoreKind::AIV),
+            _ => None,
+        }
+    }
+}
+
+/// The memory of shaped tasks.
+#[derive(Clone, Copy)]
+pub struct ShapeMemory<'a> {
+    /// Where they wait.
+    pub board: &'a ShapeBoard,
+    /// A record for each slot.
+    pub records: &'a [ShapeRecord],
+    /// Argument words of parts: [`BLOCK_WORDS`] for each worker.
+    pub parts: &'a [AtomicU64],
+    /// Where these are in GM.
+    pub parts_address: GmAddr,
+    /// All of GM, for predicates.
+    pub gm: GmWindow<'a>,
+    /// Blocks that the device can run at once, by [`Lanes`].
+    pub room: [u32; LANE_SETS],
+}
+
+impl<'a> ShapeMemory<'a> {
+    /// The record of the task in `slot`.
+    #[must_use]
+    pub fn record(&self, slot: u32) -> Option<&'a ShapeRecord> {
+        self.records.get(slot as usize)
+    }
+
+    /// Tasks that wait.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        self.board.count.load(Ordering::Relaxed)
+    }
+
+    /// The argument words of the part on a worker, and where they are.
+    #[must_use]
+    pub fn part_words(&self, worker: u32) -> (&'a [AtomicU64], GmAddr) {
+        let start = BLOCK_WORDS.saturating_mul(worker as usize);
+        let words = self.parts.get(start..).and_then(|words| words.get(..BLOCK_WORDS));
+        (words.unwrap_or(&[]), self.parts_address.offset(8 * start as u64))
+    }
+
+    /// Which part of `task` a worker was given last: a [`BlockContext`](pto_abi::stream::BlockContext).
+    #[must_use]
+    pub fn context(&self, worker: u32, task: &Task) -> u64 {
+        let (words, _) = self.part_words(worker);
+        let context = words.get(usize::from(task.arg_count.load(Ordering::Relaxed)));
+        context.map_or(0, |word| word.load(Ordering::Relaxed))
+    }
+
+    /// The element that a predicate is on.
+    #[must_use]
+    pub fn element(&self, record: &ShapeRecord) -> (GmAddr, ElementType) {
+        let test = record.test.load(Ordering::Relaxed);
+        let element = u8::try_from(test >> 8).ok().and_then(|e| ElementType::try_from(e).ok());
+        (GmAddr(record.address.load(Ordering::Relaxed)), element.unwrap_or(ElementType::U8))
+    }
+
+    /// Whether the predicate of a task is true. The builder has checked that the element can be read.
+    #[must_use]
+    pub fn predicate_holds(&self, record: &ShapeRecord) -> bool {
+        let (address, element) = self.element(record);
+        let [comparison, ..] = record.test.load(Ordering::Relaxed).to_le_bytes();
+        let comparison = Comparison::try_from(comparison).unwrap_or(Comparison::EQUAL);
+        let found = read_element(&self.gm, address, element.bytes()).unwrap_or(0);
+        comparison.holds(element, found, record.value.load(Ordering::Relaxed))
+    }
+}
+
+/// What stands in a record.
+impl List {
+    /// The list that a task waits on; `None`: it goes to the ready queue of its kind.
+    #[must_use]
+    pub fn of(record: &ShapeRecord) -> Option<Self> {
+        let list = record.list.load(Ordering::Relaxed);
+        (list != NO_LIST).then_some(Self(list))
+    }
+}
+
+/// The lanes of a task.
+#[must_use]
+pub fn lanes_of(record: &ShapeRecord) -> Lanes {
+    let [lanes, ..] = record.flags.load(Ordering::Relaxed).to_le_bytes();
+    Lanes(lanes)
+}
+
+/// Whether the task has a predicate.
+#[must_use]
+pub fn has_predicate(record: &ShapeRecord) -> bool {
+    record.flags.load(Ordering::Relaxed) & HAS_PREDICATE != 0
+}
+
+/// Whether all blocks of the task start at once.
+#[must_use]
+pub fn starts_at_once(record: &ShapeRecord) -> bool {
+    record.flags.load(Ordering::Relaxed) & SYNC_START != 0
+}
+
+/// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.
+#[must_use]
+pub fn read_element(gm: &GmWindow<'_>, address: GmAddr, bytes: u64) -> Option<u64> {
+    let at = gm.offset_of(address, bytes)?;
+    match bytes {
+        1 => gm.read::<u8>(at).map(u64::from),
+        2 => gm.read::<u16>(at).map(u64::from),
+        4 => gm.read::<u32>(at).map(u64::from),
+        _ => gm.read::<u64>(at),
+    }
+}

@@ -1,0 +1,213 @@
+//! Submission of shaped tasks: what a record says, checked.
+
+use pto_abi::graph::TaskSpec;
+use pto_abi::limits::MAX_BLOCKS;
+use pto_abi::stream::{
+    DependencyMode, HAS_PREDICATE, MAX_LANES, NO_LIST, Predicate, Priority, RingKind, SYNC_START,
+    ShapeRecord, StartMode, TensorTask,
+};
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::SHAPED;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+
+use super::builder::Stream;
+use super::map::{Access, AccessKind, Hide};
+use super::region::Region;
+use super::scopes::view_fault;
+use crate::blame::Blame;
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+use crate::shapes::{Lanes, List, ShapeMemory, has_predicate};
+
+/// The kernels of a block, by lane: their func ids and their code.
+struct Kernels {
+    lanes: Lanes,
+    code: [(FuncId, GmAddr); MAX_LANES],
+}
+
+impl Kernels {
+    const NONE: Self = Self { lanes: Lanes(0), code: [(FuncId(0), GmAddr::NULL); MAX_LANES] };
+
+    /// One more kernel, for a core of `kind`; `false`: a cluster has no more.
+    fn add(&mut self, kind: CoreKind, func_id: FuncId, code: GmAddr) -> bool {
+        let mut lanes = if kind == CoreKind::AIC { 0..1 } else { 1..MAX_LANES };
+        let Some(lane) = lanes.find(|lane| !self.lanes.has(*lane)) else { return false };
+        self.lanes.0 |= 1 << lane;
+        self.code[lane % MAX_LANES] = (func_id, code);
+        true
+    }
+}
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+    /// Adds a task that is more than one kernel on one core.
+    #[inline(never)]
+    pub(super) fn add_shaped_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
+        let Some(shapes) = self.state.shapes else {
+            return Err(self.blame.leave(Blame::of(Fault::RUNTIME_REGION_STREAM)));
+        };
+        let kernels = self.kernels_of(task)?;
+        self.check_blocks(task, &kernels, &shapes)?;
+        if let Some(predicate) = task.shape.when() {
+            let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
+            self.look_at_predicate(task, predicate, at)?;
+        }
+        let number = self.next;
+        let id = self.add_plain_task(task)?;
+        if let Some((line, record)) = self.state.task(id.slot).zip(shapes.record(id.slot)) {
+            line.kind.store(task.kind.get() | SHAPED, Ordering::Relaxed);
+            write_record(record, task, &kernels);
+        }
+        if let Some(predicate) = task.shape.when() {
+            self.read_predicate(task, predicate, number)?;
+        }
+        Ok(id)
+    }
+
+    /// The newest task reads the element of its predicate, as if it stood behind its arguments.
+    fn read_predicate(
+        &mut self,
+        task: &TensorTask<'_>,
+        predicate: &Predicate<'_>,
+        number: u64,
+    ) -> Result<(), Fault> {
+        let mode = self.mode();
+        if mode == DependencyMode::MANUAL {
+            return Ok(());
+        }
+        if !self.has_room(RingKind::MAP, Access::MAX_ENTRIES) {
+            self.wait_for_room(RingKind::MAP, Access::MAX_ENTRIES)?;
+        }
+        self.takes(RingKind::MAP, Access::MAX_ENTRIES);
+        let (view, region) = (predicate.element(), Region::of(predicate.element()));
+        let access = Access::new(view.base().0, AccessKind::Read, &region);
+        if mode == DependencyMode::DERIVED {
+            let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
+            let derived = self.derive_one(&access, number);
+            return derived.map_err(|fault| fault.unwrap_or_else(|| self.undecided(number, at)));
+        }
+        if let Some(place) = self.map.place(&access) {
+            self.map.note(&place, &access, (number, Hide::Nothing));
+        }
+        Ok(())
+    }
+
+    /// The kernels of a task, each of which is registered and has cores.
+    fn kernels_of(&mut self, task: &TensorTask<'_>) -> Result<Kernels, Fault> {
+        let mut kernels = Kernels::NONE;
+        let vectors = task.shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
+        for (func_id, kind) in [(task.func_id, task.kind)].into_iter().chain(vectors) {
+            let spec = TaskSpec::new(func_id, kind, &[]);
+            let code = self.accept(&spec, task.args.len())?;
+            if !kernels.add(kind, func_id, code) {
+                let found = 1 + task.shape.vectors().len() as u64;
+                return Err(self.refuse_shape(Fault::STREAM_MIX, task, found, MAX_LANES as u64));
+            }
+        }
+        Ok(kernels)
+    }
+
+    fn check_blocks(
+        &mut self,
+        task: &TensorTask<'_>,
+        kernels: &Kernels,
+        shapes: &ShapeMemory<'_>,
+    ) -> Result<(), Fault> {
+        let blocks = task.shape.blocks();
+        if blocks == 0 || blocks > MAX_BLOCKS {
+            let (found, bound) = (blocks.into(), MAX_BLOCKS.into());
+            return Err(self.refuse_shape(Fault::STREAM_BLOCKS, task, found, bound));
+        }
+        let room = shapes.room.get(usize::from(kernels.lanes.0)).copied().unwrap_or(0);
+        if room == 0 {
+            let found = kernels.lanes.count().into();
+            return Err(self.refuse_shape(Fault::STREAM_MIX, task, found, 0));
+        }
+        if task.shape.start() == StartMode::SYNC && blocks > room {
+            let (found, bound) = (blocks.into(), room.into());
+            return Err(self.refuse_shape(Fault::STREAM_SYNC_BLOCKS, task, found, bound));
+        }
+        Ok(())
+    }
+
+    /// The element is there, and the schedulers can read it.
+    fn look_at_predicate(
+        &mut self,
+        task: &TensorTask<'_>,
+        predicate: &Predicate<'_>,
+        at: u32,
+    ) -> Result<(), Fault> {
+        let element = predicate.element();
+        if let Some(defect) = element.defect() {
+            let detail = element.shape().len() as u64;
+            return Err(self.refuse_argument(view_fault(defect), task, at, detail));
+        }
+        if !self.is_alive(element.heap()) {
+            let scope = element.heap().serial;
+            return Err(self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, at, scope));
+        }
+        let address = element.address();
+        if self.memory.read_element(address, element.element().bytes()).is_none() {
+            return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_shape(
+        &mut self,
+        fault: Fault,
+        task: &TensorTask<'_>,
+        found: u64,
+        bound: u64,
+    ) -> Fault {
+        let blame = Blame::of(fault).func(task.func_id.0.into()).task(self.id_of(self.next));
+        self.blame.leave(blame.detail(found, bound))
+    }
+
+    /// A shaped task is ready when it is published: it goes where the schedulers look.
+    #[cold]
+    pub(super) fn post_shaped(&self, slot: u32) {
+        let Some(shapes) = self.state.shapes else { return };
+        let Some(record) = shapes.record(slot) else { return };
+        let list = if has_predicate(record) { Some(List::ARRIVALS) } else { List::of(record) };
+        if let Some(list) = list {
+            shapes.post(list, slot);
+        }
+    }
+}
+
+fn write_record(record: &ShapeRecord, task: &TensorTask<'_>, kernels: &Kernels) {
+    let shape = &task.shape;
+    for (lane, (func_id, code)) in kernels.code.iter().enumerate() {
+        record.kernels[lane % MAX_LANES].store(code.0, Ordering::Relaxed);
+        record.func_ids[lane % MAX_LANES].store(func_id.0.into(), Ordering::Relaxed);
+    }
+    let lanes = kernels.lanes;
+    let is_sync = shape.start() == StartMode::SYNC;
+    let is_plain_with_predicate = shape.blocks() == 1
+        && lanes.count() == 1
+        && shape.priority() == Priority::NORMAL
+        && !is_sync;
+    let list = match (is_plain_with_predicate, is_sync) {
+        (true, _) => NO_LIST,
+        (_, true) => List::sync(shape.priority()).0,
+        _ => List::spread(shape.priority(), lanes).0,
+    };
+    let mut flags = u32::from(lanes.0);
+    flags |= if is_sync { SYNC_START } else { 0 };
+    if let Some(predicate) = shape.when() {
+        flags |= HAS_PREDICATE;
+        let element = predicate.element();
+        let test =
+            u32::from(predicate.comparison().get()) | u32::from(element.element().get()) << 8;
+        record.test.store(test, Ordering::Relaxed);
+        record.address.store(element.address().0, Ordering::Relaxed);
+        record.value.store(predicate.value(), Ordering::Relaxed);
+    }
+    record.flags.store(flags, Ordering::Relaxed);
+    record.blocks.store(shape.blocks(), Ordering::Relaxed);
+    record.next_block.store(0, Ordering::Relaxed);
+    record.parts_left.store(shape.blocks() * lanes.count(), Ordering::Relaxed);
+    record.list.store(list, Ordering::Relaxed);
+}

@@ -1,0 +1,9 @@
+//! Shaped tasks on every hosting mode: MIX, blocks, blocks that start at once, predicates, priorities, and their faults.
+
+mod documented;
+mod faults;
+mod kernels;
+mod predicates;
+mod programs;
+mod support;
+mod together;

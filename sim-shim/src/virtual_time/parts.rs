@@ -1,0 +1,362 @@
+//! The book of shaped tasks: where each part of each block is, and who waited for whom.
+//!
+//! Checked here, on every run:
+//! - each part of each block is dispatched, started, finished and collected once and in that order, and the task is complete
+//!   when all are (*exactly once*);
+//! - the parts of a block are on one cluster, and none waited for a core when the first one was dispatched; the same of all
+//!   blocks of a task whose blocks start at once (*together*);
+//! - a task whose predicate is false does not run, and one whose predicate is true is not skipped (*predicate*);
+//! - a core does not go to a task while one of higher priority, or an older one of the same list, has waited for such a core
+//!   since before the step (*priority*).
+//!
+//! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart.
+
+use std::collections::HashMap;
+
+use pto_abi::CoreKind;
+use pto_abi::stream::{BlockContext, LISTS_A_LEVEL, MAX_LANES, Priority};
+use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::task::Task;
+use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory, has_predicate, lanes_of, starts_at_once};
+
+use super::ledger::Rule;
+
+/// Something that must not be.
+pub(super) type Found = (Rule, &'static str);
+
+/// One part of one block, as a worker has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Part {
+    block: u32,
+    lane: usize,
+}
+
+impl Part {
+    /// Its lane.
+    pub(super) const fn lane(self) -> usize {
+        self.lane
+    }
+}
+
+/// What a task is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shaped {
+    pub(super) lanes: Lanes,
+    pub(super) blocks: u32,
+    starts_at_once: bool,
+    list: Option<u32>,
+    /// Its turn depends on when its predicate is read, which is not known here.
+    has_predicate: bool,
+}
+
+impl Shaped {
+    pub(super) fn of(shapes: &ShapeMemory<'_>, slot: u32) -> Option<Self> {
+        let record = shapes.record(slot)?;
+        Some(Self {
+            lanes: lanes_of(record),
+            blocks: record.blocks.load(Relaxed),
+            starts_at_once: starts_at_once(record),
+            list: List::of(record).map(|list| list.0),
+            has_predicate: has_predicate(record),
+        })
+    }
+
+    /// Parts of all blocks.
+    pub(super) fn total(&self) -> u32 {
+        self.blocks.saturating_mul(self.lanes.count())
+    }
+
+    /// The part that a worker of `kind` with this context has.
+    pub(super) fn part(&self, kind: CoreKind, context: u64) -> Part {
+        let context = BlockContext::of(context);
+        let lane = if kind == CoreKind::AIC { 0 } else { 1 + context.lane as usize };
+        Part { block: context.block, lane }
+    }
+}
+
+/// How far a part is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Stage {
+    Dispatched = 1,
+    Started = 2,
+    Finished = 3,
+    Collected = 4,
+}
+
+/// One task of several parts.
+#[derive(Default)]
+struct Book {
+    stages: HashMap<Part, u8>,
+    /// How many parts have come to each stage.
+    counts: [u32; 5],
+    /// Of each block: its cluster, and when its first part was dispatched.
+    blocks: HashMap<u32, (u32, u64)>,
+    first: u64,
+    longest_ns: u64,
+}
+
+/// A task that waits on a list.
+struct Waiter {
+    slot: u32,
+    list: u32,
+    since: u64,
+    /// Parts that have no core.
+    left: u32,
+    is_begun: bool,
+}
+
+/// The book.
+pub(super) struct Parts {
+    books: HashMap<u32, Book>,
+    waiters: Vec<Waiter>,
+    /// Counts what happens, over all instances.
+    now: u64,
+    /// When each worker became free.
+    free_since: Vec<u64>,
+    /// When each instance began its step.
+    steps: Vec<u64>,
+}
+
+impl Parts {
+    pub(super) fn new() -> Self {
+        Self {
+            books: HashMap::new(),
+            waiters: Vec::new(),
+            now: 0,
+            free_since: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// An instance begins a step.
+    #[inline]
+    pub(super) fn begins(&mut self, instance: usize) {
+        self.now += 1;
+        note(&mut self.steps, instance, self.now);
+    }
+
+    /// A worker has nothing of `slot` any more.
+    #[inline]
+    pub(super) fn is_free(&mut self, worker: usize) {
+        self.now += 1;
+        note(&mut self.free_since, worker, self.now);
+    }
+
+    /// A task with a shape is ready.
+    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped) {
+        self.now += 1;
+        if let Some(list) = shaped.list.filter(|_| !shaped.has_predicate) {
+            let (since, left) = (self.now, shaped.total());
+            self.waiters.push(Waiter { slot, list, since, left, is_begun: false });
+        }
+    }
+
+    /// A worker of `kind` is given `slot` by `instance`: whether somebody else should have had the core.
+    pub(super) fn takes_core(
+        &mut self,
+        slot: u32,
+        shaped: Option<&Shaped>,
+        kind: CoreKind,
+        instance: usize,
+    ) -> Option<Found> {
+        self.now += 1;
+        let step = self.steps.get(instance).copied().unwrap_or(0);
+        let single = Lanes::one(kind);
+        let own = self.waiters.iter().find(|waiter| waiter.slot == slot);
+        let (own_list, own_since) = own.map_or((None, 0), |own| (Some(own.list), own.since));
+        let list = shaped.and_then(|shaped| shaped.list);
+        let level = list.map_or(Priority::NORMAL.get().into(), |list| list / LISTS_A_LEVEL);
+        let waits_for_core = |waiter: &&Waiter| {
+            let list = Priority::ALL.iter().map(|priority| List::spread(*priority, single).0);
+            waiter.slot != slot && waiter.since < step && list.into_iter().any(|l| l == waiter.list)
+        };
+        let mut found = None;
+        if !shaped.is_some_and(|shaped| shaped.starts_at_once) {
+            for waiter in self.waiters.iter().filter(waits_for_core) {
+                if waiter.list / LISTS_A_LEVEL > level {
+                    found = Some((Rule::Priority, "goes before a task of higher priority"));
+                } else if Some(waiter.list) == own_list && waiter.since < own_since {
+                    found = found.or(Some((Rule::Priority, "goes before an older task")));
+                }
+            }
+        }
+        if let Some(waiter) = self.waiters.iter_mut().find(|waiter| waiter.slot == slot) {
+            waiter.left = waiter.left.saturating_sub(1);
+            waiter.is_begun = true;
+        }
+        self.waiters.retain(|waiter| waiter.left > 0);
+        found
+    }
+
+    /// A part goes to a worker. Whether it is the task's first one, and what is wrong.
+    pub(super) fn dispatched(
+        &mut self,
+        slot: u32,
+        shaped: &Shaped,
+        part: Part,
+        (worker, cluster): (usize, u32),
+    ) -> (bool, Vec<Found>) {
+        let now = self.now;
+        let book = self.books.entry(slot).or_default();
+        let is_first = book.counts[Stage::Dispatched as usize] == 0;
+        if is_first {
+            book.first = now;
+        }
+        let mut found = Vec::new();
+        if part.block >= shaped.blocks || part.lane >= MAX_LANES || !shaped.lanes.has(part.lane) {
+            found.push((Rule::ExactlyOnce, "a part that the task does not have"));
+        }
+        found.extend(book.advance(part, Stage::Dispatched));
+        let (of_block, since) = *book.blocks.entry(part.block).or_insert((cluster, now));
+        if of_block != cluster {
+            found.push((Rule::Together, "parts of one block on two clusters"));
+        }
+        let since = if shaped.starts_at_once { book.first } else { since };
+        if self.free_since.get(worker).is_some_and(|free| *free > since) {
+            found.push((Rule::Together, "a part waited for its core while others had started"));
+        }
+        (is_first, found)
+    }
+
+    /// A part is further. Whether it is the first and whether it is the last one to come there, and what is wrong.
+    pub(super) fn advanced(
+        &mut self,
+        slot: u32,
+        shaped: &Shaped,
+        part: Part,
+        stage: Stage,
+    ) -> (bool, bool, Option<Found>) {
+        let book = self.books.entry(slot).or_default();
+        let found = book.advance(part, stage);
+        let count = book.counts[stage as usize];
+        let is_last = count == shaped.total();
+        if is_last && stage == Stage::Collected {
+            self.books.remove(&slot);
+        }
+        (count == 1, is_last, found)
+    }
+
+    /// The longest kernel of a task so far, with this one.
+    pub(super) fn longest_ns(&mut self, slot: u32, cost_ns: u64) -> u64 {
+        let book = self.books.entry(slot).or_default();
+        book.longest_ns = book.longest_ns.max(cost_ns);
+        book.longest_ns
+    }
+
+    /// Whether every task has all of its parts back, and none waits.
+    pub(super) fn is_over(&self) -> bool {
+        self.books.is_empty() && self.waiters.is_empty()
+    }
+}
+
+/// Notes `now` at an index.
+#[inline]
+fn note(at: &mut Vec<u64>, index: usize, now: u64) {
+    if index >= at.len() {
+        at.resize(index + 1, 0);
+    }
+    at[index] = now;
+}
+
+impl Book {
+    fn advance(&mut self, part: Part, stage: Stage) -> Option<Found> {
+        let place = self.stages.entry(part).or_default();
+        let is_next = *place + 1 == stage as u8;
+        *place = stage as u8;
+        self.counts[stage as usize] += u32::from(is_next);
+        let what = match stage {
+            Stage::Dispatched => "a part is dispatched twice",
+            Stage::Started => "a part is started twice",
+            Stage::Finished => "a part is finished twice",
+            Stage::Collected => "a part is collected twice",
+        };
+        (!is_next).then_some((Rule::ExactlyOnce, what))
+    }
+}
+
+/// Whether a task is of several parts, by its line and its record.
+pub(super) fn is_shaped(task: &Task) -> bool {
+    task.kind.load(Relaxed) & pto_abi::task::SHAPED != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, Parts, Shaped, Stage};
+    use crate::virtual_time::ledger::Rule;
+    use pto_abi::CoreKind;
+    use pto_abi::stream::Priority;
+    use pto_aicpu_fw::shapes::{Lanes, List};
+
+    fn mix(blocks: u32) -> Shaped {
+        Shaped { lanes: Lanes(7), blocks, starts_at_once: false, list: None, has_predicate: false }
+    }
+
+    fn waits(priority: Priority) -> Shaped {
+        let list = Some(List::spread(priority, Lanes(2)).0);
+        Shaped { lanes: Lanes(2), blocks: 1, list, ..mix(1) }
+    }
+
+    const fn part(block: u32, lane: usize) -> Part {
+        Part { block, lane }
+    }
+
+    #[test]
+    fn a_block_comes_through_once_and_together() {
+        let (mut parts, shaped) = (Parts::new(), mix(2));
+        for block in 0..2 {
+            for lane in 0..3 {
+                let (is_first, found) = parts.dispatched(5, &shaped, part(block, lane), (lane, 0));
+                assert_eq!((is_first, found), (block == 0 && lane == 0, vec![]));
+            }
+        }
+        for stage in [Stage::Started, Stage::Finished, Stage::Collected] {
+            for number in 0..6 {
+                let part = part(number / 3, number as usize % 3);
+                let (is_first, is_last, found) = parts.advanced(5, &shaped, part, stage);
+                assert_eq!((is_first, is_last, found), (number == 0, number == 5, None));
+            }
+        }
+        assert!(parts.is_over());
+    }
+
+    #[test]
+    fn each_rule_can_be_violated() {
+        let rules = |found: Vec<super::Found>| found.iter().map(|f| f.0).collect::<Vec<_>>();
+        let (mut parts, shaped) = (Parts::new(), mix(1));
+        parts.dispatched(5, &shaped, part(0, 0), (0, 0));
+        let (_, twice) = parts.dispatched(5, &shaped, part(0, 0), (0, 0));
+        assert_eq!(rules(twice), [Rule::ExactlyOnce]);
+        let (_, foreign) = parts.dispatched(5, &shaped, part(1, 0), (0, 0));
+        assert_eq!(rules(foreign), [Rule::ExactlyOnce]);
+        let (_, elsewhere) = parts.dispatched(5, &shaped, part(0, 1), (4, 1));
+        assert_eq!(rules(elsewhere), [Rule::Together]);
+        parts.is_free(2);
+        let (_, late) = parts.dispatched(5, &shaped, part(0, 2), (2, 0));
+        assert_eq!(rules(late), [Rule::Together]);
+        assert!(!parts.is_over());
+    }
+
+    #[test]
+    fn who_has_waited_since_before_the_step_goes_first() {
+        let mut parts = Parts::new();
+        let (high, low) = (waits(Priority::HIGH), waits(Priority::LOW));
+        let normal = None;
+        parts.ready(1, &high);
+        parts.begins(3);
+        parts.ready(2, &high);
+        assert_eq!(
+            parts.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
+            Some(Rule::Priority)
+        );
+        assert_eq!(parts.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
+        assert_eq!(parts.takes_core(1, Some(&high), CoreKind::AIV, 3), None);
+        assert_eq!(parts.takes_core(9, normal, CoreKind::AIV, 3), None, "since this step only");
+        parts.ready(4, &low);
+        parts.ready(5, &high);
+        parts.begins(3);
+        assert!(parts.takes_core(5, Some(&high), CoreKind::AIV, 3).is_some(), "2 is older");
+        assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 3), None);
+        assert_eq!(parts.takes_core(4, Some(&low), CoreKind::AIV, 3), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! What the machine notes of shaped tasks, for [`super::parts`].
+
+use pto_abi::CoreKind;
+use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::task::Task;
+use pto_abi::trace::TraceKind;
+use pto_aicpu_fw::shapes::has_predicate;
+
+use super::ledger::{Rule, Violation};
+use super::parts::{Part, Shaped, Stage, is_shaped};
+use super::trace::EventKind;
+use super::world::{CoreMachine, World};
+
+/// A part that came to a stage.
+#[derive(Clone, Copy)]
+pub(super) struct Advance {
+    /// It was the first one, or the task has one only.
+    pub(super) is_first: bool,
+    /// It was the last one, or the task has one only.
+    pub(super) is_last: bool,
+}
+
+impl Advance {
+    const ONLY: Self = Self { is_first: true, is_last: true };
+}
+
+/// A task of several parts: what it is, and the part that a worker has.
+fn part_of(
+    launch: &pto_aicpu_fw::Launch<'_>,
+    slot: u32,
+    (worker, kind): (u32, CoreKind),
+) -> Option<(Shaped, Part)> {
+    let (task, shapes) = (launch.state.task(slot)?, launch.state.shapes.as_ref()?);
+    let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task))?;
+    let part = shaped.part(kind, shapes.context(worker, task));
+    (shaped.total() > 1).then_some((shaped, part))
+}
+
+impl World {
+    /// An instance begins a step.
+    #[inline]
+    pub(super) fn begins(&mut self, instance: usize) {
+        if self.launch.state.shapes.is_some() {
+            self.parts.begins(instance);
+        }
+    }
+
+    /// A task with a shape is ready.
+    pub(super) fn book_ready(&mut self, slot: u32) {
+        let shapes = self.launch.state.shapes.as_ref();
+        if let Some(shaped) = shapes.and_then(|shapes| Shaped::of(shapes, slot)) {
+            self.parts.ready(slot, &shaped);
+        }
+    }
+
+    /// A worker is given a task, or a part of it; whether the task has a shape.
+    pub(super) fn book_dispatch(
+        &mut self,
+        slot: u32,
+        (worker, instance): (usize, usize),
+        now_ns: u64,
+    ) -> bool {
+        let state = self.launch.state;
+        let (Some(shapes), Some(task)) = (&state.shapes, state.task(slot)) else {
+            self.ledger.dispatch(slot, now_ns);
+            return false;
+        };
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
+        let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task));
+        let mut found = Vec::new();
+        found.extend(self.parts.takes_core(slot, shaped.as_ref(), kind, instance));
+        if shaped.is_some() {
+            found.extend(wrong_predicate(shapes, slot, true));
+        }
+        let part = part_of(&self.launch, slot, (number, kind));
+        let is_first = part.is_none_or(|(shaped, part)| {
+            let cluster = self.launch.workers.cluster(number).unwrap_or(u32::MAX);
+            let (is_first, wrong) = self.parts.dispatched(slot, &shaped, part, (worker, cluster));
+            found.extend(wrong);
+            is_first
+        });
+        if is_first {
+            self.ledger.dispatch(slot, now_ns);
+        }
+        for (rule, what) in found {
+            self.violate(rule, slot, worker, what);
+        }
+        shaped.is_some()
+    }
+
+    /// A scheduler has seen that a worker has finished; whether the task is complete by that.
+    pub(super) fn book_collected(&mut self, slot: u32, worker: usize, now_ns: u64) -> bool {
+        if self.launch.state.shapes.is_none() {
+            return true;
+        }
+        self.parts.is_free(worker);
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
+        let Some((shaped, part)) = part_of(&self.launch, slot, (number, kind)) else { return true };
+        let (_, is_last, found) = self.parts.advanced(slot, &shaped, part, Stage::Collected);
+        if let Some((rule, what)) = found {
+            self.ledger.violate(Violation {
+                rule,
+                time_ns: now_ns,
+                task: slot,
+                other: number,
+                what,
+            });
+        }
+        is_last
+    }
+
+    /// The predicate of a task is false, and its consumers are about to be released; when that is done.
+    pub(super) fn skipped(&mut self, slot: u32, instance: usize, mut now_ns: u64) -> u64 {
+        let state = self.launch.state;
+        let Some(task) = state.task(slot) else { return now_ns };
+        let profile = self.options.profile;
+        // It reads the task's line, and that of the element.
+        let cost_ns = self.chooser.delay(profile.complete_ns) + 2 * profile.line_miss_ns.low;
+        now_ns = now_ns.max(self.ledger.ready_ns(slot)) + cost_ns;
+        self.ledger.skip(slot, now_ns);
+        let found = state.shapes.as_ref().and_then(|shapes| wrong_predicate(shapes, slot, false));
+        if let Some((rule, what)) = found {
+            self.violate(rule, slot, instance, what);
+        }
+        self.trace.add(now_ns, EventKind::Skipped, instance, slot);
+        self.recorder.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
+        self.release_consumers(slot, task, instance, now_ns)
+    }
+
+    /// After a run without a fault: nothing of a shaped task is left.
+    pub(super) fn check_parts_at_end(&mut self) {
+        if !self.parts.is_over() {
+            let what = "a part is left after the run";
+            self.violate(Rule::Termination, u32::MAX, usize::MAX, what);
+        }
+    }
+}
+
+/// What is wrong with running or skipping a task.
+fn wrong_predicate(
+    shapes: &pto_aicpu_fw::shapes::ShapeMemory<'_>,
+    slot: u32,
+    runs: bool,
+) -> Option<super::parts::Found> {
+    let record = shapes.record(slot).filter(|record| has_predicate(record))?;
+    match (runs, shapes.predicate_holds(record)) {
+        (true, false) => Some((Rule::Predicate, "runs, and its predicate is false")),
+        (false, true) => Some((Rule::Predicate, "is skipped, and its predicate is true")),
+        _ => None,
+    }
+}
+
+impl CoreMachine<'_> {
+    /// The part of `slot` that a core has comes to a stage.
+    #[inline]
+    pub(super) fn advance_part(
+        &mut self,
+        slot: u32,
+        core: (u32, CoreKind),
+        stage: Stage,
+        time_ns: u64,
+    ) -> Advance {
+        let Some((shaped, part)) = part_of(self.launch, slot, core) else { return Advance::ONLY };
+        let (is_first, is_last, found) = self.parts.advanced(slot, &shaped, part, stage);
+        if let Some((rule, what)) = found {
+            self.ledger.violate(Violation { rule, time_ns, task: slot, other: core.0, what });
+        }
+        Advance { is_first, is_last }
+    }
+
+    /// What a task adds to a path: its longest part.
+    pub(super) fn longest_part_ns(
+        &mut self,
+        slot: u32,
+        core: (u32, CoreKind),
+        cost_ns: u64,
+    ) -> u64 {
+        match part_of(self.launch, slot, core) {
+            Some(_) => self.parts.longest_ns(slot, cost_ns),
+            None => cost_ns,
+        }
+    }
+
+    /// The kernel that a core runs of a task.
+    pub(super) fn func_of(&self, task: &Task, slot: u32, core: (u32, CoreKind)) -> u16 {
+        let own = task.func_id.load(Relaxed);
+        let Some((_, part)) = part_of(self.launch, slot, core) else { return own };
+        let record = self.launch.state.shapes.and_then(|shapes| shapes.record(slot));
+        let func_id = record.and_then(|record| record.func_ids.get(part.lane()));
+        func_id.and_then(|id| u16::try_from(id.load(Relaxed)).ok()).unwrap_or(own)
+    }
+}

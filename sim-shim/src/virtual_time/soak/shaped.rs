@@ -1,0 +1,187 @@
+//! Shapes of the tasks of a random graph: how they are drawn, what a node holds then, and the kernel of a part.
+//!
+//! A node with a shape has a *cell* for each part of each block: the part writes its own `dag_value` there, and counts. Who
+//! waits for the node folds all of its cells, so that a consumer that starts before the last part has finished gets another
+//! value. The cells of a node that does not run stay zero.
+
+use pto_abi::stream::{
+    Arg, BlockContext, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
+    TensorView,
+};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_aicore_kernels::probe::{dag_node_aic, dag_node_aiv};
+use pto_aicore_kernels::{KernelFn, args};
+use pto_aicpu_fw::shapes::Lanes;
+
+use super::super::random::Random;
+use super::graph::{RandomGraph, STRIDE, Tables};
+use super::rig::Shape;
+
+/// The kernels of parts, as they are registered.
+pub(super) const KERNELS: [(FuncId, KernelFn); CoreKind::COUNT] =
+    [(FuncId(1000), part_aic), (FuncId(1001), part_aiv)];
+/// Argument words of a part.
+const PART_ARGS: usize = 7;
+
+/// What a node depends on whether it runs: the first cell of one of its producers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodePredicate {
+    /// Index of the producer.
+    pub producer: u32,
+    /// How its value is compared.
+    pub comparison: Comparison,
+    /// With what.
+    pub value: u64,
+}
+
+/// What a node is beyond one kernel on one core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeShape {
+    /// Its kernels.
+    pub lanes: Lanes,
+    /// How many blocks.
+    pub blocks: u32,
+    /// Whether they start at once.
+    pub starts_at_once: bool,
+    /// Which ready task goes first.
+    pub priority: Priority,
+    /// Whether it runs.
+    pub when: Option<NodePredicate>,
+}
+
+impl NodeShape {
+    /// How many cells.
+    #[must_use]
+    pub fn cells(&self) -> u32 {
+        self.blocks * self.lanes.count()
+    }
+}
+
+/// Blocks with these lanes that a device can run at once.
+pub(super) fn room(shape: &Shape, lanes: Lanes) -> u32 {
+    match lanes.0 {
+        1 => shape.aic,
+        2 => shape.aiv,
+        6 => shape.aiv / 2,
+        _ => shape.aic.min(shape.aiv / 2),
+    }
+}
+
+impl NodeShape {
+    /// Draws a shape for a node with these producers.
+    pub(super) fn draw(random: &mut Random, shape: &Shape, producers: &[u32]) -> Self {
+        let able: Vec<Lanes> =
+            [1, 2, 3, 6, 7].map(Lanes).into_iter().filter(|l| room(shape, *l) > 0).collect();
+        let lanes = random.pick(&able);
+        let starts_at_once = random.below(3) == 0;
+        let most = if starts_at_once { room(shape, lanes) } else { 9 };
+        let blocks = if random.below(2) == 0 { 1 } else { 1 + random.below(most) };
+        let when = (random.below(3) == 0 && !producers.is_empty()).then(|| NodePredicate {
+            producer: random.pick(producers),
+            comparison: random.pick(Comparison::ALL),
+            value: random.word(),
+        });
+        let priority = random.pick(Priority::ALL);
+        Self { lanes, blocks, starts_at_once, priority, when }
+    }
+}
+
+impl RandomGraph {
+    /// Gives shapes to two of three nodes.
+    pub(super) fn shape_up(&mut self, random: &mut Random, shape: &Shape) {
+        for node in &mut self.nodes {
+            if random.below(3) > 0 {
+                node.shape = Some(NodeShape::draw(random, shape, &node.producers));
+            }
+        }
+    }
+
+    /// The first cell of each node, and behind them how many there are.
+    #[must_use]
+    pub fn first_cells(&self) -> Vec<u32> {
+        let mut cells = vec![0];
+        for node in &self.nodes {
+            let count = node.shape.map_or(1, |shape| shape.cells());
+            cells.push(cells.last().copied().unwrap_or(0) + count);
+        }
+        cells
+    }
+
+    /// The cells that each node reads: those of its producers, in their order.
+    pub(super) fn read_cells(&self) -> Vec<Vec<u32>> {
+        let first = self.first_cells();
+        let of = |producer: &u32| first[*producer as usize]..first[*producer as usize + 1];
+        self.nodes.iter().map(|node| node.producers.iter().flat_map(of).collect()).collect()
+    }
+}
+
+/// A node as a streaming program submits it: its arguments, from its first cell on.
+pub(super) struct Submission<'a> {
+    pub(super) first_cell: u32,
+    /// The first cell of the producer that its predicate is on.
+    pub(super) predicate_cell: u32,
+    pub(super) args: [u64; 6],
+    pub(super) after: &'a [TaskId],
+}
+
+/// Adds a node with a shape.
+pub(super) fn add<G: StreamBuilder>(
+    stream: &mut G,
+    shape: &NodeShape,
+    tables: &Tables,
+    node: &Submission<'_>,
+) -> Result<TaskId, Fault> {
+    let has_cube = shape.lanes.has(0);
+    let lanes = u64::from(shape.lanes.count()) | u64::from(has_cube) << 8;
+    let [_, seed, values, counters, producers, count] = node.args;
+    let index = u64::from(node.first_cell) * u64::from(STRIDE);
+    let words = [index, seed, values, counters, producers, count, lanes];
+    let args = words.map(Arg::Scalar);
+    let [(cube, _), (vector, _)] = KERNELS;
+    let (func, kind) = if has_cube { (cube, CoreKind::AIC) } else { (vector, CoreKind::AIV) };
+    let vectors = [vector; 2];
+    let beside = &vectors[..shape.lanes.count() as usize - 1];
+    let task = TensorTask::new(func, kind, &args).mix(beside).blocks(shape.blocks);
+    let task = task.priority(shape.priority).after(node.after);
+    let task = if shape.starts_at_once { task.sync_start() } else { task };
+    let Some(when) = shape.when else { return stream.add_tensor_task(&task) };
+    let at = tables.values.offset(8 * u64::from(node.predicate_cell) * u64::from(STRIDE));
+    let element = TensorView::dense(GmAddr(at.0), ElementType::U64, &[1]);
+    let predicate = Predicate::new(&element, &[0], when.comparison, when.value);
+    stream.add_tensor_task(&task.when(&predicate))
+}
+
+/// A part on a cube core. Arguments: those of `dag_node` with the index of the first cell, then how many kernels a block has,
+/// and from bit 8 on whether one of them is for a cube core.
+///
+/// # Safety
+/// As `dag_node_aic`, for every cell of the node.
+unsafe extern "C" fn part_aic(args: *const u64) {
+    // SAFETY: the caller keeps the contract.
+    let own = unsafe { own_args(args, CoreKind::AIC) };
+    // SAFETY: the cell of this part, which nobody else writes.
+    unsafe { dag_node_aic(own.as_ptr()) }
+}
+
+/// As [`part_aic`], on a vector core.
+///
+/// # Safety
+/// As [`part_aic`].
+unsafe extern "C" fn part_aiv(args: *const u64) {
+    // SAFETY: the caller keeps the contract.
+    let own = unsafe { own_args(args, CoreKind::AIV) };
+    // SAFETY: the cell of this part, which nobody else writes.
+    unsafe { dag_node_aiv(own.as_ptr()) }
+}
+
+/// # Safety
+/// `args` are those of a part, and the word behind them.
+unsafe fn own_args(args: *const u64, kind: CoreKind) -> [u64; 6] {
+    // SAFETY: by this function's contract.
+    let words: [u64; PART_ARGS + 1] = unsafe { args::words(args) };
+    let [first, seed, values, counters, producers, count, lanes, context] = words;
+    let BlockContext { block, lane, .. } = BlockContext::of(context);
+    let lane = if kind == CoreKind::AIC { 0 } else { (lanes >> 8) + u64::from(lane) };
+    let cell = u64::from(block) * (lanes & 0xFF) + lane;
+    [first + cell * u64::from(STRIDE), seed, values, counters, producers, count]
+}

@@ -1,0 +1,140 @@
+//! Shaped tasks in virtual time: small graphs in every interleaving of the machine's steps, and campaigns of random ones.
+//!
+//! In a build with `--cfg pto_mutants` also: wrong firmwares, and that the checkers find each.
+
+use std::sync::Arc;
+
+use pto_abi::stream::Priority;
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
+use pto_aicpu_fw::shapes::Lanes;
+use pto_sim_shim::virtual_time::soak::{
+    Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore,
+};
+
+const CUBE: Lanes = Lanes(1);
+const VECTOR: Lanes = Lanes(2);
+const PAIR: Lanes = Lanes(6);
+const ALL: Lanes = Lanes(7);
+
+fn at_once(lanes: Lanes, blocks: u32) -> NodeShape {
+    NodeShape { lanes, blocks, starts_at_once: true, priority: Priority::NORMAL, when: None }
+}
+
+fn spread(lanes: Lanes, blocks: u32) -> NodeShape {
+    NodeShape { starts_at_once: false, ..at_once(lanes, blocks) }
+}
+
+fn graph(shapes: &[NodeShape]) -> Arc<RandomGraph> {
+    let node = |shape: &NodeShape| Node {
+        kind: CoreKind::AIC,
+        producers: Vec::new(),
+        shape: Some(*shape),
+    };
+    let nodes = shapes.iter().map(node).collect();
+    Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce })
+}
+
+fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Shape {
+    Shape {
+        variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+        aicpu: 1 + schedulers,
+        aic,
+        aiv,
+        build_mode,
+        fanout: FanoutStrategy::LOCK_FREE,
+        keeps_cores: KeepCores::Stay,
+        task_budget_ns: 100_000,
+        stall_budget_ns: 100_000,
+        bring_up_budget_ns: 100_000,
+    }
+}
+
+fn explored(shapes: &[NodeShape], device: Shape, limit: u64) -> Exploration {
+    let found = explore(&graph(shapes), device, limit);
+    println!("{shapes:?}, {device}: {found:?}");
+    found
+}
+
+#[cfg(not(pto_mutants))]
+mod right {
+    use super::{ALL, CUBE, PAIR, VECTOR, at_once, device, explored, spread};
+    use super::{NodeShape, Priority, Shape};
+    use pto_abi::BuildMode;
+    use pto_sim_shim::virtual_time::soak::{Troubles, soak_shapes};
+
+    /// In every order of steps, of the builder too where it runs beside the schedulers.
+    fn in_every_order(shapes: &[NodeShape], device: Shape) {
+        let found = explored(shapes, device, 400_000);
+        assert_eq!(found.failure, None);
+        assert!(found.is_complete, "more than {} interleavings", found.runs);
+    }
+
+    /// Two schedulers with a core each: more orders than a test has time for, so the first 20,000 of each.
+    #[test]
+    fn two_schedulers() {
+        let urgent = NodeShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
+        for second in [at_once(CUBE, 2), at_once(CUBE, 1), urgent] {
+            let two = device(2, (2, 0), BuildMode::SEQUENTIAL);
+            assert_eq!(explored(&[at_once(CUBE, 2), second], two, 20_000).failure, None);
+        }
+    }
+
+    #[test]
+    fn one_scheduler_while_the_builder_builds() {
+        let one = |cores| device(1, cores, BuildMode::CONCURRENT);
+        in_every_order(&[at_once(VECTOR, 2), at_once(VECTOR, 2)], one((0, 2)));
+        in_every_order(&[at_once(VECTOR, 2), spread(PAIR, 1)], one((0, 2)));
+        in_every_order(&[spread(ALL, 1), at_once(VECTOR, 2)], one((1, 2)));
+    }
+
+    #[test]
+    fn random_shapes_pass() {
+        for troubles in [Troubles::None, Troubles::Some] {
+            let report = soak_shapes(0..600, troubles);
+            assert!(report.failures.is_empty(), "{}", report.failures[0]);
+            assert!(troubles == Troubles::None || report.faulted > 100, "{report:?}");
+        }
+    }
+}
+
+#[cfg(pto_mutants)]
+mod wrong {
+    use super::{CUBE, at_once, device, explored};
+    use pto_abi::BuildMode;
+    use pto_aicpu_fw::mutant::{Mutant, choose};
+    use pto_sim_shim::virtual_time::soak::{Troubles, soak_shapes};
+
+    /// Mutant, and a part of what the campaign says.
+    const TABLE: &[(Mutant, &str)] = &[
+        (Mutant::IgnoresPriority, "Priority"),
+        (Mutant::IgnoresPredicates, "Predicate"),
+        (Mutant::SkipsTheConsumersToo, "STALL_DEADLOCK"),
+        (Mutant::ForgetsAPart, ""),
+        (Mutant::RunsABlockTwice, "ExactlyOnce"),
+        (Mutant::StartsBeforeAllAreThere, "Together"),
+        (Mutant::GathersForTwo, "STALL"),
+    ];
+
+    #[test]
+    fn every_mutant_is_found() {
+        for &(mutant, words) in TABLE {
+            choose(mutant);
+            let report = soak_shapes(0..600, Troubles::None);
+            choose(Mutant::None);
+            let found = report.failures.first();
+            let text = found.map(|found| found.failure.to_string()).unwrap_or_default();
+            println!("{mutant:?}: {text}");
+            assert!(found.is_some() && text.contains(words), "{mutant:?}: {text:?}");
+        }
+        // In the same test: which mutant is chosen, is so for the whole process.
+        two_at_the_gate_deadlock_in_some_order();
+    }
+
+    fn two_at_the_gate_deadlock_in_some_order() {
+        choose(Mutant::GathersForTwo);
+        let shapes = [at_once(CUBE, 2), at_once(CUBE, 2)];
+        let found = explored(&shapes, device(2, (2, 0), BuildMode::SEQUENTIAL), 20_000);
+        choose(Mutant::None);
+        assert!(found.failure.is_some());
+    }
+}
