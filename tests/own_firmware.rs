@@ -40,7 +40,7 @@ fn copy_outside(to: &Path) {
 /// Firmware and kernels of the crate in `folder`.
 fn build(folder: &Path, profile: Profile) -> (Image, Image) {
     let say = |sentence: &str| println!("{sentence}");
-    packages::install(&[packages::QEMU, packages::CROSS_C], &say)
+    packages::install(&[packages::QEMU, packages::CROSS_C, packages::CROSS_CXX], &say)
         .unwrap_or_else(|why| panic!("{why}"));
     let crate_folder = Some(folder.to_path_buf());
     let request = Request { crate_folder, profile, ..Request::default() };
@@ -160,10 +160,16 @@ fn everything_of(images: &(Image, Image)) {
     own_kernels(&mut device);
     builder_in_c(&mut device);
     shaped_tasks(&mut device);
-    let vector = device.upload(&[0.5_f32; 100]).expect("room");
-    let tasks = run(&mut device, "increments", &[vector.address().0, 100, 20]);
-    assert_eq!(tasks.unwrap_or_else(|error| panic!("{error}")), 20);
-    assert_eq!(vector.read().expect("it is read"), [20.5; 100]);
+    // The same program in Rust, and as a plugin in C++.
+    for builder in ["increments", "increments_in_cpp"] {
+        let vector = device.upload(&[0.5_f32; 100]).expect("room");
+        let tasks = run(&mut device, builder, &[vector.address().0, 100, 20]);
+        assert_eq!(tasks.unwrap_or_else(|error| panic!("{error}")), 20);
+        assert_eq!(vector.read().expect("it is read"), [20.5; 100]);
+    }
+    let (fault, text) = fault_of(run(&mut device, "increments_in_cpp", &[1]));
+    assert_eq!(fault, Fault::BUILD_FAILED);
+    assert!(text.contains('7'), "the builder's own code in {text}");
 }
 
 #[test]
@@ -190,7 +196,7 @@ fn it_builds_and_runs_outside_of_the_workspace() {
     everything_of(&build(folder.path(), Profile::Release));
 }
 
-/// An image without a builder in C has the weak default.
+/// An image without a builder in C.
 #[test]
 fn a_missing_builder_in_c_is_a_fault() {
     let request = Request { profile: Profile::Release, ..Request::default() };

@@ -197,6 +197,14 @@ faults! {
             "See the builder's log lines for the word.";
         0x13 BUILD_FANIN_LIMIT: "A task has more producers than the limit.",
             "Join in stages: 2,147,483,647 producers are the most.";
+        0x40 BUILD_NOT_STREAMING: "A builder submits tensors, and the run does not stream.",
+            "Run it under tensormap_and_ringbuffer.";
+        0x41 BUILD_FOREIGN_STRUCT: "A structure that a builder in C passes has a size or a field that this firmware does not know.",
+            "Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release.";
+        0x42 BUILD_NULL_POINTER: "A builder in C passes a null or misaligned pointer.",
+            "Pass the address of what the header names.";
+        0x43 BUILD_HOST_ONLY: "A builder on the device calls a method that only the host's orchestration has.",
+            "Allocate, copy and record in the orchestration, and pass addresses in orch_args.";
     }
     /// Scheduling.
     SCHEDULE = 0x0004 {
@@ -304,12 +312,16 @@ faults! {
             "Give each output a region of its own.";
         0x15 STREAM_STALE_TENSOR: "An argument is a tensor of a scope that is closed.",
             "Use it inside of its scope, or allocate it in an outer one.";
+        0x18 STREAM_ARG_KIND: "An argument is of no known kind.",
+            "Use In, Out, InOut, NoDep or Scalar.";
         0x20 STREAM_SCOPE_DEPTH: "A scope is opened deeper than there are heap rings.",
             "Raise heap_rings, or nest less.";
         0x21 STREAM_SCOPE_NOT_OPEN: "A scope is closed that is not the innermost open one, or is closed already.",
             "Close each scope once, in the reverse order of opening.";
         0x22 STREAM_SCOPE_LEFT_OPEN: "The program returned, and a scope is open.",
             "Close each scope, or use StreamBuilder::scope.";
+        0x28 STREAM_SCOPE_MODE: "A scope is opened with an unknown dependency mode.",
+            "Use derived, explicit or manual.";
         0x30 STREAM_WINDOW_RING: "The window is full, and nothing in it can retire.",
             "Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode).";
         0x31 STREAM_ARGS_RING: "A task has more argument words than the ring of arguments can hold.",

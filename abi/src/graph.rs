@@ -4,6 +4,7 @@
 use core::fmt;
 
 use crate::fault::Fault;
+use crate::gm::GmWindow;
 use crate::ids::{FuncId, GmAddr, TaskId};
 use crate::kinds::CoreKind;
 use crate::stream::StreamBuilder;
@@ -98,6 +99,16 @@ pub trait GraphBuilder {
     /// # Errors
     /// `BUILD_GM_RANGE` when the word is not in GM or not aligned to 4 bytes.
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault>;
+
+    /// The same builder as one of tensors; `None`: the run does not stream.
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        None
+    }
+
+    /// The run's arena, where the builder shares memory with the schedulers: builders in C are called with it.
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        None
+    }
 
     /// Adds a task that waits for `producers`, and publishes it.
     ///

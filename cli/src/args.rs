@@ -86,6 +86,14 @@ pub(crate) struct FwBuildArgs {
     /// [default: the images of the sources that this program was built from]
     #[arg(long = "crate", value_name = "PATH")]
     pub(crate) crate_folder: Option<PathBuf>,
+    /// A builder in C (pto_firmware.h) or C++ (class Runtime), which the firmware holds instead of the examples'; may be
+    /// given several times. NAME and FUNCTION are build_graph_aicpu where they are left out
+    #[arg(
+        long = "builder",
+        value_name = "[NAME=]FILE[:FUNCTION]",
+        conflicts_with = "crate_folder"
+    )]
+    pub(crate) builders: Vec<String>,
     /// Features of the crate, separated by commas (`without-streaming`: a virt image with two runtimes, 25 KB smaller)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) features: Vec<String>,

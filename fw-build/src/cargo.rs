@@ -10,7 +10,7 @@ use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 use pto_host::fw::Recording;
 use pto_toolchain::{Toolchain, packages};
 
-use crate::{BuildError, Platform, Profile, Request};
+use crate::{BuildError, BuilderSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 const RELEASE: &[&str] = &[
@@ -59,9 +59,14 @@ impl Job {
         if !folder.join("linker").is_dir() {
             return Err(BuildError::NoSources(folder));
         }
+        let firmware = match request.platform {
+            _ if !request.builders.is_empty() => "pto-fw-plugins",
+            Platform::Virt => "pto-fw-virt",
+            Platform::Cann => "pto-fw-cann",
+        };
         let packages: &[_] = match request.platform {
-            Platform::Virt => &[("pto-fw-virt", profile), ("pto-kernels-blob", Profile::Release)],
-            Platform::Cann => &[("pto-fw-cann", profile)],
+            Platform::Virt => &[(firmware, profile), ("pto-kernels-blob", Profile::Release)],
+            Platform::Cann => &[(firmware, profile)],
         };
         let job = |&(package, profile): &(&'static str, Profile)| {
             let (folder, what) = (folder.clone(), package.to_owned());
@@ -232,6 +237,9 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         command.arg("--target-dir").arg(folder);
     }
     toolchain.equip(&mut command);
+    if !request.builders.is_empty() {
+        command.env("PTO_FW_BUILDERS", builders(request)?);
+    }
     if request.platform == Platform::Cann {
         let linker = packages::CROSS_C.need()?;
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", linker);
@@ -254,6 +262,20 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         }
     }
     Ok(command)
+}
+
+/// The builders as `linker/plugin-firmware/build.rs` reads them.
+fn builders(request: &Request) -> Result<OsString, BuildError> {
+    let mut lines = OsString::new();
+    for BuilderSource { name, function, path } in &request.builders {
+        // cargo runs elsewhere.
+        let whole = path.canonicalize();
+        let whole = whole.map_err(|source| BuildError::File { path: path.clone(), source })?;
+        lines.push(format!("{name}\t{function}\t"));
+        lines.push(whole);
+        lines.push("\n");
+    }
+    Ok(lines)
 }
 
 fn is_of_cargo(name: &OsStr) -> bool {

@@ -32,6 +32,9 @@ pub enum BuildError {
         /// What is wrong with it.
         what: String,
     },
+    /// A builder in C or C++ that cannot be.
+    #[error("{0}")]
+    Builder(String),
     /// cargo fails.
     #[error("cargo cannot build {what}: see its messages above ({how})")]
     Cargo {

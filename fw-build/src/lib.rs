@@ -53,6 +53,8 @@ pub struct Request {
     pub platform: Platform,
     /// A firmware crate of one's own; `None`: the default images, from the sources of this program.
     pub crate_folder: Option<PathBuf>,
+    /// Sources in C and C++ that are the firmware's builders, instead of those of the default image.
+    pub builders: Vec<BuilderSource>,
     /// How.
     pub profile: Profile,
     /// Which compiler.
@@ -63,6 +65,41 @@ pub struct Request {
     pub recording: Recording,
     /// Where cargo puts what it builds; `None`: where it does without being told.
     pub target_folder: Option<PathBuf>,
+}
+
+/// A builder in C (for `pto_firmware.h`) or C++ (for `class Runtime`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuilderSource {
+    /// The name by which runs ask for it.
+    pub name: String,
+    /// Its function, `extern "C"`.
+    pub function: String,
+    /// The file: `.c`, or `.cpp`, `.cc`, `.cxx`.
+    pub path: PathBuf,
+}
+
+impl BuilderSource {
+    /// The function that plugins have, and its builder's name, unless they say others.
+    pub const FUNCTION: &str = "build_graph_aicpu";
+
+    /// `[NAME=]FILE[:FUNCTION]`, as a command line has it.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let (name, rest) = text.split_once('=').unwrap_or((Self::FUNCTION, text));
+        let is_function = |part: &str| {
+            !part.is_empty()
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        let (path, function) = match rest.rsplit_once(':') {
+            Some((path, function)) if is_function(function) => (path, function),
+            _ => (rest, Self::FUNCTION),
+        };
+        Self { name: name.to_owned(), function: function.to_owned(), path: path.into() }
+    }
+
+    fn is_cpp(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension != "c")
+    }
 }
 
 /// An image that was built and sealed.
@@ -79,6 +116,7 @@ pub struct Built {
 /// # Errors
 /// See [`BuildError`].
 pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildError> {
+    check_builders(request)?;
     let toolchain = Toolchain::provide(request.platform.triple(), request.source, say)?;
     let mut built = Vec::new();
     for artifact in cargo::build(request, &toolchain, say)? {
@@ -88,6 +126,33 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildE
         Some(_) => Ok(built),
         None => Err(BuildError::NoImage { platform: request.platform }),
     }
+}
+
+fn check_builders(request: &Request) -> Result<(), BuildError> {
+    let builders = &request.builders;
+    let wrong = |what: String| Err(BuildError::Builder(what));
+    if request.crate_folder.is_some() && !builders.is_empty() {
+        return wrong(
+            "a firmware crate names its builders itself: see linker/example-firmware".to_owned(),
+        );
+    }
+    for (index, builder) in builders.iter().enumerate() {
+        if builder.name.is_empty() || builder.name.contains(['\t', '\n']) {
+            return wrong(format!("'{}' cannot be a builder's name", builder.name));
+        }
+        if builders[..index].iter().any(|earlier| earlier.name == builder.name) {
+            return wrong(format!(
+                "two builders are called \"{}\": name them, as NAME=FILE",
+                builder.name
+            ));
+        }
+        if !builder.path.is_file() {
+            return wrong(format!("there is no file '{}'", builder.path.display()));
+        }
+        let compiler = if builder.is_cpp() { packages::CROSS_CXX } else { packages::CROSS_C };
+        compiler.need()?;
+    }
+    Ok(())
 }
 
 /// A crate may make firmware, kernels or both.
@@ -114,4 +179,20 @@ fn finish(artifact: &Path) -> Result<Built, BuildError> {
     std::fs::rename(&beside, &path).map_err(io(&path))?;
     let image = Image::read(&path).map_err(refused)?;
     Ok(Built { path, image })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BuilderSource;
+
+    #[test]
+    fn a_builder_is_named_by_a_command_line() {
+        let parse = |text| {
+            let BuilderSource { name, function, path } = BuilderSource::parse(text);
+            [name, function, path.display().to_string()]
+        };
+        assert_eq!(parse("a/b.cpp"), ["build_graph_aicpu", "build_graph_aicpu", "a/b.cpp"]);
+        assert_eq!(parse("dag=b.cpp"), ["dag", "build_graph_aicpu", "b.cpp"]);
+        assert_eq!(parse("dag=c/b.c:my_graph"), ["dag", "my_graph", "c/b.c"]);
+    }
 }

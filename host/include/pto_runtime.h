@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "pto_abi.h"
 
 /* Errors of the host: what happened, and what to do */
 /* A handle is null, of another kind, or was closed. Pass what the function that opens such a handle returned, and close it once. */
@@ -78,6 +79,8 @@
 #define PTO_ERROR_STORE 0x40000051
 /* The emulated machine cannot be used. The message says why. */
 #define PTO_ERROR_VIRT 0x40000052
+/* The device takes builders from its firmware image only. Link the builder into the image (pto fw build --builder NAME=FILE), flash that, and name it in the run. */
+#define PTO_ERROR_BUILDER_NOT_FOR_DEVICE 0x40000053
 /* An orchestration function failed. The message has its return value, or the signal that it raised. */
 #define PTO_ERROR_ORCHESTRATION_FAILED 0x40000060
 /* An AICPU builder is needed, and the orchestration embedded none. Call try_set_aicpu_orch_so in the orchestration, or define AICPU_ORCHESTRATION in kernel_config.py. */
@@ -322,6 +325,26 @@ typedef struct pto_run_options {
    A remote control of the run; null: none.
    */
   struct pto_control *control;
+  /*
+   Task slots of a streaming run: a power of two. 0: 4,096; with a timeline, or sequential, as many as `tasks`.
+   */
+  uint32_t window;
+  /*
+   Entries of its tensor map: a power of two, at least 256. 0: as usual, as below.
+   */
+  uint32_t map_entries;
+  /*
+   Bytes of each of its heap rings: a multiple of 64. 0: 64 MiB.
+   */
+  uint64_t heap_bytes;
+  /*
+   How many heap rings it has, one for each depth of scopes: 1 to 8. 0: 4.
+   */
+  uint32_t heap_rings;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
 } pto_run_options;
 
 /*
@@ -418,8 +441,8 @@ extern "C" {
  Gives a builder program to a device: runs name it. One of the same name before it is replaced. `user` is passed to
  it as it is.
 
- Fails with INVALID_HANDLE, NULL_ARGUMENT. On virt, builders are part of the image, and one that is registered here is
- not found. Thread safety: any thread, also during a run, for the next run.
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on virt, whose builders are part of the image (`pto fw
+ build --builder`). Thread safety: any thread, also during a run, for the next run.
  */
 int32_t pto_register_builder(const struct pto_device *device,
                              const char *name,
@@ -769,11 +792,107 @@ int32_t pto_run_builder(const struct pto_device *device,
                         struct pto_run_report *report);
 
 /*
+ Runs a builder program of the device as a streaming program (`tensormap_and_ringbuffer`): it submits tasks with tensors
+ (`pto_builder_submit`), or adds tasks as in `pto_run_builder`; memory depends on the windows in the options. Words and
+ the rest as in `pto_run_builder`.
+
+ Fails as `pto_run_builder`, and with STREAM_* faults. Thread safety: as `pto_run_graph`.
+ */
+int32_t pto_run_stream(const struct pto_device *device,
+                       const char *builder,
+                       const uint64_t *words,
+                       uint32_t count,
+                       const struct pto_run_options *options,
+                       struct pto_run_report *report);
+
+/*
  Says how far the run is that has this control.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread; that is what it is for.
  */
 int32_t pto_control_progress(const struct pto_control *control, struct pto_run_progress *progress);
+
+/*
+ Adds a task with tensors and publishes it; it waits for the earlier tasks that touch what it reads and writes, and for
+ the `after_count` tasks in `after`. `number`: its number in the build, counted from 0, for `after` and for
+ `pto_builder_add_edge`; null: not wanted.
+
+ Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, or a fault of the build, which ends the
+ run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_submit(const struct pto_builder *builder,
+                           const pto_stream_task *task,
+                           const pto_stream_arg *args,
+                           uint32_t arg_count,
+                           const int64_t *after,
+                           uint32_t after_count,
+                           int64_t *number);
+
+/*
+ The same, unpublished: edges to it can be added until `pto_builder_publish`.
+
+ Fails as `pto_builder_submit`; NULL_ARGUMENT when `number` is null. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_add_tensor_task(const struct pto_builder *builder,
+                                    const pto_stream_task *task,
+                                    const pto_stream_arg *args,
+                                    uint32_t arg_count,
+                                    const int64_t *after,
+                                    uint32_t after_count,
+                                    int64_t *number);
+
+/*
+ Opens a scope; `mode` is PTO_DEPENDENCY_MODE_*. The tensors that are allocated in it end with it.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_SCOPE_MODE, STREAM_SCOPE_DEPTH, which end
+ the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_open_scope(const struct pto_builder *builder,
+                               uint32_t mode,
+                               pto_stream_scope *scope);
+
+/*
+ Closes the innermost scope.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_SCOPE_NOT_OPEN, which end the run. Thread safety: the
+ builder's own thread.
+ */
+int32_t pto_builder_close_scope(const struct pto_builder *builder, const pto_stream_scope *scope);
+
+/*
+ A tensor on the heap of the innermost scope; `element` is PTO_ELEMENT_TYPE_*. What is in it is not initialised.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_VIEW_*, STREAM_HEAP_RING, which end the
+ run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_alloc_tensor(const struct pto_builder *builder,
+                                 uint32_t element,
+                                 const uint32_t *shape,
+                                 uint32_t rank,
+                                 pto_stream_tensor *tensor);
+
+/*
+ Waits until everything that writes the element has completed, and reads it into the low bits of `word`.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_VIEW_*, STREAM_STALE_TENSOR,
+ BUILD_GM_RANGE, STREAM_WAIT_FOREVER, which end the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_get(const struct pto_builder *builder,
+                        const pto_stream_tensor *tensor,
+                        const uint32_t *index,
+                        uint32_t rank,
+                        uint64_t *word);
+
+/*
+ Waits until everything that reads or writes the element has completed, and writes it.
+
+ Fails as `pto_builder_get`. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_set(const struct pto_builder *builder,
+                        const pto_stream_tensor *tensor,
+                        const uint32_t *index,
+                        uint32_t rank,
+                        uint64_t word);
 
 /*
  Gives the versions of the library; compare `interface` with PTO_INTERFACE_VERSION of the header.
@@ -831,7 +950,7 @@ PTO_ASSERT(offsetof(pto_flashed_image, firmware) == 16, "pto_flashed_image.firmw
 PTO_ASSERT(offsetof(pto_flashed_image, firmware_sha256) == 80, "pto_flashed_image.firmware_sha256");
 PTO_ASSERT(offsetof(pto_flashed_image, kernels) == 152, "pto_flashed_image.kernels");
 PTO_ASSERT(offsetof(pto_flashed_image, kernels_sha256) == 216, "pto_flashed_image.kernels_sha256");
-PTO_ASSERT(sizeof(pto_run_options) == 88, "size of pto_run_options");
+PTO_ASSERT(sizeof(pto_run_options) == 112, "size of pto_run_options");
 PTO_ASSERT(offsetof(pto_run_options, size) == 0, "pto_run_options.size");
 PTO_ASSERT(offsetof(pto_run_options, build_mode) == 4, "pto_run_options.build_mode");
 PTO_ASSERT(offsetof(pto_run_options, fanout) == 8, "pto_run_options.fanout");
@@ -846,6 +965,11 @@ PTO_ASSERT(offsetof(pto_run_options, bring_up_budget_ns) == 56, "pto_run_options
 PTO_ASSERT(offsetof(pto_run_options, run_budget_ns) == 64, "pto_run_options.run_budget_ns");
 PTO_ASSERT(offsetof(pto_run_options, trace_file) == 72, "pto_run_options.trace_file");
 PTO_ASSERT(offsetof(pto_run_options, control) == 80, "pto_run_options.control");
+PTO_ASSERT(offsetof(pto_run_options, window) == 88, "pto_run_options.window");
+PTO_ASSERT(offsetof(pto_run_options, map_entries) == 92, "pto_run_options.map_entries");
+PTO_ASSERT(offsetof(pto_run_options, heap_bytes) == 96, "pto_run_options.heap_bytes");
+PTO_ASSERT(offsetof(pto_run_options, heap_rings) == 104, "pto_run_options.heap_rings");
+PTO_ASSERT(offsetof(pto_run_options, reserved) == 108, "pto_run_options.reserved");
 PTO_ASSERT(sizeof(pto_run_report) == 72, "size of pto_run_report");
 PTO_ASSERT(offsetof(pto_run_report, tasks) == 0, "pto_run_report.tasks");
 PTO_ASSERT(offsetof(pto_run_report, edges) == 8, "pto_run_report.edges");

@@ -7,9 +7,10 @@
 //   aicpu_build_api;
 // - kernels, extern "C" void kernel_entry(int64_t *args), need nothing of it.
 //
-// Only libpto_runtime and the Python package make Runtime objects. Sources need no library to link with: the methods call
-// through a table in the object. A call that fails is remembered: what it was part of then fails as a whole, with its
-// message, whatever the source returns.
+// Only libpto_runtime, the Python package and firmware images make Runtime objects. Sources need no library to link with:
+// the methods call through a table in the object. A call that fails is remembered: what it was part of then fails as a
+// whole, with its message, whatever the source returns. In a firmware image a plugin has orch_args, kernel_addrs, the
+// tasks and the streaming interface; device_malloc gives nullptr there.
 #ifndef PTO_CLASS_RUNTIME_H
 #define PTO_CLASS_RUNTIME_H
 
@@ -115,6 +116,7 @@ public:
     HostApi host_api;
     const pto_runtime_calls *pto_calls;
     void *pto_state;
+    const struct pto_stream_api *pto_stream;  // pto_stream.h: tasks with tensors, under tensormap_and_ringbuffer
 
     Runtime() = delete;
     Runtime(const Runtime &) = delete;
@@ -187,7 +189,7 @@ inline void aicpu_runtime_publish_task(Runtime *runtime, int task_id) {
 }
 
 static_assert(sizeof(void *) == 8, "the runtime has 64-bit addresses");
-static_assert(sizeof(Runtime) == 9384, "size of Runtime");
+static_assert(sizeof(Runtime) == 9392, "size of Runtime");
 static_assert(offsetof(Runtime, orch_argc) == 8, "Runtime::orch_argc");
 static_assert(offsetof(Runtime, build_mode) == 12, "Runtime::build_mode");
 static_assert(offsetof(Runtime, orch_args) == 16, "Runtime::orch_args");
@@ -197,6 +199,7 @@ static_assert(offsetof(Runtime, aicpu_build_api) == 9296, "Runtime::aicpu_build_
 static_assert(offsetof(Runtime, host_api) == 9336, "Runtime::host_api");
 static_assert(offsetof(Runtime, pto_calls) == 9368, "Runtime::pto_calls");
 static_assert(offsetof(Runtime, pto_state) == 9376, "Runtime::pto_state");
+static_assert(offsetof(Runtime, pto_stream) == 9384, "Runtime::pto_stream");
 static_assert(sizeof(Task) == 1096, "size of Task");
 static_assert(offsetof(Task, args) == 8, "Task::args");
 static_assert(offsetof(Task, num_args) == 1032, "Task::num_args");

@@ -1,54 +1,46 @@
-//! Compiles the builder in C, and tells the linker what each image needs.
+//! Compiles the builders in C and C++, and tells the linker what each image needs.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::Path;
+
+use pto_plugins::{Image, Source};
+
+/// The binary that is the image `virt`.
+const VIRT: &str = "pto-example-virt";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=c");
-    let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
-    if target("ARCH") != "aarch64" {
-        // There is no image for this machine.
-        return;
+    // Elsewhere there is no image.
+    let Some(image) = Image::of_target() else { return };
+    match image {
+        Image::Virt => virt(),
+        Image::Cann => cann(),
     }
-    match target("OS").as_str() {
-        "linux" => cann(),
-        _ => virt(),
+    let source =
+        |path, symbol| Source { path: Path::new(path), function: "build_graph_aicpu", symbol };
+    let sources = [
+        source("c/build_graph.c", "example_in_c"),
+        // Written for `class Runtime`, as a host loads it.
+        source("c/increments.cpp", "example_in_cpp"),
+    ];
+    let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
+    let includes: Vec<_> = env::split_paths(&include).collect();
+    if let Err(refused) = pto_plugins::link(image, VIRT, &sources, &includes) {
+        panic!("{refused}");
     }
 }
 
 fn cann() {
-    for object in compile(&mut cc::Build::new()) {
-        println!("cargo::rustc-link-arg-cdylib={}", object.display());
-    }
     for argument in ["-nostartfiles", "-Wl,--build-id=sha1", "-Wl,-z,relro,-z,now"] {
         println!("cargo::rustc-link-arg-cdylib={argument}");
     }
 }
 
 fn virt() {
-    let mut compiler = cc::Build::new();
-    // Debian's compiler for Linux does for freestanding code.
-    compiler.compiler("aarch64-linux-gnu-gcc").pic(false).flag("-mstrict-align");
-    for object in compile(&mut compiler) {
-        println!("cargo::rustc-link-arg-bin=pto-example-virt={}", object.display());
-    }
     for argument in ["-Tpto-virt.ld", "--build-id=sha1"] {
-        println!("cargo::rustc-link-arg-bin=pto-example-virt={argument}");
+        println!("cargo::rustc-link-arg-bin={VIRT}={argument}");
     }
     for argument in ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"] {
         println!("cargo::rustc-link-arg-bin=pto-example-kernels={argument}");
     }
-}
-
-/// Objects, not an archive: a linker does not look into an archive for what a weak default provides.
-fn compile(compiler: &mut cc::Build) -> Vec<PathBuf> {
-    let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
-    compiler
-        .file("c/build_graph.c")
-        .includes(env::split_paths(&include))
-        .std("c11")
-        .warnings_into_errors(true)
-        .flag("-ffreestanding")
-        .compile_intermediates()
 }

@@ -53,6 +53,10 @@ class Device:
         run_budget: Optional[float] = ...,
         kernel_times: bool = ...,
         trace: bool = ...,
+        window: int = ...,
+        map_entries: int = ...,
+        heap_rings: int = ...,
+        heap_bytes: int = ...,
         progress: Optional[Callable[[int, int], Any]] = ...,
     ) -> "Report": ...
     def close(self) -> None: ...

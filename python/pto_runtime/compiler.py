@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,7 +17,8 @@ KERNEL_FLAGS = ["-D__gm__=", "-D__aicore__=", "-D__global__=", "-Wno-unknown-pra
 
 
 class Compiler:
-    """A C++ compiler with its cache. `hits` and `misses` count what was taken from it and what was compiled."""
+    """A C++ compiler with its cache: $CXX, else c++; $CXXFLAGS are added. `hits` and `misses` count what was taken from the
+    cache and what was compiled."""
 
     def __init__(self, program=None, log=None):
         name = program or os.environ.get("CXX") or "c++"
@@ -24,6 +26,7 @@ class Compiler:
         if self.program is None:
             raise ConfigError(f"there is no C++ compiler {name!r}: install one (Debian: g++), or set CXX")
         self.log = log or (lambda text: None)
+        self.flags = [*FLAGS, *shlex.split(os.environ.get("CXXFLAGS", ""))]
         self.version = self._run(["--version"], "the compiler").stdout
         self.hits = self.misses = 0
 
@@ -66,11 +69,11 @@ class Compiler:
 
     def shared(self, source, folder):
         """An orchestration or a builder plugin as a shared object."""
-        return self._compile(source, [*FLAGS, *self._includes(source, folder)], ["-shared"], ".so")
+        return self._compile(source, [*self.flags, *self._includes(source, folder)], ["-shared"], ".so")
 
     def kernel(self, source, folder, form="shared"):
         """A kernel as a shared or as a relocatable object."""
-        flags = [*FLAGS, *KERNEL_FLAGS, *self._includes(source, folder)]
+        flags = [*self.flags, *KERNEL_FLAGS, *self._includes(source, folder)]
         root = os.environ.get("PTO_ISA_ROOT")
         if root:
             include = Path(root) / "include"

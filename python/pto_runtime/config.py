@@ -1,7 +1,9 @@
 """kernel_config.py and golden.py: loaded, and checked key by key."""
 
+import ast
 import importlib.util
 import os
+import re
 import sys
 import traceback
 from contextlib import contextmanager
@@ -35,12 +37,19 @@ class KernelConfig:
     kernels: list
     orchestration: FunctionEntry
     aicpu_orchestration: FunctionEntry
+    stream_orchestration: FunctionEntry
     runtime: str
     runtimes: tuple
     aicpu_thread_num: int
     block_dim: int
     options: dict
     env: dict = field(default_factory=dict)
+
+    def plugin(self, runtime):
+        """The AICPU builder plugin of a runtime; None: the orchestration builds the graph, or embeds one of its own."""
+        if runtime == "tensormap_and_ringbuffer" and self.stream_orchestration is not None:
+            return self.stream_orchestration
+        return None if runtime == "host_build_graph" else self.aicpu_orchestration
 
 
 @dataclass
@@ -71,12 +80,17 @@ def load_module(path, role):
     except SyntaxError as error:
         raise ConfigError(f"{path}:{error.lineno}: {error.msg}") from error
     except Exception as error:
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-        line = frames[-1].lineno if frames else 1
-        raise ConfigError(f"{path}:{line}: {type(error).__name__}: {error}") from error
+        raise raised_in(path, error) from error
     finally:
         sys.path.remove(str(path.resolve().parent))
     return module
+
+
+def raised_in(path, error):
+    """What a file of the user raised, with its line."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    line = frames[-1].lineno if frames else 1
+    return ConfigError(f"{path}:{line}: {type(error).__name__}: {error}")
 
 
 class _Reader:
@@ -87,14 +101,35 @@ class _Reader:
         self.module = module
 
     def line_of(self, key):
-        for number, line in enumerate(self.path.read_text().splitlines(), 1):
-            if key in line:
-                return number
-        return 1
+        """Where the file gives `key`, such as KERNELS[1]['source'], its value; as far as it is written out there."""
+        top, *inner = re.findall(r"[^\[\]'\"]+", key)
+        line, value = 1, None
+        for node in ast.walk(ast.parse(self.path.read_text())):
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+            if any(isinstance(target, ast.Name) and target.id == top for target in targets):
+                line, value = node.lineno, getattr(node, "value", None)
+        for part in inner:
+            if isinstance(value, (ast.List, ast.Tuple)) and part.isdigit() and int(part) < len(value.elts):
+                value = value.elts[int(part)]
+            elif isinstance(value, ast.Dict):
+                named = (v for k, v in zip(value.keys, value.values) if isinstance(k, ast.Constant) and k.value == part)
+                value = next(named, None)
+            else:
+                value = None
+            line = value.lineno if value is not None else line
+        return line
 
     def wrong(self, key, what):
-        top = key.split("[")[0].split(".")[0]
-        return ConfigError(f"{self.path}:{self.line_of(top)}: {key}: {what}")
+        return ConfigError(f"{self.path}:{self.line_of(key)}: {key}: {what}")
+
+    def names(self, key):
+        """A list of names; None: it is not there."""
+        value = getattr(self.module, key, None)
+        if value is None:
+            return None
+        if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+            raise self.wrong(key, f"is {value!r}, and must be a list of names")
+        return list(value)
 
     def top(self, key, kind, default=None):
         value = getattr(self.module, key, None)
@@ -177,9 +212,13 @@ def load_kernel_config(folder):
     known = {"runtime", "aicpu_thread_num", "block_dim", "runtimes", "options"}
     for key in config:
         if key not in known:
-            raise reader.wrong("RUNTIME_CONFIG", f"unknown key {key!r}; there are {', '.join(sorted(known))}")
+            raise reader.wrong(f"RUNTIME_CONFIG[{key!r}]", f"unknown key {key!r}; there are {', '.join(sorted(known))}")
     runtime = config.get("runtime", RUNTIMES[0])
-    runtimes = tuple(config.get("runtimes", (runtime,)))
+    runtimes, options = config.get("runtimes", (runtime,)), config.get("options", {})
+    for key, value, kind in (("runtimes", runtimes, (list, tuple)), ("options", options, dict)):
+        if not isinstance(value, kind):
+            expected = "dict" if kind is dict else "a list"
+            raise reader.wrong(f"RUNTIME_CONFIG[{key!r}]", f"is {value!r}, and must be {expected}")
     for name in (runtime, *runtimes):
         if name not in RUNTIMES:
             raise reader.wrong("RUNTIME_CONFIG['runtime']", f"is {name!r}; there are {', '.join(RUNTIMES)}")
@@ -194,9 +233,10 @@ def load_kernel_config(folder):
         kernels=_kernels(reader, folder),
         orchestration=orchestration,
         aicpu_orchestration=_function(reader, "AICPU_ORCHESTRATION", folder),
+        stream_orchestration=_function(reader, "STREAM_ORCHESTRATION", folder),
         runtime=runtime,
-        runtimes=runtimes,
-        options=dict(config.get("options", {})),
+        runtimes=tuple(runtimes),
+        options=dict(options),
         env=_env(reader, folder),
         **numbers,
     )
@@ -224,8 +264,8 @@ def load_golden(path):
     return Golden(
         path=path,
         params=params,
-        tensor_order=getattr(reader.module, "TENSOR_ORDER", None),
-        outputs=getattr(reader.module, "__outputs__", None),
+        tensor_order=reader.names("TENSOR_ORDER"),
+        outputs=reader.names("__outputs__"),
         **functions,
         **tolerances,
     )

@@ -31,7 +31,7 @@ def write_whole(path, content):
 
 
 def include_dir():
-    """A folder with runtime.h (class Runtime), pto_runtime.h and pto_abi.h, for `-I`."""
+    """A folder with runtime.h (class Runtime), pto_stream.hpp, pto_runtime.h and what they include, for `-I`."""
     texts = _native.headers()
     digest = hashlib.sha256("".join(name + text for name, text in texts).encode()).hexdigest()[:16]
     folder = cache_dir() / "include" / digest

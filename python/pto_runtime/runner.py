@@ -12,7 +12,7 @@ import numpy as np
 
 from .arrays import as_array
 from .compiler import Compiler
-from .config import environment, load_golden, load_kernel_config
+from .config import environment, load_golden, load_kernel_config, raised_in
 from .errors import CompileError, ConfigError, MismatchError, PtoError
 from .runtime_builder import RUNTIMES, RuntimeBuilder
 
@@ -42,15 +42,15 @@ class Example:
                 kernel.func_id: self.compiler.kernel(kernel.source, folder, self.kernel_form)
                 for kernel in config.kernels
             }
-            if self.runtime == "aicpu_build_graph" and config.aicpu_orchestration is not None:
-                plugin = self.compiler.shared(config.aicpu_orchestration.source, folder)
-                env["PTO_AICPU_ORCH_SO"] = str(plugin)
-                env["PTO_AICPU_ORCH_FUNC"] = config.aicpu_orchestration.function_name
+            plugin = config.plugin(self.runtime)
+            if plugin is not None:
+                env["PTO_AICPU_ORCH_SO"] = str(self.compiler.shared(plugin.source, folder))
+                env["PTO_AICPU_ORCH_FUNC"] = plugin.function_name
         return orchestration, kernels, env
 
     def tensors(self, params):
         """The arrays of one case by name, in the order of the orchestration's arguments, and the names of the outputs."""
-        made = self.golden.generate_inputs(dict(params))
+        made = self.called(self.golden.generate_inputs, dict(params))
         if not isinstance(made, dict):
             try:
                 made = dict(made)
@@ -82,10 +82,25 @@ class Example:
     def expected(self, arrays, outputs, params):
         """What compute_golden says the outputs are."""
         golden = {name: array.copy() for name, array in arrays.items()}
-        returned = self.golden.compute_golden(golden, dict(params))
+        returned = self.called(self.golden.compute_golden, golden, dict(params))
         if isinstance(returned, dict):
             golden.update(returned)
-        return {name: np.asarray(as_array(golden[name], name)) for name in outputs}
+        expected = {}
+        for name in outputs:
+            if name not in golden:
+                raise ConfigError(f"{self.golden.path}: compute_golden leaves no {name!r}, which is an output")
+            try:
+                expected[name] = np.asarray(as_array(golden[name], name))
+            except (TypeError, ValueError) as error:
+                raise ConfigError(f"{self.golden.path}: compute_golden: {error}") from error
+        return expected
+
+    def called(self, function, *given):
+        """Calls a function of golden.py."""
+        try:
+            return function(*given)
+        except Exception as error:
+            raise raised_in(self.golden.path, error) from error
 
     def run(self, params, **options):
         """Runs one case; raises MismatchError if a result is wrong. Gives the report."""

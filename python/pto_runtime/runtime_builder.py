@@ -3,7 +3,7 @@
 from ._native import Device, FieldRuntime
 from .errors import ConfigError
 
-RUNTIMES = ("host_build_graph", "aicpu_build_graph")
+RUNTIMES = ("host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer")
 # Blocks of a full die; a block is one AIC and two AIV.
 FULL_DIE = 24
 

@@ -3,9 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
-use pto_host::{Hosting, Kernel, Work};
+use pto_host::{Hosting, Kernel, RunControl, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
 use pto_native::{Failure, FailureKind, SharedDevice, checked};
 use pyo3::prelude::*;
@@ -175,6 +176,27 @@ impl Device {
             device.run(Work::HostGraph(&image), &asked.options, control)
         })?;
         Ok(Report::new(ended.map_err(|failure: Failure| raised(&failure))?))
+    }
+
+    /// How many seconds the same run takes from Rust: what `run` costs beyond it is Python's part (`benches/overhead.py`).
+    #[pyo3(signature = (graph, **options))]
+    fn _run_from_rust(
+        &self,
+        py: Python<'_>,
+        graph: &Bound<'_, Graph>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<f64> {
+        let device = self.open_one()?;
+        let asked = Asked::from_keywords(options)?;
+        let draft = graph.get().draft().clone();
+        let ended = py.detach(|| {
+            let start = Instant::now();
+            let image = device.finish(&draft)?;
+            let report = device.run(Work::HostGraph(&image), &asked.options, &RunControl::new())?;
+            drop(report);
+            Ok(start.elapsed().as_secs_f64())
+        });
+        ended.map_err(|failure: Failure| raised(&failure))
     }
 
     /// Closes the device; runs of other threads end first.

@@ -19,8 +19,10 @@ mod running;
 use pyo3::prelude::*;
 
 /// The headers that sources in C and C++ include, by name.
-const HEADERS: [(&str, &str); 3] = [
+const HEADERS: [(&str, &str); 5] = [
     ("runtime.h", include_str!("../../host/include/runtime.h")),
+    ("pto_stream.h", include_str!("../../host/include/pto_stream.h")),
+    ("pto_stream.hpp", include_str!("../../host/include/pto_stream.hpp")),
     ("pto_runtime.h", include_str!("../../host/include/pto_runtime.h")),
     ("pto_abi.h", include_str!("../../host/include/pto_abi.h")),
 ];

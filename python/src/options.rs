@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, FanoutStrategy};
 use pto_host::{KernelTimes, RunOptions, TraceOptions};
 use pyo3::exceptions::PyTypeError;
@@ -11,7 +12,8 @@ use pyo3::types::PyDict;
 use crate::failure::{invalid, raised_from, unknown};
 
 const KNOWN: &str = "build_mode, fanout, aicpu_instances, tasks, arg_words, edges, task_budget, stall_budget, \
-                     bring_up_budget, run_budget, kernel_times, trace, progress";
+                     bring_up_budget, run_budget, kernel_times, trace, progress, window, map_entries, heap_rings, \
+                     heap_bytes";
 
 /// How a run is done, and who is told of its progress.
 pub(crate) struct Asked {
@@ -26,6 +28,7 @@ impl Asked {
     pub(crate) fn from_keywords(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut options = RunOptions::from_environment().map_err(raised_from)?;
         let (mut asked_mode, mut progress) = (None, None);
+        let mut stream = None;
         for (name, value) in keywords.into_iter().flatten() {
             let name: String = name.extract()?;
             match name.as_str() {
@@ -35,6 +38,10 @@ impl Asked {
                 "tasks" => options.capacities.tasks = value.extract()?,
                 "arg_words" => options.capacities.arg_words = value.extract()?,
                 "edges" => options.capacities.edges = value.extract()?,
+                "window" => asked(&mut stream).window = value.extract()?,
+                "map_entries" => asked(&mut stream).map_entries = value.extract()?,
+                "heap_rings" => asked(&mut stream).heap_rings = value.extract()?,
+                "heap_bytes" => asked(&mut stream).heap_bytes = value.extract()?,
                 "task_budget" => options.task_budget = seconds(&name, &value)?,
                 "stall_budget" => options.stall_budget = seconds(&name, &value)?,
                 "bring_up_budget" => options.bring_up_budget = seconds(&name, &value)?,
@@ -56,8 +63,14 @@ impl Asked {
             }
         }
         options.build_mode = asked_mode.unwrap_or(options.build_mode);
+        options.capacities.stream = stream.unwrap_or(StreamCapacities::OFF);
         Ok(Self { options, build_mode: asked_mode, progress })
     }
+}
+
+/// The windows that keywords ask for; what they do not name is as usual.
+fn asked(stream: &mut Option<StreamCapacities>) -> &mut StreamCapacities {
+    stream.get_or_insert(StreamCapacities::STANDARD)
 }
 
 fn build_mode(value: &Bound<'_, PyAny>) -> PyResult<BuildMode> {

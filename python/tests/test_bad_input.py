@@ -1,9 +1,17 @@
 """What users write wrong is said: which file, which line, which key."""
 
+import io
+import os
+import subprocess
+import sys
+import types
+
 import numpy as np
 import pytest
+from conftest import EXAMPLES
 
-from pto_runtime import CompileError, ConfigError, MismatchError, RuntimeBuilder
+from pto_runtime import CompileError, ConfigError, MismatchError, ProgressBar, RuntimeBuilder
+from pto_runtime.arrays import as_array
 from pto_runtime.config import environment, load_golden, load_kernel_config
 from pto_runtime.runner import Example, difference, main
 
@@ -25,6 +33,10 @@ from pto_runtime.runner import Example, difference, main
         ("KERNELS = [", "KERNELS = [{", "kernel_config.py:1: "),
         ("KERNELS = ", "KERNELS = undefined or ", "kernel_config.py:1: NameError"),
         ("KERNELS = [{", "KERNELS = [1, {", "KERNELS[0]: is int, and must be dict"),
+        ('"block_dim": 4', '"block_dim": 4, "runtimes": 5', "RUNTIME_CONFIG['runtimes']: is 5, and must be a list"),
+        ('"block_dim": 4', '"block_dim": 4, "options": 5', "RUNTIME_CONFIG['options']: is 5, and must be dict"),
+        ("ORCHESTRATION = {", "ORCHESTRATION = 5 or {", "ORCHESTRATION: is int, and must be dict"),
+        ("RUNTIME_CONFIG = {", "RUNTIME_CONFIG = 5 or {", "RUNTIME_CONFIG: is int, and must be dict"),
     ],
 )
 def test_kernel_config(example, before, after, says):
@@ -34,6 +46,26 @@ def test_kernel_config(example, before, after, says):
     with pytest.raises(ConfigError) as caught:
         load_kernel_config(example.kernels)
     assert says in str(caught.value) and "kernel_config.py" in str(caught.value)
+
+
+def test_the_line_is_that_of_the_entry(example):
+    example.config(
+        """
+        FIRST = {"func_id": 0, "source": "add_one.cpp", "core_type": "aiv"}
+        KERNELS = [
+            FIRST,
+            {
+                "func_id": 1,
+                "source": "add_one.cpp",
+                "core_type": "cube",
+            },
+        ]
+        ORCHESTRATION = {"source": "orch.cpp", "function_name": "build"}
+        """
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_kernel_config(example.kernels)
+    assert "kernel_config.py:7: KERNELS[1]['core_type']: is 'cube'" in str(caught.value)
 
 
 def test_a_func_id_twice(example):
@@ -74,11 +106,18 @@ COMPUTE = "def compute_golden(tensors, params):\n    pass\n"
         (INPUTS.replace("np.zeros(4, np.float32)", "np.array([None])", 1) + COMPUTE, "x has the type object"),
         ("def generate_inputs(params):\n    return 5\n" + COMPUTE, "generate_inputs gives int, and must give a dict"),
         ("def generate_inputs(params)\n", "golden.py:2: "),
+        ("def generate_inputs(params):\n    return params['n']\n" + COMPUTE, "golden.py:3: KeyError: 'n'"),
+        (INPUTS + COMPUTE.replace("pass", "tensors['y'] += 1"), "golden.py:5: KeyError: 'y'"),
+        (INPUTS + COMPUTE.replace("pass", "del tensors['out_x']"), "compute_golden leaves no 'out_x'"),
+        (INPUTS + COMPUTE.replace("pass", "tensors['out_x'] = 5"), "compute_golden: out_x is int"),
+        (INPUTS + COMPUTE + "TENSOR_ORDER = 5\n", "golden.py:6: TENSOR_ORDER: is 5, and must be a list of names"),
+        (INPUTS + COMPUTE + "__outputs__ = 'out_x'\n", "golden.py:6: __outputs__: is 'out_x', and must be a list of names"),
     ],
 )
 def test_golden(example, text, says):
     with pytest.raises(ConfigError) as caught:
-        golden(example, text).tensors({})
+        made = golden(example, text)
+        made.expected(*made.tensors({}), {})
     assert says in str(caught.value) and "golden.py" in str(caught.value)
 
 
@@ -152,7 +191,7 @@ def test_pto_isa_headers(example, monkeypatch, tmp_path):
 
 def test_runtimes_and_platforms_by_name(example):
     builder = RuntimeBuilder(platform="a2a3sim")
-    assert builder.list_runtimes() == ["host_build_graph", "aicpu_build_graph"]
+    assert builder.list_runtimes() == ["host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer"]
     with pytest.raises(ConfigError, match="there is no runtime 'x'"):
         builder.build("x")
     with pytest.raises(ValueError, match="platform 'a2a3'"):
@@ -161,19 +200,103 @@ def test_runtimes_and_platforms_by_name(example):
     assert main(["-k", str(example.kernels), "-g", str(example.golden), "-d", "-1"]) == 2
 
 
-def test_torch_tensors_are_taken():
-    """A stand-in with the interface of torch's tensors; torch itself is not needed."""
-    from pto_runtime.arrays import as_array
+def test_torch_tensors_are_taken(example):
+    """With torch where it is installed, else with a stand-in that has the interface of its tensors; says which."""
+    try:
+        import torch
 
-    class Tensor:
-        def __init__(self, array):
-            self.array = array
+        of, which = torch.from_numpy, f"torch {torch.__version__}"
+    except ImportError:
 
-        def detach(self):
-            return self
+        class Tensor:
+            def __init__(self, array):
+                self.array = array
 
-        def numpy(self):
-            return self.array
+            def detach(self):
+                return self
 
+            def numpy(self):
+                return self.array
+
+            def __iadd__(self, other):
+                self.array += other
+                return self
+
+        of, which = Tensor, "a stand-in: torch is not installed"
+    print(f"tensors of {which}")
     array = np.zeros(3)
-    assert as_array(Tensor(array)) is array
+    assert as_array(of(array)).ctypes.data == array.ctypes.data
+    made = Example(example.kernels, example.golden)
+    made.golden.generate_inputs = lambda params: {"out_x": of(np.zeros(16, np.float32))}
+    assert made.run({}).tasks == 1
+
+
+def test_progress_in_a_notebook(monkeypatch):
+    """A stand-in for IPython's kernel: one display, which is updated."""
+    shown = []
+
+    class Handle:
+        def update(self, content):
+            shown[-1] = content
+
+    def display(content, display_id=None):
+        assert display_id is True
+        shown.append(content)
+        return Handle()
+
+    shell = type("ZMQInteractiveShell", (), {})()
+    kernel, view = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    kernel.get_ipython = lambda: shell
+    view.HTML, view.display = str, display
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setitem(sys.modules, "IPython.display", view)
+    bar = ProgressBar()
+    bar(3, 1200)
+    bar(1000, 1200)
+    bar.close()
+    assert shown == ['<progress value="1000" max="1200"></progress> 1,000 of 1,200 tasks']
+    # In a terminal's IPython there is no display, and where nobody looks nothing is written.
+    kernel.get_ipython = lambda: None
+    stream = io.StringIO()
+    silent = ProgressBar(stream)
+    silent(1, 2)
+    silent.close()
+    assert stream.getvalue() == "" and len(shown) == 1
+
+
+def sanitized(example_arguments, cache):
+    """The runner in a process with AddressSanitizer, its C++ sources compiled for it."""
+    compiler = os.environ.get("CXX", "c++")
+    library = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    env = {
+        **os.environ,
+        "PTO_CACHE": str(cache),
+        "CXXFLAGS": "-fsanitize=address -fno-omit-frame-pointer -g",
+        # Python does not give all of its memory back.
+        "ASAN_OPTIONS": "detect_leaks=0",
+    }
+    program = "import sys; from pto_runtime import runner; sys.exit(runner.main(sys.argv[1:]))"
+    command = ["env", f"LD_PRELOAD={library.stdout.strip()}", sys.executable, "-c", program, *example_arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=env)
+
+
+@pytest.mark.parametrize(
+    "name, runtimes",
+    [
+        ("vector_example", ["host_build_graph"]),
+        ("matmul", ["aicpu_build_graph"]),
+        ("random_dag", ["tensormap_and_ringbuffer"]),
+        ("paged_attention", ["aicpu_build_graph", "tensormap_and_ringbuffer"]),
+    ],
+)
+def test_orchestrations_plugins_and_kernels_are_clean_under_addresssanitizer(name, runtimes, tmp_path):
+    folder = EXAMPLES / name
+    for runtime in runtimes:
+        done = sanitized(["-k", str(folder / "kernels"), "-g", str(folder / "golden.py"), "-r", runtime], tmp_path)
+        assert done.returncode == 0 and "PASS" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_sanitizer_sees_a_plugin_that_writes_outside(example, tmp_path):
+    example.plugin("volatile uint64_t *lost = new uint64_t[2]; return static_cast<int>(lost[words[1]]) * 0;")
+    done = sanitized(["-k", str(example.kernels), "-g", str(example.golden)], tmp_path)
+    assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr, done.stderr

@@ -1,4 +1,4 @@
-"""The examples in C++ pass through the runner: both runtimes, both build modes, both forms of kernels; and for pytest."""
+"""The examples in C++ pass through the runner: every runtime, both build modes, both forms of kernels; and for pytest."""
 
 import subprocess
 import sys
@@ -7,6 +7,7 @@ import pytest
 from conftest import EXAMPLES
 
 from pto_runtime import runner
+from pto_runtime.runtime_builder import RUNTIMES
 
 NAMES = ["vector_example", "matmul", "paged_attention", "random_dag"]
 
@@ -17,7 +18,7 @@ def arguments(name, *more):
 
 
 @pytest.mark.parametrize("build_mode", ["sequential", "concurrent"])
-@pytest.mark.parametrize("runtime", ["host_build_graph", "aicpu_build_graph"])
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_passes(name, runtime, build_mode, capsys):
     assert runner.main(arguments(name, "-r", runtime, "--build-mode", build_mode)) == 0
@@ -45,7 +46,7 @@ def test_pytest_collects_examples(tmp_path):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", str(EXAMPLES / "vector_example")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "4 passed" in done.stdout and "aicpu_build_graph-1" in done.stdout
+    assert "6 passed" in done.stdout and "tensormap_and_ringbuffer-1" in done.stdout
 
 
 def test_two_processes_at_once_do_not_disturb_each_other():

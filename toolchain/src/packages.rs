@@ -44,6 +44,13 @@ pub const CROSS_C: Program = Program {
     purpose: "links the cann image, compiles builders in C",
     file: "/usr/aarch64-linux-gnu/lib/libc.so.6",
 };
+/// The compiler for C++ in images.
+pub const CROSS_CXX: Program = Program {
+    name: "aarch64-linux-gnu-g++",
+    packages: "g++-aarch64-linux-gnu",
+    purpose: "compiles builders in C++",
+    file: "",
+};
 /// This machine's compiler for C.
 pub const CC: Program =
     Program { name: "cc", packages: "gcc libc6-dev", purpose: "compiles C programs", file: "" };

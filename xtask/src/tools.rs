@@ -27,6 +27,7 @@ pub(crate) fn provide_programs() -> Result<(), String> {
         packages::QEMU,
         packages::QEMU_USER,
         packages::CROSS_C,
+        packages::CROSS_CXX,
         packages::CC,
         packages::CXX,
         packages::VALGRIND,

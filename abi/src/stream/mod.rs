@@ -5,6 +5,7 @@
 //! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
 
 mod board;
+mod foreign;
 mod memory;
 mod record;
 mod shape;
@@ -23,6 +24,7 @@ pub use board::{
     ARRIVALS, BLOCK_WORDS, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL, ListEnds, MAX_LANES, NO_LIST,
     NO_TASK, SYNC_START, ShapeBoard, ShapeRecord,
 };
+pub use foreign::{ArgKind, StreamArg, StreamScope, StreamTask, StreamTensor};
 pub use memory::{
     MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
     SlotRecord, StreamCapacities, StreamHeader, StreamPlan,

@@ -195,6 +195,12 @@ impl<'s> TensorView<'s> {
         view
     }
 
+    /// The view as one of this allocation of the heap; whether that is alive is checked where the view is used.
+    #[must_use]
+    pub const fn tagged(self, heap: HeapTag) -> Self {
+        Self { heap, ..self }
+    }
+
     /// Whether the elements stand side by side, the last dimension the innermost one.
     fn is_in_order(&self) -> bool {
         let mut inner = 1;
@@ -455,7 +461,9 @@ mod tests {
             shape: &[3, 5],
             strides: &[5, 1],
         };
-        assert_eq!(TensorView::alleged(&raw).defect(), None);
+        let view = TensorView::alleged(&raw);
+        assert!(view.defect().is_none() && view.is_dense());
+        assert!(!TensorView::alleged(&RawView { shape: &[3, 4], ..raw }).is_dense());
         assert_eq!(
             TensorView::alleged(&RawView { offset: 2, ..raw }).defect(),
             Some(ViewDefect::Range)

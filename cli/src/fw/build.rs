@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use pto_fw_build::{Built, Platform, Profile, Request, Source};
+use pto_fw_build::{BuilderSource, Built, Platform, Profile, Request, Source};
 use pto_host::fw::{ImageKind, Recording};
 use serde_json::json;
 
@@ -24,6 +24,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             FwPlatform::Cann => Platform::Cann,
         },
         crate_folder: args.crate_folder.clone(),
+        builders: args.builders.iter().map(|text| BuilderSource::parse(text)).collect(),
         profile: if args.release { Profile::Release } else { Profile::Checked },
         source: match args.compiler {
             CompilerSource::Any => Source::Any,

@@ -1,7 +1,4 @@
-// What the orchestrations of these examples share: buffers, and one graph program for both runtimes.
-//
-// A graph program is a template over a builder with add, after and publish. HostGraph runs it in the orchestration
-// (host_build_graph), AicpuGraph in a plugin on AICPU instance 0 (aicpu_build_graph).
+// What the orchestrations of these examples share: buffers, and one graph program for all runtimes.
 #ifndef EXAMPLES_ORCHESTRATION_H
 #define EXAMPLES_ORCHESTRATION_H
 
@@ -14,7 +11,7 @@
 #include <iterator>
 #include <vector>
 
-#include "runtime.h"
+#include "graph.h"
 
 class HostGraph {
 public:
@@ -28,21 +25,6 @@ public:
 
 private:
     Runtime *runtime_;
-};
-
-class AicpuGraph {
-public:
-    explicit AicpuGraph(Runtime *runtime) : runtime_(runtime), api_(runtime->aicpu_build_api) {}
-    int add(int func_id, CoreType core, std::initializer_list<uint64_t> words) {
-        std::vector<uint64_t> args(words);
-        return api_.add_task(runtime_, args.data(), static_cast<int>(args.size()), func_id, core, 0);
-    }
-    void after(int producer, int consumer) { api_.add_successor_conditional(runtime_, producer, consumer); }
-    void publish(int task) { api_.publish_task(runtime_, task); }
-
-private:
-    Runtime *runtime_;
-    const AicpuBuildApi &api_;
 };
 
 // A device buffer with the bytes of a host buffer; 0 if it cannot be had.

@@ -1,13 +1,14 @@
-//! Builder programs in C: AICPU instance 0 calls them while the others schedule.
+//! Builder programs in C: AICPU instance 0 calls them while the others schedule. Those with tensors: `stream.rs`.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pto_foreign::{Build, NewTask};
 use pto_host::abi::graph::{BuildError, GraphBuilder};
-use pto_host::abi::{Fault, GmAddr, TaskId, TaskSpec};
-use pto_native::{Failure, FailureKind, checked};
+use pto_host::abi::{Fault, GmAddr};
+use pto_native::{Failure, FailureKind};
 
 use crate::argument::{output, put, text, values};
 use crate::device::OpaqueDevice;
@@ -26,9 +27,7 @@ pub type BuilderProgram =
 /// The builder that is on the stack of this thread.
 struct Seat<'g> {
     handle: usize,
-    graph: &'g mut dyn GraphBuilder,
-    generation: u32,
-    fault: Option<Fault>,
+    build: Build<'g>,
 }
 
 thread_local! {
@@ -44,66 +43,52 @@ fn build(
     graph: &mut dyn GraphBuilder,
 ) -> Result<(), BuildError> {
     let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
-    let mut seat = Seat { handle, graph, generation: 0, fault: None };
+    let mut seat = Seat { handle, build: Build::new(graph) };
     let before = SEAT.replace((&raw mut seat).cast());
     let builder = std::ptr::without_provenance_mut(handle);
     let user = std::ptr::with_exposed_provenance_mut(user);
     // SAFETY: whoever registered the program vouches for it and for what it is given.
     let code = pto_native::building(|| unsafe { program(builder, user) });
     SEAT.set(before);
-    match (seat.fault, code) {
-        (Some(fault), _) => Err(fault.into()),
-        (None, 0) => Ok(()),
-        (None, code) => Err(BuildError::Failed(code)),
-    }
+    seat.build.end(code)
 }
 
-/// Calls `act` on the graph of `builder`, unless an earlier call of it failed.
-fn on<R>(
-    builder: *const OpaqueBuilder,
-    act: impl FnOnce(&mut Seat<'_>) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    let seat = SEAT.get();
+/// The build of `builder`, if that is on the stack of this thread.
+pub(crate) fn find<'s>(builder: *const OpaqueBuilder) -> Option<&'s mut Build<'static>> {
     // SAFETY: the pointer is null, or `build` is below on the stack of this thread, and its seat lives; nobody else
     // has a reference to it, as calls on one thread follow one another.
-    let seat = unsafe { seat.as_mut() }.filter(|seat| seat.handle == builder.addr());
+    let seat = unsafe { SEAT.get().as_mut() }.filter(|seat| seat.handle == builder.addr());
+    seat.map(|seat| &mut seat.build)
+}
+
+/// Calls `act` on the build of `builder`, unless an earlier call of it failed.
+pub(crate) fn on<R>(
+    builder: *const OpaqueBuilder,
+    act: impl FnOnce(&mut Build<'_>) -> Result<R, Fault>,
+) -> Result<R, Failure> {
     let outside = || {
         let message = "the builder is null, has returned, or is that of another thread";
         Failure::new(FailureKind::OUTSIDE_BUILDER, message)
     };
-    let seat = seat.ok_or_else(outside)?;
-    match seat.fault {
-        Some(fault) => Err(Failure::of_fault(fault, format!("an earlier call failed: {fault}"))),
-        None => act(seat),
-    }
+    let build = find(builder).ok_or_else(outside)?;
+    let before = build.fault();
+    build.call(act).map_err(|fault| {
+        let earlier = if before.is_some() { "an earlier call failed: " } else { "" };
+        Failure::of_fault(fault, format!("{earlier}{fault}"))
+    })
 }
 
-impl Seat<'_> {
-    fn failed(&mut self, fault: Fault) -> Failure {
-        self.fault = Some(fault);
-        Failure::of_fault(fault, fault.to_string())
-    }
-
-    /// Remembers a failure of the arguments, too: the graph is not what the program means.
-    fn refused(&mut self, failure: Failure) -> Failure {
-        self.fault = Fault::from_code(failure.code).or(Some(Fault::BUILD_FAILED));
-        failure
-    }
-
-    fn task(&mut self, task: i32) -> Result<TaskId, Failure> {
-        match u32::try_from(task) {
-            // Without a task there is no generation, either.
-            Ok(slot) if self.generation != 0 => Ok(TaskId { slot, generation: self.generation }),
-            _ => Err(self.failed(Fault::BUILD_UNKNOWN_TASK)),
-        }
-    }
+/// The fault that the last call on `builder` has left.
+pub(crate) fn first_fault(builder: *const OpaqueBuilder) -> Failure {
+    let fault = find(builder).and_then(|build| build.fault()).unwrap_or(Fault::BUILD_FAILED);
+    Failure::of_fault(fault, fault.to_string())
 }
 
 /// Gives a builder program to a device: runs name it. One of the same name before it is replaced. `user` is passed to
 /// it as it is.
 ///
-/// Fails with INVALID_HANDLE, NULL_ARGUMENT. On virt, builders are part of the image, and one that is registered here is
-/// not found. Thread safety: any thread, also during a run, for the next run.
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on virt, whose builders are part of the image (`pto fw
+/// build --builder`). Thread safety: any thread, also during a run, for the next run.
 ///
 /// # Safety
 /// `name` is null or a C string. `program` may be called on any thread until it is unregistered and no run uses it.
@@ -121,6 +106,7 @@ pub unsafe extern "C" fn pto_register_builder(
         let name = unsafe { text(name, "name") }?;
         let null = || Failure::new(FailureKind::NULL_ARGUMENT, "`program` is null");
         let program = program.ok_or_else(null)?;
+        device.takes_builders()?;
         let user = user.expose_provenance();
         device.builders().insert(name, Arc::new(move |graph| build(program, user, graph)));
         Ok(())
@@ -167,8 +153,8 @@ pub unsafe extern "C" fn pto_builder_words(
         let words = unsafe { output(words, "words") }?;
         // SAFETY: as above.
         let count = unsafe { output(count, "count") }?;
-        on(builder, |seat| {
-            let held = seat.graph.orch_args();
+        on(builder, |build| {
+            let held = build.words();
             put(words, held.as_ptr());
             put(count, u32::try_from(held.len()).unwrap_or(u32::MAX));
             Ok(())
@@ -198,13 +184,11 @@ pub unsafe extern "C" fn pto_builder_add_task(
         let args = unsafe { values(args, num_args.into(), "args") }?;
         // SAFETY: as above.
         let place = unsafe { output(task, "task") }?;
-        on(builder, |seat| {
-            let known = checked(func_id.into(), core_type.into());
-            let (func_id, kind) = known.map_err(|failure| seat.refused(failure))?;
-            let added = seat.graph.add_task(TaskSpec { func_id, kind, args, kernel: GmAddr::NULL });
-            let id = added.map_err(|fault| seat.failed(fault))?;
-            seat.generation = id.generation;
-            put(place, i32::try_from(id.slot).unwrap_or(i32::MAX));
+        on(builder, |build| {
+            let (func_id, core_type) = (func_id.into(), core_type.into());
+            let task = NewTask { func_id, core_type, args, kernel: GmAddr::NULL };
+            let number = build.add_task(&task)?;
+            put(place, i32::try_from(number).map_err(|_| Fault::BUILD_TASKS_FULL)?);
             Ok(())
         })
     })
@@ -220,12 +204,7 @@ pub extern "C" fn pto_builder_add_edge(
     producer: i32,
     consumer: i32,
 ) -> i32 {
-    answer(|| {
-        on(builder, |seat| {
-            let (from, to) = (seat.task(producer)?, seat.task(consumer)?);
-            seat.graph.add_edge(from, to).map(drop).map_err(|fault| seat.failed(fault))
-        })
-    })
+    answer(|| on(builder, |build| build.add_edge(producer.into(), consumer.into())))
 }
 
 /// Makes a task visible to the schedulers; every task must be published.
@@ -234,12 +213,7 @@ pub extern "C" fn pto_builder_add_edge(
 // SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_builder_publish(builder: *const OpaqueBuilder, task: i32) -> i32 {
-    answer(|| {
-        on(builder, |seat| {
-            let task = seat.task(task)?;
-            seat.graph.publish(task).map_err(|fault| seat.failed(fault))
-        })
-    })
+    answer(|| on(builder, |build| build.publish(task.into())))
 }
 
 /// Reads a word of global memory, aligned to 4 bytes, such as an entry of a block table.
@@ -259,9 +233,8 @@ pub unsafe extern "C" fn pto_builder_read_u32(
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
         let place = unsafe { output(word, "word") }?;
-        on(builder, |seat| {
-            let read = seat.graph.read_u32(GmAddr(address));
-            put(place, read.map_err(|fault| seat.failed(fault))?);
+        on(builder, |build| {
+            put(place, build.read_u32(GmAddr(address))?);
             Ok(())
         })
     })

@@ -4,7 +4,7 @@
 //! ```text
 //! error.rs     status codes, last error of a thread; every function runs inside `answer`
 //! handle.rs    the registry: a handle is a number that was never used before
-//! device.rs, memory.rs, kernel.rs, graph.rs, builder.rs, options.rs, run.rs, image.rs, log.rs, version.rs
+//! device.rs, memory.rs, kernel.rs, graph.rs, builder.rs, stream.rs, options.rs, run.rs, image.rs, log.rs, version.rs
 //! ```
 //! No panic and no foreign pointer passes: a handle is looked up, text is checked, and what unwinds becomes an error.
 
@@ -20,4 +20,5 @@ pub mod log;
 pub mod memory;
 pub mod options;
 pub mod run;
+pub mod stream;
 pub mod version;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, CoreKind, FanoutStrategy};
 use pto_host::{RunControl, TraceOptions};
 use pto_native::Failure;
@@ -48,6 +49,16 @@ pub struct RunOptions {
     pub trace_file: *const c_char,
     /// A remote control of the run; null: none.
     pub control: *mut OpaqueControl,
+    /// Task slots of a streaming run: a power of two. 0: 4,096; with a timeline, or sequential, as many as `tasks`.
+    pub window: u32,
+    /// Entries of its tensor map: a power of two, at least 256. 0: as usual, as below.
+    pub map_entries: u32,
+    /// Bytes of each of its heap rings: a multiple of 64. 0: 64 MiB.
+    pub heap_bytes: u64,
+    /// How many heap rings it has, one for each depth of scopes: 1 to 8. 0: 4.
+    pub heap_rings: u32,
+    /// Not used; zero.
+    pub reserved: u32,
 }
 
 /// What a run that succeeded reports.
@@ -106,6 +117,11 @@ impl Default for RunOptions {
             run_budget_ns: 0,
             trace_file: std::ptr::null(),
             control: std::ptr::null_mut(),
+            window: 0,
+            map_entries: 0,
+            heap_bytes: 0,
+            heap_rings: 0,
+            reserved: 0,
         }
     }
 }
@@ -146,7 +162,26 @@ impl RunOptions {
         options.capacities.tasks = self.tasks;
         options.capacities.arg_words = self.arg_words;
         options.capacities.edges = self.edges;
+        options.capacities.stream = self.stream();
         Ok(options)
+    }
+
+    fn stream(&self) -> StreamCapacities {
+        let Self { window, map_entries, heap_rings, heap_bytes, .. } = *self;
+        let mut stream = StreamCapacities { window, map_entries, heap_rings, heap_bytes };
+        if stream == StreamCapacities::OFF {
+            return stream;
+        }
+        let usual = StreamCapacities::STANDARD;
+        for (field, usual) in [
+            (&mut stream.window, usual.window),
+            (&mut stream.map_entries, usual.map_entries),
+            (&mut stream.heap_rings, usual.heap_rings),
+        ] {
+            *field = if *field == 0 { usual } else { *field };
+        }
+        stream.heap_bytes = if heap_bytes == 0 { usual.heap_bytes } else { heap_bytes };
+        stream
     }
 
     /// The control that the run obeys.

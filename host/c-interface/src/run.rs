@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 
 use pto_host::timeline::{Trace, file};
 use pto_host::{GraphImage, RunControl, Work};
-use pto_native::{Failure, SharedDevice};
+use pto_native::{Failure, SharedDevice, streaming};
 
 use crate::argument::{input, invalid, optional_text, output, put, text, values};
 use crate::device::OpaqueDevice;
@@ -92,6 +92,37 @@ pub unsafe extern "C" fn pto_run_builder(
         // SAFETY: as above.
         let asked = unsafe { Asked::new(options, report) }?;
         asked.run(&device, Work::AicpuBuilder { builder, orch_args })
+    })
+}
+
+/// Runs a builder program of the device as a streaming program (`tensormap_and_ringbuffer`): it submits tasks with tensors
+/// (`pto_builder_submit`), or adds tasks as in `pto_run_builder`; memory depends on the windows in the options. Words and
+/// the rest as in `pto_run_builder`.
+///
+/// Fails as `pto_run_builder`, and with STREAM_* faults. Thread safety: as `pto_run_graph`.
+///
+/// # Safety
+/// As `pto_run_builder`.
+// SAFETY: as for `pto_run_graph`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_run_stream(
+    device: *const OpaqueDevice,
+    builder: *const c_char,
+    words: *const u64,
+    count: u32,
+    options: *const RunOptions,
+    report: *mut RunReport,
+) -> i32 {
+    answer(|| {
+        let device = handle::device(device)?;
+        // SAFETY: the caller vouches for the pointers, here and below.
+        let builder = unsafe { text(builder, "builder") }?;
+        // SAFETY: as above.
+        let orch_args = unsafe { values(words, count.into(), "words") }?;
+        // SAFETY: as above.
+        let mut asked = unsafe { Asked::new(options, report) }?;
+        asked.options = streaming(&asked.options);
+        asked.run(&device, Work::Stream { builder, orch_args })
     })
 }
 

@@ -41,6 +41,10 @@ const NAMES: &[(&str, &str)] = &[
     ("KernelFunction", "pto_kernel_function"),
     ("BuilderProgram", "pto_builder_program"),
     ("LogCallback", "pto_log_callback"),
+    ("StreamTensor", "pto_stream_tensor"),
+    ("StreamArg", "pto_stream_arg"),
+    ("StreamTask", "pto_stream_task"),
+    ("StreamScope", "pto_stream_scope"),
 ];
 
 fn generated() -> String {
@@ -52,6 +56,7 @@ fn generated() -> String {
         header: Some(OPENING.to_owned()),
         include_guard: Some("PTO_RUNTIME_H".to_owned()),
         no_includes: true,
+        includes: vec!["pto_abi.h".to_owned()],
         sys_includes: vec!["stddef.h".to_owned(), "stdint.h".to_owned()],
         after_includes: Some(errors()),
         documentation_style: DocumentationStyle::C,
@@ -165,7 +170,12 @@ fn assertions() -> String {
         bring_up_budget_ns,
         run_budget_ns,
         trace_file,
-        control
+        control,
+        window,
+        map_entries,
+        heap_bytes,
+        heap_rings,
+        reserved
     );
     layout!(
         text,

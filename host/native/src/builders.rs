@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_host::abi::graph::{BuildError, BuilderSet, GraphBuilder};
+use pto_host::abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder};
+use pto_host::abi::stream::StreamBuilder;
 use pto_host::abi::symbol::symbol;
+use pto_host::abi::{Fault, GmAddr, TaskId, TaskSpec};
 
 /// A builder program.
 pub type Program =
@@ -51,6 +53,47 @@ impl BuilderSet for Builders {
     fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
         let program = self.table().programs.get(&symbol).cloned()?;
         Some(program(graph))
+    }
+
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        self.build(symbol, &mut Streaming(stream))
+    }
+}
+
+/// A streaming builder that says so.
+struct Streaming<'s, G>(&'s mut G);
+
+impl<G: StreamBuilder> GraphBuilder for Streaming<'_, G> {
+    fn orch_args(&self) -> &[u64] {
+        self.0.orch_args()
+    }
+
+    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        self.0.add_task(task)
+    }
+
+    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        self.0.add_edge(producer, consumer)
+    }
+
+    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+        self.0.publish(task)
+    }
+
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.0.submit(task, producers)
+    }
+
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        self.0.read_u32(address)
+    }
+
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        Some(self.0)
     }
 }
 

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_host::abi::CoreKind;
+use pto_host::abi::stream::StreamCapacities;
+use pto_host::abi::{BuildMode, CoreKind};
 use pto_host::{Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions};
 use pto_host::{GraphImage, RunReport, Work};
 
@@ -30,6 +31,23 @@ pub fn building<R>(build: impl FnOnce() -> R) -> R {
     let result = build();
     BUILDS.set(before);
     result
+}
+
+/// The options of a streaming run that asks for no windows: one that is recorded or sequential holds all of its tasks at
+/// once, since timelines name tasks by their slots, and in sequential mode none retires before all are there.
+#[must_use]
+pub fn streaming(options: &RunOptions) -> RunOptions {
+    let mut options = options.clone();
+    let is_asked = options.capacities.stream != StreamCapacities::OFF;
+    let is_whole = options.trace.is_some() || options.build_mode == BuildMode::SEQUENTIAL;
+    if is_asked {
+        let per_slot = 16 * u64::from(options.capacities.stream.window);
+        options.capacities.arg_words = options.capacities.arg_words.max(per_slot);
+        options.capacities.edges = options.capacities.edges.max(per_slot);
+    } else if is_whole {
+        options.capacities = options.capacities.streamed_whole();
+    }
+    options
 }
 
 impl SharedDevice {
@@ -77,6 +95,18 @@ impl SharedDevice {
     #[must_use]
     pub fn builders(&self) -> &Builders {
         &self.builders
+    }
+
+    /// Whether [`builders`](Self::builders) can be given to it.
+    ///
+    /// # Errors
+    /// `BUILDER_NOT_FOR_DEVICE`: it takes them from its image.
+    pub fn takes_builders(&self) -> Result<(), Failure> {
+        if self.name != "virt" {
+            return Ok(());
+        }
+        let message = "virt runs the builders of its firmware image, and none of this process";
+        Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message))
     }
 
     /// Calls `act` on the device, when no run is on.

@@ -107,6 +107,8 @@ failures! {
         "The message names the file; flash the device again.";
     0x52 VIRT: "The emulated machine cannot be used.",
         "The message says why.";
+    0x53 BUILDER_NOT_FOR_DEVICE: "The device takes builders from its firmware image only.",
+        "Link the builder into the image (pto fw build --builder NAME=FILE), flash that, and name it in the run.";
     0x60 ORCHESTRATION_FAILED: "An orchestration function failed.",
         "The message has its return value, or the signal that it raised.";
     0x61 PLUGIN_MISSING: "An AICPU builder is needed, and the orchestration embedded none.",

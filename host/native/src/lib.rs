@@ -22,7 +22,7 @@ mod relocatable;
 mod shared_object;
 
 pub use builders::{Builders, Program};
-pub use device::{SharedDevice, building};
+pub use device::{SharedDevice, building, streaming};
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};
 pub use shared_object::SharedObject;

@@ -1,8 +1,8 @@
-/* A graph builder in C, linked into a firmware image.
+/* A graph builder in C, linked into a firmware image. (One in C++, for class Runtime: host/include/runtime.h.)
  *
- * Write `int build_graph_aicpu(Runtime *runtime)`: AICPU instance 0 calls it when the launch names the builder
- * "build_graph_aicpu". It reads its words in runtime->orch.orch_args (runtime->orch.orch_argc of them), adds
- * tasks and edges, publishes every task, and returns 0; another value is reported as BUILD_FAILED.
+ * Write `int build_graph_aicpu(Runtime *runtime)`, or a function of another name: AICPU instance 0 calls it when the launch
+ * names its builder. It reads its words in runtime->orch.orch_args (runtime->orch.orch_argc of them), adds tasks and
+ * edges, publishes every task, and returns 0; another value is reported as BUILD_FAILED.
  *
  * Edges *to* a task are added before it is published; edges *from* it at any time. The first call that fails is
  * the fault of the run, whatever the builder returns; calls after it do nothing and fail.
@@ -11,6 +11,7 @@
 #define PTO_FIRMWARE_H
 
 #include "pto_abi.h"
+#include "pto_stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,7 +19,7 @@ extern "C" {
 
 typedef pto_runtime Runtime;
 
-/* The builder. Without one, a launch that names it ends with BUILD_NO_BUILDER. */
+/* The builder. */
 int build_graph_aicpu(Runtime *runtime);
 
 /* Adds a task, unpublished: `args` are `num_args` GM addresses and scalars, `core_type` is 0 (AIC) or 1 (AIV),
@@ -31,6 +32,17 @@ int aicpu_runtime_add_successor_conditional(Runtime *runtime, int from, int to);
 
 /* Makes a task visible to the schedulers. 0, or -1. */
 int aicpu_runtime_publish_task(Runtime *runtime, int task_id);
+
+/* Tasks with tensors, in a run of tensormap_and_ringbuffer: as in the table of pto_stream.h. */
+int64_t pto_stream_submit(Runtime *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
+                          const int64_t *after, uint32_t after_count);
+int64_t pto_stream_add(Runtime *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
+                       const int64_t *after, uint32_t after_count);
+int pto_stream_open_scope(Runtime *runtime, uint32_t mode, pto_stream_scope *scope);
+int pto_stream_close_scope(Runtime *runtime, const pto_stream_scope *scope);
+int pto_stream_alloc(Runtime *runtime, uint32_t element, const uint32_t *shape, uint32_t rank, pto_stream_tensor *tensor);
+int pto_stream_get(Runtime *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t *word);
+int pto_stream_set(Runtime *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t word);
 
 #ifdef __cplusplus
 }

@@ -1,80 +1,113 @@
-//! A graph builder in C as a builder of a firmware image: `int build_graph_aicpu(Runtime *)` and the
-//! `aicpu_runtime_*` functions that it calls (`include/pto_firmware.h`).
+//! Graph builders in C and C++ as builders of a firmware image.
 //!
 //! ```text
-//! CBuilder::build(graph) -> seat for (runtime, graph) -> build_graph_aicpu(runtime)
-//!                                   ^                         |
-//!                                   `---- aicpu_runtime_add_task(runtime, ..) finds the seat by the runtime
+//! c_builder!    int f(Runtime *) of include/pto_firmware.h: Runtime is the arena's first block
+//! cpp_builder!  int f(Runtime *) of host/include/runtime.h: Runtime is a class Runtime on the stack (object.rs)
+//!     -> build_c, build_cpp -> seat for (runtime, build) -> f(runtime)
+//!                                 ^                            |
+//!                                 `--- aicpu_runtime_add_task(runtime, ..), aicpu_build_api, pto_stream_* (calls.rs)
 //! ```
-//! `default.rs` holds the weak `build_graph_aicpu` of an image without one. Knows no platform: the platform says
-//! where the runtime is.
+//! `device.rs` wraps the builders of a platform, so that they see the arena and what the host wrote. Knows no platform.
 #![no_std]
 
 mod calls;
-mod default;
+mod device;
+mod object;
 mod seat;
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
-use pto_abi::gm::GmWindow;
+use pto_abi::Fault;
 use pto_abi::graph::{BuildError, GraphBuilder};
-use pto_abi::{Fault, symbol};
+use pto_foreign::Build;
 
-/// The name by which a launch asks for the builder in C.
-pub const NAME: &str = "build_graph_aicpu";
-/// Its symbol.
-pub const SYMBOL: u64 = symbol::symbol(NAME);
-/// What the weak default returns: there is no builder in C.
-pub const NO_BUILDER: i32 = i32::MIN;
+pub use device::{DeviceBuilders, DeviceReads};
+#[doc(hidden)]
+pub use pto_abi as abi;
 
-unsafe extern "C" {
-    fn build_graph_aicpu(runtime: *mut c_void) -> i32;
-}
+/// A builder program in C or C++.
+pub type Program = unsafe extern "C" fn(runtime: *mut c_void) -> c_int;
 
-/// The builder in C, for one launch.
-#[derive(Clone, Copy, Debug)]
-pub struct CBuilder {
-    runtime: usize,
-    generation: u32,
-}
-
-impl CBuilder {
-    /// For the runtime at the start of `arena`, whose tasks have this generation.
-    #[must_use]
-    pub fn new(arena: GmWindow<'_>, generation: u32) -> Self {
-        let start = arena.pointer(0, 1, 1);
-        Self { runtime: start.map_or(0, <*mut u8>::expose_provenance), generation }
-    }
-
-    /// Runs the builder.
-    ///
-    /// # Errors
-    /// The fault of the first call that failed; `BUILD_NO_BUILDER`; `LAUNCH_C_BUILDERS`; what the builder returned.
-    pub fn build<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
-        let mut calls = calls::Calls { graph, generation: self.generation, fault: None };
-        let runtime = core::ptr::with_exposed_provenance_mut(self.runtime);
-        // SAFETY: the function is linked in, with this signature (`include/pto_firmware.h`); what it does with
-        // the runtime is its author's contract, as for any builder in C.
-        let returned =
-            seat::with(self.runtime, &mut calls, || unsafe { build_graph_aicpu(runtime) });
-        // Four devices of one process may run a builder in C at once.
-        let returned = returned.ok_or(Fault::LAUNCH_C_BUILDERS)?;
-        match (calls.fault, returned) {
-            (Some(fault), _) => Err(fault.into()),
-            (None, 0) => Ok(()),
-            (None, NO_BUILDER) => Err(Fault::BUILD_NO_BUILDER.into()),
-            (None, code) => Err(BuildError::Failed(code)),
-        }
-    }
-}
-
-/// To be listed among an image's builders, so that its identity names the one in C: `"build_graph_aicpu" =>
-/// pto_c_builder::listed`. Platforms that know the runtime's address call [`CBuilder::build`] instead.
+/// Runs a builder in C.
 ///
 /// # Errors
-/// `BUILD_NO_BUILDER`, always: this platform has no builders in C.
-pub fn listed<G: GraphBuilder>(_: &mut G) -> Result<(), BuildError> {
-    Err(Fault::BUILD_NO_BUILDER.into())
+/// The fault of the first call that failed; what the builder returned; `LAUNCH_C_BUILDERS`; `BUILD_NO_BUILDER` where the
+/// builder does not run on a device.
+///
+/// # Safety
+/// The program is one for the arena's `Runtime`; what it does with it is its author's contract.
+pub unsafe fn build_c<G: GraphBuilder>(graph: &mut G, program: Program) -> Result<(), BuildError> {
+    let arena = graph.arena().and_then(|arena| arena.pointer(0, 1, 1));
+    let runtime: *mut c_void = arena.ok_or(Fault::BUILD_NO_BUILDER)?.cast();
+    // SAFETY: as the caller says.
+    unsafe { run(graph, runtime, program) }
+}
+
+/// Runs a builder in C++.
+///
+/// # Errors
+/// As [`build_c`].
+///
+/// # Safety
+/// The program is one for `class Runtime`.
+pub unsafe fn build_cpp<G: GraphBuilder>(
+    graph: &mut G,
+    program: Program,
+) -> Result<(), BuildError> {
+    let mut object = object::of(graph).ok_or(Fault::BUILD_NO_BUILDER)?;
+    let runtime: *mut c_void = (&raw mut object).cast();
+    // SAFETY: as the caller says.
+    unsafe { run(graph, runtime, program) }
+}
+
+/// # Safety
+/// The program is one for this runtime.
+unsafe fn run<G: GraphBuilder>(
+    graph: &mut G,
+    runtime: *mut c_void,
+    program: Program,
+) -> Result<(), BuildError> {
+    let mut build = Build::new(graph);
+    // SAFETY: the program is linked in, with this signature, and for this runtime, as the caller says.
+    let call = || unsafe { program(runtime) };
+    // Four devices of one process may run a builder in C at once.
+    let code = seat::with(runtime, &mut build, call).ok_or(Fault::LAUNCH_C_BUILDERS)?;
+    build.end(code)
+}
+
+/// A builder for `firmware!` of a function in C (`include/pto_firmware.h`): `c_builder!(name = "symbol");`.
+#[macro_export]
+macro_rules! c_builder {
+    ($name:ident = $symbol:literal) => {
+        $crate::foreign_builder!($name, $symbol, build_c);
+    };
+}
+
+/// A builder for `firmware!` of a plugin in C++ (`host/include/runtime.h`): `cpp_builder!(name = "symbol");`.
+#[macro_export]
+macro_rules! cpp_builder {
+    ($name:ident = $symbol:literal) => {
+        $crate::foreign_builder!($name, $symbol, build_cpp);
+    };
+}
+
+/// What [`c_builder!`] and [`cpp_builder!`] have in common.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! foreign_builder {
+    ($name:ident, $symbol:literal, $build:ident) => {
+        #[doc = concat!("The builder `", $symbol, "`, which is not Rust.")]
+        fn $name<G: $crate::abi::GraphBuilder>(
+            graph: &mut G,
+        ) -> Result<(), $crate::abi::BuildError> {
+            unsafe extern "C" {
+                #[link_name = $symbol]
+                fn program(runtime: *mut core::ffi::c_void) -> core::ffi::c_int;
+            }
+            // SAFETY: whoever names the symbol says that it is a builder of this kind.
+            unsafe { $crate::$build(graph, program) }
+        }
+    };
 }
 
 #[cfg(test)]

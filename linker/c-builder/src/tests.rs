@@ -1,30 +1,41 @@
-//! The interface in C, called from here as a builder in C would.
+//! The interface in C, called from here as a builder in C or C++ would.
 
 extern crate std;
 
-use core::ffi::c_void;
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use core::mem::offset_of;
 use core::ptr::with_exposed_provenance_mut;
 
-use pto_abi::graph::{BuildError, EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::{CoreKind, Fault, GmAddr, GmWindow, TaskId};
+use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_abi::runtime::{RunConfig, Runtime};
+use pto_abi::stream::{
+    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamArg, StreamBuilder, StreamTask,
+    TensorTask, TensorView,
+};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GmWindow, TaskId};
+use pto_foreign::Build;
+use pto_foreign::object::{RuntimeObject, field};
+use std::boxed::Box;
 use std::vec::Vec;
 
 use crate::calls::{
-    Calls, aicpu_runtime_add_successor_conditional, aicpu_runtime_add_task,
-    aicpu_runtime_publish_task,
+    aicpu_runtime_add_successor_conditional, aicpu_runtime_add_task, aicpu_runtime_publish_task,
+    pto_stream_submit,
 };
-use crate::{CBuilder, seat};
+use crate::{DeviceBuilders, DeviceReads, build_c, build_cpp, seat};
 
 #[derive(Default)]
 struct Graph {
     tasks: Vec<(u16, CoreKind, Vec<u64>)>,
     edges: Vec<(u32, u32)>,
     published: Vec<u32>,
+    words: Vec<u64>,
 }
 
 impl GraphBuilder for Graph {
     fn orch_args(&self) -> &[u64] {
-        &[]
+        &self.words
     }
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
         self.tasks.push((task.func_id.0, task.kind, task.args.to_vec()));
@@ -40,16 +51,17 @@ impl GraphBuilder for Graph {
         Ok(())
     }
     fn read_u32(&self, _: GmAddr) -> Result<u32, Fault> {
-        Err(Fault::BUILD_GM_RANGE)
+        Ok(0)
     }
 }
 
 /// Builds as the builder of `runtime` would; gives the graph and the fault of the run.
-fn build(runtime: usize, build: impl FnOnce(*mut c_void)) -> (Graph, Option<Fault>) {
+fn build(runtime: usize, program: impl FnOnce(*mut c_void)) -> (Graph, Option<Fault>) {
     let mut graph = Graph::default();
-    let mut calls = Calls { graph: &mut graph, generation: 9, fault: None };
-    seat::with(runtime, &mut calls, || build(with_exposed_provenance_mut(runtime))).unwrap();
-    let fault = calls.fault;
+    let mut build = Build::new(&mut graph);
+    let runtime = with_exposed_provenance_mut(runtime);
+    seat::with(runtime, &mut build, || program(runtime)).unwrap();
+    let fault = build.fault();
     (graph, fault)
 }
 
@@ -106,11 +118,187 @@ fn a_call_from_elsewhere_fails() {
     assert_eq!(publish(core::ptr::null_mut(), 0), -1);
 }
 
+/// An arena with nothing in it but what a launch says of itself.
+fn arena() -> GmWindow<'static> {
+    let words = Box::leak(std::vec![0_u64; size_of::<Runtime>() / 8 + 8].into_boxed_slice());
+    let start = words.as_mut_ptr();
+    let start = start.wrapping_add(start.align_offset(64));
+    // SAFETY: memory that is never given back, and that nobody else knows.
+    let window =
+        unsafe { GmWindow::from_raw(start.cast(), size_of::<Runtime>() as u64, GmAddr(0x4000)) };
+    let config: RunConfig = window.read(offset_of!(Runtime, config) as u64).unwrap();
+    let config = RunConfig { worker_count: 3, aicpu_instances: 2, build_mode: 1, ..config };
+    window.write(offset_of!(Runtime, config) as u64, &config).unwrap();
+    window.write(offset_of!(Runtime, kernel_addrs) as u64 + 8 * 5, &0x777_u64).unwrap();
+    window
+}
+
+unsafe extern "C" fn in_c(runtime: *mut c_void) -> c_int {
+    assert_eq!((add(runtime, &[1], 7, 1), publish(runtime, 0)), (0, 0));
+    0
+}
+
+unsafe extern "C" fn in_cpp(runtime: *mut c_void) -> c_int {
+    let object: *const RuntimeObject = runtime.cast();
+    // SAFETY: the builder of a device calls this with an object; here and below.
+    let read = |offset| unsafe { field::<c_int>(object, offset) };
+    let fields = [offset_of!(RuntimeObject, worker_count), offset_of!(RuntimeObject, sche_cpu_num)];
+    assert_eq!(fields.map(read), [3, 2]);
+    assert_eq!(read(offset_of!(RuntimeObject, orch_argc)), 1);
+    // SAFETY: as above.
+    let object = unsafe { &*object };
+    assert_eq!(
+        (object.orch_args[0], object.kernel_addrs[5], object.kernel_addrs[6]),
+        (42, 0x777, 0)
+    );
+    let api = object.aicpu_build_api;
+    // SAFETY: no words are passed; memory is not followed.
+    unsafe {
+        assert_eq!((api.add_task)(runtime, core::ptr::null(), 0, 5, 0, 0x999), 0);
+    }
+    // SAFETY: as above.
+    let count = unsafe { (object.calls.get_task_count)(runtime) };
+    assert_eq!(count, 1);
+    // SAFETY: as above.
+    assert!(unsafe { (object.host_api.device_malloc)(64) }.is_null());
+    // SAFETY: as above.
+    unsafe { (object.calls.record_device_alloc)(runtime, core::ptr::null_mut()) };
+    // SAFETY: as above.
+    unsafe { (api.publish_task)(runtime, 0) };
+    0
+}
+
+fn c<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    // SAFETY: the function is one for any runtime.
+    unsafe { build_c(graph, in_c) }
+}
+
+fn cpp<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    // SAFETY: the function is one for class Runtime.
+    unsafe { build_cpp(graph, in_cpp) }
+}
+
+fn streams<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    // SAFETY: the function is one for any runtime.
+    unsafe { build_c(graph, submits) }
+}
+
+fn reads<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    graph.read_u32(GmAddr(0x80)).map(drop).map_err(BuildError::from)?;
+    if let Some(stream) = graph.as_stream() {
+        let view = TensorView::dense(GmAddr(0x100), ElementType::F64, &[4]);
+        stream.get(&view, &[2])?;
+        stream.set(&view, &[3], 1)?;
+    }
+    Ok(())
+}
+
+pto_abi::builder_set! {
+    struct Set { "c" => c, "cpp" => cpp, "streams" => streams, "reads" => reads }
+}
+
+/// Notes what is looked at.
+#[derive(Clone)]
+struct Looks;
+
+std::thread_local! {
+    static LOOKS: Cell<Vec<(u64, u64)>> = const { Cell::new(Vec::new()) };
+}
+
+impl DeviceReads for Looks {
+    fn look(&self, address: GmAddr, bytes: u64) {
+        let mut looks = LOOKS.take();
+        looks.push((address.0, bytes));
+        LOOKS.set(looks);
+    }
+}
+
+fn symbol(name: &str) -> u64 {
+    pto_abi::symbol::symbol(name)
+}
+
+fn run(name: &str, graph: &mut Graph) -> Result<(), BuildError> {
+    DeviceBuilders::new(Set, arena(), Looks).build(symbol(name), graph).unwrap()
+}
+
 #[test]
-fn the_weak_default_says_that_there_is_no_builder() {
-    let mut memory = [0_u64; 8];
-    // SAFETY: memory of this test; nothing but its address is used.
-    let window = unsafe { GmWindow::from_raw(memory.as_mut_ptr().cast(), 64, GmAddr(0)) };
-    let built = CBuilder::new(window, 9).build(&mut Graph::default());
-    assert_eq!(built, Err(BuildError::Fault(Fault::BUILD_NO_BUILDER)));
+fn a_builder_in_c_is_one_of_the_set() {
+    let mut graph = Graph::default();
+    assert_eq!(run("c", &mut graph), Ok(()));
+    assert_eq!((graph.tasks.len(), graph.published), (1, std::vec![0]));
+    // Elsewhere than on a device there is no arena.
+    assert_eq!(c(&mut Graph::default()), Err(Fault::BUILD_NO_BUILDER.into()));
+}
+
+#[test]
+fn a_builder_in_cpp_gets_a_runtime_of_its_class() {
+    let mut graph = Graph { words: std::vec![42], ..Graph::default() };
+    // What only the host can do ends the build, and nothing is done after it.
+    assert_eq!(run("cpp", &mut graph), Err(Fault::BUILD_HOST_ONLY.into()));
+    assert_eq!((graph.tasks.len(), graph.published.len()), (1, 0));
+}
+
+unsafe extern "C" fn submits(runtime: *mut c_void) -> c_int {
+    let task = StreamTask { struct_size: 16, func_id: 9, core_type: 1, reserved: 0 };
+    let args = [StreamArg { kind: 4, scalar: 77, ..StreamArg::default() }];
+    // SAFETY: the pointers are those of values here.
+    let number = unsafe {
+        pto_stream_submit(runtime, &raw const task, args.as_ptr(), 1, core::ptr::null(), 0)
+    };
+    c_int::try_from(number).unwrap()
+}
+
+#[test]
+fn tensors_are_for_runs_that_stream() {
+    let mut graph = Graph::default();
+    assert_eq!(run("streams", &mut graph), Err(Fault::BUILD_NOT_STREAMING.into()));
+    let builders = DeviceBuilders::new(Set, arena(), Looks);
+    assert_eq!(builders.build_stream(symbol("streams"), &mut graph), Some(Ok(())));
+    assert_eq!(graph.tasks, [(9, CoreKind::AIV, std::vec![77])]);
+    assert_eq!(graph.published, [0]);
+}
+
+#[test]
+fn what_the_host_wrote_is_looked_at_in_both_kinds_of_runs() {
+    let builders = DeviceBuilders::new(Set, arena(), Looks);
+    assert_eq!(builders.build(symbol("reads"), &mut Graph::default()), Some(Ok(())));
+    assert_eq!(LOOKS.take(), [(0x80, 4)]);
+    assert_eq!(builders.build_stream(symbol("reads"), &mut Graph::default()), Some(Ok(())));
+    assert_eq!(LOOKS.take(), [(0x80, 4), (0x110, 8), (0x118, 8)]);
+}
+
+impl StreamBuilder for Graph {
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let word = |arg: &pto_abi::stream::Arg<'_>| match arg {
+            pto_abi::stream::Arg::Scalar(word) => *word,
+            other => other.tensor().unwrap().address().0,
+        };
+        let args: Vec<u64> = task.args.iter().map(word).collect();
+        let FuncId(func_id) = task.func_id;
+        self.add_task(TaskSpec::new(FuncId(func_id), task.kind, &args))
+    }
+    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
+        Err(Fault::STREAM_SCOPE_DEPTH)
+    }
+    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
+        Err(Fault::STREAM_SCOPE_NOT_OPEN)
+    }
+    fn alloc(&mut self, _: ElementType, _: &[u32]) -> Result<TensorView<'static>, Fault> {
+        Err(Fault::STREAM_HEAP_RING)
+    }
+    fn begin_record(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORD_FULL)
+    }
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        Err(Fault::STREAM_NOT_RECORDING)
+    }
+    fn replay(&mut self, _: &Record, _: &Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORD_UNKNOWN)
+    }
+    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
+        Ok(0)
+    }
+    fn set(&mut self, _: &TensorView<'_>, _: &[u32], _: u64) -> Result<(), Fault> {
+        Ok(())
+    }
 }

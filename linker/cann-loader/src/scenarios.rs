@@ -172,8 +172,11 @@ fn two_devices(image: &Image) -> Result<String, String> {
 
 /// The builders of `linker/example-firmware`.
 pub(crate) fn example() -> Vec<Scenario> {
-    let mut scenarios: Vec<Scenario> =
-        vec![("increments, in Rust".to_owned(), Box::new(increments))];
+    let increments_by = |builder| move |image: &Image| increments(image, builder);
+    let mut scenarios: Vec<Scenario> = vec![
+        ("increments, in Rust".to_owned(), Box::new(increments_by("increments"))),
+        ("increments, in C++".to_owned(), Box::new(increments_by("increments_in_cpp"))),
+    ];
     for width in [1, 40, 700] {
         let run = move |image: &Image| c_fork_join(image, width);
         scenarios.push((format!("fork-join {width} wide, in C"), Box::new(run)));
@@ -182,10 +185,10 @@ pub(crate) fn example() -> Vec<Scenario> {
     scenarios
 }
 
-fn increments(image: &Image) -> Result<String, String> {
+fn increments(image: &Image, builder: &'static str) -> Result<String, String> {
     let mut device = Device::new(Architecture::A2A3);
     let vector = device.gm.upload(&[0.5_f32; 1000]);
-    let work = Work::Builder("increments", vec![vector.0, 1000, 20]);
+    let work = Work::Builder(builder, vec![vector.0, 1000, 20]);
     expect_success(&device.run(image, &work, &Options::default()))?;
     let found: Vec<f32> = device.gm.download(vector, 1000);
     match found.iter().find(|value| value.to_bits() != 20.5_f32.to_bits()) {

@@ -3,7 +3,7 @@
 //!
 //! | file | what | built by |
 //! |---|---|---|
-//! | `builders.rs`, `c/build_graph.c` | graph builders | |
+//! | `builders.rs`, `c/build_graph.c`, `c/increments.cpp` | graph builders | |
 //! | `lib.rs` | the image `cann` of them | `pto fw build --image cann --crate .` |
 //! | `virt.rs` | the image `virt` of them | `pto fw build --crate .` |
 //! | `kernels.rs` | kernels for `virt` | the same |
@@ -13,6 +13,11 @@
 mod builders;
 
 #[cfg(target_os = "linux")]
+pto_firmware::c_builder!(in_c = "example_in_c");
+#[cfg(target_os = "linux")]
+pto_firmware::cpp_builder!(in_cpp = "example_in_cpp");
+
+#[cfg(target_os = "linux")]
 pto_firmware::firmware! {
     /// The builders of this image.
     pub struct Builders {
@@ -20,7 +25,9 @@ pto_firmware::firmware! {
         "polynomials" => crate::builders::polynomials,
         "diamond" => crate::builders::diamond,
         // c/build_graph.c
-        "build_graph_aicpu" => pto_firmware::c_builder,
+        "build_graph_aicpu" => in_c,
+        // c/increments.cpp
+        "increments_in_cpp" => in_cpp,
     }
     stream { "shapes" => crate::builders::shapes }
 }

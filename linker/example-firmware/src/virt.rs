@@ -7,6 +7,11 @@ mod builders;
 mod misbehaving;
 
 #[cfg(all(target_os = "none", not(feature = "misbehaving")))]
+pto_firmware::c_builder!(in_c = "example_in_c");
+#[cfg(all(target_os = "none", not(feature = "misbehaving")))]
+pto_firmware::cpp_builder!(in_cpp = "example_in_cpp");
+
+#[cfg(all(target_os = "none", not(feature = "misbehaving")))]
 pto_firmware::firmware! {
     /// The builders of this image.
     struct Builders {
@@ -14,7 +19,9 @@ pto_firmware::firmware! {
         "polynomials" => builders::polynomials,
         "diamond" => builders::diamond,
         // c/build_graph.c
-        "build_graph_aicpu" => pto_firmware::c_builder,
+        "build_graph_aicpu" => in_c,
+        // c/increments.cpp
+        "increments_in_cpp" => in_cpp,
     }
     stream { "shapes" => builders::shapes }
 }

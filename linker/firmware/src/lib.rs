@@ -23,9 +23,13 @@
 //! | `aarch64-unknown-linux-gnu` | `cann` | `cdylib` |
 //! | `aarch64-unknown-none` | `virt` | `bin` |
 //!
-//! A builder in C: link an archive with `build_graph_aicpu` (`c-builder/include/pto_firmware.h`), all of it
-//! (`+whole-archive`: a linker does not look into an archive for what a weak default provides), and list
-//! `"build_graph_aicpu" =>` [`c_builder`] so that the image's identity names it.
+//! Builders in C (`c-builder/include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`host/include/runtime.h`) are
+//! linked in as objects, and named by [`c_builder!`] and [`cpp_builder!`]; `pto-plugins`, a build-dependency, compiles them:
+//!
+//! ```ignore
+//! pto_firmware::cpp_builder!(attention = "build_graph_aicpu");
+//! pto_firmware::firmware! { struct Builders { "attention" => attention } }
+//! ```
 #![no_std]
 
 pub use pto_abi::stream;
@@ -33,7 +37,7 @@ pub use pto_abi::{
     BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
 };
 pub use pto_aicore_kernels::func;
-pub use pto_c_builder::listed as c_builder;
+pub use pto_c_builder::{c_builder, cpp_builder};
 
 #[cfg(target_os = "linux")]
 pub use pto_cann_platform::firmware;

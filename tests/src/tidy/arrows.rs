@@ -15,8 +15,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fw-build", &["pto-host", "pto-toolchain"]),
     ("pto-bench", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
     // Other languages.
-    ("pto-native", &["pto-host"]),
-    ("pto-c-interface", &["pto-host", "pto-native"]),
+    ("pto-foreign", &["pto-abi"]),
+    ("pto-native", &["pto-foreign", "pto-host"]),
+    ("pto-c-interface", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-python", &["pto-host", "pto-native"]),
     (
         "pto-cli",
@@ -38,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-sim-shim",
             "pto-host",
+            "pto-native",
             "pto-timeline",
             "pto-examples",
             "pto-cli",
@@ -48,7 +50,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &["pto-abi", "pto-toolchain"]),
     // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
     // kernels, and on nothing else of ours.
-    ("pto-c-builder", &["pto-abi"]),
+    ("pto-c-builder", &["pto-abi", "pto-foreign"]),
     ("pto-virt-platform", DEVICE_ARROWS),
     ("pto-cann-platform", DEVICE_ARROWS),
     (
@@ -75,7 +77,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
-    ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob"]),
+    ("pto-plugins", &["pto-toolchain"]),
+    ("pto-fw-plugins", &["pto-firmware", "pto-plugins"]),
+    ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-plugins"]),
     // What plays the device around the images.
     (
         "pto-cann-loader",

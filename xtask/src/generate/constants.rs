@@ -3,6 +3,7 @@
 use pto_abi::kinds::{GraphFlags, RunFlags, TaskState};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{self, region};
+use pto_abi::stream::{ArgKind, DependencyMode, ElementType, MAX_RANK};
 use pto_abi::trace::{self, TraceKind};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_abi::{handshake, image, limits, log_ring, task};
@@ -98,6 +99,9 @@ fn closed_sets() -> Vec<Constant> {
         set!("fanout_strategy", FanoutStrategy),
         set!("task_state", TaskState),
         set!("trace_kind", TraceKind),
+        set!("dependency_mode", DependencyMode),
+        set!("element_type", ElementType),
+        set!("arg_kind", ArgKind),
     ]
     .into_iter()
     .flatten()
@@ -153,6 +157,7 @@ fn tasks() -> Vec<Constant> {
         word("NOBODY", runtime::NOBODY, "in Epitaph: no core, instance, func id or slot"),
         count("INLINE_CONSUMERS", task::INLINE_CONSUMERS, "consumers in a task's own line"),
         count("CHUNK_CONSUMERS", task::CHUNK_CONSUMERS, "consumers in one chunk"),
+        count("STREAM_RANKS", MAX_RANK, "dimensions of a pto_stream_tensor"),
         count("EPITAPH_BLOCKED", runtime::EPITAPH_BLOCKED, "blocked tasks that an epitaph names"),
         count(
             "TRACE_KIND_BITS",

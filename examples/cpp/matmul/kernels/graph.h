@@ -1,6 +1,6 @@
 // The graph of matmul: c = a @ b + d, in strips of rows; each strip's tiles are summed over K one product after another.
 // Words: a, b, d, ab (scratch), c (addresses of float matrices), m, n, k, rows of a strip, columns of a tile, depth.
-#include "../../common/orchestration.h"
+#include "../../common/graph.h"
 
 enum { PRODUCT = 0, ADD = 1 };
 

@@ -8,7 +8,7 @@ ORCHESTRATION = {"source": "orchestration/matmul_orch.cpp", "function_name": "bu
 AICPU_ORCHESTRATION = {"source": "aicpu/build_graph.cpp", "function_name": "build_graph_aicpu"}
 RUNTIME_CONFIG = {
     "runtime": "aicpu_build_graph",
-    "runtimes": ["host_build_graph", "aicpu_build_graph"],
+    "runtimes": ["host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer"],
     "aicpu_thread_num": 4,
     "block_dim": 8,
 }

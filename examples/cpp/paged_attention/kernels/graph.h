@@ -1,7 +1,7 @@
 // The graph of paged_attention: per sequence and block of its context scores -> softmax -> weighted sum -> update; the updates
 // of a sequence follow one another. Words: query, key cache, value cache, block table, context lengths, out, scratch, batch,
 // heads, kv_heads, head_dim, block_size, blocks of a row of the table.
-#include "../../common/orchestration.h"
+#include "../../common/graph.h"
 
 enum { SCORES = 0, SOFTMAX = 1, WEIGHTED_SUM = 2, UPDATE = 3 };
 

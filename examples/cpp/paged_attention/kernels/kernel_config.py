@@ -8,9 +8,10 @@ KERNELS = [
 ]
 ORCHESTRATION = {"source": "orchestration/attention_orch.cpp", "function_name": "build_attention_graph"}
 AICPU_ORCHESTRATION = {"source": "aicpu/build_graph.cpp", "function_name": "build_graph_aicpu"}
+STREAM_ORCHESTRATION = {"source": "aicpu/build_stream.cpp", "function_name": "build_graph_aicpu"}
 RUNTIME_CONFIG = {
     "runtime": "aicpu_build_graph",
-    "runtimes": ["host_build_graph", "aicpu_build_graph"],
+    "runtimes": ["host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer"],
     "aicpu_thread_num": 4,
     "block_dim": 24,
 }

@@ -1,8 +1,6 @@
 // The graph of random_dag: what the tables say. Words: values (uint64[n]), counters (uint32[n]), first (int32[n + 1]),
-// producers (int32), kinds (int32[n]), n, seed.
-#include <vector>
-
-#include "../../common/orchestration.h"
+// producers (int32), kinds (int32[n]), n, seed. Tasks are counted from 0 in the order in which they are added: as the nodes.
+#include "../../common/graph.h"
 
 enum { NODE_AIC = 0, NODE_AIV = 1 };
 
@@ -12,20 +10,19 @@ int build(Graph &graph, const uint64_t *words) {
     const int32_t *first = reinterpret_cast<const int32_t *>(words[2]);
     const int32_t *producers = reinterpret_cast<const int32_t *>(words[3]);
     const int32_t *kinds = reinterpret_cast<const int32_t *>(words[4]);
-    std::vector<int> tasks(n);
     for (uint64_t node = 0; node < n; node++) {
         const CoreType core = kinds[node] == 0 ? CoreType::AIC : CoreType::AIV;
         const uint64_t own = words[3] + 4 * static_cast<uint64_t>(first[node]);
         const uint64_t count = static_cast<uint64_t>(first[node + 1] - first[node]);
-        tasks[node] = graph.add(core == CoreType::AIC ? NODE_AIC : NODE_AIV, core,
-                                {node, seed, words[0], words[1], own, count});
+        const int task = graph.add(core == CoreType::AIC ? NODE_AIC : NODE_AIV, core,
+                                   {node, seed, words[0], words[1], own, count});
         for (int32_t i = first[node]; i < first[node + 1]; i++) {
             if (producers[i] < 0 || static_cast<uint64_t>(producers[i]) >= node) {
                 return 1;
             }
-            graph.after(tasks[producers[i]], tasks[node]);
+            graph.after(producers[i], task);
         }
-        graph.publish(tasks[node]);
+        graph.publish(task);
     }
     return 0;
 }

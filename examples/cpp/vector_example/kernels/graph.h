@@ -1,6 +1,6 @@
 // The graph of vector_example: out = (a + b + 1) * (a + b + 2), tile by tile. Words: a, b, sum, plus_1, plus_2, out
 // (addresses of float[n]), n, elements of a tile.
-#include "../../common/orchestration.h"
+#include "../../common/graph.h"
 
 enum { ADD = 0, ADD_SCALAR = 1, MUL = 2 };
 

@@ -4,8 +4,10 @@
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 
-use super::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
-use super::seat;
+use pto_foreign::calls as foreign;
+use pto_foreign::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
+
+use super::seat::{self, Plugin};
 use super::state::{Inner, State, address};
 use crate::guard::called_back;
 use crate::{Failure, FailureKind};
@@ -35,48 +37,26 @@ pub(super) static CALLS: Calls = Calls {
 ///
 /// # Safety
 /// `runtime` is null, or a `Runtime` object that lives.
-unsafe fn on<R: Copy>(
-    runtime: *const RuntimeObject,
-    failed: R,
-    act: impl FnOnce(&mut Inner) -> R,
-) -> R {
+unsafe fn on<R: Copy>(runtime: *const c_void, failed: R, act: impl FnOnce(&mut Inner) -> R) -> R {
     called_back(failed, || {
         if runtime.is_null() {
             return failed;
         }
         // SAFETY: not null, and the caller says that it lives.
-        let state = unsafe { field::<*const State>(runtime, offset_of!(RuntimeObject, state)) };
+        let state =
+            unsafe { field::<*const c_void>(runtime.cast(), offset_of!(RuntimeObject, state)) };
         // SAFETY: the object's owner keeps the state alive for longer.
-        match unsafe { state.as_ref() } {
+        match unsafe { state.cast::<State>().as_ref() } {
             Some(state) => act(&mut state.inner()),
             None => failed,
         }
     })
 }
 
-/// The words of a task, if they can be.
-///
-/// # Safety
-/// `args` is null, or has `count` words.
-pub(super) unsafe fn words<'a>(args: *const u64, count: c_int) -> Result<&'a [u64], Failure> {
-    let length = usize::try_from(count).ok();
-    match length {
-        Some(0) => Ok(&[]),
-        Some(length) if !args.is_null() && args.is_aligned() => {
-            // SAFETY: the caller says that there are as many.
-            Ok(unsafe { std::slice::from_raw_parts(args, length) })
-        }
-        _ => {
-            let message = format!("add_task: {count} arguments at {args:?}");
-            Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
-        }
-    }
-}
-
 /// # Safety
 /// As the methods of the class: the object lives, and the pointers hold what they say.
 unsafe extern "C" fn add_task(
-    runtime: *mut RuntimeObject,
+    runtime: *mut c_void,
     args: *const u64,
     num_args: c_int,
     func_id: c_int,
@@ -84,12 +64,17 @@ unsafe extern "C" fn add_task(
 ) -> c_int {
     if seat::is_building(runtime) {
         // SAFETY: the caller vouches for the pointers.
-        return unsafe { seat::add_task(runtime, args, num_args, func_id, core_type, 0) };
+        return unsafe {
+            foreign::add_task::<Plugin>(runtime, args, num_args, func_id, core_type, 0)
+        };
     }
     // SAFETY: as above.
-    let args = unsafe { words(args, num_args) };
+    let words = unsafe { foreign::words(args, num_args) };
+    let words = words.map_err(|fault| {
+        Failure::of_fault(fault, format!("add_task: {num_args} arguments at {args:?}"))
+    });
     let add = |inner: &mut Inner| {
-        let added = args.and_then(|args| inner.add_task(args, func_id, core_type));
+        let added = words.and_then(|args| inner.add_task(args, func_id, core_type));
         added.unwrap_or_else(|failure| {
             inner.fail(failure);
             -1
@@ -101,10 +86,10 @@ unsafe extern "C" fn add_task(
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn add_successor(runtime: *mut RuntimeObject, from: c_int, to: c_int) {
+unsafe extern "C" fn add_successor(runtime: *mut c_void, from: c_int, to: c_int) {
     if seat::is_building(runtime) {
         // SAFETY: the caller vouches for the object.
-        return unsafe { seat::add_successor_conditional(runtime, from, to) };
+        return unsafe { foreign::add_successor::<Plugin>(runtime, from, to) };
     }
     // SAFETY: as above.
     unsafe {
@@ -118,7 +103,7 @@ unsafe extern "C" fn add_successor(runtime: *mut RuntimeObject, from: c_int, to:
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_task(runtime: *mut RuntimeObject, task: c_int) -> *mut TaskView {
+unsafe extern "C" fn get_task(runtime: *mut c_void, task: c_int) -> *mut TaskView {
     if seat::is_building(runtime) {
         return std::ptr::null_mut();
     }
@@ -129,7 +114,7 @@ unsafe extern "C" fn get_task(runtime: *mut RuntimeObject, task: c_int) -> *mut 
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_task_count(runtime: *const RuntimeObject) -> c_int {
+unsafe extern "C" fn get_task_count(runtime: *const c_void) -> c_int {
     if let Some(count) = seat::task_count(runtime) {
         return count;
     }
@@ -143,10 +128,7 @@ fn count_of(count: usize) -> c_int {
 
 /// # Safety
 /// As `add_task`; `ready` is null, or has room for RUNTIME_MAX_TASKS ids.
-unsafe extern "C" fn get_initial_ready_tasks(
-    runtime: *mut RuntimeObject,
-    ready: *mut c_int,
-) -> c_int {
+unsafe extern "C" fn get_initial_ready_tasks(runtime: *mut c_void, ready: *mut c_int) -> c_int {
     let list = |inner: &mut Inner| {
         for (index, task) in inner.ready().enumerate().filter(|_| !ready.is_null()) {
             // SAFETY: the caller vouches for the room; a Runtime has RUNTIME_MAX_TASKS tasks at most.
@@ -160,7 +142,7 @@ unsafe extern "C" fn get_initial_ready_tasks(
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn print_runtime(runtime: *const RuntimeObject) {
+unsafe extern "C" fn print_runtime(runtime: *const c_void) {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, (), |inner| print!("{}", inner.describe())) }
 }
@@ -168,7 +150,7 @@ unsafe extern "C" fn print_runtime(runtime: *const RuntimeObject) {
 /// # Safety
 /// As `add_task`; the host buffer is there until the runtime is finalised.
 unsafe extern "C" fn record_tensor_pair(
-    runtime: *mut RuntimeObject,
+    runtime: *mut c_void,
     host_ptr: *mut c_void,
     dev_ptr: *mut c_void,
     size: usize,
@@ -190,28 +172,28 @@ unsafe extern "C" fn record_tensor_pair(
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_tensor_pairs(runtime: *mut RuntimeObject) -> *mut TensorPair {
+unsafe extern "C" fn get_tensor_pairs(runtime: *mut c_void) -> *mut TensorPair {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, std::ptr::null_mut(), |inner| inner.pairs.as_mut_ptr()) }
 }
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_tensor_pair_count(runtime: *const RuntimeObject) -> c_int {
+unsafe extern "C" fn get_tensor_pair_count(runtime: *const c_void) -> c_int {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, 0, |inner| count_of(inner.pairs.len())) }
 }
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn clear_tensor_pairs(runtime: *mut RuntimeObject) {
+unsafe extern "C" fn clear_tensor_pairs(runtime: *mut c_void) {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, (), |inner| inner.pairs.clear()) }
 }
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn record_device_alloc(runtime: *mut RuntimeObject, dev_ptr: *mut c_void) {
+unsafe extern "C" fn record_device_alloc(runtime: *mut c_void, dev_ptr: *mut c_void) {
     // SAFETY: the caller vouches for the object.
     unsafe {
         on(runtime, (), |inner| {
@@ -227,21 +209,21 @@ unsafe extern "C" fn record_device_alloc(runtime: *mut RuntimeObject, dev_ptr: *
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_device_allocs(runtime: *mut RuntimeObject) -> *mut DeviceAlloc {
+unsafe extern "C" fn get_device_allocs(runtime: *mut c_void) -> *mut DeviceAlloc {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, std::ptr::null_mut(), |inner| inner.allocs.as_mut_ptr()) }
 }
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_device_alloc_count(runtime: *const RuntimeObject) -> c_int {
+unsafe extern "C" fn get_device_alloc_count(runtime: *const c_void) -> c_int {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, 0, |inner| count_of(inner.allocs.len())) }
 }
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn clear_device_allocs(runtime: *mut RuntimeObject) {
+unsafe extern "C" fn clear_device_allocs(runtime: *mut c_void) {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, (), |inner| inner.allocs.clear()) }
 }
@@ -249,7 +231,7 @@ unsafe extern "C" fn clear_device_allocs(runtime: *mut RuntimeObject) {
 /// # Safety
 /// As `add_task`; `data` is null, or has `size` bytes.
 unsafe extern "C" fn set_aicpu_orch_so(
-    runtime: *mut RuntimeObject,
+    runtime: *mut c_void,
     data: *const c_void,
     size: usize,
 ) -> c_int {
@@ -272,7 +254,7 @@ unsafe extern "C" fn set_aicpu_orch_so(
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_aicpu_orch_so_data(runtime: *const RuntimeObject) -> *const c_void {
+unsafe extern "C" fn get_aicpu_orch_so_data(runtime: *const c_void) -> *const c_void {
     let none = std::ptr::null();
     // SAFETY: the caller vouches for the object.
     unsafe {
@@ -285,7 +267,7 @@ unsafe extern "C" fn get_aicpu_orch_so_data(runtime: *const RuntimeObject) -> *c
 
 /// # Safety
 /// As `add_task`.
-unsafe extern "C" fn get_aicpu_orch_so_size(runtime: *const RuntimeObject) -> usize {
+unsafe extern "C" fn get_aicpu_orch_so_size(runtime: *const c_void) -> usize {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, 0, |inner| inner.plugin.len()) }
 }

@@ -2,12 +2,11 @@
 //!
 //! ```text
 //! FieldRuntime::new -> orchestrate(f) -> run(variant) -> finalize
-//!   object.rs   calls.rs, slots.rs       seat.rs         copies back what was recorded, frees everything;
+//!   pto_foreign calls.rs, slots.rs       seat.rs         copies back what was recorded, frees everything;
 //!   (the bytes) (what f calls)           (the plugin)    also after an error, and on drop
 //! ```
 
 mod calls;
-mod object;
 mod seat;
 mod slots;
 mod state;
@@ -24,11 +23,12 @@ use pto_host::abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_host::abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
 use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
 
-pub use object::{MAX_PLUGIN_BYTES, MAX_TASKS};
+pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 
 use crate::guard::{self, Call, Foreign};
-use crate::{Failure, FailureKind, SharedDevice, SharedObject};
-use object::{AicpuBuildApi, NAME_BYTES, RuntimeObject};
+use crate::{Failure, FailureKind, SharedDevice, SharedObject, streaming};
+use pto_foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, function_name};
+use seat::Plugin;
 use slots::Slot;
 use state::State;
 
@@ -72,16 +72,11 @@ impl FieldRuntime {
             orch_args: [0; MAX_ORCH_ARGS],
             kernel_addrs,
             aicpu_orch_func_name: function_name(PLUGIN_FUNCTION),
-            aicpu_build_api: AicpuBuildApi {
-                add_task: seat::add_task,
-                add_successor_conditional: seat::add_successor_conditional,
-                publish_task: seat::publish_task,
-                device_malloc: host_api.device_malloc,
-                device_free: host_api.device_free,
-            },
+            aicpu_build_api: AicpuBuildApi::of::<Plugin>(&host_api),
             host_api,
             calls: &calls::CALLS,
-            state: Arc::as_ptr(&state),
+            state: Arc::as_ptr(&state).cast(),
+            stream_api: &seat::STREAM_API,
         };
         Ok(Self { object: Box::new(UnsafeCell::new(object)), state, slot, orchestration: None })
     }
@@ -140,8 +135,8 @@ impl FieldRuntime {
     ) -> Result<RunReport, Failure> {
         let build_mode = self.build_mode()?;
         let options = RunOptions { build_mode, ..options.clone() };
-        if variant == RuntimeVariant::AICPU_BUILD_GRAPH {
-            return self.run_plugin(&options, control);
+        if variant != RuntimeVariant::HOST_BUILD_GRAPH {
+            return self.run_plugin(variant, &options, control);
         }
         let image = {
             let mut inner = self.state.inner();
@@ -153,6 +148,7 @@ impl FieldRuntime {
 
     fn run_plugin(
         &mut self,
+        variant: RuntimeVariant,
         options: &RunOptions,
         control: &RunControl,
     ) -> Result<RunReport, Failure> {
@@ -178,9 +174,17 @@ impl FieldRuntime {
         };
         let device = &self.state.device;
         device.builders().insert(&builder, Arc::new(move |graph| build.run(graph)));
-        let work = Work::AicpuBuilder { builder: &builder, orch_args: &words };
-        let ended = device.with(|device| device.run_controlled(work, options, control));
-        let known = device.builders().remove(&builder);
+        let (builder, orch_args) = (builder.as_str(), words.as_slice());
+        let work = match variant {
+            RuntimeVariant::AICPU_BUILD_GRAPH => Work::AicpuBuilder { builder, orch_args },
+            _ => Work::Stream { builder, orch_args },
+        };
+        let options = match variant {
+            RuntimeVariant::AICPU_BUILD_GRAPH => options.clone(),
+            _ => streaming(options),
+        };
+        let ended = device.with(|device| device.run_controlled(work, &options, control));
+        let known = device.builders().remove(builder);
         debug_assert!(known, "nobody else takes it away");
         let ended = ended?;
         if matches!(&ended, Err(Error::Fault { report, .. }) if report.arena_lost) {
@@ -283,7 +287,7 @@ impl Build {
         // looked at.
         let function = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry) };
         let call = Call { function, runtime: runtime.cast(), args: std::ptr::null_mut(), count: 0 };
-        seat::with(runtime, graph, || {
+        seat::with(runtime.cast_const().cast(), graph, || {
             // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
             unsafe { guard::call(call, &self.name) }.map_err(|signal| {
                 let message = format!("{} raised {}", self.name, signal.name());
@@ -298,15 +302,6 @@ impl Build {
 /// Whether a builder's calls, or its return, are the failure.
 fn is_of_build(failure: &Failure) -> bool {
     failure.code >> 16 == Fault::BUILD_FAILED.code() >> 16
-}
-
-fn function_name(name: &str) -> [c_char; NAME_BYTES] {
-    let mut to = [0; NAME_BYTES];
-    // The last byte stays zero.
-    for (to, from) in to.iter_mut().take(NAME_BYTES - 1).zip(name.bytes()) {
-        *to = from.cast_signed();
-    }
-    to
 }
 
 impl Drop for FieldRuntime {

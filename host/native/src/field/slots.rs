@@ -4,10 +4,10 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::object::HostApi;
 use super::state::{State, address};
 use crate::guard::called_back;
 use crate::{Failure, FailureKind};
+use pto_foreign::object::HostApi;
 
 /// `Runtime` objects that can live at once in one process.
 const SLOTS: usize = 64;

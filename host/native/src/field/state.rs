@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::abi::limits::MAX_ARGS;
 use pto_host::abi::{Fault, GmAddr, TaskSpec};
 
-use super::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};
 use crate::{Failure, FailureKind, GraphDraft, SharedDevice, checked};
+use pto_foreign::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};
 
 /// The state of one `Runtime` object.
 pub(super) struct State {

@@ -27,9 +27,9 @@ use pto_abi::launch_record::ARGS_RECORD_OFFSET;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, LockFree, Locked, instance, run};
-use pto_c_builder::CBuilder;
+use pto_c_builder::DeviceBuilders;
 
-use crate::builders::DeviceBuilders;
+use crate::builders::FreshReads;
 use crate::platform::RegisterPlatform;
 use crate::record::AcceptedRecord;
 use crate::{clock, logging};
@@ -131,12 +131,8 @@ fn run_instance<F: FanoutPolicy, B: BuilderSet>(
     let arena = launch.arena;
     let ring = arena.log_ring(launch.log_region(), me as usize);
     let _seat = ring.and_then(logging::sit);
-    let builders = DeviceBuilders {
-        set: builders,
-        c: CBuilder::new(arena.window(), launch.run_epoch),
-        gm: arena.gm(),
-        coherence: record.coherence,
-    };
+    let reads = FreshReads { gm: arena.gm(), coherence: record.coherence };
+    let builders = DeviceBuilders::new(builders, arena.window(), reads);
     let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions)
         .in_memory(arena.gm(), record.coherence);
     run(Instance::<_, F>::new(launch, me, platform), &builders, ())

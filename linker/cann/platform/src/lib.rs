@@ -7,7 +7,7 @@
 //! record.rs     LaunchRecord -> AcceptedRecord: nothing that the host wrote is trusted
 //! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
 //! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
-//! builders.rs   the image's builders, and that in C    clock.rs      the system counter
+//! builders.rs   what builders read of GM               clock.rs      the system counter
 //! logging.rs    log -> the instance's log ring
 //! ```
 //! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann` is the default one. The contract

@@ -22,7 +22,7 @@ fn say(sentence: &str) {
 fn tools() {
     static DONE: OnceLock<()> = OnceLock::new();
     DONE.get_or_init(|| {
-        let programs = [packages::QEMU_USER, packages::CROSS_C];
+        let programs = [packages::QEMU_USER, packages::CROSS_C, packages::CROSS_CXX];
         packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
     });
 }

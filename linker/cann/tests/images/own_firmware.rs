@@ -39,7 +39,14 @@ fn build_outside(name: &str, change: impl FnOnce(String) -> String) -> PathBuf {
     let example = common::root().join("linker/example-firmware");
     let outside = tempfile::tempdir().expect("a temporary folder");
     let folder = outside.path();
-    for part in ["c/build_graph.c", "build.rs", "src/lib.rs", "src/virt.rs", "src/kernels.rs"] {
+    for part in [
+        "c/build_graph.c",
+        "c/increments.cpp",
+        "build.rs",
+        "src/lib.rs",
+        "src/virt.rs",
+        "src/kernels.rs",
+    ] {
         copy(&example.join(part), &folder.join(part));
     }
     let source = fs::read_to_string(example.join("src/builders.rs")).expect("the example");

@@ -11,7 +11,7 @@ use pto_aicpu_fw::{
     Progressed, TraceWriter, Tracer, instance,
 };
 
-use crate::device_builders::DeviceBuilders;
+use crate::device_builders;
 use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
@@ -75,7 +75,7 @@ fn take_part_with<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     builders: B,
 ) {
     let number = u32::try_from(me.index).unwrap_or(u32::MAX);
-    let builders = DeviceBuilders::new(builders, &launch);
+    let builders = device_builders::of(builders, &launch);
     let mut instance = instance_of::<F, T>(me, launch, number);
     loop {
         match turn(&mut instance, &builders) {

@@ -11,7 +11,7 @@
 //! vcpu.rs        what belongs to one vCPU              registers.rs  system registers
 //! solo.rs        all in turn, on one vCPU              wake.rs       ends the nap of another vCPU
 //! builders.rs    small graphs to count and test with   address.rs   device addresses
-//! device_builders.rs  those of the image, and that in C
+//! device_builders.rs  what builders read of GM
 //! ```
 //! An image is one call of [`firmware!`] in a `no_std`, `no_main` crate; `main.rs` is the default one.
 #![no_std]

@@ -12,7 +12,7 @@ use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace, Progressed, instance};
 
-use crate::device_builders::DeviceBuilders;
+use crate::device_builders;
 use crate::instance::{VirtInstance, instance_of, turn};
 use crate::timer;
 use crate::vcpu::{self, Vcpu};
@@ -59,7 +59,7 @@ struct Seat<F> {
 }
 
 fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, builders: B) {
-    let builders = DeviceBuilders::new(builders, launch);
+    let builders = device_builders::of(builders, launch);
     // There is room for both: `fits_stack`, and the limit of workers.
     let mut seats: Vec<Seat<F>, MAX_INSTANCES> = Vec::new();
     for number in 0..launch.aicpu_instances {

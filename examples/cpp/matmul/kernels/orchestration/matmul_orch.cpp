@@ -1,4 +1,5 @@
 // Words: addresses of a, b, d, out_c, shape (int64: m, n, k); their bytes; elements of a.
+#include "../../../common/orchestration.h"
 #include "../graph.h"
 
 extern "C" int build_matmul_graph(Runtime *runtime, uint64_t *args, int count) {

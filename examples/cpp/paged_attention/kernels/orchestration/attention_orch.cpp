@@ -1,5 +1,6 @@
 // Words: addresses of query, key_cache, value_cache, block_table, context_lens, out_attention, shape (int64: batch, heads,
 // kv_heads, head_dim, block_size, blocks of a row); their bytes; elements of query.
+#include "../../../common/orchestration.h"
 #include "../graph.h"
 
 extern "C" int build_attention_graph(Runtime *runtime, uint64_t *args, int count) {

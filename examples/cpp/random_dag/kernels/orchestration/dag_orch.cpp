@@ -1,4 +1,5 @@
 // Words: addresses of out_values, out_counters, first, producers, kinds; their bytes; elements of out_values.
+#include "../../../common/orchestration.h"
 #include "../graph.h"
 
 extern "C" int build_dag(Runtime *runtime, uint64_t *args, int count) {

@@ -1,4 +1,5 @@
 // Words: addresses of a, b, out_f; their bytes; elements of a.
+#include "../../../common/orchestration.h"
 #include "../graph.h"
 
 extern "C" int build_vector_graph(Runtime *runtime, uint64_t *args, int count) {

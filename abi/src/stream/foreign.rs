@@ -1,0 +1,191 @@
+//! What builder programs in C hand to the streaming runtime. Plain structures, of which nothing is proved: a
+//! [`StreamTensor`] becomes a [`TensorView`] that is checked where it is used, as any other one.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::tensor::{HeapTag, MAX_RANK, RawView, TensorView};
+use super::{DependencyMode, ScopeId};
+use crate::closed_set;
+use crate::fault::Fault;
+use crate::ids::GmAddr;
+use crate::shared_struct;
+
+closed_set! {
+    /// What an argument is to its task.
+    pub struct ArgKind(u32) {
+        /// The task reads the tensor.
+        IN = 0, "in";
+        /// The task overwrites the tensor.
+        OUT = 1, "out";
+        /// The task reads and writes the tensor.
+        INOUT = 2, "inout";
+        /// The tensor's address, and no access.
+        NO_DEP = 3, "no-dep";
+        /// A word.
+        SCALAR = 4, "scalar";
+    }
+}
+
+shared_struct! {
+    /// A strided part of a tensor, as a builder in C states it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct StreamTensor [size = 104, align = 8] {
+        /// First byte of the tensor: what it is known by.
+        0 => base: GmAddr,
+        /// Size of the tensor in bytes.
+        8 => bytes: u64,
+        /// Elements from the tensor's first one to the view's first one.
+        16 => offset: u64,
+        /// Distances in elements, one for each extent.
+        24 => strides: [u64; MAX_RANK],
+        /// Extents.
+        64 => shape: [u32; MAX_RANK],
+        /// How many dimensions it has.
+        84 => rank: u32,
+        /// An `ElementType`.
+        88 => element: u32,
+        /// Depth of the scope whose heap it is on, counted from 1; 0: it is not on the heap.
+        92 => heap_depth: u32,
+        /// Serial number of that scope.
+        96 => heap_serial: u64,
+    }
+}
+
+shared_struct! {
+    /// An argument of a task.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct StreamArg [size = 120, align = 8] {
+        /// An `ArgKind`.
+        0 => kind: u32,
+        /// Not used; zero.
+        4 => reserved: u32,
+        /// The word of a scalar.
+        8 => scalar: u64,
+        /// The tensor of what is no scalar.
+        16 => tensor: StreamTensor,
+    }
+}
+
+shared_struct! {
+    /// A task with tensors. Later releases append fields: what is behind the fields that a firmware knows must be zero.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct StreamTask [size = 16, align = 8] {
+        /// `sizeof(pto_stream_task)` where the builder was compiled.
+        0 => struct_size: u32,
+        /// Which kernel.
+        4 => func_id: u32,
+        /// A `CoreKind`.
+        8 => core_type: u32,
+        /// Not used; zero.
+        12 => reserved: u32,
+    }
+}
+
+shared_struct! {
+    /// A scope that was opened.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct StreamScope [size = 16, align = 8] {
+        /// How many scopes are around it.
+        0 => depth: u32,
+        /// Not used; zero.
+        4 => reserved: u32,
+        /// Its number in the run.
+        8 => serial: u64,
+    }
+}
+
+impl StreamTensor {
+    /// As C states `view`.
+    #[must_use]
+    pub fn of(view: &TensorView<'_>) -> Self {
+        let mut tensor = Self {
+            base: view.base(),
+            bytes: view.tensor_bytes(),
+            offset: view.offset_bytes() / view.element().bytes(),
+            rank: u32::try_from(view.shape().len()).unwrap_or(u32::MAX),
+            element: view.element().get().into(),
+            heap_depth: view.heap().depth,
+            heap_serial: view.heap().serial,
+            ..Self::default()
+        };
+        for (to, from) in tensor.strides.iter_mut().zip(view.strides()) {
+            *to = *from;
+        }
+        for (to, from) in tensor.shape.iter_mut().zip(view.shape()) {
+            *to = *from;
+        }
+        tensor
+    }
+
+    /// The view that it states; a wrong one is defective.
+    #[must_use]
+    pub fn view(&self) -> TensorView<'static> {
+        let rank = usize::try_from(self.rank).unwrap_or(usize::MAX);
+        let raw = RawView {
+            base: self.base,
+            bytes: self.bytes,
+            element: u8::try_from(self.element).unwrap_or(u8::MAX),
+            offset: self.offset,
+            shape: self.shape.get(..rank).unwrap_or(&self.shape),
+            // A rank that is too large has no strides, which is a defect.
+            strides: self.strides.get(..rank).unwrap_or(&[]),
+        };
+        TensorView::alleged(&raw)
+            .tagged(HeapTag { depth: self.heap_depth, serial: self.heap_serial })
+    }
+}
+
+impl From<ScopeId> for StreamScope {
+    fn from(scope: ScopeId) -> Self {
+        Self { depth: scope.depth, reserved: 0, serial: scope.serial }
+    }
+}
+
+impl From<StreamScope> for ScopeId {
+    fn from(scope: StreamScope) -> Self {
+        Self { depth: scope.depth, serial: scope.serial }
+    }
+}
+
+impl DependencyMode {
+    /// The mode that C names by its number.
+    ///
+    /// # Errors
+    /// `STREAM_SCOPE_MODE`.
+    pub fn alleged(mode: u32) -> Result<Self, Fault> {
+        let known = u8::try_from(mode).ok().and_then(|mode| Self::try_from(mode).ok());
+        known.ok_or(Fault::STREAM_SCOPE_MODE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StreamTensor;
+    use crate::GmAddr;
+    use crate::stream::{ElementType, HeapTag, TensorView, ViewDefect};
+
+    #[test]
+    fn a_view_survives_the_border() {
+        let heap = HeapTag { depth: 2, serial: 9 };
+        let whole = TensorView::of_heap(GmAddr(0x1000), ElementType::F16, &[4, 6, 2], heap);
+        for view in [whole, whole.slice(1, 2, 3), whole.transpose(0, 2), whole.step(1, 2)] {
+            let back = StreamTensor::of(&view).view();
+            assert_eq!((back.base(), back.address()), (view.base(), view.address()));
+            assert_eq!((back.shape(), back.strides()), (view.shape(), view.strides()));
+            assert_eq!((back.defect(), back.heap()), (None, heap));
+            assert_eq!(back.is_dense(), view.is_dense());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_a_defect() {
+        let good = TensorView::dense(GmAddr(0x40), ElementType::F32, &[8]);
+        let good = StreamTensor::of(&good);
+        let defect = |tensor: StreamTensor| tensor.view().defect();
+        assert_eq!(defect(StreamTensor { rank: 6, ..good }), Some(ViewDefect::Rank));
+        assert_eq!(defect(StreamTensor { rank: u32::MAX, ..good }), Some(ViewDefect::Rank));
+        assert_eq!(defect(StreamTensor { element: 300, ..good }), Some(ViewDefect::Element));
+        assert_eq!(defect(StreamTensor { offset: 1, ..good }), Some(ViewDefect::Range));
+        assert_eq!(defect(StreamTensor { offset: u64::MAX, ..good }), Some(ViewDefect::Range));
+    }
+}

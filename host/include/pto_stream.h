@@ -1,0 +1,54 @@
+/* Streaming builder programs (tensormap_and_ringbuffer) in C: tasks are submitted with their tensors, and which task waits
+ * for which follows from what they read and write. In C++: pto_stream.hpp.
+ *
+ * The structures are those of pto_abi.h. `runtime` is what the builder was called with. A call that fails is the fault of
+ * the run, whatever the builder returns, and calls after it do nothing and fail. Tasks are known by their numbers in the
+ * build, counted from 0, as in aicpu_build_api. In a run that does not stream every call fails (BUILD_NOT_STREAMING).
+ *
+ * Builders in C of a firmware image call the functions pto_stream_* of pto_firmware.h; plugins for class Runtime, in an image
+ * or loaded by a host, those of the table runtime->pto_stream.
+ */
+#ifndef PTO_STREAM_H
+#define PTO_STREAM_H
+
+#include "pto_abi.h"
+
+#define PTO_STREAM_API_VERSION 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A table of functions. Later releases append to it: a function is there if struct_size reaches behind it. */
+typedef struct pto_stream_api {
+    uint32_t struct_size;
+    uint32_t version;
+    /* Adds a task and publishes it: its number, or -1. `args` are its arguments in the order of the kernel's words, `after`
+     * the numbers of tasks that it waits for beside those that its tensors say. task->struct_size is sizeof *task. */
+    int64_t (*submit)(void *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
+                      const int64_t *after, uint32_t after_count);
+    /* The same, unpublished: edges to it can be added until it is published (aicpu_build_api). */
+    int64_t (*add)(void *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
+                   const int64_t *after, uint32_t after_count);
+    /* Opens a scope; `mode` is PTO_DEPENDENCY_MODE_*. 0, or -1. */
+    int (*open_scope)(void *runtime, uint32_t mode, pto_stream_scope *scope);
+    /* Closes the innermost scope; its tensors are given up when its tasks have completed. 0, or -1. */
+    int (*close_scope)(void *runtime, const pto_stream_scope *scope);
+    /* A tensor on the heap of the innermost scope, not initialised; `element` is PTO_ELEMENT_TYPE_*. 0, or -1. */
+    int (*alloc)(void *runtime, uint32_t element, const uint32_t *shape, uint32_t rank, pto_stream_tensor *tensor);
+    /* Waits until what writes the element has completed, and reads it into the low bits of `word`. 0, or -1. */
+    int (*get)(void *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t *word);
+    /* Waits until what reads or writes the element has completed, and writes it. 0, or -1. */
+    int (*set)(void *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t word);
+} pto_stream_api;
+
+PTO_STATIC_ASSERT(sizeof(pto_stream_api) == 64, "size of pto_stream_api");
+PTO_STATIC_ASSERT(offsetof(pto_stream_api, submit) == 8, "pto_stream_api.submit");
+PTO_STATIC_ASSERT(offsetof(pto_stream_api, open_scope) == 24, "pto_stream_api.open_scope");
+PTO_STATIC_ASSERT(offsetof(pto_stream_api, set) == 56, "pto_stream_api.set");
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* PTO_STREAM_H */

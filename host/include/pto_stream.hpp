@@ -1,0 +1,203 @@
+// Streaming builder plugins in C++17: pto_stream.h with views that are values, and scopes that close themselves. No
+// exceptions, no allocation, nothing of the C++ library but <initializer_list>.
+//
+//     extern "C" int build_graph_aicpu(Runtime *runtime) {
+//         pto::Stream stream(runtime);
+//         const pto::Tensor x = pto::dense(runtime->orch_args[0], PTO_ELEMENT_TYPE_F32, {64});
+//         pto::Scope scope(stream);
+//         const pto::Tensor half = stream.alloc(PTO_ELEMENT_TYPE_F32, {64});
+//         stream.submit(SCALE, CoreType::AIV, {pto::in(x), pto::out(half), pto::scalar(64)});
+//         stream.submit(STORE, CoreType::AIV, {pto::in(half), pto::out(x), pto::scalar(64)});
+//         return stream.status();
+//     }
+#ifndef PTO_STREAM_HPP
+#define PTO_STREAM_HPP
+
+#include <initializer_list>
+
+#include "pto_stream.h"
+#include "runtime.h"
+
+namespace pto {
+
+// Bytes of an element of a type PTO_ELEMENT_TYPE_*; 0: there is no such type.
+inline uint64_t element_bytes(uint32_t element) {
+    switch (element) {
+        case PTO_ELEMENT_TYPE_I8:
+        case PTO_ELEMENT_TYPE_U8:
+            return 1;
+        case PTO_ELEMENT_TYPE_F16:
+        case PTO_ELEMENT_TYPE_BF16:
+        case PTO_ELEMENT_TYPE_I16:
+        case PTO_ELEMENT_TYPE_U16:
+            return 2;
+        case PTO_ELEMENT_TYPE_F32:
+        case PTO_ELEMENT_TYPE_I32:
+        case PTO_ELEMENT_TYPE_U32:
+            return 4;
+        case PTO_ELEMENT_TYPE_I64:
+        case PTO_ELEMENT_TYPE_U64:
+        case PTO_ELEMENT_TYPE_F64:
+            return 8;
+        default:
+            return 0;
+    }
+}
+
+// A strided part of a tensor. What does not fit is refused where the view is used, with a fault that names the argument.
+struct Tensor : pto_stream_tensor {
+    // Elements `start` to `start + length` of a dimension.
+    Tensor slice(uint32_t dimension, uint32_t start, uint32_t length) const {
+        Tensor view = *this;
+        if (dimension >= rank) {
+            view.rank = PTO_STREAM_RANKS + 1;
+        } else if (length == 0 || start > shape[dimension] || length > shape[dimension] - start) {
+            view.bytes = 0;
+        } else {
+            view.offset += start * strides[dimension];
+            view.shape[dimension] = length;
+        }
+        return view;
+    }
+    // Every `step`-th element of a dimension, from its first one.
+    Tensor step(uint32_t dimension, uint32_t step) const {
+        Tensor view = *this;
+        if (dimension >= rank) {
+            view.rank = PTO_STREAM_RANKS + 1;
+        } else if (step == 0) {
+            view.bytes = 0;
+        } else {
+            view.shape[dimension] = (shape[dimension] + step - 1) / step;
+            view.strides[dimension] *= step;
+        }
+        return view;
+    }
+    // Two dimensions exchanged.
+    Tensor transpose(uint32_t a, uint32_t b) const {
+        Tensor view = *this;
+        if (a >= rank || b >= rank) {
+            view.rank = PTO_STREAM_RANKS + 1;
+        } else {
+            view.shape[a] = shape[b];
+            view.shape[b] = shape[a];
+            view.strides[a] = strides[b];
+            view.strides[b] = strides[a];
+        }
+        return view;
+    }
+    // Where its first element is.
+    uint64_t address() const { return base + offset * element_bytes(element); }
+};
+
+// A whole tensor of the host's, in row-major order.
+inline Tensor dense(uint64_t address, uint32_t element, std::initializer_list<uint32_t> shape) {
+    Tensor view = {};
+    view.base = address;
+    view.element = element;
+    view.rank = static_cast<uint32_t>(shape.size());
+    if (shape.size() > PTO_STREAM_RANKS) {
+        return view;
+    }
+    uint64_t elements = 1;
+    for (uint32_t i = view.rank; i > 0; i--) {
+        view.shape[i - 1] = shape.begin()[i - 1];
+        view.strides[i - 1] = elements;
+        elements *= view.shape[i - 1];
+    }
+    view.bytes = elements * element_bytes(element);
+    return view;
+}
+
+// An argument of a task.
+struct Arg : pto_stream_arg {};
+
+inline Arg argument(uint32_t kind, const Tensor &tensor) {
+    Arg arg = {};
+    arg.kind = kind;
+    arg.tensor = tensor;
+    return arg;
+}
+inline Arg in(const Tensor &tensor) { return argument(PTO_ARG_KIND_IN, tensor); }
+inline Arg out(const Tensor &tensor) { return argument(PTO_ARG_KIND_OUT, tensor); }
+inline Arg inout(const Tensor &tensor) { return argument(PTO_ARG_KIND_INOUT, tensor); }
+inline Arg no_dep(const Tensor &tensor) { return argument(PTO_ARG_KIND_NO_DEP, tensor); }
+inline Arg scalar(uint64_t word) {
+    Arg arg = {};
+    arg.kind = PTO_ARG_KIND_SCALAR;
+    arg.scalar = word;
+    return arg;
+}
+
+// The streaming interface of a runtime, while its builder runs.
+class Stream {
+public:
+    explicit Stream(Runtime *runtime) : runtime_(runtime), api_(runtime->pto_stream) {}
+
+    // Adds a task and publishes it: its number, or -1. It waits for what its tensors say, and for the tasks in `after`.
+    int64_t submit(int func_id, CoreType core, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
+        return add_with(api_->submit, func_id, core, args, after);
+    }
+    // The same, unpublished: aicpu_build_api adds edges to it and publishes it.
+    int64_t add(int func_id, CoreType core, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
+        return add_with(api_->add, func_id, core, args, after);
+    }
+    // A tensor on the heap of the innermost scope, not initialised.
+    Tensor alloc(uint32_t element, std::initializer_list<uint32_t> shape) {
+        Tensor tensor = {};
+        note(api_->alloc(runtime_, element, shape.begin(), static_cast<uint32_t>(shape.size()), &tensor));
+        return tensor;
+    }
+    // An element, in the low bits, when what writes it has completed; 0 after a failure.
+    uint64_t get(const Tensor &tensor, std::initializer_list<uint32_t> index) {
+        uint64_t word = 0;
+        note(api_->get(runtime_, &tensor, index.begin(), static_cast<uint32_t>(index.size()), &word));
+        return word;
+    }
+    // Writes an element when what reads or writes it has completed.
+    void set(const Tensor &tensor, std::initializer_list<uint32_t> index, uint64_t word) {
+        note(api_->set(runtime_, &tensor, index.begin(), static_cast<uint32_t>(index.size()), word));
+    }
+    // 0, or -1 after a call that failed: what a builder returns.
+    int status() const { return status_; }
+
+private:
+    friend class Scope;
+    using Add = int64_t (*)(void *, const pto_stream_task *, const pto_stream_arg *, uint32_t, const int64_t *, uint32_t);
+
+    int64_t add_with(Add function, int func_id, CoreType core, std::initializer_list<Arg> args,
+                     std::initializer_list<int64_t> after) {
+        static_assert(sizeof(Arg) == sizeof(pto_stream_arg), "an Arg is a pto_stream_arg");
+        pto_stream_task task = {};
+        task.struct_size = sizeof task;
+        task.func_id = static_cast<uint32_t>(func_id);
+        task.core_type = static_cast<uint32_t>(core);
+        const int64_t number = function(runtime_, &task, args.begin(), static_cast<uint32_t>(args.size()), after.begin(),
+                                        static_cast<uint32_t>(after.size()));
+        note(number < 0 ? -1 : 0);
+        return number;
+    }
+    void note(int result) { status_ = result == 0 ? status_ : -1; }
+
+    Runtime *runtime_;
+    const pto_stream_api *api_;
+    int status_ = 0;
+};
+
+// A scope, open as long as the object lives. Its tensors end with it.
+class Scope {
+public:
+    explicit Scope(Stream &stream, uint32_t mode = PTO_DEPENDENCY_MODE_DERIVED) : stream_(stream) {
+        stream.note(stream.api_->open_scope(stream.runtime_, mode, &scope_));
+    }
+    ~Scope() { stream_.note(stream_.api_->close_scope(stream_.runtime_, &scope_)); }
+    Scope(const Scope &) = delete;
+    Scope &operator=(const Scope &) = delete;
+
+private:
+    Stream &stream_;
+    pto_stream_scope scope_ = {};
+};
+
+}  // namespace pto
+
+#endif  // PTO_STREAM_HPP

@@ -1,0 +1,201 @@
+//! The builders of a device: those of its image, which see the arena, and in what they read what the host wrote.
+
+use pto_abi::gm::GmWindow;
+use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_abi::stream::{
+    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
+};
+use pto_abi::{Fault, GmAddr, TaskId};
+
+/// How a platform reads what the host wrote into GM.
+pub trait DeviceReads: Clone + Send + Sync + 'static {
+    /// Whether the image has the streaming runtime.
+    const STREAMS: bool = true;
+
+    /// Before `bytes` bytes at `address` are read.
+    fn look(&self, address: GmAddr, bytes: u64);
+}
+
+/// The builders of one launch.
+#[derive(Clone)]
+pub struct DeviceBuilders<B, R> {
+    set: B,
+    arena: GmWindow<'static>,
+    reads: R,
+}
+
+impl<B, R> DeviceBuilders<B, R> {
+    /// Those of `set`, in this arena.
+    #[must_use]
+    pub const fn new(set: B, arena: GmWindow<'static>, reads: R) -> Self {
+        Self { set, arena, reads }
+    }
+}
+
+impl<B: BuilderSet, R: DeviceReads> BuilderSet for DeviceBuilders<B, R> {
+    const STREAMS: bool = B::STREAMS && R::STREAMS;
+
+    fn names(&self) -> &[&str] {
+        self.set.names()
+    }
+
+    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+        self.set.build(symbol, &mut OnDevice { graph, arena: self.arena, reads: &self.reads })
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.set.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        let graph = OnDevice { graph: stream, arena: self.arena, reads: &self.reads };
+        self.set.build_stream(symbol, &mut Streaming(graph))
+    }
+}
+
+/// A graph that is built on the device.
+struct OnDevice<'g, G, R> {
+    graph: &'g mut G,
+    arena: GmWindow<'static>,
+    reads: &'g R,
+}
+
+impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
+    #[inline]
+    fn orch_args(&self) -> &[u64] {
+        self.graph.orch_args()
+    }
+
+    #[inline]
+    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        self.graph.add_task(task)
+    }
+
+    #[inline]
+    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        self.graph.add_edge(producer, consumer)
+    }
+
+    #[inline]
+    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+        self.graph.publish(task)
+    }
+
+    #[inline]
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.graph.submit(task, producers)
+    }
+
+    #[inline]
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        self.reads.look(address, 4);
+        self.graph.read_u32(address)
+    }
+
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        Some(self.arena)
+    }
+}
+
+/// A streaming program's.
+struct Streaming<'g, G, R>(OnDevice<'g, G, R>);
+
+impl<G: StreamBuilder, R: DeviceReads> GraphBuilder for Streaming<'_, G, R> {
+    #[inline]
+    fn orch_args(&self) -> &[u64] {
+        self.0.orch_args()
+    }
+
+    #[inline]
+    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        self.0.add_task(task)
+    }
+
+    #[inline]
+    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        self.0.add_edge(producer, consumer)
+    }
+
+    #[inline]
+    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+        self.0.publish(task)
+    }
+
+    #[inline]
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.0.submit(task, producers)
+    }
+
+    #[inline]
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        self.0.read_u32(address)
+    }
+
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        Some(self)
+    }
+
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        self.0.arena()
+    }
+}
+
+impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
+    #[inline]
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.0.graph.add_tensor_task(task)
+    }
+
+    #[inline]
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.0.graph.submit_tensors(task)
+    }
+
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        self.0.graph.open_scope(mode)
+    }
+
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.0.graph.close_scope(scope)
+    }
+
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        self.0.graph.alloc(element, shape)
+    }
+
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.0.graph.begin_record(shapes)
+    }
+
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        self.0.graph.end_record()
+    }
+
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.0.graph.replay(record, bindings)
+    }
+
+    // An element that no task has written is the host's. What the cores write needs no look.
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        self.look(view, index);
+        self.0.graph.get(view, index)
+    }
+
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        // The element's neighbours in its line are written back with it.
+        self.look(view, index);
+        self.0.graph.set(view, index, value)
+    }
+}
+
+impl<G, R: DeviceReads> Streaming<'_, G, R> {
+    fn look(&self, view: &TensorView<'_>, index: &[u32]) {
+        if let Some(address) = view.element_address(index) {
+            self.0.reads.look(address, view.element().bytes());
+        }
+    }
+}

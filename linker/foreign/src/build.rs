@@ -1,0 +1,154 @@
+//! A build that foreign code makes.
+
+use core::ffi::c_void;
+
+use pto_abi::graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_abi::stream::StreamBuilder;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+
+use crate::numbers::Numbers;
+
+/// The graph that a builder program adds to, and what became of its calls.
+pub struct Build<'g> {
+    graph: &'g mut dyn GraphBuilder,
+    numbers: Numbers,
+    fault: Option<Fault>,
+}
+
+/// How a platform finds the build of a builder program that calls.
+pub trait Finder {
+    /// Calls `act` on the build of `runtime`; `failed` if there is none on this thread.
+    fn find<R>(runtime: *mut c_void, failed: R, act: impl FnOnce(&mut Build<'_>) -> R) -> R;
+}
+
+/// A task, as foreign code states it.
+#[derive(Clone, Copy, Debug)]
+pub struct NewTask<'a> {
+    /// A func id.
+    pub func_id: i64,
+    /// A `CoreKind`.
+    pub core_type: i64,
+    /// Its words.
+    pub args: &'a [u64],
+    /// The code; null: as registered.
+    pub kernel: GmAddr,
+}
+
+/// The func id and the core kind that numbers are.
+///
+/// # Errors
+/// `BUILD_UNKNOWN_FUNC`, `BUILD_UNKNOWN_KIND`.
+pub fn known(func_id: i64, core_type: i64) -> Result<(FuncId, CoreKind), Fault> {
+    let func_id = u16::try_from(func_id).map_err(|_| Fault::BUILD_UNKNOWN_FUNC)?;
+    let kind = u8::try_from(core_type).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+    Ok((FuncId(func_id), kind.ok_or(Fault::BUILD_UNKNOWN_KIND)?))
+}
+
+impl<'g> Build<'g> {
+    /// A build that begins.
+    pub fn new(graph: &'g mut dyn GraphBuilder) -> Self {
+        Self { graph, numbers: Numbers::default(), fault: None }
+    }
+
+    /// What the build ends with when the program has returned `code`: the first call that failed, whatever it returned.
+    ///
+    /// # Errors
+    /// That fault, or `Failed` with a code that is not zero.
+    pub fn end(&self, code: i32) -> Result<(), BuildError> {
+        match (self.fault, code) {
+            (Some(fault), _) => Err(fault.into()),
+            (None, 0) => Ok(()),
+            (None, code) => Err(BuildError::Failed(code)),
+        }
+    }
+
+    /// The first call that failed.
+    #[must_use]
+    pub const fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    /// How many tasks were added.
+    #[must_use]
+    pub const fn tasks(&self) -> u64 {
+        self.numbers.count()
+    }
+
+    /// The words of the run.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        self.graph.orch_args()
+    }
+
+    /// Does one call, unless an earlier one failed.
+    ///
+    /// # Errors
+    /// The fault of the call, or the earlier one.
+    pub fn call<R>(&mut self, act: impl FnOnce(&mut Self) -> Result<R, Fault>) -> Result<R, Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        act(self).inspect_err(|fault| self.fault = Some(*fault))
+    }
+
+    /// Adds a task, unpublished; its number.
+    ///
+    /// # Errors
+    /// Those of [`known`] and [`GraphBuilder::add_task`].
+    pub fn add_task(&mut self, task: &NewTask<'_>) -> Result<i64, Fault> {
+        let (func_id, kind) = known(task.func_id, task.core_type)?;
+        let spec = TaskSpec { func_id, kind, args: task.args, kernel: task.kernel };
+        let id = self.graph.add_task(spec)?;
+        self.numbers.note(id)
+    }
+
+    /// Makes one task wait for another.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`, and those of [`GraphBuilder::add_edge`].
+    pub fn add_edge(&mut self, producer: i64, consumer: i64) -> Result<(), Fault> {
+        let (producer, consumer) = (self.id(producer)?, self.id(consumer)?);
+        self.graph.add_edge(producer, consumer).map(drop)
+    }
+
+    /// Makes a task visible to the schedulers.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`, and those of [`GraphBuilder::publish`].
+    pub fn publish(&mut self, task: i64) -> Result<(), Fault> {
+        let task = self.id(task)?;
+        self.graph.publish(task)
+    }
+
+    /// Reads a word of global memory.
+    ///
+    /// # Errors
+    /// `BUILD_GM_RANGE`.
+    pub fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        self.graph.read_u32(address)
+    }
+
+    /// The task with a number.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`.
+    pub fn id(&self, task: i64) -> Result<TaskId, Fault> {
+        self.numbers.id(task)
+    }
+
+    /// Notes a task that was added; its number.
+    ///
+    /// # Errors
+    /// `BUILD_TASKS_FULL`.
+    pub fn note(&mut self, id: TaskId) -> Result<i64, Fault> {
+        self.numbers.note(id)
+    }
+
+    /// The builder of tensors.
+    ///
+    /// # Errors
+    /// `BUILD_NOT_STREAMING`.
+    pub fn stream(&mut self) -> Result<&mut dyn StreamBuilder, Fault> {
+        self.graph.as_stream().ok_or(Fault::BUILD_NOT_STREAMING)
+    }
+}

@@ -1,0 +1,377 @@
+//! The functions of streaming builder programs (`host/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
+//! heap, elements.
+
+use core::ffi::{c_int, c_void};
+
+use heapless::Vec;
+use pto_abi::limits::MAX_ARGS;
+use pto_abi::stream::{
+    Arg, ArgKind, DependencyMode, ElementType, MAX_RANK, StreamArg, StreamScope, StreamTask,
+    StreamTensor, TensorTask, TensorView,
+};
+use pto_abi::{Fault, TaskId};
+
+use crate::build::{Build, Finder, known};
+
+/// The version of [`StreamApi`].
+pub const STREAM_API_VERSION: u32 = 1;
+/// Explicit edges that go with a task; the others follow it.
+const AFTER: usize = 32;
+/// No later release has a larger one.
+const MAX_STRUCT: u32 = 4096;
+
+/// `struct pto_stream_api`: later releases append functions.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct StreamApi {
+    /// Size of this table.
+    pub struct_size: u32,
+    /// [`STREAM_API_VERSION`].
+    pub version: u32,
+    /// Adds and publishes a task.
+    pub submit: Submit,
+    /// Adds a task, unpublished.
+    pub add: Submit,
+    /// Opens a scope.
+    pub open_scope: unsafe extern "C" fn(*mut c_void, u32, *mut StreamScope) -> c_int,
+    /// Closes it.
+    pub close_scope: unsafe extern "C" fn(*mut c_void, *const StreamScope) -> c_int,
+    /// A tensor on the heap.
+    pub alloc: unsafe extern "C" fn(*mut c_void, u32, *const u32, u32, *mut StreamTensor) -> c_int,
+    /// Reads an element.
+    pub get:
+        unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, *mut u64) -> c_int,
+    /// Writes an element.
+    pub set: unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, u64) -> c_int,
+}
+
+/// Adds a task: runtime, task, arguments and how many, tasks that it waits for and how many. Its number, or -1.
+pub type Submit = unsafe extern "C" fn(
+    *mut c_void,
+    *const StreamTask,
+    *const StreamArg,
+    u32,
+    *const i64,
+    u32,
+) -> i64;
+
+// `pto_stream.h` asserts the same numbers.
+const _: () = {
+    assert!(size_of::<StreamApi>() == 64);
+    assert!(core::mem::offset_of!(StreamApi, submit) == 8);
+    assert!(core::mem::offset_of!(StreamApi, open_scope) == 24);
+    assert!(core::mem::offset_of!(StreamApi, set) == 56);
+};
+
+impl StreamApi {
+    /// The table for a platform.
+    #[must_use]
+    pub const fn of<F: Finder>() -> Self {
+        Self {
+            struct_size: 64,
+            version: STREAM_API_VERSION,
+            submit: submit::<F>,
+            add: add::<F>,
+            open_scope: open_scope::<F>,
+            close_scope: close_scope::<F>,
+            alloc: alloc::<F>,
+            get: get::<F>,
+            set: set::<F>,
+        }
+    }
+}
+
+/// A value that foreign code points to.
+///
+/// # Safety
+/// `pointer` is null, or readable.
+unsafe fn value<T: Copy>(pointer: *const T) -> Result<T, Fault> {
+    if pointer.is_null() || !pointer.is_aligned() {
+        return Err(Fault::BUILD_NULL_POINTER);
+    }
+    // SAFETY: not null, aligned, and readable as the caller says.
+    Ok(unsafe { pointer.read() })
+}
+
+/// Values that foreign code points to.
+///
+/// # Safety
+/// `pointer` is null, or has `count` values for the lifetime that the caller gives them.
+unsafe fn values<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Fault> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() || !pointer.is_aligned() {
+        return Err(Fault::BUILD_NULL_POINTER);
+    }
+    let count = usize::try_from(count).map_err(|_| Fault::BUILD_NULL_POINTER)?;
+    // SAFETY: not null, aligned, and as many as the caller says.
+    Ok(unsafe { core::slice::from_raw_parts(pointer, count) })
+}
+
+/// Where a result goes.
+fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
+    let fits = !pointer.is_null() && pointer.is_aligned();
+    fits.then_some(pointer).ok_or(Fault::BUILD_NULL_POINTER)
+}
+
+/// The fields of a task that this release knows.
+///
+/// # Safety
+/// `task` is null, or has as many bytes as its `struct_size` says.
+unsafe fn task_of(task: *const StreamTask) -> Result<StreamTask, Fault> {
+    // SAFETY: the size comes first; as the caller says.
+    let size = unsafe { value(task.cast::<u32>()) }?;
+    let own = size_of::<StreamTask>();
+    let bytes = usize::try_from(size).unwrap_or(usize::MAX);
+    if bytes < own || size > MAX_STRUCT {
+        return Err(Fault::BUILD_FOREIGN_STRUCT);
+    }
+    // SAFETY: it is as large as that, at least.
+    let held = unsafe { value(task) }?;
+    let more = task.cast::<u8>().wrapping_add(own);
+    // SAFETY: as the caller says.
+    let more = unsafe { core::slice::from_raw_parts(more, bytes - own) };
+    let is_known = held.reserved == 0 && more.iter().all(|byte| *byte == 0);
+    if is_known { Ok(held) } else { Err(Fault::BUILD_FOREIGN_STRUCT) }
+}
+
+/// The arguments of a task, as Rust has them; `views` are their tensors.
+fn args_of<'v>(
+    args: &[StreamArg],
+    views: &'v Vec<TensorView<'static>, MAX_ARGS>,
+) -> Result<Vec<Arg<'v>, MAX_ARGS>, Fault> {
+    let mut list = Vec::new();
+    for (arg, view) in args.iter().zip(views) {
+        let kind = ArgKind::try_from(arg.kind).map_err(|_| Fault::STREAM_ARG_KIND)?;
+        if arg.reserved != 0 {
+            return Err(Fault::BUILD_FOREIGN_STRUCT);
+        }
+        let arg = match kind {
+            ArgKind::IN => Arg::In(view),
+            ArgKind::OUT => Arg::Out(view),
+            ArgKind::INOUT => Arg::InOut(view),
+            ArgKind::NO_DEP => Arg::NoDep(view),
+            _ => Arg::Scalar(arg.scalar),
+        };
+        list.push(arg).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
+    }
+    Ok(list)
+}
+
+/// Whether a task is published as it is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Publish {
+    Now,
+    Later,
+}
+
+/// What a task is made of.
+struct NewTensorTask<'a> {
+    task: StreamTask,
+    args: &'a [StreamArg],
+    after: &'a [i64],
+    publish: Publish,
+}
+
+fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64, Fault> {
+    let (func_id, kind) = known(new.task.func_id.into(), new.task.core_type.into())?;
+    let mut views: Vec<TensorView<'static>, MAX_ARGS> = Vec::new();
+    for arg in new.args {
+        views.push(arg.tensor.view()).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
+    }
+    let args = args_of(new.args, &views)?;
+    let (first, others) = new.after.split_at(new.after.len().min(AFTER));
+    let mut after: Vec<TaskId, AFTER> = Vec::new();
+    for producer in first {
+        // `first` has no more than fit.
+        let _: Result<(), TaskId> = after.push(build.id(*producer)?);
+    }
+    let task = TensorTask { after: &after, ..TensorTask::new(func_id, kind, &args) };
+    let id = build.stream()?.add_tensor_task(&task)?;
+    let number = build.note(id)?;
+    for producer in others {
+        build.add_edge(*producer, number)?;
+    }
+    if new.publish == Publish::Now {
+        build.publish(number)?;
+    }
+    Ok(number)
+}
+
+/// # Safety
+/// As [`Submit`]: the pointers are null, or hold what the counts and `struct_size` say.
+unsafe fn add_by<F: Finder>(
+    runtime: *mut c_void,
+    publish: Publish,
+    task: *const StreamTask,
+    args: (*const StreamArg, u32),
+    after: (*const i64, u32),
+) -> i64 {
+    F::find(runtime, -1, |build| {
+        let added = build.call(|build| {
+            if usize::try_from(args.1).map_or(true, |count| count > MAX_ARGS) {
+                return Err(Fault::BUILD_TOO_MANY_ARGS);
+            }
+            // SAFETY: as the caller says, here and below.
+            let task = unsafe { task_of(task) }?;
+            // SAFETY: as above.
+            let args = unsafe { values(args.0, args.1) }?;
+            // SAFETY: as above.
+            let after = unsafe { values(after.0, after.1) }?;
+            add_tensor_task(build, &NewTensorTask { task, args, after, publish })
+        });
+        added.unwrap_or(-1)
+    })
+}
+
+/// `pto_stream_submit`: adds a task and publishes it; its number, or -1.
+///
+/// # Safety
+/// The pointers are null, or hold what the counts and `struct_size` say.
+pub unsafe extern "C" fn submit<F: Finder>(
+    runtime: *mut c_void,
+    task: *const StreamTask,
+    args: *const StreamArg,
+    arg_count: u32,
+    after: *const i64,
+    after_count: u32,
+) -> i64 {
+    // SAFETY: as the caller says.
+    unsafe { add_by::<F>(runtime, Publish::Now, task, (args, arg_count), (after, after_count)) }
+}
+
+/// `pto_stream_add`: adds a task, unpublished; its number, or -1.
+///
+/// # Safety
+/// As [`submit`].
+pub unsafe extern "C" fn add<F: Finder>(
+    runtime: *mut c_void,
+    task: *const StreamTask,
+    args: *const StreamArg,
+    arg_count: u32,
+    after: *const i64,
+    after_count: u32,
+) -> i64 {
+    // SAFETY: as the caller says.
+    unsafe { add_by::<F>(runtime, Publish::Later, task, (args, arg_count), (after, after_count)) }
+}
+
+/// Does one call that gives nothing back: 0, or -1.
+fn done<F: Finder>(
+    runtime: *mut c_void,
+    act: impl FnOnce(&mut Build<'_>) -> Result<(), Fault>,
+) -> c_int {
+    F::find(runtime, -1, |build| build.call(act).map_or(-1, |()| 0))
+}
+
+/// `pto_stream_open_scope`.
+///
+/// # Safety
+/// `scope` is null, or writable.
+pub unsafe extern "C" fn open_scope<F: Finder>(
+    runtime: *mut c_void,
+    mode: u32,
+    scope: *mut StreamScope,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        let to = place(scope)?;
+        let opened = build.stream()?.open_scope(DependencyMode::alleged(mode)?)?;
+        // SAFETY: as the caller says; `place` looked at it.
+        unsafe { to.write(opened.into()) };
+        Ok(())
+    })
+}
+
+/// `pto_stream_close_scope`.
+///
+/// # Safety
+/// `scope` is null, or readable.
+pub unsafe extern "C" fn close_scope<F: Finder>(
+    runtime: *mut c_void,
+    scope: *const StreamScope,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says.
+        let scope = unsafe { value(scope) }?;
+        build.stream()?.close_scope(scope.into())
+    })
+}
+
+/// `pto_stream_alloc`.
+///
+/// # Safety
+/// `shape` is null, or has `rank` extents; `tensor` is null, or writable.
+pub unsafe extern "C" fn alloc<F: Finder>(
+    runtime: *mut c_void,
+    element: u32,
+    shape: *const u32,
+    rank: u32,
+    tensor: *mut StreamTensor,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        let to = place(tensor)?;
+        // SAFETY: as the caller says.
+        let shape = unsafe { extents(shape, rank) }?;
+        let element = u8::try_from(element).ok().and_then(|one| ElementType::try_from(one).ok());
+        let element = element.ok_or(Fault::STREAM_VIEW_ELEMENT)?;
+        let view = build.stream()?.alloc(element, shape)?;
+        // SAFETY: as the caller says; `place` looked at it.
+        unsafe { to.write(StreamTensor::of(&view)) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `from` is null, or has `rank` numbers.
+unsafe fn extents<'a>(from: *const u32, rank: u32) -> Result<&'a [u32], Fault> {
+    if usize::try_from(rank).map_or(true, |rank| rank > MAX_RANK) {
+        return Err(Fault::STREAM_VIEW_RANK);
+    }
+    // SAFETY: as the caller says.
+    unsafe { values(from, rank) }
+}
+
+/// `pto_stream_get`.
+///
+/// # Safety
+/// `tensor` is null, or readable; `index` is null, or has `rank` numbers; `word` is null, or writable.
+pub unsafe extern "C" fn get<F: Finder>(
+    runtime: *mut c_void,
+    tensor: *const StreamTensor,
+    index: *const u32,
+    rank: u32,
+    word: *mut u64,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        let to = place(word)?;
+        // SAFETY: as the caller says, here and below.
+        let view = unsafe { value(tensor) }?.view();
+        // SAFETY: as above.
+        let index = unsafe { extents(index, rank) }?;
+        let held = build.stream()?.get(&view, index)?;
+        // SAFETY: as the caller says; `place` looked at it.
+        unsafe { to.write(held) };
+        Ok(())
+    })
+}
+
+/// `pto_stream_set`.
+///
+/// # Safety
+/// `tensor` is null, or readable; `index` is null, or has `rank` numbers.
+pub unsafe extern "C" fn set<F: Finder>(
+    runtime: *mut c_void,
+    tensor: *const StreamTensor,
+    index: *const u32,
+    rank: u32,
+    word: u64,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says, here and below.
+        let view = unsafe { value(tensor) }?.view();
+        // SAFETY: as above.
+        let index = unsafe { extents(index, rank) }?;
+        build.stream()?.set(&view, index, word)
+    })
+}

@@ -1,0 +1,195 @@
+//! For build scripts of firmware images: graph builders in C and C++ become objects that an image can hold.
+//!
+//! ```text
+//! Source --g++ -c--> object --ld -r--> one without groups --checked--> what it defines and needs (check.rs)
+//!        --objcopy--> an object whose only global symbol is the builder's --> the image
+//! ```
+//! Sources are taken as they are, also those that a host loads as plugins; what has no place in an image is said: the
+//! C++ library, constructors, thread-local variables. Two sources may define the same names.
+
+mod check;
+mod tool;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+pub use tool::Tool;
+
+/// What is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Image {
+    /// For the device `virt`: code at a fixed address.
+    Virt,
+    /// For the CANN driver stack: position-independent code.
+    Cann,
+}
+
+impl Image {
+    /// The image that a build script's target is; `None`: it is none.
+    #[must_use]
+    pub fn of_target() -> Option<Self> {
+        let part = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{name}"));
+        match (part("ARCH").as_deref(), part("OS").as_deref()) {
+            (Ok("aarch64"), Ok("linux")) => Some(Self::Cann),
+            (Ok("aarch64"), Ok("none")) => Some(Self::Virt),
+            _ => None,
+        }
+    }
+}
+
+/// In which language a builder is written, and for which `Runtime`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// For `pto_firmware.h`.
+    C,
+    /// For `class Runtime` of `runtime.h`.
+    Cpp,
+}
+
+impl Language {
+    /// As the file's name says; `None`: it does not.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "c" => Some(Self::C),
+            "cpp" | "cc" | "cxx" | "C" => Some(Self::Cpp),
+            _ => None,
+        }
+    }
+}
+
+/// A builder's source.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The function in it, `extern "C"`.
+    pub function: &'a str,
+    /// What the image calls it: the name in `c_builder!` or `cpp_builder!`.
+    pub symbol: &'a str,
+}
+
+/// Why a source cannot be in an image.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Flags for every source: nothing unwinds, nothing of a library is assumed.
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-mno-outline-atomics",
+    "-mstrict-align",
+];
+
+/// Compiles `source` for `image`; the object is in `folder`. `includes` are where headers are, beside the source's own
+/// folder and the one around it.
+///
+/// # Errors
+/// What the compiler says; what the source needs and an image has not.
+pub fn compile(
+    image: Image,
+    source: &Source<'_>,
+    includes: &[PathBuf],
+    folder: &Path,
+) -> Result<PathBuf, Refused> {
+    let Source { path, function, symbol } = *source;
+    let name = path.display();
+    let language = Language::of(path)
+        .ok_or_else(|| Refused(format!("{name}: a builder's file ends with .c or .cpp")))?;
+    let compiler = match language {
+        Language::C => Tool::Cc,
+        Language::Cpp => Tool::Cxx,
+    };
+    let file = |part: &str| folder.join(format!("{symbol}{part}.o"));
+    let (compiled, whole, own) = (file(".compiled"), file(".whole"), file(""));
+    let mut command = compiler.command()?;
+    command.args(FLAGS).args(match language {
+        Language::C => &["-std=c11", "-ffreestanding"][..],
+        Language::Cpp => &["-std=c++17", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"],
+    });
+    command.args(match image {
+        Image::Virt => &["-fno-pic", "-fno-pie"][..],
+        Image::Cann => &["-fPIC"],
+    });
+    let around = path.parent().into_iter().flat_map(|own| [Some(own), own.parent()]).flatten();
+    for include in includes.iter().map(PathBuf::as_path).chain(around) {
+        // An empty path is the current folder.
+        command.arg("-I").arg(if include.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            include
+        });
+    }
+    let said = tool::run(command.arg("-c").arg(path).arg("-o").arg(&compiled));
+    let said =
+        said.map_err(|said| Refused(format!("{name} does not compile:\n{said}{}", hint(&said))))?;
+    said.lines().for_each(|line| println!("cargo::warning={line}"));
+    // Functions of headers stand in groups, of which a linker keeps one for each name: those of another source.
+    let mut command = Tool::Ld.command()?;
+    command.args(["-r", "--force-group-allocation", "-o"]).arg(&whole).arg(&compiled);
+    tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
+    check::object(&whole, &name.to_string(), function)?;
+    let mut command = Tool::Objcopy.command()?;
+    command.arg(format!("--redefine-sym={function}={symbol}")).arg(&whole);
+    tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
+    let mut command = Tool::Objcopy.command()?;
+    command.arg(format!("--keep-global-symbol={symbol}")).arg(&whole).arg(&own);
+    tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
+    Ok(own)
+}
+
+/// What a compiler's message means for an image.
+fn hint(said: &str) -> &'static str {
+    if said.contains("-fexceptions") || said.contains("-fno-exceptions") {
+        "\nA firmware has no exceptions: return another value than 0 instead."
+    } else if said.contains("-fno-rtti") {
+        "\nA firmware has no run-time type information."
+    } else {
+        ""
+    }
+}
+
+/// For a build script: compiles sources, and has the linker take the objects into the image: the binary `binary` for
+/// `virt`, the shared object for `cann`. Objects, not an archive: nothing is left out.
+///
+/// # Errors
+/// Those of [`compile`].
+pub fn link(
+    image: Image,
+    binary: &str,
+    sources: &[Source<'_>],
+    includes: &[PathBuf],
+) -> Result<(), Refused> {
+    let out = std::env::var_os("OUT_DIR").map(PathBuf::from);
+    let out = out.ok_or_else(|| Refused("OUT_DIR: this is for build scripts".to_owned()))?;
+    for source in sources {
+        println!("cargo::rerun-if-changed={}", source.path.display());
+        let object = compile(image, source, includes, &out)?;
+        match image {
+            Image::Virt => println!("cargo::rustc-link-arg-bin={binary}={}", object.display()),
+            Image::Cann => println!("cargo::rustc-link-arg-cdylib={}", object.display()),
+        }
+    }
+    for include in includes {
+        println!("cargo::rerun-if-changed={}", include.display());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
