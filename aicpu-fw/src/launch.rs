@@ -114,7 +114,9 @@ impl<'a> Launch<'a> {
     /// With the memory of shaped tasks, if it is a streaming run. Apart, for firmwares without the streaming runtime.
     #[must_use]
     pub fn with_shapes(mut self) -> Self {
-        self.state.shapes = ShapeMemory::of(&self.arena, self.stream, &self.workers);
+        if self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            self.state.shapes = ShapeMemory::of(&self.arena, self.stream, &self.workers);
+        }
         self
     }
 
