@@ -83,7 +83,7 @@ impl<'a> Launch<'a> {
         let workers = WorkerTable::check((0..count).map(|worker| arena.worker_entry(worker)))?;
         let regions = arena.regions();
         let launch = Self {
-            state: shared_state(&arena, &regions, &workers)
+            state: shared_state(&arena, &regions)
                 .map_err(Blame::of)
                 .and_then(|state| check_apart(&regions).map(|()| state))?,
             arena,
@@ -110,6 +110,15 @@ impl<'a> Launch<'a> {
         launch.check_division()?;
         launch.check_trace()?;
         Ok(launch)
+    }
+
+    /// With the memory of shaped tasks, if it is a streaming run. Apart, for firmwares without the streaming runtime.
+    #[must_use]
+    pub fn with_shapes(mut self) -> Self {
+        if self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            self.state.shapes = ShapeMemory::of(&self.arena, self.stream, &self.workers);
+        }
+        self
     }
 
     /// The first instance that schedules.
@@ -310,7 +319,6 @@ fn check_apart(regions: &[Region; region::COUNT]) -> Result<(), Blame> {
 fn shared_state<'a>(
     arena: &Arena<'a>,
     regions: &[Region; region::COUNT],
-    workers: &WorkerTable,
 ) -> Result<SharedState<'a>, Fault> {
     for (index, fault) in REGION_FAULTS.into_iter().enumerate() {
         arena.region_window(regions[index], fault)?;
@@ -342,7 +350,7 @@ fn shared_state<'a>(
         progress: arena.progress(),
         fault: arena.fault(),
         instances: arena.instances(),
-        shapes: ShapeMemory::of(arena, stream, workers),
+        shapes: None,
     })
 }
 

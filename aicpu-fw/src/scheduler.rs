@@ -351,6 +351,6 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let slot = running & !PART;
         let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
         let blame = blame.task(TaskId { slot, generation: self.generation }).func(func.into());
-        if running == slot { blame } else { self.blame_part(blame, core, slot) }
+        if !P::SHAPES || running == slot { blame } else { self.blame_part(blame, core, slot) }
     }
 }

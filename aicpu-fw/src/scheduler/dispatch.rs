@@ -149,7 +149,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// Stages the only task of a core.
-    #[inline(always)]
+    #[inline]
     pub(super) fn stage_first(
         &mut self,
         platform: &mut P,
@@ -167,7 +167,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.stage(platform, core, slot)
     }
 
-    #[inline(always)]
+    #[inline]
     fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         let state = task.state.load(Ordering::Relaxed);

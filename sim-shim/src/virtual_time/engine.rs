@@ -66,7 +66,7 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     chooser: Chooser,
     beats: &Arc<Vec<Beat>>,
 ) -> (World, Vec<InstanceReport>) {
-    let world = World::new(launch.clone(), options, chooser, Arc::clone(beats));
+    let world = World::new(launch.clone().with_shapes(), options, chooser, Arc::clone(beats));
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     tap::reset(fails.map(|found| found.at));
     let world = Rc::new(RefCell::new(world));
