@@ -92,7 +92,6 @@ impl<'a> RegisterPlatform<'a> {
             positions,
             cores: Vec::new(),
             staged: Vec::new(),
-            needs_barrier: false,
             memory: None,
             needs_barrier: false,
             idle_looks: 0,
