@@ -6,6 +6,8 @@
 //! - `outstanding` is raised before a task is published (in reserves of [`RESERVE`], one
 //!   read-modify-write for each); what is left of the reserve is given back before `build_done` is set.
 
+mod machine;
+
 use core::cell::Cell;
 use core::marker::PhantomData;
 
@@ -18,6 +20,7 @@ use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
+pub use self::machine::{BuilderHost, DeviceMemory};
 use crate::blame::{Blame, BlameSlot};
 use crate::fanout::{FanoutPolicy, Place, place_of};
 use crate::mutant::{self, Mutant};
@@ -26,64 +29,6 @@ use crate::state::{SharedState, kind_of};
 /// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
 /// no longer shows in `pto bench`.
 pub const RESERVE: u64 = 64;
-
-/// What a builder reads of the device beside the shared state.
-pub trait DeviceMemory {
-    /// Where the code of `func_id` is; null: not registered.
-    fn kernel_addr(&self, func_id: FuncId) -> GmAddr;
-
-    /// The word of GM at `address`; `None`: outside GM, or not aligned.
-    fn read_u32(&self, address: GmAddr) -> Option<u32>;
-
-    /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.
-    fn read_element(&self, _address: GmAddr, _bytes: u64) -> Option<u64> {
-        None
-    }
-
-    /// Writes an element, as [`read_element`](Self::read_element) reads it.
-    fn write_element(&self, _address: GmAddr, _bytes: u64, _value: u64) -> Option<()> {
-        None
-    }
-}
-
-/// What the machine does while a builder program, a plain function, is on the stack.
-pub trait BuilderHost {
-    /// A task was published. A host with one thread steps the schedulers from here now and then.
-    fn published(&mut self);
-
-    /// A task was added to this slot, which may have held another one before.
-    #[inline]
-    fn added(&mut self, _slot: u32) {}
-
-    /// An edge was derived from tensors.
-    #[inline]
-    fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}
-
-    /// A task of a record was added to this slot, with its edges, and is about to be published.
-    #[inline]
-    fn replayed(&mut self, _slot: u32) {}
-
-    /// The builder waits for schedulers. A host whose thread steps other instances gives them a turn.
-    #[inline]
-    fn relax(&mut self) {}
-
-    /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
-    const TRACES: bool = false;
-
-    /// The clock of the builder's instance, for events.
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        0
-    }
-
-    /// Takes an event of the builder's instance.
-    #[inline]
-    fn trace(&mut self, _: TraceRecord) {}
-}
-
-impl BuilderHost for () {
-    fn published(&mut self) {}
-}
 
 /// The builder of one run. See [`GraphBuilder`] for what it does.
 pub struct Builder<'a, S, F, M, H> {
