@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(4)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x4699ab5e0286ed8c)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0x2d8bdad62d5a070e)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -70,11 +70,32 @@ typedef struct pto_task_id {
 #define PTO_TRACE_KIND_FINISHED UINT32_C(8)                  /* trace_kind: finished */
 #define PTO_TRACE_KIND_COMPLETED UINT32_C(9)                 /* trace_kind: completed */
 #define PTO_TRACE_KIND_SKIPPED UINT32_C(10)                  /* trace_kind: skipped */
+#define PTO_DEPENDENCY_MODE_DERIVED UINT32_C(0)              /* dependency_mode: derived */
+#define PTO_DEPENDENCY_MODE_EXPLICIT UINT32_C(1)             /* dependency_mode: explicit */
+#define PTO_DEPENDENCY_MODE_MANUAL UINT32_C(2)               /* dependency_mode: manual */
+#define PTO_ELEMENT_TYPE_F32 UINT32_C(0)                     /* element_type: f32 */
+#define PTO_ELEMENT_TYPE_F16 UINT32_C(1)                     /* element_type: f16 */
+#define PTO_ELEMENT_TYPE_BF16 UINT32_C(2)                    /* element_type: bf16 */
+#define PTO_ELEMENT_TYPE_I8 UINT32_C(3)                      /* element_type: i8 */
+#define PTO_ELEMENT_TYPE_U8 UINT32_C(4)                      /* element_type: u8 */
+#define PTO_ELEMENT_TYPE_I16 UINT32_C(5)                     /* element_type: i16 */
+#define PTO_ELEMENT_TYPE_U16 UINT32_C(6)                     /* element_type: u16 */
+#define PTO_ELEMENT_TYPE_I32 UINT32_C(7)                     /* element_type: i32 */
+#define PTO_ELEMENT_TYPE_U32 UINT32_C(8)                     /* element_type: u32 */
+#define PTO_ELEMENT_TYPE_I64 UINT32_C(9)                     /* element_type: i64 */
+#define PTO_ELEMENT_TYPE_U64 UINT32_C(10)                    /* element_type: u64 */
+#define PTO_ELEMENT_TYPE_F64 UINT32_C(11)                    /* element_type: f64 */
+#define PTO_ARG_KIND_IN UINT32_C(0)                          /* arg_kind: in */
+#define PTO_ARG_KIND_OUT UINT32_C(1)                         /* arg_kind: out */
+#define PTO_ARG_KIND_INOUT UINT32_C(2)                       /* arg_kind: inout */
+#define PTO_ARG_KIND_NO_DEP UINT32_C(3)                      /* arg_kind: no-dep */
+#define PTO_ARG_KIND_SCALAR UINT32_C(4)                      /* arg_kind: scalar */
 
 /* Flags */
 #define PTO_RUN_FLAG_KERNEL_TIMES UINT32_C(0x00000001)       /* RunConfig.flags */
 #define PTO_RUN_FLAG_KEEP_CORES UINT32_C(0x00000002)         /* RunConfig.flags */
 #define PTO_RUN_FLAG_TRACE_KEEP_OLDEST UINT32_C(0x00000004)  /* RunConfig.flags */
+#define PTO_RUN_FLAG_TRACE_WAITS UINT32_C(0x00000008)        /* RunConfig.flags */
 #define PTO_GRAPH_FLAG_TOPOLOGICAL UINT32_C(0x00000001)      /* GraphHeader.flags */
 
 /* Regions */
@@ -104,6 +125,7 @@ typedef struct pto_task_id {
 #define PTO_NOBODY UINT32_C(0xffffffff)                      /* in Epitaph: no core, instance, func id or slot */
 #define PTO_INLINE_CONSUMERS UINT32_C(5)                     /* consumers in a task's own line */
 #define PTO_CHUNK_CONSUMERS UINT32_C(15)                     /* consumers in one chunk */
+#define PTO_STREAM_RANKS UINT32_C(5)                         /* dimensions of a pto_stream_tensor */
 #define PTO_EPITAPH_BLOCKED UINT32_C(16)                     /* blocked tasks that an epitaph names */
 #define PTO_TRACE_KIND_BITS UINT32_C(7)                      /* bits of TraceEvent.what that are the kind */
 #define PTO_LOG_ENTRY_TEXT_BYTES UINT32_C(112)               /* bytes of text in a log entry */
@@ -243,6 +265,14 @@ typedef struct pto_task_id {
 #define PTO_FAULT_BUILD_ORCH_ARGS UINT32_C(0x00030012)
 /* A task has more producers than the limit. Join in stages: 2,147,483,647 producers are the most. */
 #define PTO_FAULT_BUILD_FANIN_LIMIT UINT32_C(0x00030013)
+/* A builder submits tensors, and the run does not stream. Run it under tensormap_and_ringbuffer. */
+#define PTO_FAULT_BUILD_NOT_STREAMING UINT32_C(0x00030040)
+/* A structure that a builder in C passes has a size or a field that this firmware does not know. Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release. */
+#define PTO_FAULT_BUILD_FOREIGN_STRUCT UINT32_C(0x00030041)
+/* A builder in C passes a null or misaligned pointer. Pass the address of what the header names. */
+#define PTO_FAULT_BUILD_NULL_POINTER UINT32_C(0x00030042)
+/* A builder on the device calls a method that only the host's orchestration has. Allocate, copy and record in the orchestration, and pass addresses in orch_args. */
+#define PTO_FAULT_BUILD_HOST_ONLY UINT32_C(0x00030043)
 /* A scheduler has no cores. Use fewer AICPU instances, or more clusters. */
 #define PTO_FAULT_SCHEDULE_NO_CORES UINT32_C(0x00040001)
 /* A task was dispatched to a core that is not free. This is an error of the runtime: report it with the graph and the options. */
@@ -275,6 +305,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STALL_RUN_BUDGET UINT32_C(0x00060005)
 /* An AICPU instance does not return from a step. A kernel or builder that runs on it does not return: the epitaph names it. */
 #define PTO_FAULT_STALL_INSTANCE UINT32_C(0x00060006)
+/* A trace ring is full, and the host does not read it. Is the host stopped? Else record into larger rings, or into ones that drop events when they are full. */
+#define PTO_FAULT_STALL_TRACE UINT32_C(0x00060007)
 /* The host cancelled the run. Nothing to do. */
 #define PTO_FAULT_RUN_CANCELLED UINT32_C(0x00070001)
 /* Host code of the simulator panicked in the run. See the message on standard error; a builder or kernel of yours may be the cause. */
@@ -327,12 +359,16 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_OUT_OVERLAP UINT32_C(0x000a0014)
 /* An argument is a tensor of a scope that is closed. Use it inside of its scope, or allocate it in an outer one. */
 #define PTO_FAULT_STREAM_STALE_TENSOR UINT32_C(0x000a0015)
+/* An argument is of no known kind. Use In, Out, InOut, NoDep or Scalar. */
+#define PTO_FAULT_STREAM_ARG_KIND UINT32_C(0x000a0018)
 /* A scope is opened deeper than there are heap rings. Raise heap_rings, or nest less. */
 #define PTO_FAULT_STREAM_SCOPE_DEPTH UINT32_C(0x000a0020)
 /* A scope is closed that is not the innermost open one, or is closed already. Close each scope once, in the reverse order of opening. */
 #define PTO_FAULT_STREAM_SCOPE_NOT_OPEN UINT32_C(0x000a0021)
 /* The program returned, and a scope is open. Close each scope, or use StreamBuilder::scope. */
 #define PTO_FAULT_STREAM_SCOPE_LEFT_OPEN UINT32_C(0x000a0022)
+/* A scope is opened with an unknown dependency mode. Use derived, explicit or manual. */
+#define PTO_FAULT_STREAM_SCOPE_MODE UINT32_C(0x000a0028)
 /* The window is full, and nothing in it can retire. Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode). */
 #define PTO_FAULT_STREAM_WINDOW_RING UINT32_C(0x000a0030)
 /* A task has more argument words than the ring of arguments can hold. Raise arg_words to the size that the report names. */
@@ -890,6 +926,17 @@ PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, written) == 0, "offset of pto_trace
 PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, refused) == 8, "offset of pto_trace_cursor.refused");
 PTO_STATIC_ASSERT(offsetof(pto_trace_cursor, reserved) == 16, "offset of pto_trace_cursor.reserved");
 
+/* The reader's end of one ring, in a line of its own; of rings whose writers wait. */
+typedef struct pto_trace_reader {
+    /* atomic: Events that the host has read. */
+    PTO_ALIGN(64) uint64_t read;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[7];
+} pto_trace_reader;
+PTO_STATIC_ASSERT(sizeof(pto_trace_reader) == 64, "size of pto_trace_reader");
+PTO_STATIC_ASSERT(offsetof(pto_trace_reader, read) == 0, "offset of pto_trace_reader.read");
+PTO_STATIC_ASSERT(offsetof(pto_trace_reader, reserved) == 8, "offset of pto_trace_reader.reserved");
+
 /* One event. */
 typedef struct pto_trace_event {
     /* atomic: The clock of the agent that wrote it. */
@@ -1158,6 +1205,86 @@ PTO_STATIC_ASSERT(offsetof(pto_map_entry, rank) == 44, "offset of pto_map_entry.
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, task) == 48, "offset of pto_map_entry.task");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, next) == 52, "offset of pto_map_entry.next");
 PTO_STATIC_ASSERT(offsetof(pto_map_entry, reserved) == 56, "offset of pto_map_entry.reserved");
+
+/* A strided part of a tensor, as a builder in C states it. */
+typedef struct pto_stream_tensor {
+    /* First byte of the tensor: what it is known by. */
+    PTO_ALIGN(8) pto_gm_addr base;
+    /* Size of the tensor in bytes. */
+    uint64_t bytes;
+    /* Elements from the tensor's first one to the view's first one. */
+    uint64_t offset;
+    /* Distances in elements, one for each extent. */
+    uint64_t strides[5];
+    /* Extents. */
+    uint32_t shape[5];
+    /* How many dimensions it has. */
+    uint32_t rank;
+    /* An `ElementType`. */
+    uint32_t element;
+    /* Depth of the scope whose heap it is on, counted from 1; 0: it is not on the heap. */
+    uint32_t heap_depth;
+    /* Serial number of that scope. */
+    uint64_t heap_serial;
+} pto_stream_tensor;
+PTO_STATIC_ASSERT(sizeof(pto_stream_tensor) == 104, "size of pto_stream_tensor");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, base) == 0, "offset of pto_stream_tensor.base");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, bytes) == 8, "offset of pto_stream_tensor.bytes");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, offset) == 16, "offset of pto_stream_tensor.offset");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, strides) == 24, "offset of pto_stream_tensor.strides");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, shape) == 64, "offset of pto_stream_tensor.shape");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, rank) == 84, "offset of pto_stream_tensor.rank");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, element) == 88, "offset of pto_stream_tensor.element");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, heap_depth) == 92, "offset of pto_stream_tensor.heap_depth");
+PTO_STATIC_ASSERT(offsetof(pto_stream_tensor, heap_serial) == 96, "offset of pto_stream_tensor.heap_serial");
+
+/* An argument of a task. */
+typedef struct pto_stream_arg {
+    /* An `ArgKind`. */
+    PTO_ALIGN(8) uint32_t kind;
+    /* Not used; zero. */
+    uint32_t reserved;
+    /* The word of a scalar. */
+    uint64_t scalar;
+    /* The tensor of what is no scalar. */
+    pto_stream_tensor tensor;
+} pto_stream_arg;
+PTO_STATIC_ASSERT(sizeof(pto_stream_arg) == 120, "size of pto_stream_arg");
+PTO_STATIC_ASSERT(offsetof(pto_stream_arg, kind) == 0, "offset of pto_stream_arg.kind");
+PTO_STATIC_ASSERT(offsetof(pto_stream_arg, reserved) == 4, "offset of pto_stream_arg.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_stream_arg, scalar) == 8, "offset of pto_stream_arg.scalar");
+PTO_STATIC_ASSERT(offsetof(pto_stream_arg, tensor) == 16, "offset of pto_stream_arg.tensor");
+
+/* A task with tensors. Later releases append fields: what is behind the fields that a firmware knows must be zero. */
+typedef struct pto_stream_task {
+    /* `sizeof(pto_stream_task)` where the builder was compiled. */
+    PTO_ALIGN(8) uint32_t struct_size;
+    /* Which kernel. */
+    uint32_t func_id;
+    /* A `CoreKind`. */
+    uint32_t core_type;
+    /* Not used; zero. */
+    uint32_t reserved;
+} pto_stream_task;
+PTO_STATIC_ASSERT(sizeof(pto_stream_task) == 16, "size of pto_stream_task");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, struct_size) == 0, "offset of pto_stream_task.struct_size");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, func_id) == 4, "offset of pto_stream_task.func_id");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, core_type) == 8, "offset of pto_stream_task.core_type");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, reserved) == 12, "offset of pto_stream_task.reserved");
+
+/* A scope that was opened. */
+typedef struct pto_stream_scope {
+    /* How many scopes are around it. */
+    PTO_ALIGN(8) uint32_t depth;
+    /* Not used; zero. */
+    uint32_t reserved;
+    /* Its number in the run. */
+    uint64_t serial;
+} pto_stream_scope;
+PTO_STATIC_ASSERT(sizeof(pto_stream_scope) == 16, "size of pto_stream_scope");
+PTO_STATIC_ASSERT(offsetof(pto_stream_scope, depth) == 0, "offset of pto_stream_scope.depth");
+PTO_STATIC_ASSERT(offsetof(pto_stream_scope, reserved) == 4, "offset of pto_stream_scope.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_stream_scope, serial) == 8, "offset of pto_stream_scope.serial");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {
