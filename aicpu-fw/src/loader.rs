@@ -56,6 +56,8 @@ fn submit<G: GraphBuilder>(
     Ok(())
 }
 
+// Not inlined: the way of few images, and of tasks with many producers.
+#[inline(never)]
 fn add<G: GraphBuilder>(
     image: &CheckedImage<'_>,
     record: &TaskRecord,
@@ -81,6 +83,7 @@ fn with_spec(
     call(TaskSpec { func_id: FuncId(record.func_id), kind, args: &args, kernel })
 }
 
+#[inline(never)]
 fn connect<G: GraphBuilder>(
     image: &CheckedImage<'_>,
     record: &TaskRecord,
