@@ -55,7 +55,8 @@ pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
     number: u32,
 ) -> VirtInstance<F, T> {
     let bell = VirtBell { me, instances: launch.aicpu_instances, backoff: Backoff::in_run() };
-    let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
+    let writer = if T::TRACES { launch.trace_writer(TraceOwner::Instance(number)) } else { None };
+    let tracer = T::over(writer);
     let platform = LinesPlatform::new(launch.arena.workers(), bell).traced(tracer);
     Instance::new(launch, number, platform)
 }

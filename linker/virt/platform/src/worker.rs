@@ -100,6 +100,7 @@ impl CorePort<'static> {
         let at = arena.regions()[region::TRACE];
         if crate::RECORDS
             && let owner = TraceOwner::Core(worker)
+            && crate::RECORDS
             && let Some(lane) = arena.trace_lane(at, owner, WhenFull::of(flags))
         {
             return KernelTimes::Trace(TraceWriter::new(lane, *arena, owner));
@@ -115,7 +116,9 @@ impl CorePort<'static> {
 impl CorePort<'_> {
     #[inline]
     fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
-        if let KernelTimes::Trace(writer) = &self.times {
+        if crate::RECORDS
+            && let KernelTimes::Trace(writer) = &self.times
+        {
             let pause = || {
                 core::hint::spin_loop();
                 timer::now_ns()
