@@ -239,7 +239,13 @@ mod view {
         /// Reads the builder's arguments.
         #[must_use]
         pub fn orch_args(&self) -> OrchArgs {
-            self.plain(offset_of!(Runtime, orch))
+            // By a loop: one volatile copy of it all is 2 KiB of code.
+            let mut orch: OrchArgs = bytemuck::Zeroable::zeroed();
+            let words = bytemuck::cast_slice_mut::<u8, u64>(bytemuck::bytes_of_mut(&mut orch));
+            for (index, word) in words.iter_mut().enumerate() {
+                *word = self.plain(offset_of!(Runtime, orch) + 8 * index);
+            }
+            orch
         }
 
         /// Writes the builder's arguments.
