@@ -172,10 +172,10 @@ fn a_file_that_may_not_grow_leaves_the_old_image() {
     has_kept_the_old_image(&home, &refused.stderr, "File too large");
 }
 
-/// A disk of 1.5 MiB in a namespace of its own: one pair of images fits, not another image.
+/// A disk in a namespace of its own: one pair of images fits, not another image.
 #[test]
 fn a_full_disk_leaves_the_old_image() {
-    const FULL: &str = "mount -t tmpfs -o size=1536k tmpfs \"$PTO_HOME\" || exit 99
+    const FULL: &str = "mount -t tmpfs -o size=$4 tmpfs \"$PTO_HOME\" || exit 99
         \"$PTO\" fw flash \"$1\" \"$2\" || exit 98
         \"$PTO\" fw flash \"$3\" && exit 97
         df \"$PTO_HOME\"; cp -r \"$PTO_HOME/.\" \"$KEPT\"";
@@ -186,9 +186,12 @@ fn a_full_disk_leaves_the_old_image() {
         fs::create_dir(folder).expect("a folder");
     }
     let other = other_image(&home);
+    let bytes = |path: &str| fs::metadata(path).expect("an image").len();
+    let size = (bytes(firmware) + bytes(kernels) + bytes(&other) / 2).to_string();
     let attempt = |way: &[&str]| {
         let mut full = Command::new("unshare");
-        full.args(way).args(["sh", "-c", FULL, "sh"]).args([firmware, kernels]).arg(&other);
+        full.args(way).args(["sh", "-c", FULL, "sh"]).args([firmware, kernels]);
+        full.args([&other, &size]);
         full.env("PTO", env!("CARGO_BIN_EXE_pto")).env("PTO_HOME", &disk).env("KEPT", &kept);
         full.output().ok().filter(|output| output.status.code() != Some(99))
     };

@@ -40,6 +40,13 @@ fn it_is_a_shared_object_for_aarch64_with_the_entry_symbols() {
         "aicpu_runtime_add_task",
         "aicpu_runtime_publish_task",
         "pto_aicpu_run_record",
+        "pto_stream_add",
+        "pto_stream_alloc",
+        "pto_stream_close_scope",
+        "pto_stream_get",
+        "pto_stream_open_scope",
+        "pto_stream_set",
+        "pto_stream_submit",
     ];
     assert_eq!(exported, BTreeSet::from(expected), "and nothing else");
 }
