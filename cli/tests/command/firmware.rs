@@ -186,8 +186,8 @@ fn a_full_disk_leaves_the_old_image() {
         fs::create_dir(folder).expect("a folder");
     }
     let other = other_image(&home);
-    let bytes = |path: &str| fs::metadata(path).expect("an image").len();
-    let size = (bytes(firmware) + bytes(kernels) + bytes(&other) / 2).to_string();
+    let bytes = |path: &Path| fs::metadata(path).expect("an image").len();
+    let size = (bytes(firmware) + bytes(kernels) + bytes(Path::new(&other)) / 2).to_string();
     let attempt = |way: &[&str]| {
         let mut full = Command::new("unshare");
         full.args(way).args(["sh", "-c", FULL, "sh"]).args([firmware, kernels]);
