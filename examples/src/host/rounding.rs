@@ -2,7 +2,7 @@
 //!
 //! Worst cases of single roundings, added up through a chain of products with a thousand terms each, say nothing: they come to
 //! more than the result. Here roundings are taken for independent, so that their variances add up (Higham and Mary, "A New
-//! Approach to Probabilistic Rounding Error Analysis", 2019), and a result may be off by [`DEVIATIONS`] standard deviations. A
+//! Approach to Probabilistic Rounding Error Analysis", 2019), and a result may be off by `DEVIATIONS` standard deviations. A
 //! sum is taken in whichever order is worst.
 
 use std::vec;
