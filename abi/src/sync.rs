@@ -14,7 +14,7 @@ pub use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Order
 /// How the words of a run are shared between the agents that touch them.
 pub trait Sharing: Copy + Default + Send + Sync + 'static {
     /// Whether one agent does everything: then what others would write costs nothing to look at.
-    const IS_EXCLUSIVE: bool;
+    const IS_EXCLUSIVE: bool = false;
 
     /// Adds `value`, returns what was there before.
     fn fetch_add(word: &AtomicU64, value: u64, ordering: Ordering) -> u64;
@@ -51,8 +51,6 @@ pub trait Sharing: Copy + Default + Send + Sync + 'static {
 pub struct Shared;
 
 impl Sharing for Shared {
-    const IS_EXCLUSIVE: bool = false;
-
     #[inline]
     fn fetch_add(word: &AtomicU64, value: u64, ordering: Ordering) -> u64 {
         word.fetch_add(value, ordering)
