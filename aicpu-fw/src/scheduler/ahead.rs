@@ -217,10 +217,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         slot: u32,
     ) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
-        let state = task.state.load(Ordering::Relaxed);
-        if state != TaskState::PUBLISHED.get() {
-            return Err(self.wrong_task(slot, state));
-        }
+        self.expect_published(slot, task)?;
         platform.ring_ahead(core, slot).map_err(|fault| self.refused(fault, core))?;
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
         self.ahead.on[core % MAX_WORKERS] = NONE;

@@ -170,15 +170,23 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     #[inline]
     fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
-        let state = task.state.load(Ordering::Relaxed);
-        if state != TaskState::PUBLISHED.get() {
-            return Err(self.wrong_task(slot, state));
-        }
+        self.expect_published(slot, task)?;
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
         if mutant::is(Mutant::CountsTooEarly) {
             self.unflushed += 1;
         }
         let staged = self.words_of(slot, task);
+        self.stage_words(platform, core, staged)
+    }
+
+    /// Stages what a core is given, for a task or a part of one.
+    #[inline(always)]
+    pub(super) fn stage_words(
+        &mut self,
+        platform: &mut P,
+        core: usize,
+        staged: Staged,
+    ) -> Result<(), Fault> {
         if P::SLOTS > 1 {
             self.staged |= bit(core);
         }
@@ -186,8 +194,15 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             self.ahead.is_replaced(core);
         }
         platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
-        self.trace_dispatch(platform, core, slot);
+        self.trace_dispatch(platform, core, staged.task);
         Ok(())
+    }
+
+    /// A task is dispatched once.
+    #[inline(always)]
+    pub(super) fn expect_published(&mut self, slot: u32, task: &Task) -> Result<(), Fault> {
+        let state = task.state.load(Ordering::Relaxed);
+        if state == TaskState::PUBLISHED.get() { Ok(()) } else { Err(self.wrong_task(slot, state)) }
     }
 
     /// What a core is given for a task.

@@ -1,7 +1,6 @@
 //! The parts of shaped tasks on their cores: staged with words of their own, counted when they finish.
 
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_WORKERS;
 use pto_abi::stream::{BlockContext, MAX_LANES};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{SHAPED, Task};
@@ -70,21 +69,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let func_id = u16::try_from(func_id).unwrap_or(u16::MAX);
             self.pace.start(core, func_id, self.now_ns);
         }
-        if P::SLOTS > 1 {
-            self.staged |= 1 << (core % MAX_WORKERS);
-        }
         let kernel = GmAddr(record.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
-        let staged = Staged { task: slot, kernel, args };
-        if P::STAGES_AHEAD {
-            self.ahead.is_replaced(core);
-        }
-        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
-        if P::TRACES {
-            let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
-            let extra = self.cores.worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
-        }
-        Ok(())
+        self.stage_words(platform, core, Staged { task: slot, kernel, args })
     }
 
     /// Writes the arguments of a part for the worker that runs it, which has no other part; where they are.
@@ -159,12 +145,6 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         };
         let func_id = record.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
         blame.func(func_id).part(context)
-    }
-
-    /// A task is dispatched once.
-    pub(super) fn expect_published(&mut self, slot: u32, task: &Task) -> Result<(), Fault> {
-        let state = task.state.load(Ordering::Relaxed);
-        if state == TaskState::PUBLISHED.get() { Ok(()) } else { Err(self.wrong_task(slot, state)) }
     }
 }
 

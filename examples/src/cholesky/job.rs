@@ -13,7 +13,7 @@ use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
 use crate::streaming::LINE;
 
 /// See [`crate::cholesky`].
@@ -26,22 +26,17 @@ const DIAGONAL: f64 = 3.0;
 pub(crate) static PARAMS: &[ParamSpec] = &[
     ParamSpec { name: "n", default: 1024, min: 1, max: 16_384, help: "rows of the matrix" },
     ParamSpec { name: "tile", default: 64, min: 1, max: 16_384, help: "rows of a tile" },
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random matrix" },
+    ParamSpec::seed("of the random matrix"),
 ];
 
-static INPUTS: &[TensorSpec] = &[TensorSpec {
-    name: "a",
-    dtype: DType::F32,
-    dims: &["n", "n"],
-    help: "a symmetric positive definite matrix, of which the lower triangle is read",
-}];
+static INPUTS: &[TensorSpec] = &[TensorSpec::f32(
+    "a",
+    &["n", "n"],
+    "a symmetric positive definite matrix, of which the lower triangle is read",
+)];
 
-static OUTPUTS: &[TensorSpec] = &[TensorSpec {
-    name: "l",
-    dtype: DType::F32,
-    dims: &["n", "n"],
-    help: "its factor: lower triangular, l @ l^T = a",
-}];
+static OUTPUTS: &[TensorSpec] =
+    &[TensorSpec::f32("l", &["n", "n"], "its factor: lower triangular, l @ l^T = a")];
 
 impl Example for Cholesky {
     fn name(&self) -> &'static str {

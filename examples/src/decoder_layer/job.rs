@@ -6,13 +6,12 @@ use std::vec::Vec;
 
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
-use crate::args::Size;
 use crate::decoder_layer::inputs::{Shape, Tensors};
 use crate::decoder_layer::reference::{EPSILON, angle, reference};
 use crate::decoder_layer::stream::Args;
 use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room};
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
 use crate::paged_attention::job::scale;
@@ -20,18 +19,14 @@ use crate::paged_attention::job::scale;
 /// See [`crate::decoder_layer`].
 pub struct DecoderLayer;
 
-const fn size(name: &'static str, default: u64, help: &'static str) -> ParamSpec {
-    ParamSpec { name, default, min: 1, max: Size::MAX, help }
-}
-
 pub(crate) static PARAMS: &[ParamSpec] = &[
-    size("batch", 8, "requests"),
-    size("hidden", 1024, "elements of a token"),
-    size("intermediate", 2816, "elements between the projections of the MLP"),
-    size("heads", 8, "query heads; a multiple of kv_heads"),
-    size("kv_heads", 2, "heads of the cache"),
-    size("head_dim", 128, "elements of a head; even"),
-    size("block_size", 64, "tokens of a block of the cache"),
+    ParamSpec::extent("batch", 8, "requests"),
+    ParamSpec::extent("hidden", 1024, "elements of a token"),
+    ParamSpec::extent("intermediate", 2816, "elements between the projections of the MLP"),
+    ParamSpec::extent("heads", 8, "query heads; a multiple of kv_heads"),
+    ParamSpec::extent("kv_heads", 2, "heads of the cache"),
+    ParamSpec::extent("head_dim", 128, "elements of a head; even"),
+    ParamSpec::extent("block_size", 64, "tokens of a block of the cache"),
     ParamSpec {
         name: "max_context",
         default: 512,
@@ -46,51 +41,41 @@ pub(crate) static PARAMS: &[ParamSpec] = &[
         max: i32::MAX as u64,
         help: "blocks of the cache; 0: as many as the contexts need",
     },
-    size("tile_n", 128, "columns of a tile of a product; of heads as many as fit"),
-    size("tile_k", 512, "elements of a sum that a task adds; of heads as many as fit"),
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+    ParamSpec::extent("tile_n", 128, "columns of a tile of a product; of heads as many as fit"),
+    ParamSpec::extent("tile_k", 512, "elements of a sum that a task adds; of heads as many as fit"),
+    ParamSpec::seed("of the random inputs"),
 ];
 
 const TOKENS: &[&str] = &["batch", "hidden"];
 const CACHE: &[&str] = &["num_blocks", "block_size", "kv_heads", "head_dim"];
 
-const fn floats(
-    name: &'static str,
-    dims: &'static [&'static str],
-    help: &'static str,
-) -> TensorSpec {
-    TensorSpec { name, dtype: DType::F32, dims, help }
-}
-
 pub(crate) static INPUTS: &[TensorSpec] = &[
-    floats("x", TOKENS, "the tokens"),
-    floats(
+    TensorSpec::f32("x", TOKENS, "the tokens"),
+    TensorSpec::f32(
         "norms",
         &["norms", "hidden"],
         "weights of the norms before attention and before the MLP",
     ),
-    floats("wqkv", &["hidden", "qkv"], "heads of queries, then of keys, then of values"),
-    floats("wo", &["attended", "hidden"], "output projection"),
-    floats("wg", &["hidden", "intermediate"], "gate of the MLP"),
-    floats("wu", &["hidden", "intermediate"], "up projection of the MLP"),
-    floats("wd", &["intermediate", "hidden"], "down projection of the MLP"),
-    floats("k", CACHE, "cache of the keys; the token that is decoded is written"),
-    floats("v", CACHE, "cache of the values; as k"),
-    TensorSpec {
-        name: "block_table",
-        dtype: DType::I32,
-        dims: &["batch", "max_blocks"],
-        help: "where in the cache the blocks of each request are",
-    },
-    TensorSpec {
-        name: "context_lens",
-        dtype: DType::I32,
-        dims: &["batch"],
-        help: "tokens of each request; random from 1 to max_context unless given",
-    },
+    TensorSpec::f32("wqkv", &["hidden", "qkv"], "heads of queries, then of keys, then of values"),
+    TensorSpec::f32("wo", &["attended", "hidden"], "output projection"),
+    TensorSpec::f32("wg", &["hidden", "intermediate"], "gate of the MLP"),
+    TensorSpec::f32("wu", &["hidden", "intermediate"], "up projection of the MLP"),
+    TensorSpec::f32("wd", &["intermediate", "hidden"], "down projection of the MLP"),
+    TensorSpec::f32("k", CACHE, "cache of the keys; the token that is decoded is written"),
+    TensorSpec::f32("v", CACHE, "cache of the values; as k"),
+    TensorSpec::i32(
+        "block_table",
+        &["batch", "max_blocks"],
+        "where in the cache the blocks of each request are",
+    ),
+    TensorSpec::i32(
+        "context_lens",
+        &["batch"],
+        "tokens of each request; random from 1 to max_context unless given",
+    ),
 ];
 
-static OUTPUTS: &[TensorSpec] = &[floats("out", TOKENS, "the tokens behind the layer")];
+static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", TOKENS, "the tokens behind the layer")];
 
 impl Example for DecoderLayer {
     fn name(&self) -> &'static str {

@@ -22,6 +22,20 @@ pub struct ParamSpec {
     pub help: &'static str,
 }
 
+impl ParamSpec {
+    /// An extent of a tensor.
+    #[must_use]
+    pub const fn extent(name: &'static str, default: u64, help: &'static str) -> Self {
+        Self { name, default, min: 1, max: Size::MAX, help }
+    }
+
+    /// What is drawn at random.
+    #[must_use]
+    pub const fn seed(help: &'static str) -> Self {
+        Self { name: "seed", default: 1, min: 0, max: u64::MAX, help }
+    }
+}
+
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {

@@ -124,6 +124,26 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
+    /// A tensor of `f32`.
+    #[must_use]
+    pub const fn f32(
+        name: &'static str,
+        dims: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, dtype: DType::F32, dims, help }
+    }
+
+    /// A tensor of `i32`.
+    #[must_use]
+    pub const fn i32(
+        name: &'static str,
+        dims: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { name, dtype: DType::I32, dims, help }
+    }
+
     /// Checks type and rank.
     pub(crate) fn check_type(&self, tensor: &Tensor) -> Result<(), Error> {
         if tensor.dtype() != self.dtype {

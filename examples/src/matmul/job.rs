@@ -12,34 +12,29 @@ use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, TensorSpec, parallel};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec, parallel};
 use crate::matmul::graph::{Args, WORDS_PER_ADD, WORDS_PER_PRODUCT};
 
 /// See [`crate::matmul`].
 pub struct Matmul;
 
-const fn size(name: &'static str, default: u64, help: &'static str) -> ParamSpec {
-    ParamSpec { name, default, min: 1, max: Size::MAX, help }
-}
-
 static PARAMS: &[ParamSpec] = &[
-    size("m", 512, "rows of a and c"),
-    size("n", 512, "columns of b and c"),
-    size("k", 512, "columns of a, rows of b"),
-    size("tile_m", 64, "rows of a tile"),
-    size("tile_n", 64, "columns of a tile"),
-    size("tile_k", 64, "depth of one product"),
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+    ParamSpec::extent("m", 512, "rows of a and c"),
+    ParamSpec::extent("n", 512, "columns of b and c"),
+    ParamSpec::extent("k", 512, "columns of a, rows of b"),
+    ParamSpec::extent("tile_m", 64, "rows of a tile"),
+    ParamSpec::extent("tile_n", 64, "columns of a tile"),
+    ParamSpec::extent("tile_k", 64, "depth of one product"),
+    ParamSpec::seed("of the random inputs"),
 ];
 
 static INPUTS: &[TensorSpec] = &[
-    TensorSpec { name: "a", dtype: DType::F32, dims: &["m", "k"], help: "left factor" },
-    TensorSpec { name: "b", dtype: DType::F32, dims: &["k", "n"], help: "right factor" },
-    TensorSpec { name: "d", dtype: DType::F32, dims: &["m", "n"], help: "summand" },
+    TensorSpec::f32("a", &["m", "k"], "left factor"),
+    TensorSpec::f32("b", &["k", "n"], "right factor"),
+    TensorSpec::f32("d", &["m", "n"], "summand"),
 ];
 
-static OUTPUTS: &[TensorSpec] =
-    &[TensorSpec { name: "c", dtype: DType::F32, dims: &["m", "n"], help: "a @ b + d" }];
+static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("c", &["m", "n"], "a @ b + d")];
 
 impl Example for Matmul {
     fn name(&self) -> &'static str {

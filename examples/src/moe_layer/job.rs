@@ -13,7 +13,7 @@ use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::rounding::Rounded;
 use crate::host::tensor::count;
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
 use crate::moe_layer::reference::{Tensors, judge, logits, output};
 use crate::moe_layer::stream::Args;
 use crate::streaming::LINE;
@@ -32,40 +32,28 @@ pub(crate) static PARAMS: &[ParamSpec] = &[
     size("experts", 32, "experts"),
     size("top_k", 2, "experts of a token; at most as many as there are"),
     size("tile_n", 128, "columns of a tile of a product"),
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+    ParamSpec::seed("of the random inputs"),
 ];
 
 const TOKENS: &[&str] = &["tokens", "hidden"];
 const UP: &[&str] = &["experts", "hidden", "intermediate"];
 
-const fn floats(
-    name: &'static str,
-    dims: &'static [&'static str],
-    help: &'static str,
-) -> TensorSpec {
-    TensorSpec { name, dtype: DType::F32, dims, help }
-}
-
-const fn integers(
-    name: &'static str,
-    dims: &'static [&'static str],
-    help: &'static str,
-) -> TensorSpec {
-    TensorSpec { name, dtype: DType::I32, dims, help }
-}
-
 static INPUTS: &[TensorSpec] = &[
-    floats("x", TOKENS, "the tokens"),
-    floats("router", &["hidden", "experts"], "what the logits of the experts are projected with"),
-    floats("wg", UP, "gates"),
-    floats("wu", UP, "up projections"),
-    floats("wd", &["experts", "intermediate", "hidden"], "down projections"),
+    TensorSpec::f32("x", TOKENS, "the tokens"),
+    TensorSpec::f32(
+        "router",
+        &["hidden", "experts"],
+        "what the logits of the experts are projected with",
+    ),
+    TensorSpec::f32("wg", UP, "gates"),
+    TensorSpec::f32("wu", UP, "up projections"),
+    TensorSpec::f32("wd", &["experts", "intermediate", "hidden"], "down projections"),
 ];
 
 static OUTPUTS: &[TensorSpec] = &[
-    floats("out", TOKENS, "the tokens, and what their experts make of them"),
-    integers("choices", &["tokens", "top_k"], "the experts of each token"),
-    integers("ran", &["experts"], "whether an expert ran: 1, or 0"),
+    TensorSpec::f32("out", TOKENS, "the tokens, and what their experts make of them"),
+    TensorSpec::i32("choices", &["tokens", "top_k"], "the experts of each token"),
+    TensorSpec::i32("ran", &["experts"], "whether an expert ran: 1, or 0"),
 ];
 
 impl Example for MoeLayer {

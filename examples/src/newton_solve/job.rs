@@ -13,7 +13,7 @@ use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::parallel;
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
 use crate::newton_solve::reference::{Solution, System};
 use crate::newton_solve::stream::{Args, MAX_WAVE, NOT_CONVERGED};
 
@@ -52,27 +52,17 @@ pub(crate) static PARAMS: &[ParamSpec] = &[
         max: 1000,
         help: "iterations after which a system is given up",
     },
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random systems" },
+    ParamSpec::seed("of the random systems"),
 ];
 
 static INPUTS: &[TensorSpec] = &[
-    TensorSpec { name: "a", dtype: DType::F32, dims: &["batch", "n", "n"], help: "matrices" },
-    TensorSpec {
-        name: "b",
-        dtype: DType::F32,
-        dims: &["batch", "n", "columns"],
-        help: "right-hand sides",
-    },
+    TensorSpec::f32("a", &["batch", "n", "n"], "matrices"),
+    TensorSpec::f32("b", &["batch", "n", "columns"], "right-hand sides"),
 ];
 
 static OUTPUTS: &[TensorSpec] = &[
-    TensorSpec { name: "x", dtype: DType::F32, dims: &["batch", "n", "columns"], help: "a^-1 @ b" },
-    TensorSpec {
-        name: "iterations",
-        dtype: DType::I32,
-        dims: &["batch"],
-        help: "iterations of each system",
-    },
+    TensorSpec::f32("x", &["batch", "n", "columns"], "a^-1 @ b"),
+    TensorSpec::i32("iterations", &["batch"], "iterations of each system"),
 ];
 
 impl Example for NewtonSolve {

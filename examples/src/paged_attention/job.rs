@@ -7,7 +7,7 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec};
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
@@ -15,16 +15,12 @@ use crate::paged_attention::reference::reference;
 /// See [`crate::paged_attention`].
 pub struct PagedAttention;
 
-const fn size(name: &'static str, default: u64, help: &'static str) -> ParamSpec {
-    ParamSpec { name, default, min: 1, max: Size::MAX, help }
-}
-
 pub(crate) static PARAMS: &[ParamSpec] = &[
-    size("batch", 32, "requests"),
-    size("heads", 16, "query heads; a multiple of kv_heads"),
-    size("kv_heads", 4, "heads of the cache"),
-    size("head_dim", 64, "elements of a query, a key and a value"),
-    size("block_size", 64, "tokens of a block of the cache"),
+    ParamSpec::extent("batch", 32, "requests"),
+    ParamSpec::extent("heads", 16, "query heads; a multiple of kv_heads"),
+    ParamSpec::extent("kv_heads", 4, "heads of the cache"),
+    ParamSpec::extent("head_dim", 64, "elements of a query, a key and a value"),
+    ParamSpec::extent("block_size", 64, "tokens of a block of the cache"),
     ParamSpec {
         name: "max_context",
         default: 1024,
@@ -39,32 +35,29 @@ pub(crate) static PARAMS: &[ParamSpec] = &[
         max: i32::MAX as u64,
         help: "blocks of the cache; 0: as many as the contexts need",
     },
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the random inputs" },
+    ParamSpec::seed("of the random inputs"),
 ];
 
 const CACHE: &[&str] = &["num_blocks", "block_size", "kv_heads", "head_dim"];
 const QUERY: &[&str] = &["batch", "heads", "head_dim"];
 
 pub(crate) static INPUTS: &[TensorSpec] = &[
-    TensorSpec { name: "q", dtype: DType::F32, dims: QUERY, help: "queries" },
-    TensorSpec { name: "k", dtype: DType::F32, dims: CACHE, help: "cache of the keys" },
-    TensorSpec { name: "v", dtype: DType::F32, dims: CACHE, help: "cache of the values" },
-    TensorSpec {
-        name: "block_table",
-        dtype: DType::I32,
-        dims: &["batch", "max_blocks"],
-        help: "where in the cache the blocks of each request are",
-    },
-    TensorSpec {
-        name: "context_lens",
-        dtype: DType::I32,
-        dims: &["batch"],
-        help: "tokens of each request; random from 1 to max_context unless given",
-    },
+    TensorSpec::f32("q", QUERY, "queries"),
+    TensorSpec::f32("k", CACHE, "cache of the keys"),
+    TensorSpec::f32("v", CACHE, "cache of the values"),
+    TensorSpec::i32(
+        "block_table",
+        &["batch", "max_blocks"],
+        "where in the cache the blocks of each request are",
+    ),
+    TensorSpec::i32(
+        "context_lens",
+        &["batch"],
+        "tokens of each request; random from 1 to max_context unless given",
+    ),
 ];
 
-static OUTPUTS: &[TensorSpec] =
-    &[TensorSpec { name: "out", dtype: DType::F32, dims: QUERY, help: "softmax(q @ k^T) @ v" }];
+static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", QUERY, "softmax(q @ k^T) @ v")];
 
 impl Example for PagedAttention {
     fn name(&self) -> &'static str {

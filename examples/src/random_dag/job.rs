@@ -53,7 +53,7 @@ static PARAMS: &[ParamSpec] = &[
         max: 64,
         help: "entries of the output tables from node to node; below 16 nodes share lines",
     },
-    ParamSpec { name: "seed", default: 1, min: 0, max: u64::MAX, help: "of the graph" },
+    ParamSpec::seed("of the graph"),
 ];
 
 impl Example for RandomDag {

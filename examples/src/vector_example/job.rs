@@ -10,7 +10,7 @@ use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{DType, Error, Example, Inputs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec};
 use crate::vector_example::graph::{Args, EDGES_PER_TILE, TASKS_PER_TILE, WORDS_PER_TILE};
 
 /// See [`crate::vector_example`].
@@ -30,16 +30,12 @@ static PARAMS: &[ParamSpec] = &[
 ];
 
 static INPUTS: &[TensorSpec] = &[
-    TensorSpec { name: "a", dtype: DType::F32, dims: &["rows", "cols"], help: "a summand" },
-    TensorSpec { name: "b", dtype: DType::F32, dims: &["rows", "cols"], help: "a summand" },
+    TensorSpec::f32("a", &["rows", "cols"], "a summand"),
+    TensorSpec::f32("b", &["rows", "cols"], "a summand"),
 ];
 
-static OUTPUTS: &[TensorSpec] = &[TensorSpec {
-    name: "f",
-    dtype: DType::F32,
-    dims: &["rows", "cols"],
-    help: "(a + b + 1) * (a + b + 2)",
-}];
+static OUTPUTS: &[TensorSpec] =
+    &[TensorSpec::f32("f", &["rows", "cols"], "(a + b + 1) * (a + b + 2)")];
 
 impl Example for VectorExample {
     fn name(&self) -> &'static str {
