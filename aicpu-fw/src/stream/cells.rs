@@ -14,7 +14,7 @@ use pto_abi::sync::Ordering::Relaxed;
 
 use super::grid::Grid;
 use super::looks::{Keep, Look, Now, Stop};
-use super::map::{Access, Cells, NOBODY, NONE, Place, TensorMap, spread};
+use super::map::{Access, Cells, HAS_GRID, NOBODY, NONE, Place, TensorMap};
 use super::region::Region;
 
 /// In `link` of the first cell of a list: the rest is the number of the tensor's record.
@@ -24,12 +24,11 @@ impl<'a> TensorMap<'a> {
     /// The cells of the tensor in record `at` that an access may meet.
     pub(super) fn cells_of(&self, at: u32, access: &Access<'_>) -> Cells<'a> {
         let grid = self.memory.grids.get(at as usize).and_then(Grid::of);
-        let Some(cell) = grid.and_then(|grid| grid.cell_of(access)) else {
+        let Some(corner) = grid.and_then(|grid| grid.corner_of(access)) else {
             return Cells::All;
         };
-        let hash = spread(access.base >> 4) ^ cell.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let index = self.cell_index(spread(hash));
-        self.memory.cells.get(index as usize).map_or(Cells::All, |cell| Cells::One(cell, index))
+        let cell = self.cell_at(access.base.wrapping_add(corner));
+        cell.map_or(Cells::All, |(cell, at)| Cells::One(cell, at))
     }
 
     /// Whether an access may be noted in this cell: it is the tensor's, or becomes it.
@@ -84,7 +83,7 @@ impl<'a> TensorMap<'a> {
         cell.base.store(NOBODY, Relaxed);
     }
 
-    fn is_unused(&self, record: &MapRecord, now: Now) -> bool {
+    pub(super) fn is_unused(&self, record: &MapRecord, now: Now) -> bool {
         let chains = [&record.write_chain, &record.read_chain];
         record.is_free(now) && chains.into_iter().all(|chain| !self.is_live(chain.load(Relaxed)))
     }
@@ -103,7 +102,7 @@ impl<'a> TensorMap<'a> {
             first.has_cells.store(1, Relaxed);
         }
         grid.store(memory);
-        place.tensor.link.store(1, Relaxed);
+        place.tensor.link.store(HAS_GRID, Relaxed);
     }
 }
 

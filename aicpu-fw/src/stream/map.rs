@@ -34,6 +34,13 @@ pub(super) const NOBODY: u64 = u64::MAX;
 /// No record.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// In `link` of a tensor's record: its accesses are not sorted by a grid.
+pub(super) const NO_GRID: u32 = 0;
+/// They are.
+pub(super) const HAS_GRID: u32 = 1;
+/// They are, and nothing under way stands at the tensor: all of it is in cells.
+pub(super) const QUIET: u32 = 2;
+
 /// The tables of the map: powers of two, as many grids as tensors.
 #[derive(Clone, Copy)]
 pub struct MapMemory<'a> {
@@ -160,7 +167,7 @@ impl<'a> TensorMap<'a> {
     }
 
     #[inline]
-    const fn now(&self, number: u64) -> Now {
+    pub(super) const fn now(&self, number: u64) -> Now {
         // The window is below 2^25.
         Now::new(number, low_half(number.wrapping_sub(self.watermark.get())))
     }
@@ -169,12 +176,18 @@ impl<'a> TensorMap<'a> {
     #[inline]
     #[must_use]
     pub fn place(&self, access: &Access<'_>) -> Option<Place<'a>> {
-        // Tensors are aligned: the low bits say nothing.
-        let at = self.index(spread(access.base >> 4));
-        let tensor = self.memory.tensors.get(at as usize)?;
-        let has_grid = tensor.link.load(Relaxed) != 0;
+        let (tensor, at) = self.tensor_of(access.base)?;
+        let has_grid = tensor.link.load(Relaxed) != NO_GRID;
         let cells = if has_grid { self.cells_of(at, access) } else { Cells::NoGrid };
         Some(Place { tensor, at, cells })
+    }
+
+    /// The record for the tensor at `base`, and its number.
+    #[inline]
+    pub(super) fn tensor_of(&self, base: u64) -> Option<(&'a MapRecord, u32)> {
+        // Tensors are aligned: the low bits say nothing.
+        let at = low_half(spread(base >> 4) >> self.shift);
+        Some((self.memory.tensors.get(at as usize)?, at))
     }
 
     /// Hands the tasks under way before task `number` whose accesses conflict with this one to `found`; a task may come
@@ -218,7 +231,11 @@ impl<'a> TensorMap<'a> {
         let now = self.now(number);
         let record = match place.cells {
             Cells::One(cell, at) if self.owns(place, cell, at, access, now) => cell,
-            _ => place.tensor,
+            Cells::NoGrid => place.tensor,
+            _ => {
+                place.tensor.link.store(HAS_GRID, Relaxed);
+                place.tensor
+            }
         };
         if hide == Hide::Nothing || !record.take(access, now) {
             let is_write = access.kind == AccessKind::Write;
@@ -243,16 +260,17 @@ impl<'a> TensorMap<'a> {
         }
     }
 
-    /// A place in the table of tensors.
+    /// The record for the cell whose first byte has this address, and its number.
     #[inline]
-    const fn index(&self, hash: u64) -> u32 {
-        low_half(hash >> self.shift)
+    pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRecord, u32)> {
+        let at = low_half(spread(corner >> 2) >> self.cell_shift);
+        Some((self.memory.cells.get(at as usize)?, at))
     }
 
-    /// A place in the table of cells.
+    /// The record of the cell that begins where the access does, if there is such a cell.
     #[inline]
-    pub(super) const fn cell_index(&self, hash: u64) -> u32 {
-        low_half(hash >> self.cell_shift)
+    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRecord, u32)> {
+        self.cell_at(access.base.wrapping_add(access.low))
     }
 
     /// The ring is a power of two below 2^32: the low half of a position suffices.

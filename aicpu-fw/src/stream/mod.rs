@@ -31,5 +31,6 @@ mod scopes;
 mod shaped;
 mod submit;
 mod tape;
+mod usual;
 
 pub use builder::{Schedulers, Stream, StreamMemory};

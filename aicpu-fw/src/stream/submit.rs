@@ -288,12 +288,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         number: u64,
     ) -> Result<(), Option<Fault>> {
         let map = self.map;
-        let Some(place) = map.place(access) else { return Ok(()) };
-        let found = |producer| self.derived_edge(producer, number).map_err(Some);
-        let how = (number, Hide::Covered);
-        map.look(&place, access, how, None, found)?;
-        map.note(&place, access, how);
-        Ok(())
+        map.derive(access, number, None, |producer| self.derived_edge(producer, number).map_err(Some))
     }
 
     /// Notes the accesses of the newest task.
