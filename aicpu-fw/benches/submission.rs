@@ -13,7 +13,7 @@ use pto_abi::stream::{
     Arg, ElementType, MapEntry, MapGrid, MapRecord, SlotRecord, StreamBuilder, StreamHeader,
     TensorTask, TensorView,
 };
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering};
+use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task};
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
@@ -56,7 +56,9 @@ struct Words {
     header: StreamHeader,
     records: Vec<SlotRecord>,
     tensors: Vec<MapRecord>,
+    tensor_places: Vec<AtomicU32>,
     cells: Vec<MapRecord>,
+    cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
 }
@@ -80,7 +82,9 @@ impl Words {
             header: StreamHeader::default(),
             records: many(window),
             tensors: many(window),
+            tensor_places: many(window),
             cells: many(4 * window),
+            cell_places: many(4 * window),
             grids: many(window),
             entries: many(4 * window),
         }
@@ -142,7 +146,9 @@ fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
     };
     let map = MapMemory {
         tensors: &words.tensors,
+        tensor_places: &words.tensor_places,
         cells: &words.cells,
+        cell_places: &words.cell_places,
         grids: &words.grids,
         entries: &words.entries,
     };

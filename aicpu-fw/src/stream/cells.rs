@@ -23,7 +23,7 @@ const FIRST: u32 = 1 << 31;
 impl<'a> TensorMap<'a> {
     /// The cells of the tensor in record `at` that an access may meet.
     pub(super) fn cells_of(&self, at: u32, access: &Access<'_>) -> Cells<'a> {
-        let grid = self.memory.grids.get(at as usize).and_then(Grid::of);
+        let grid = self.grids.get(at as usize).and_then(Grid::of);
         let Some(corner) = grid.and_then(|grid| grid.corner_of(access)) else {
             return Cells::All;
         };
@@ -52,7 +52,7 @@ impl<'a> TensorMap<'a> {
         let first = place.tensor.next.load(Relaxed);
         cell.next.store(first, Relaxed);
         cell.link.store(FIRST | place.at, Relaxed);
-        if let Some(second) = self.memory.cells.get(first as usize) {
+        if let Some(second) = self.cells.get(first) {
             second.link.store(at, Relaxed);
         }
         place.tensor.next.store(at, Relaxed);
@@ -70,14 +70,14 @@ impl<'a> TensorMap<'a> {
         }
         let (before, next) = (cell.link.load(Relaxed), cell.next.load(Relaxed));
         let before = if before & FIRST != 0 {
-            self.memory.tensors.get((before & !FIRST) as usize)
+            self.tensors.get(before & !FIRST)
         } else {
-            self.memory.cells.get(before as usize)
+            self.cells.get(before)
         };
         if let Some(before) = before {
             before.next.store(next, Relaxed);
         }
-        if let Some(next) = self.memory.cells.get(next as usize) {
+        if let Some(next) = self.cells.get(next) {
             next.link.store(cell.link.load(Relaxed), Relaxed);
         }
         cell.base.store(NOBODY, Relaxed);
@@ -96,9 +96,9 @@ impl<'a> TensorMap<'a> {
         let is_free = place.tensor.next.load(Relaxed) == NONE;
         let is_within = matches!(place.cells, Cells::One(..));
         let Some(grid) = Grid::around(region).filter(|_| is_free && !is_within) else { return };
-        let Some(memory) = self.memory.grids.get(place.at as usize) else { return };
-        if let Some(first) = self.memory.grids.first().filter(|g| g.has_cells.load(Relaxed) == 0) {
-            self.empty(self.memory.cells, 0);
+        let Some(memory) = self.grids.get(place.at as usize) else { return };
+        if let Some(first) = self.grids.first().filter(|g| g.has_cells.load(Relaxed) == 0) {
+            self.cells.clear();
             first.has_cells.store(1, Relaxed);
         }
         grid.store(memory);
@@ -115,7 +115,7 @@ impl<F> Look<'_, '_, F> {
     {
         let map = self.map;
         let mut at = place.tensor.next.load(Relaxed);
-        while let Some(cell) = map.memory.cells.get(at as usize) {
+        while let Some(cell) = map.cells.get(at) {
             at = cell.next.load(Relaxed);
             if cell.base.load(Relaxed) == self.access.base {
                 self.record(cell)?;

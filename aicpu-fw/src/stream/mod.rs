@@ -23,6 +23,7 @@ pub mod map;
 mod memory;
 pub mod overlap;
 mod record;
+mod records;
 pub mod region;
 mod replay;
 pub mod rings;

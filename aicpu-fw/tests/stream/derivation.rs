@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use pto_abi::GmAddr;
 use pto_abi::stream::{ElementType, MapEntry, MapGrid, MapRecord, TensorView};
+use pto_abi::sync::AtomicU32;
 use pto_aicpu_fw::stream::map::{Access, AccessKind, Hide, MapMemory, TensorMap};
 use pto_aicpu_fw::stream::region::Region;
 
@@ -77,7 +78,15 @@ fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
     let (tensors, cells) = (records(4), records(8));
     let grids: Vec<MapGrid> = (0..4).map(|_| MapGrid::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();
-    let memory = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
+    let places = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
+    let memory = MapMemory {
+        tensors: &tensors,
+        tensor_places: &places(4),
+        cells: &cells,
+        cell_places: &places(8),
+        grids: &grids,
+        entries: &entries,
+    };
     test(TensorMap::new(memory, first).unwrap());
 }
 

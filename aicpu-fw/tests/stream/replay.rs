@@ -8,7 +8,7 @@ use pto_abi::stream::{
     Arg, Bindings, DependencyMode, ElementType, MapEntry, MapGrid, MapRecord, SlotRecord,
     StreamBuilder, StreamHeader, TensorTask, TensorView,
 };
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering::Relaxed};
+use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering::Relaxed};
 use pto_abi::task::{EdgeChunk, Task};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GraphBuilder};
 use pto_aicpu_fw::builder::BuilderInputs;
@@ -69,7 +69,15 @@ fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
         instances: &instances,
         shapes: None,
     };
-    let map = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
+    let (tensor_places, cell_places) = (many::<AtomicU32>(16), many::<AtomicU32>(64));
+    let map = MapMemory {
+        tensors: &tensors,
+        tensor_places: &tensor_places,
+        cells: &cells,
+        cell_places: &cell_places,
+        grids: &grids,
+        entries: &entries,
+    };
     let memory = StreamMemory {
         header: &header,
         records: &records,
