@@ -68,6 +68,8 @@ pub enum Mutant {
     StartsBeforeAllAreThere,
     /// Two tasks gather cores at once.
     GathersForTwo,
+    /// What reads a tensor is not noted: later tasks write it meanwhile.
+    ForgetsReaders,
 }
 
 #[cfg(pto_mutants)]

@@ -7,6 +7,7 @@ use super::access::{Access, AccessKind, MANY};
 use super::map::{TensorMap, low_half};
 use super::overlap::{Undecided, overlap};
 use super::region::{Region, tiles_meet};
+use crate::mutant::{self, Mutant};
 
 /// Why a look ended early.
 pub(super) enum Stop<E> {
@@ -192,6 +193,9 @@ impl Keep for MapRecord {
 
     #[inline]
     fn add_reader(&self, now: Now) -> bool {
+        if mutant::is(Mutant::ForgetsReaders) {
+            return true;
+        }
         let place = self.readers.iter().find(|task| now.is_gone(task));
         if let Some(place) = place {
             place.store(now.low, Relaxed);
@@ -202,7 +206,8 @@ impl Keep for MapRecord {
     #[inline]
     fn write<E>(&self, now: Now, mut found: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
         let mut is_read = false;
-        for reader in &self.readers {
+        let readers = if mutant::is(Mutant::ForgetsReaders) { &[] } else { &self.readers[..] };
+        for reader in readers {
             if let Some(reader) = now.producer(reader.load(Relaxed)) {
                 is_read = true;
                 found(reader)?;

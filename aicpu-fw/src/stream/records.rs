@@ -12,7 +12,7 @@ use core::cell::Cell;
 use pto_abi::stream::MapRecord;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
-use super::map::NONE;
+use super::map::{NONE, low_half};
 
 /// See the module.
 pub(super) struct Records<'a> {
@@ -49,7 +49,7 @@ impl<'a> Records<'a> {
         key: u64,
         empty: impl FnOnce(&MapRecord),
     ) -> Option<(&'a MapRecord, u32)> {
-        let place = self.places.get((spread(key) >> self.shift) as usize)?;
+        let place = self.places.get(low_half(spread(key) >> self.shift) as usize)?;
         let number = place.load(Relaxed);
         match self.records.get(number as usize) {
             Some(record) => Some((record, number)),

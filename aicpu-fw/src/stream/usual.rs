@@ -18,7 +18,7 @@ impl<'a> TensorMap<'a> {
     ///
     /// # Errors
     /// Those of `look`.
-    #[inline]
+    #[inline(always)]
     pub fn derive<E>(
         &self,
         access: &Access<'_>,
