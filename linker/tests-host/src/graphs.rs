@@ -7,7 +7,7 @@ use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
-use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, RuntimeVariant, TaskId, TaskSpec};
 use pto_aicore_kernels::dag_value;
 use pto_virt_platform::builders;
 
@@ -22,6 +22,8 @@ pub enum Shape {
     ForkJoin(u64, u64),
     /// Columns, rows.
     Wavefront(u64, u64),
+    /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
+    Tensors(u64, u64),
 }
 
 impl Shape {
@@ -33,6 +35,7 @@ impl Shape {
             Self::Independent(_) => "independent",
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
+            Self::Tensors(..) => "tensors",
         }
     }
 
@@ -43,6 +46,16 @@ impl Shape {
             Self::Chain(tasks) | Self::Independent(tasks) => [tasks, 0],
             Self::ForkJoin(width, stages) => [width, stages],
             Self::Wavefront(columns, rows) => [columns, rows],
+            Self::Tensors(tasks, live) => [tasks, live],
+        }
+    }
+
+    /// Which runtime runs it, where it is not said.
+    #[must_use]
+    pub const fn variant(self) -> RuntimeVariant {
+        match self {
+            Self::Tensors(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+            _ => RuntimeVariant::AICPU_BUILD_GRAPH,
         }
     }
 
@@ -54,7 +67,8 @@ impl Shape {
         let mut recorder = Recorder { words: words.to_vec(), ..Recorder::default() };
         match self {
             Self::Chain(_) => builders::chain(&mut recorder)?,
-            Self::Independent(_) => builders::independent(&mut recorder)?,
+            // Its edges are the firmware's to find.
+            Self::Independent(_) | Self::Tensors(..) => builders::independent(&mut recorder)?,
             Self::ForkJoin(..) => builders::fork_join(&mut recorder)?,
             Self::Wavefront(..) => builders::wavefront(&mut recorder)?,
         }

@@ -35,7 +35,7 @@ impl ImageNotes {
         self.next += 1;
         let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
         let args = usize::from(record.arg_count);
-        world.charge(Note::Add { slot, args, func_and_kind });
+        world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
         let mut open = 0;
         for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
             let producer = image.producer(edge);
