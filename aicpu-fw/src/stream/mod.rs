@@ -29,6 +29,7 @@ mod replay;
 pub mod rings;
 mod room;
 mod scopes;
+mod shape_line;
 mod shaped;
 mod submit;
 mod tape;

@@ -8,3 +8,4 @@ mod oracle;
 mod overlaps;
 mod random;
 mod replay;
+mod rig;
