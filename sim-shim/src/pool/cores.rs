@@ -1,4 +1,4 @@
-//! The cores of a pool's run: how an OS thread steps one, and how long their kernels are just now.
+//! The cores of a pool's run: how an OS thread steps one, how long their kernels are just now, and who would run some.
 
 use std::sync::Arc;
 
@@ -6,13 +6,14 @@ use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicore_kernels::worker;
 use pto_aicpu_fw::Launch;
 
+use super::offers::{Offers, Share};
 use crate::clock;
 use crate::core_port::CorePort;
 use crate::supervisor::Beat;
 
-/// From this time for one kernel on, handing a core to another thread (0.1 us: the lines of the core, twice) gains
-/// more than it costs.
-const MEDIUM_KERNEL_NS: u64 = 150;
+/// From this time for one kernel on, the clock's and the core's own time included (an empty one then takes 40 ns), handing a
+/// core to another thread gains more than it costs.
+const MEDIUM_KERNEL_NS: u64 = 90;
 /// From this time on, nobody schedules while he runs a kernel: passing the role on costs less than a kernel.
 const LONG_KERNEL_NS: u64 = 2_000;
 /// Kernels between two that are timed, while they are short: what that costs each of them, a look at the clock in 64, does
@@ -50,8 +51,15 @@ impl KernelLength {
     }
 }
 
+/// What a thread is lent at once, in time: enough that it does not ask again at once, and little enough that nobody waits
+/// long for what it has not begun.
+const LENT_NS: u64 = 2_000;
+/// The same in tasks, at most.
+const MOST_LENT: u64 = 16;
+
 /// Every core of a run.
 pub(super) struct Cores {
+    pub(super) offers: Offers,
     ports: Vec<CorePort<'static>>,
     beats: Arc<[Beat]>,
     /// Whether all cores are stepped by one thread, so that nobody asks how long kernels are.
@@ -66,6 +74,7 @@ pub(super) struct Cores {
 impl Cores {
     pub(super) fn of_launch(launch: &Launch<'static>, beats: Arc<[Beat]>) -> Self {
         Self {
+            offers: Offers::new(beats.len()),
             ports: CorePort::of_launch(launch),
             is_alone: beats.len() == 1,
             beats,
@@ -103,13 +112,33 @@ impl Cores {
     /// Whether the thread that schedules runs every core as soon as it has rung it.
     #[inline]
     pub(super) fn run_at_once(&self) -> bool {
-        self.is_alone || !self.is_worth_sharing()
+        self.is_alone || !self.is_long()
+    }
+
+    /// How many dispatches another thread would run.
+    #[inline]
+    pub(super) fn asked_for(&self) -> usize {
+        if self.is_alone || !self.is_worth_sharing() || !self.offers.is_asked(self.scheduler()) {
+            return 0;
+        }
+        let count = (LENT_NS / self.kernels.mean_ns().max(1)).clamp(1, MOST_LENT);
+        usize::try_from(count).unwrap_or(1)
+    }
+
+    /// Gives cores that were rung to a thread that asks; those that nobody takes any more.
+    pub(super) fn lend(&self, cores: [u64; 2]) -> [u64; 2] {
+        self.offers.give(self.scheduler(), cores, Share::All)
+    }
+
+    #[inline]
+    fn scheduler(&self) -> usize {
+        self.scheduler.load(Ordering::Relaxed) as usize
     }
 
     /// Steps a core on the thread that schedules.
     #[inline(always)]
     pub(super) fn step_rung(&self, worker: u32) {
-        let thread = self.scheduler.load(Ordering::Relaxed) as usize;
+        let thread = self.scheduler();
         if self.is_alone {
             return self.step(thread, worker);
         }

@@ -2,8 +2,8 @@
 //!
 //! | kernels | the thread that schedules | the others |
 //! |---|---|---|
-//! | short | runs what it has rung, at once | leave its cache lines alone |
-//! | medium | the same, and gives half of it to a thread that asks | run what they are given |
+//! | short | runs what it rings, at once | leave its cache lines alone |
+//! | medium | the same, and lends some to a thread that asks | run what they are lent |
 //! | long | leaves what it has rung until it has laid down the role | run, share, and schedule when they have nothing |
 
 use std::time::Duration;
@@ -85,22 +85,32 @@ impl<'r, B> Hands<'r, B> {
     /// Gives all that was kept to a thread that asks: this one is busy with a builder program.
     pub(super) fn give_kept(&mut self) {
         if self.own != [0; 2] {
-            self.own = self.run.offers.give(self.me, self.own, Share::All);
+            self.own = self.run.cores.offers.give(self.me, self.own, Share::All);
         }
     }
 
     /// Runs what a busier thread has given away; asks for it when there was nothing else to do.
     fn help(&mut self, has_worked: bool) -> bool {
-        let cores = self.run.offers.take(self.me);
+        let offers = &self.run.cores.offers;
+        let cores = offers.take(self.me);
         if cores != [0; 2] {
+            if !self.run.cores.is_long() {
+                // The next ones are to be there when these are done.
+                offers.ask(self.me);
+            }
             self.run_and_share(cores);
             return true;
         }
         if has_worked {
-            self.run.offers.decline(self.me);
-        } else {
-            self.run.offers.ask(self.me);
+            offers.decline(self.me);
+            return false;
         }
+        let cores = offers.take_back(self.me);
+        if cores != [0; 2] {
+            self.run_and_share(cores);
+            return true;
+        }
+        offers.ask(self.me);
         false
     }
 
@@ -109,7 +119,7 @@ impl<'r, B> Hands<'r, B> {
         for word in 0..2 {
             while cores[word] != 0 {
                 if self.run.cores.is_worth_sharing() {
-                    cores = self.run.offers.give(self.me, cores, Share::Half);
+                    cores = self.run.cores.offers.give(self.me, cores, Share::Half);
                 }
                 let bit = cores[word].trailing_zeros();
                 cores[word] &= cores[word].wrapping_sub(1);
