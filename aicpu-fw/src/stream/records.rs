@@ -88,3 +88,36 @@ impl<'a> Records<'a> {
 const fn spread(key: u64) -> u64 {
     key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+    use super::Records;
+    use pto_abi::stream::MapRecord;
+    use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
+    use std::vec::Vec;
+
+    #[test]
+    fn records_are_numbered_as_they_are_used_and_stay_with_their_places() {
+        let records: Vec<MapRecord> = (0..64).map(|_| MapRecord::default()).collect();
+        let places: Vec<AtomicU32> = (0..64).map(|_| AtomicU32::new(7)).collect();
+        assert!(Records::new(&records, &places[..32]).is_none());
+        assert!(Records::new(&records[..48], &places[..48]).is_none());
+        let table = Records::new(&records, &places).unwrap();
+        table.clear();
+        let number = |key| table.of(key, |record| record.base.store(key, Relaxed)).unwrap().1;
+        let first: Vec<u32> = (0..40).map(|key| number(1000 * key)).collect();
+        // Two keys may have one place; a new number is always the next one.
+        let mut next = 0;
+        assert!(first.iter().all(|number| *number < next || {
+            next += 1;
+            *number + 1 == next
+        }));
+        assert!(next > 20 && table.used().count() == next as usize);
+        let again: Vec<u32> = (0..40).map(|key| number(1000 * key)).collect();
+        assert_eq!(again, first);
+        assert_eq!(records[0].base.load(Relaxed), 0, "emptied when it was used first, not again");
+        table.clear();
+        assert_eq!((number(39_000), table.used().count()), (0, 1));
+    }
+}
