@@ -79,10 +79,8 @@ fn two_schedulers_and_one_task() {
 
 #[test]
 fn two_schedulers_share_an_edge() {
-    for &fanout in FanoutStrategy::ALL {
-        let orders = by_states(&graph(&[&[], &[0]]), shape(3, 2, fanout));
-        assert!(orders > 1_000_000, "{orders}");
-    }
+    let orders = by_states(&graph(&[&[], &[0]]), shape(3, 2, FanoutStrategy::LOCK_FREE));
+    assert!(orders > 1_000_000, "{orders}");
 }
 
 #[test]
