@@ -54,7 +54,7 @@ pub(crate) fn derive(
             Fault::STREAM_RECORD_FULL if rings.record_words < MOST_RECORD_WORDS => {
                 rings.record_words *= 4;
             }
-            _ => return Err(Trouble { refused, blame, is_stuck: false }),
+            _ => return Err(Trouble { refused, blame, stuck: None }),
         }
     }
 }

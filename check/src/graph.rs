@@ -92,7 +92,8 @@ impl Graph {
         let mut came_from = vec![u32::MAX; self.nodes()];
         for (producer, consumer) in back {
             let longest = if best.is_empty() { usize::MAX } else { best.len() - 1 };
-            let way = self.way((consumer, producer), &is_left, longest, &mut came_from, &mut budget);
+            let way =
+                self.way((consumer, producer), &is_left, longest, &mut came_from, &mut budget);
             if let Some(way) = way {
                 best = way;
             }
@@ -187,10 +188,8 @@ mod tests {
         let mut cyclic = 0;
         for _ in 0..400 {
             let count = 4 + random(9);
-            let edges: Vec<(u32, u32)> = (0..count)
-                .map(|_| (random(8), random(8)))
-                .filter(|(a, b)| a != b)
-                .collect();
+            let edges: Vec<(u32, u32)> =
+                (0..count).map(|_| (random(8), random(8))).filter(|(a, b)| a != b).collect();
             // The shortest way from each node to itself, by powers of the matrix.
             let shortest = (0..8).filter_map(|node| {
                 let mut reached = vec![node];

@@ -11,7 +11,7 @@ use pto_aicpu_fw::stream::region::Region;
 
 use crate::finding::{Finding, Kind};
 use crate::memory_map::Addresses;
-use crate::program::{Action, Argument, Place, Program, Task, Use, View};
+use crate::program::{Action, Argument, Program, Task, Use, View};
 use crate::submit::tensor_view;
 
 /// One node.
@@ -69,6 +69,8 @@ pub(crate) struct Layout {
     pub(crate) findings: Vec<Finding>,
     /// Tasks that declare no tensor although they have arguments: addresses may hide in these.
     pub(crate) undeclared: u64,
+    /// Of each tensor whether it was allocated, at least once.
+    pub(crate) is_allocated: Vec<bool>,
     /// Edges that are steps of their own.
     pub(crate) single_edges: usize,
 }
@@ -138,7 +140,7 @@ pub(crate) fn take_apart(program: &Program, addresses: &Addresses) -> Layout {
     };
     let mut walk = Walk {
         program,
-        layout: Layout::default(),
+        layout: Layout { is_allocated: vec![false; program.tensors.len()], ..Layout::default() },
         spots: addresses.blocks.iter().enumerate().map(spot).collect(),
         blocks: addresses.count,
         classes: HashMap::new(),
@@ -191,6 +193,7 @@ impl<'p> Walk<'p> {
     fn allocate(&mut self, place: usize) {
         self.spots[place] = Some(Spot { block: self.blocks, start: 0, tensor: place });
         self.blocks += 1;
+        self.layout.is_allocated[place] = true;
     }
 
     fn node(&mut self, what: What, line: usize) -> u32 {
@@ -213,14 +216,15 @@ impl<'p> Walk<'p> {
         self.layout.undeclared += u64::from(!task.args.is_empty() && !declares);
         for (argument, arg) in (0_u32..).zip(&task.args) {
             let (view, writes) = match arg {
-                Argument::In(view)
-                | Argument::NoDep(view, Use::Unknown | Use::Read) => (view, false),
-                Argument::Out(view)
-                | Argument::InOut(view)
-                | Argument::NoDep(view, Use::Write) => (view, true),
-                Argument::NoDep(_, Use::None)
-                | Argument::Scalar(_)
-                | Argument::BoundScalar(_) => continue,
+                Argument::In(view) | Argument::NoDep(view, Use::Unknown | Use::Read) => {
+                    (view, false)
+                }
+                Argument::Out(view) | Argument::InOut(view) | Argument::NoDep(view, Use::Write) => {
+                    (view, true)
+                }
+                Argument::NoDep(_, Use::None) | Argument::Scalar(_) | Argument::BoundScalar(_) => {
+                    continue;
+                }
             };
             self.access(node, argument, view, writes);
         }
@@ -309,9 +313,4 @@ impl<'p> Walk<'p> {
             self.layout.edges.push((from, to));
         }
     }
-}
-
-/// Whether a tensor is on the heap.
-pub(crate) fn is_of_heap(program: &Program, tensor: usize) -> bool {
-    program.tensors[tensor].place == Place::Heap
 }

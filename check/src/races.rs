@@ -88,8 +88,7 @@ impl Search<'_> {
             if writes[class] {
                 self.ask(&sorted, (class, class));
             }
-            for at in 0..open.len() {
-                let other = open[at];
+            for &other in &open {
                 if !writes[class] && !writes[other] {
                     continue;
                 }
@@ -187,11 +186,8 @@ fn first_run(region: &Region, other: &Region) -> Option<Region> {
         };
         let half = outermost.count / 2;
         let first = part(0, half);
-        region = if overlap(&first, other).ok()? {
-            first
-        } else {
-            part(half, outermost.count - half)
-        };
+        region =
+            if overlap(&first, other).ok()? { first } else { part(half, outermost.count - half) };
     }
     Some(region)
 }

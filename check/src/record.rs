@@ -47,7 +47,8 @@ pub fn record<B: BuilderSet, M: Memory>(
     most_tasks: usize,
     (cores, memory): (Cores, &M),
 ) -> Result<Program, NotRecorded> {
-    let mut rings = ample(&Program::new(name, RuntimeVariant::TENSORMAP_AND_RINGBUFFER), most_tasks);
+    let mut rings =
+        ample(&Program::new(name, RuntimeVariant::TENSORMAP_AND_RINGBUFFER), most_tasks);
     loop {
         let mut program = Program::new(name, RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
         let heap = Addresses::of(&program).heap;

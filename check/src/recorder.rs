@@ -73,14 +73,17 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
             return place;
         }
         let (base, bytes, element) = (view.base(), view.tensor_bytes(), view.element());
-        self.put_tensor(key, Tensor {
-            id: 0,
-            name: None,
-            bytes,
-            element,
-            shape: None,
-            place: Place::Host(Some(base)),
-        })
+        self.put_tensor(
+            key,
+            Tensor {
+                id: 0,
+                name: None,
+                bytes,
+                element,
+                shape: None,
+                place: Place::Host(Some(base)),
+            },
+        )
     }
 
     fn put_tensor(&mut self, key: (u64, u32, u64), tensor: Tensor) -> usize {
@@ -158,16 +161,19 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
 
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
         let id = self.graph.add_task(task)?;
-        self.add(id, Task {
-            id: self.next(),
-            name: None,
-            func: task.func_id.0,
-            kind: task.kind,
-            args: task.args.iter().map(|word| Argument::Scalar(*word)).collect(),
-            after: Vec::new(),
-            publish: Publish::Later,
-            shape: Shape::default(),
-        });
+        self.add(
+            id,
+            Task {
+                id: self.next(),
+                name: None,
+                func: task.func_id.0,
+                kind: task.kind,
+                args: task.args.iter().map(|word| Argument::Scalar(*word)).collect(),
+                after: Vec::new(),
+                publish: Publish::Later,
+                shape: Shape::default(),
+            },
+        );
         Ok(id)
     }
 
@@ -225,14 +231,17 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
         let view = self.graph.alloc(element, shape)?;
         let heap = view.heap();
-        let place = self.put_tensor((view.base().0, heap.depth, heap.serial), Tensor {
-            id: 0,
-            name: None,
-            bytes: view.tensor_bytes(),
-            element,
-            shape: Some(shape.to_vec()),
-            place: Place::Heap,
-        });
+        let place = self.put_tensor(
+            (view.base().0, heap.depth, heap.serial),
+            Tensor {
+                id: 0,
+                name: None,
+                bytes: view.tensor_bytes(),
+                element,
+                shape: Some(shape.to_vec()),
+                place: Place::Heap,
+            },
+        );
         self.step(Action::Allocate(place));
         Ok(view)
     }
@@ -257,14 +266,17 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
         let tensors = shapes.iter().enumerate().map(|(index, shape)| {
             let bound = shape.placeholder(index, serial);
             let (heap, bytes, element) = (bound.heap(), bound.tensor_bytes(), bound.element());
-            let place = self.put_tensor((bound.base().0, heap.depth, heap.serial), Tensor {
-                id: 0,
-                name: None,
-                bytes,
-                element,
-                shape: None,
-                place: Place::Bound(index),
-            });
+            let place = self.put_tensor(
+                (bound.base().0, heap.depth, heap.serial),
+                Tensor {
+                    id: 0,
+                    name: None,
+                    bytes,
+                    element,
+                    shape: None,
+                    place: Place::Bound(index),
+                },
+            );
             (place, self.view(&bound))
         });
         let (record, tensors) = (serial, tensors.collect());

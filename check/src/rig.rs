@@ -13,8 +13,8 @@ use pto_abi::kinds::TaskState;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
-    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, ShapeRecord, SlotRecord, StreamHeader,
-    StreamPlan,
+    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RING_COUNT, ShapeRecord, SlotRecord,
+    StreamHeader, StreamPlan,
 };
 use pto_abi::sync::{AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task, chunks_for};
@@ -315,8 +315,25 @@ pub(crate) struct Lazy<'w> {
     pub(crate) alive: VecDeque<u32>,
     /// Of tasks that wait for later ones: their slots, by the slot of who waits.
     pub(crate) later: &'w RefCell<HashMap<u32, Vec<u32>>>,
-    /// Nothing could complete.
-    pub(crate) is_stuck: &'w Cell<bool>,
+    /// The ring that the builder waits for, by its number.
+    pub(crate) waits_for: usize,
+    /// How often it has waited for each.
+    pub(crate) waits: [u64; RING_COUNT],
+    /// The ring that it waits for when nothing can complete.
+    pub(crate) stuck: &'w Cell<Option<usize>>,
+}
+
+impl Lazy<'_> {
+    /// Which ring it waits for: the one for which it has begun to wait since the last look.
+    fn look_at_waits(&mut self) {
+        let rings = self.words.header.rings.iter().enumerate();
+        for ((ring, line), known) in rings.zip(&mut self.waits) {
+            let waits = line.waits.load(Ordering::Relaxed);
+            if std::mem::replace(known, waits) != waits {
+                self.waits_for = ring;
+            }
+        }
+    }
 }
 
 impl BuilderHost for Lazy<'_> {
@@ -327,8 +344,8 @@ impl BuilderHost for Lazy<'_> {
     }
 
     fn relax(&mut self) {
-        let is_completed =
-            |slot: &u32| self.words.state_of(*slot) == TaskState::COMPLETED.get();
+        self.look_at_waits();
+        let is_completed = |slot: &u32| self.words.state_of(*slot) == TaskState::COMPLETED.get();
         let can_complete = |slot: &u32| {
             let is_free = |producers: &Vec<u32>| producers.iter().all(is_completed);
             self.words.state_of(*slot) == TaskState::PUBLISHED.get()
@@ -342,7 +359,7 @@ impl BuilderHost for Lazy<'_> {
                 }
             }
             None => {
-                self.is_stuck.set(true);
+                self.stuck.set(Some(self.waits_for));
                 self.words.fault.raise(Fault::STALL_DEADLOCK);
             }
         }

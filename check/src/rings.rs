@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
-use pto_abi::stream::RingKind;
+use pto_abi::stream::{RING_COUNT, RingKind};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -35,8 +35,8 @@ pub struct RingReport {
 pub(crate) struct Trouble {
     pub(crate) refused: Refused,
     pub(crate) blame: Blame,
-    /// The builder waited, and no task could complete.
-    pub(crate) is_stuck: bool,
+    /// The builder waited for this ring, by its number, and no task could complete.
+    pub(crate) stuck: Option<usize>,
 }
 
 /// What a run used.
@@ -81,16 +81,21 @@ pub(crate) fn attempt(
     rings: &Rings,
 ) -> Result<Used, Trouble> {
     let words = Words::new(rings);
-    let (later, is_stuck) = (RefCell::new(HashMap::new()), Cell::new(false));
-    let host =
-        Lazy { words: &words, alive: VecDeque::new(), later: &later, is_stuck: &is_stuck };
-    let trouble = |refused: Refused, blame| Trouble { refused, blame, is_stuck: is_stuck.get() };
+    let (later, stuck) = (RefCell::new(HashMap::new()), Cell::new(None));
+    let host = Lazy {
+        words: &words,
+        alive: VecDeque::new(),
+        later: &later,
+        waits_for: 0,
+        waits: [0; RING_COUNT],
+        stuck: &stuck,
+    };
+    let trouble = |refused: Refused, blame| Trouble { refused, blame, stuck: stuck.get() };
     let done = words.with_stream((cores, addresses.heap), &[], &Zeros, host, |stream| {
-        let submitter =
-            Submitter::new((program, addresses), stream, HostAccess::AsItIs, &later);
-        let ended = submitter.submit().and_then(|()| {
-            stream.finish().map_err(|fault| Refused { fault, step: None })
-        });
+        let submitter = Submitter::new((program, addresses), stream, HostAccess::AsItIs, &later);
+        let ended = submitter
+            .submit()
+            .and_then(|()| stream.finish().map_err(|fault| Refused { fault, step: None }));
         ended.map_err(|refused| trouble(refused, stream.blame(refused.fault)))
     });
     let at_start = |fault| trouble(Refused { fault, step: None }, Blame::of(fault));
@@ -99,7 +104,9 @@ pub(crate) fn attempt(
 }
 
 /// How often sizes are raised to what the builder asks for, before they are doubled.
-const PATIENCE: usize = 24;
+const PATIENCE: usize = 64;
+/// And how often in all.
+const MOST_ROUNDS: usize = 96;
 
 /// The least rings with which the builder gets through: it is asked again with what it asked for. `ample`: what it used
 /// of rings without bounds. `None`: something else keeps it from running.
@@ -126,35 +133,72 @@ pub(crate) fn least(
         heap_bytes: heaps.iter().copied().max().unwrap_or(0).next_multiple_of(64),
         ..*given
     };
-    for round in 0.. {
-        let Err(trouble) = attempt(program, cores, &rings) else { break };
-        let suffices = trouble.blame.detail[1];
-        let raised = |size: u64| match round {
-            0..PATIENCE => suffices.max(size + 1),
-            _ => suffices.max(2 * size),
+    let first = rings;
+    for round in 0..MOST_ROUNDS {
+        let Err(trouble) = attempt(program, cores, &rings) else {
+            let gets_through = |rings: &Rings| attempt(program, cores, rings).is_ok();
+            tighten(&mut rings, first.arg_words, |rings| &mut rings.arg_words, &gets_through);
+            tighten(&mut rings, first.edge_chunks, |rings| &mut rings.edge_chunks, &gets_through);
+            return Some(rings);
         };
-        match trouble.refused.fault {
-            Fault::STREAM_WINDOW_RING => rings.window = power(raised(rings.window.into()))?,
-            Fault::STREAM_ARGS_RING => rings.arg_words = raised(rings.arg_words),
-            Fault::STREAM_EDGES_RING => rings.edge_chunks = raised(rings.edge_chunks),
-            Fault::STREAM_MAP_RING => rings.map_entries = power(raised(rings.map_entries.into()))?,
-            Fault::STREAM_HEAP_RING => {
-                rings.heap_bytes = raised(rings.heap_bytes).next_multiple_of(64);
-            }
-            Fault::STREAM_SCOPE_DEPTH if rings.heap_rings < 8 => rings.heap_rings += 1,
-            // A record takes words with the window, and no more tasks than it has slots.
-            Fault::STREAM_RECORD_FULL if round < PATIENCE => {
-                rings.window = power(2 * u64::from(rings.window))?;
-                rings.record_words = 32 * (rings.window as usize).max(256);
-            }
+        rings.raise(&trouble, round < PATIENCE)?;
+    }
+    None
+}
+
+/// Halves the way from a size that was too small to one that suffices.
+fn tighten(
+    rings: &mut Rings,
+    too_small: u64,
+    size: fn(&mut Rings) -> &mut u64,
+    gets_through: &impl Fn(&Rings) -> bool,
+) {
+    let (mut low, mut high) = (too_small, *size(rings));
+    while low + 1 < high {
+        let middle = low.midpoint(high);
+        *size(rings) = middle;
+        if gets_through(rings) { high = middle } else { low = middle }
+    }
+    *size(rings) = high;
+}
+
+impl Rings {
+    /// Makes larger what is too small; `None`: it is not a ring that is wanting.
+    fn raise(&mut self, trouble: &Trouble, patiently: bool) -> Option<()> {
+        let suffices = match trouble.refused.fault {
+            Fault::STALL_DEADLOCK => 0,
+            _ => trouble.blame.detail[1],
+        };
+        let larger = |size: u64| suffices.max(if patiently { size + 1 } else { 2 * size });
+        let ring = match trouble.refused.fault {
+            Fault::STREAM_WINDOW_RING => 0,
+            Fault::STREAM_ARGS_RING => 1,
+            Fault::STREAM_EDGES_RING => 2,
+            Fault::STREAM_MAP_RING => 3,
+            Fault::STREAM_HEAP_RING => 4,
             // Later tasks have to be there before earlier ones complete.
-            Fault::STALL_DEADLOCK if round < PATIENCE => {
-                rings.window = power(2 * u64::from(rings.window))?;
+            Fault::STALL_DEADLOCK => trouble.stuck?,
+            Fault::STREAM_SCOPE_DEPTH if self.heap_rings < 8 => {
+                self.heap_rings += 1;
+                return Some(());
+            }
+            // A record takes words with the window, and no more tasks than it has slots.
+            Fault::STREAM_RECORD_FULL => {
+                self.window = power(2 * u64::from(self.window))?;
+                self.record_words = 32 * (self.window as usize).max(256);
+                return Some(());
             }
             _ => return None,
+        };
+        match ring {
+            0 => self.window = power(larger(self.window.into()))?,
+            1 => self.arg_words = larger(self.arg_words),
+            2 => self.edge_chunks = larger(self.edge_chunks),
+            3 => self.map_entries = power(larger(self.map_entries.into()))?,
+            _ => self.heap_bytes = larger(self.heap_bytes).next_multiple_of(64),
         }
+        Some(())
     }
-    Some(rings)
 }
 
 fn power(size: u64) -> Option<u32> {
@@ -164,12 +208,7 @@ fn power(size: u64) -> Option<u32> {
 /// What is told of each ring: those that a program uses, and how large they were given.
 pub(crate) fn report(given: &Rings, least: &Rings, ample: &Used) -> Vec<RingReport> {
     let sizes = |rings: &Rings| {
-        [
-            u64::from(rings.window),
-            rings.arg_words,
-            rings.edge_chunks,
-            rings.map_entries.into(),
-        ]
+        [u64::from(rings.window), rings.arg_words, rings.edge_chunks, rings.map_entries.into()]
     };
     let (have, need) = (sizes(given), sizes(least));
     let flat = have.iter().zip(need).enumerate().map(|(ring, (given, needs))| RingReport {

@@ -145,7 +145,8 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
                 *place = self.view(view)?;
             }
         }
-        let args: Vec<Arg<'_>> = task.args.iter().zip(&views).map(|(a, v)| argument(a, v)).collect();
+        let args: Vec<Arg<'_>> =
+            task.args.iter().zip(&views).map(|(a, v)| argument(a, v)).collect();
         // Those that are not there, or later, are findings of their own.
         let after: Vec<_> = task.after.iter().filter_map(|id| Some(self.ids.get(id)?.0)).collect();
         let mix: Vec<_> = task.shape.mix.iter().map(|func| FuncId(*func)).collect();

@@ -3,7 +3,7 @@
 use pto_abi::{Fault, TaskId};
 
 use crate::finding::{Finding, Kind};
-use crate::layout::{Access, Layout, What, is_of_heap};
+use crate::layout::{Access, Layout, What};
 use crate::memory_map::Addresses;
 use crate::program::{Action, Argument, Program, Task};
 use crate::races::{Race, common_bytes};
@@ -34,8 +34,11 @@ pub(crate) fn cycle(program: &Program, layout: &Layout, cycle: &[u32], left: usi
 
 /// A task of a streaming program that waits for one which is not there yet.
 pub(crate) fn early_edges(program: &Program, layout: &Layout, findings: &mut Vec<Finding>) {
-    let places: std::collections::HashMap<u32, usize> =
-        layout.nodes.iter().enumerate().filter_map(|(at, node)| match node.what {
+    let places: std::collections::HashMap<u32, usize> = layout
+        .nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(at, node)| match node.what {
             What::Task(task) => Some((program.tasks[task].id, at)),
             _ => None,
         })
@@ -211,9 +214,10 @@ pub(crate) fn too_small(
                 unit = unit(ring)
             )
         }
-        None if trouble.is_stuck => format!(
-            "STALL_DEADLOCK at {at}: the builder waits, and no task that was added can complete, because those that they \
-             wait for are not published"
+        None if trouble.stuck.is_some() => format!(
+            "STALL_DEADLOCK at {at}: the builder waits for {}, and no task that was added can complete, because those that \
+             they wait for are not published.",
+            name(trouble.stuck.unwrap_or(0))
         ),
         None => format!("{fault} at {at}: {sentence} {remedy}"),
     };
@@ -262,7 +266,7 @@ pub(crate) fn unused(program: &Program, layout: &Layout, warnings: &mut Vec<Find
             }
         }
     }
-    for (place, life) in lives.iter().enumerate().filter(|(place, _)| is_of_heap(program, *place)) {
+    for (place, life) in lives.iter().enumerate().filter(|(place, _)| layout.is_allocated[*place]) {
         let name = program.tensor_name(place);
         let (kind, message, node) = match *life {
             Life { first_write: None, is_read: false, .. } => {

@@ -67,12 +67,15 @@ pub(super) fn view(tensors: &impl Tensors, field: &str, value: &Value) -> Result
         Value::Number(number) => {
             let id = number.as_u64().and_then(|id| u32::try_from(id).ok());
             let tensor = id.ok_or_else(|| {
-                format!("{field}: {number} is not the id of a tensor: ids are whole numbers below 2^32")
+                format!(
+                    "{field}: {number} is not the id of a tensor: ids are whole numbers below 2^32"
+                )
             })?;
             PartLine { tensor, element: None, offset: 0, shape: None, strides: None }
         }
-        Value::Object(_) => serde_json::from_value(value.clone())
-            .map_err(|error| format!("{field}: {error}"))?,
+        Value::Object(_) => {
+            serde_json::from_value(value.clone()).map_err(|error| format!("{field}: {error}"))?
+        }
         _ => {
             return Err(format!(
                 "{field}: a view is the id of a tensor, or an object such as \
@@ -112,9 +115,11 @@ pub(super) fn view(tensors: &impl Tensors, field: &str, value: &Value) -> Result
         )
     })?;
     match tensor_view(&view, GmAddr::NULL, tensor.bytes).defect() {
-        Some(found) => {
-            Err(format!("{field}: {tensor} has {} bytes, and of this view {}", tensor.bytes, defect(found)))
-        }
+        Some(found) => Err(format!(
+            "{field}: {tensor} has {} bytes, and of this view {}",
+            tensor.bytes,
+            defect(found)
+        )),
         None => Ok(view),
     }
 }
@@ -129,16 +134,17 @@ pub(super) fn argument(
     let object = match value {
         Value::Number(number) => {
             let word = number.as_u64().ok_or_else(|| {
-                format!("{field}: {number} is not a word of 64 bits; a float is {{\"f32\": {number}}}")
+                format!(
+                    "{field}: {number} is not a word of 64 bits; a float is {{\"f32\": {number}}}"
+                )
             })?;
             return Ok(Argument::Scalar(word));
         }
         Value::Object(object) => object,
         _ => return Err(format!("{field}: {KNOWN}")),
     };
-    let is_known = |name: &str| {
-        matches!(name, "in" | "out" | "inout" | "nodep" | "use" | "bound" | "f32")
-    };
+    let is_known =
+        |name: &str| matches!(name, "in" | "out" | "inout" | "nodep" | "use" | "bound" | "f32");
     if let Some(name) = object.keys().find(|name| !is_known(name)) {
         return Err(format!("{field}: unknown field '{name}'; {KNOWN}"));
     }

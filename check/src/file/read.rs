@@ -63,7 +63,8 @@ pub fn read(from: impl BufRead) -> Result<Program, ReadError> {
             Some(reader) => reader.line(line, object).map_err(|what| wrong(line, what))?,
         }
     }
-    let reader = reader.ok_or_else(|| wrong(1, "the file is empty; the first line names the format"))?;
+    let reader =
+        reader.ok_or_else(|| wrong(1, "the file is empty; the first line names the format"))?;
     if let Some(record) = reader.open_record {
         let what = format!("record {record} does not end; add {{\"end\": \"record\"}}");
         return Err(wrong(last, what));
@@ -209,11 +210,14 @@ impl Reader {
                 return Err(format!("bytes: {bytes} are fewer than the shape has, {least}"));
             }
             (Some(bytes), _) | (None, Some(bytes)) => bytes,
-            (None, None) => return Err("a tensor has \"bytes\", or \"element\" and \"shape\"".into()),
+            (None, None) => {
+                return Err("a tensor has \"bytes\", or \"element\" and \"shape\"".into());
+            }
         };
         let base = line.base.as_deref().map(|base| address(base, bytes)).transpose()?;
         if base.is_none() {
-            self.bytes = self.bytes.saturating_add(bytes.next_multiple_of(64));
+            // At most: each has a line of its own.
+            self.bytes = self.bytes.saturating_add(bytes).saturating_add(64);
             if self.bytes > MOST_BYTES {
                 return Err(format!("bytes: tensors have at most {MOST_BYTES} bytes together"));
             }
@@ -392,7 +396,8 @@ fn bytes_of(element: ElementType, shape: &[u32]) -> Result<u64, Wrong> {
 fn address(text: &str, bytes: u64) -> Result<GmAddr, Wrong> {
     let digits = text.strip_prefix("0x").filter(|digits| !digits.starts_with('+'));
     let base = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let base = base.ok_or_else(|| format!("base: '{text}' is no address such as \"0x7f0000001000\""))?;
+    let base =
+        base.ok_or_else(|| format!("base: '{text}' is no address such as \"0x7f0000001000\""))?;
     match base.checked_add(bytes) {
         Some(end) if end <= HIGHEST && base > 0 => Ok(GmAddr(base)),
         _ => Err(format!("base: {text} with {bytes} bytes is not between 1 and {HIGHEST:#x}")),
