@@ -84,10 +84,14 @@ pub(crate) fn race(program: &Program, layout: &Layout, race: &Race) -> Finding {
     let bytes = [bytes.0 - a.origin, bytes.1 - a.origin];
     let ids = [one, other].map(|access| layout.task(access.node).map(|task| &program.tasks[task]));
     let remedy = match ids {
-        [Some(one), Some(other)] => format!(
-            "let task {} wait for task {} (\"after\"), or declare both accesses in scopes that derive edges",
-            other.id, one.id
-        ),
+        [Some(one), Some(other)] => {
+            let derive = if program.streams() {
+                ", or declare both accesses in scopes that derive edges"
+            } else {
+                ""
+            };
+            format!("let task {} wait for task {} (\"after\"){derive}", other.id, one.id)
+        }
         _ => "declare the access of the task in a scope that derives or notes accesses, so that \
               the program waits for it"
             .to_owned(),

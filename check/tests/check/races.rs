@@ -168,8 +168,10 @@ fn make(seed: u64) -> Made {
         let derived: Vec<usize> =
             if mode == DependencyMode::DERIVED { derived.collect() } else { Vec::new() };
         for producer in after.iter().chain(&derived) {
-            for from in 0..task {
-                reaches[from][task] |= from == *producer || reaches[from][*producer];
+            let reaching = |row: &Vec<bool>| row[*producer];
+            let known: Vec<bool> = reaches.iter().map(reaching).collect();
+            for (from, row) in reaches.iter_mut().enumerate() {
+                row[task] |= from == *producer || known[from];
             }
         }
         touches.extend(own);
