@@ -207,7 +207,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             generation: self.launch.run_epoch,
             has_kind: self.launch.has_kind(),
         };
-        let memory = ArenaMemory(self.launch.arena);
+        let memory = ArenaMemory::of(self.launch.arena);
         let host = OnInstance { platform: &mut self.platform, host };
         if self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             if !B::STREAMS {
@@ -399,7 +399,7 @@ fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
 ) -> Result<u64, Blame> {
     let waits = launch.build_mode == BuildMode::SEQUENTIAL;
     let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
-    let memory = ArenaMemory(launch.arena);
+    let memory = ArenaMemory::of(launch.arena);
     let rings = launch.stream()?;
     let mut stream = Stream::<S, F, _, _>::new(inputs, &rings, schedulers, memory, host);
     let built = builders.build_stream(launch.builder, &mut stream);

@@ -79,3 +79,25 @@ fn what_does_not_fit_a_record_is_refused() {
     outside.tasks[1].after = vec![99];
     only(&outside, Kind::UnknownTask, &["task 8 of a record", "task 99"]);
 }
+
+/// Tasks of a record may have a shape; their predicates are reads, of what the replay binds as well.
+#[test]
+fn shapes_within_a_record_are_checked() {
+    let program = |mode: &str| {
+        let scope = format!(r#"{{"scope": "{mode}"}}"#);
+        let lines = [
+            r#"{"record": 0, "tensors": [{"tensor": 20, "element": "f32", "shape": [8]}]}"#,
+            &scope,
+            r#"{"task": 1, "func": 1, "kind": "aiv", "args": [{"out": 20}], "blocks": 8}"#,
+            r#"{"task": 2, "func": 2, "kind": "aic", "mix": [3, 4], "when": {"element": {"tensor": 20, "offset": 3, "shape": [1]}, "is": "==", "value": 0}}"#,
+            r#"{"end": "scope"}"#,
+            r#"{"end": "record"}"#,
+            r#"{"replay": 0, "tensors": [{"tensor": 0, "offset": 16, "shape": [8]}]}"#,
+        ];
+        streaming(&[&TENSORS, &lines[..]].concat())
+    };
+    assert!(checked(&program("derived"), standard()).is_clean());
+    let race =
+        only(&program("manual"), Kind::Race, &["task 2 of replay 1 (func 2, its predicate)"]);
+    assert_eq!(race.bytes, Some([4 * 19, 4 * 20]), "of the tensor that is bound");
+}
