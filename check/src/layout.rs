@@ -43,6 +43,8 @@ pub(crate) struct Access {
     pub(crate) argument: u32,
     /// The tensor, by its place.
     pub(crate) tensor: usize,
+    /// Where the tensor begins in its block.
+    pub(crate) origin: u64,
     pub(crate) writes: bool,
 }
 
@@ -50,8 +52,6 @@ pub(crate) struct Access {
 #[derive(Clone, Debug)]
 pub(crate) struct Class {
     pub(crate) block: u32,
-    /// Where the first tensor that was used in the block begins in it: what people count bytes from.
-    pub(crate) origin: u64,
     pub(crate) region: Region,
     pub(crate) accesses: Vec<Access>,
 }
@@ -102,8 +102,10 @@ impl Layout {
 #[derive(Clone, Copy)]
 struct Spot {
     block: u32,
-    /// Bytes from the block's first one.
+    /// Bytes from the block's first one to what views count from.
     start: u64,
+    /// And to where the tensor begins that people know.
+    origin: u64,
     /// The tensor that people know, by its place.
     tensor: usize,
 }
@@ -136,7 +138,12 @@ struct Body {
 /// Takes a program apart.
 pub(crate) fn take_apart(program: &Program, addresses: &Addresses) -> Layout {
     let spot = |(place, (block, start)): (usize, &(u32, u64))| {
-        (*block != u32::MAX).then_some(Spot { block: *block, start: *start, tensor: place })
+        (*block != u32::MAX).then_some(Spot {
+            block: *block,
+            start: *start,
+            origin: *start,
+            tensor: place,
+        })
     };
     let mut walk = Walk {
         program,
@@ -191,7 +198,7 @@ impl<'p> Walk<'p> {
     }
 
     fn allocate(&mut self, place: usize) {
-        self.spots[place] = Some(Spot { block: self.blocks, start: 0, tensor: place });
+        self.spots[place] = Some(Spot { block: self.blocks, start: 0, origin: 0, tensor: place });
         self.blocks += 1;
         self.layout.is_allocated[place] = true;
     }
@@ -241,12 +248,12 @@ impl<'p> Walk<'p> {
         let dims = region.dims().iter().map(|dim| (dim.stride, dim.count)).collect();
         let key = (spot.block, region.low, region.high, region.run, dims);
         let classes = &mut self.layout.classes;
-        let origin = spot.start;
         let class = *self.classes.entry(key).or_insert_with(|| {
-            classes.push(Class { block: spot.block, origin, region, accesses: Vec::new() });
+            classes.push(Class { block: spot.block, region, accesses: Vec::new() });
             classes.len() - 1
         });
-        let access = Access { node, argument, tensor: spot.tensor, writes };
+        let Spot { tensor, origin, .. } = spot;
+        let access = Access { node, argument, tensor, origin, writes };
         classes[class].accesses.push(access);
     }
 

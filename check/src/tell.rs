@@ -81,7 +81,7 @@ pub(crate) fn race(program: &Program, layout: &Layout, race: &Race) -> Finding {
     let [a, b] = [classes.0, classes.1].map(|class| &layout.classes[class]);
     let bytes = common_bytes(&a.region, &b.region)
         .unwrap_or((a.region.low.max(b.region.low), a.region.high.min(b.region.high)));
-    let bytes = [bytes.0 - a.origin, bytes.1 - a.origin];
+    let bytes = [bytes.0 - one.origin, bytes.1 - one.origin];
     let ids = [one, other].map(|access| layout.task(access.node).map(|task| &program.tasks[task]));
     let remedy = match ids {
         [Some(one), Some(other)] => {

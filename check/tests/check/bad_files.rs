@@ -166,7 +166,7 @@ fn no_file_breaks_the_reader() {
         }
         if let Ok(program) = file::read(bytes.as_slice()) {
             // Who reads it can be checked as well.
-            let _ = crate::checked(&program, crate::standard());
+            let _ = crate::checked(&program, crate::small());
         }
     }
 }

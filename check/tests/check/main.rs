@@ -16,7 +16,16 @@ use pto_check::{Cores, Finding, Kind, Options, Report, Rings, check, file};
 
 /// The rings of a run that asks for nothing else.
 fn standard() -> Rings {
-    let capacities = Capacities { tasks: 4096, arg_words: 0, edges: 0, ..Capacities::default() };
+    with_window(4096)
+}
+
+/// Rings that are soon made.
+fn small() -> Rings {
+    Rings { map_entries: 256, ..with_window(64) }
+}
+
+fn with_window(tasks: u32) -> Rings {
+    let capacities = Capacities { tasks, arg_words: 0, edges: 0, ..Capacities::default() };
     Rings::of(&capacities.streamed_whole(), BuildMode::CONCURRENT).unwrap()
 }
 

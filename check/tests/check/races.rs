@@ -11,7 +11,7 @@ use pto_check::program::{
     Action, Argument, Place, Program, Publish, Shape, Step, Task, Tensor, Use, View, row_major,
 };
 
-use crate::{checked, standard};
+use crate::{checked, small};
 
 struct Random(u64);
 
@@ -202,7 +202,7 @@ fn races_are_those_of_brute_force() {
                 (a, b, one.argument, other.argument)
             })
             .collect();
-        let report = checked(&made.program, standard());
+        let report = checked(&made.program, small());
         let found = report.count(Kind::Race);
         assert_eq!(found, report.findings.len(), "seed {seed}: {:#?}", report.findings);
         assert_eq!(
@@ -265,7 +265,7 @@ fn an_edge_less_is_a_race() {
                 shape: Shape::default(),
             });
         }
-        assert!(checked(&program, standard()).is_clean(), "seed {seed}");
+        assert!(checked(&program, small()).is_clean(), "seed {seed}");
         for task in 0..12 {
             for edge in 0..program.tasks[task].after.len() {
                 let mut less = program.clone();
@@ -278,7 +278,7 @@ fn an_edge_less_is_a_race() {
                     }
                 }
                 let is_ordered = behind.contains(&less.tasks[task].id);
-                let report = checked(&less, standard());
+                let report = checked(&less, small());
                 assert_eq!(
                     report.is_clean(),
                     is_ordered,
