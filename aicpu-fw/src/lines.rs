@@ -2,6 +2,7 @@
 //! simulator's hosting modes and the emulated machine. They differ in the [`Bell`]: what has to happen
 //! beside the write so that somebody steps the core, and the clock.
 
+use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
 use heapless::Vec;
@@ -152,6 +153,17 @@ impl<'a, S, B, T> LinesPlatform<'a, S, B, T> {
     pub fn traced<N: Tracer<'a>>(self, tracer: N) -> LinesPlatform<'a, S, B, N> {
         let Self { workers, cores, staged, bell, sharing, .. } = self;
         LinesPlatform { workers, cores, staged, bell, tracer, sharing }
+    }
+}
+
+impl<S, B, T> LinesPlatform<'_, S, B, T> {
+    /// Hashes what it knows of its cores beside their lines.
+    pub fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { workers: _, cores, staged, bell: _, tracer: _, sharing: _ } = self;
+        for CoreRef { worker, lines: _, id, settled, rung, is_staged } in cores {
+            (worker, id, settled, rung, is_staged).hash(into);
+        }
+        staged.hash(into);
     }
 }
 
