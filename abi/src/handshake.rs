@@ -113,7 +113,7 @@ pub const fn previous_dispatch_id(id: u32) -> u32 {
 }
 
 /// One dispatch as the core sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dispatch {
     /// The dispatch id, to be reported back.
     pub id: u32,

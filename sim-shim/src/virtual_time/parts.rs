@@ -12,6 +12,7 @@
 //! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
 use pto_abi::stream::{BlockContext, LISTS_A_LEVEL, MAX_LANES, Priority};
@@ -242,6 +243,38 @@ impl Parts {
         let book = self.books.entry(slot).or_default();
         book.longest_ns = book.longest_ns.max(cost_ns);
         book.longest_ns
+    }
+
+    /// Hashes the book. Moments count by their order only; steps that have begun are over between two steps.
+    pub(super) fn hash_state(&self, into: &mut impl Hasher) {
+        let Self { books, waiters, now: _, free_since, steps: _ } = self;
+        let mut books: Vec<_> = books.iter().collect();
+        books.sort_unstable_by_key(|(slot, _)| **slot);
+        let of_book = |(_, book): &(&u32, &Book)| {
+            let blocks = book.blocks.values().map(|(_, since)| *since);
+            blocks.chain([book.first]).collect::<Vec<_>>()
+        };
+        let mut moments: Vec<u64> = books.iter().flat_map(of_book).collect();
+        moments.extend(free_since.iter().chain(waiters.iter().map(|waiter| &waiter.since)));
+        moments.sort_unstable();
+        moments.dedup();
+        let rank = |moment: &u64| moments.binary_search(moment);
+        for (slot, book) in books {
+            let Book { stages, counts, blocks, first, longest_ns } = book;
+            (slot, counts, rank(first), longest_ns).hash(into);
+            let mut stages: Vec<_> =
+                stages.iter().map(|(part, stage)| (part.block, part.lane, *stage)).collect();
+            stages.sort_unstable();
+            let block =
+                |(block, (cluster, since)): (&u32, &(u32, u64))| (*block, *cluster, rank(since));
+            let mut blocks: Vec<_> = blocks.iter().map(block).collect();
+            blocks.sort_unstable();
+            (stages, blocks).hash(into);
+        }
+        for Waiter { slot, list, since, left, is_begun } in waiters {
+            (slot, list, rank(since), left, is_begun).hash(into);
+        }
+        free_since.iter().for_each(|since| rank(since).hash(into));
     }
 
     /// Whether every task has all of its parts back, and none waits.

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use pto_abi::Fault;
@@ -58,6 +59,13 @@ impl VirtualPlatform {
     #[inline]
     pub(super) const fn time_ns(&self) -> u64 {
         self.now_ns
+    }
+
+    /// Hashes what it keeps beside the machine.
+    pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { inner, rung, world: _, me: _, workers: _, tasks, now_ns, needs_barrier } = self;
+        inner.hash_state(into);
+        (&*rung.0.borrow(), tasks, now_ns, needs_barrier).hash(into);
     }
 
     /// Goes on to `time_ns`, if that is later.

@@ -30,7 +30,7 @@ use super::wrong_core::step;
 use crate::supervisor::{self, Beat};
 
 /// An instance, as others see it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Nap {
     pub(super) is_asleep: bool,
     /// When its next idle step would start, and how long each takes: it wakes between two of them.
@@ -84,7 +84,7 @@ pub(super) struct World {
     pub(super) rung: Vec<u64>,
     /// Shows the supervisor that the OS thread gets on.
     pub(super) beats: Arc<Vec<Beat>>,
-    start_ns: u64,
+    pub(super) start_ns: u64,
 }
 
 impl World {
