@@ -6,10 +6,11 @@ use core::ffi::{c_int, c_void};
 use heapless::Vec;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{
-    Arg, ArgKind, DependencyMode, ElementType, MAX_RANK, StreamArg, StreamScope, StreamTask,
-    StreamTensor, TensorTask, TensorView,
+    Arg, ArgKind, Bindings, Comparison, DependencyMode, ElementType, MAX_BOUND, MAX_RANK,
+    Predicate, Priority, STREAM_TASK_BYTES, StartMode, StreamArg, StreamRecord, StreamScope,
+    StreamTask, StreamTensor, TensorTask, TensorView,
 };
-use pto_abi::{Fault, TaskId};
+use pto_abi::{CoreKind, Fault, FuncId, TaskId};
 
 use crate::build::{Build, Finder, known};
 
@@ -43,7 +44,24 @@ pub struct StreamApi {
         unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, *mut u64) -> c_int,
     /// Writes an element.
     pub set: unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, u64) -> c_int,
+    /// Begins a record.
+    pub begin_record:
+        unsafe extern "C" fn(*mut c_void, *const StreamTensor, u32, *mut StreamTensor) -> c_int,
+    /// Ends it.
+    pub end_record: unsafe extern "C" fn(*mut c_void, *mut StreamRecord) -> c_int,
+    /// Replays it.
+    pub replay: Replay,
 }
+
+/// Replays a record: runtime, record, tensors and how many, scalars and how many. 0, or -1.
+pub type Replay = unsafe extern "C" fn(
+    *mut c_void,
+    *const StreamRecord,
+    *const StreamTensor,
+    u32,
+    *const u64,
+    u32,
+) -> c_int;
 
 /// Adds a task: runtime, task, arguments and how many, tasks that it waits for and how many. Its number, or -1.
 pub type Submit = unsafe extern "C" fn(
@@ -57,10 +75,11 @@ pub type Submit = unsafe extern "C" fn(
 
 // `pto_stream.h` asserts the same numbers.
 const _: () = {
-    assert!(size_of::<StreamApi>() == 64);
+    assert!(size_of::<StreamApi>() == 88);
     assert!(core::mem::offset_of!(StreamApi, submit) == 8);
     assert!(core::mem::offset_of!(StreamApi, open_scope) == 24);
     assert!(core::mem::offset_of!(StreamApi, set) == 56);
+    assert!(core::mem::offset_of!(StreamApi, replay) == 80);
 };
 
 impl StreamApi {
@@ -68,7 +87,7 @@ impl StreamApi {
     #[must_use]
     pub const fn of<F: Finder>() -> Self {
         Self {
-            struct_size: 64,
+            struct_size: 88,
             version: STREAM_API_VERSION,
             submit: submit::<F>,
             add: add::<F>,
@@ -77,6 +96,9 @@ impl StreamApi {
             alloc: alloc::<F>,
             get: get::<F>,
             set: set::<F>,
+            begin_record: begin_record::<F>,
+            end_record: end_record::<F>,
+            replay: replay::<F>,
         }
     }
 }
@@ -115,23 +137,23 @@ fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
     fits.then_some(pointer).ok_or(Fault::BUILD_NULL_POINTER)
 }
 
-/// The fields of a task that this release knows.
+/// The fields of a task that this release knows; those that the caller's does not are zero.
 ///
 /// # Safety
 /// `task` is null, or has as many bytes as its `struct_size` says.
 unsafe fn task_of(task: *const StreamTask) -> Result<StreamTask, Fault> {
     // SAFETY: the size comes first; as the caller says.
     let size = unsafe { value(task.cast::<u32>()) }?;
-    let own = size_of::<StreamTask>();
     let bytes = usize::try_from(size).unwrap_or(usize::MAX);
-    if bytes < own || size > MAX_STRUCT {
+    if bytes < STREAM_TASK_BYTES || size > MAX_STRUCT {
         return Err(Fault::BUILD_FOREIGN_STRUCT);
     }
-    // SAFETY: it is as large as that, at least.
-    let held = unsafe { value(task) }?;
-    let more = task.cast::<u8>().wrapping_add(own);
     // SAFETY: as the caller says.
-    let more = unsafe { core::slice::from_raw_parts(more, bytes - own) };
+    let given = unsafe { core::slice::from_raw_parts(task.cast::<u8>(), bytes) };
+    let mut held = StreamTask::default();
+    let (known, more) = given.split_at(bytes.min(size_of::<StreamTask>()));
+    let fields = bytemuck::bytes_of_mut(&mut held);
+    fields.iter_mut().zip(known).for_each(|(field, byte)| *field = *byte);
     let is_known = held.reserved == 0 && more.iter().all(|byte| *byte == 0);
     if is_known { Ok(held) } else { Err(Fault::BUILD_FOREIGN_STRUCT) }
 }
@@ -152,11 +174,63 @@ fn args_of<'v>(
             ArgKind::OUT => Arg::Out(view),
             ArgKind::INOUT => Arg::InOut(view),
             ArgKind::NO_DEP => Arg::NoDep(view),
+            ArgKind::BOUND_SCALAR => {
+                Arg::BoundScalar(u32::try_from(arg.scalar).unwrap_or(u32::MAX))
+            }
             _ => Arg::Scalar(arg.scalar),
         };
         list.push(arg).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
     }
     Ok(list)
+}
+
+/// What a task is beyond one kernel on one core.
+struct Shape {
+    vectors: Vec<FuncId, 2>,
+    blocks: u32,
+    start: StartMode,
+    priority: Priority,
+    predicate: Option<Predicate<'static>>,
+}
+
+impl Shape {
+    fn of(task: &StreamTask) -> Result<Self, Fault> {
+        let foreign = |_| Fault::BUILD_FOREIGN_STRUCT;
+        let byte = |number: u32| u8::try_from(number).map_err(|_| Fault::BUILD_FOREIGN_STRUCT);
+        let count = usize::try_from(task.vector_count).unwrap_or(usize::MAX);
+        let mut vectors = Vec::new();
+        for func_id in task.vectors.get(..count).ok_or(Fault::STREAM_MIX)? {
+            let (func_id, _) = known((*func_id).into(), CoreKind::AIV.get().into())?;
+            vectors.push(func_id).map_err(|_| Fault::STREAM_MIX)?;
+        }
+        let priority = match task.priority.checked_sub(1) {
+            None => Priority::NORMAL,
+            Some(priority) => Priority::try_from(byte(priority)?).map_err(foreign)?,
+        };
+        let predicate = match task.has_predicate {
+            0 => None,
+            1 => {
+                let comparison = Comparison::try_from(byte(task.comparison)?).map_err(foreign)?;
+                let rank = usize::try_from(task.index_rank).unwrap_or(usize::MAX);
+                let index = task.index.get(..rank).ok_or(Fault::STREAM_VIEW_RANK)?;
+                let view = task.element_of.view();
+                Some(Predicate::new(&view, index, comparison, task.value))
+            }
+            _ => return Err(Fault::BUILD_FOREIGN_STRUCT),
+        };
+        let start = StartMode::try_from(byte(task.start)?).map_err(foreign)?;
+        Ok(Self { vectors, blocks: task.blocks.max(1), start, priority, predicate })
+    }
+
+    /// The task with this shape.
+    fn give<'a>(&'a self, task: TensorTask<'a>) -> TensorTask<'a> {
+        let task = task.mix(&self.vectors).blocks(self.blocks).priority(self.priority);
+        let task = if self.start == StartMode::SYNC { task.sync_start() } else { task };
+        match &self.predicate {
+            Some(predicate) => task.when(predicate),
+            None => task,
+        }
+    }
 }
 
 /// Whether a task is published as it is added.
@@ -187,7 +261,8 @@ fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64
         // `first` has no more than fit.
         let _: Result<(), TaskId> = after.push(build.id(*producer)?);
     }
-    let task = TensorTask { after: &after, ..TensorTask::new(func_id, kind, &args) };
+    let shape = Shape::of(&new.task)?;
+    let task = shape.give(TensorTask::new(func_id, kind, &args).after(&after));
     let id = build.stream()?.add_tensor_task(&task)?;
     let number = build.note(id)?;
     for producer in others {
@@ -373,5 +448,85 @@ pub unsafe extern "C" fn set<F: Finder>(
         // SAFETY: as above.
         let index = unsafe { extents(index, rank) }?;
         build.stream()?.set(&view, index, word)
+    })
+}
+
+/// The views that foreign code states.
+///
+/// # Safety
+/// `tensors` is null, or has as many.
+unsafe fn views_of(
+    tensors: *const StreamTensor,
+    count: u32,
+) -> Result<Vec<TensorView<'static>, MAX_BOUND>, Fault> {
+    let mut views = Vec::new();
+    // SAFETY: as the caller says.
+    for tensor in unsafe { values(tensors, count) }? {
+        views.push(tensor.view()).map_err(|_| Fault::STREAM_RECORD_FULL)?;
+    }
+    Ok(views)
+}
+
+/// `pto_stream_begin_record`.
+///
+/// # Safety
+/// `shapes` is null, or has `count` tensors; `bound` is null, or writable for as many.
+pub unsafe extern "C" fn begin_record<F: Finder>(
+    runtime: *mut c_void,
+    shapes: *const StreamTensor,
+    count: u32,
+    bound: *mut StreamTensor,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says.
+        let views = unsafe { views_of(shapes, count) }?;
+        let to = if views.is_empty() { bound } else { place(bound)? };
+        let serial = build.begin_record(&views)?;
+        for (index, view) in views.iter().enumerate() {
+            let placeholder = StreamTensor::of(&view.placeholder(index, serial));
+            // SAFETY: as the caller says; `place` looked at it.
+            unsafe { to.wrapping_add(index).write(placeholder) };
+        }
+        Ok(())
+    })
+}
+
+/// `pto_stream_end_record`.
+///
+/// # Safety
+/// `record` is null, or writable.
+pub unsafe extern "C" fn end_record<F: Finder>(
+    runtime: *mut c_void,
+    record: *mut StreamRecord,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        let to = place(record)?;
+        let made = build.end_record()?;
+        // SAFETY: as the caller says; `place` looked at it.
+        unsafe { to.write(made.into()) };
+        Ok(())
+    })
+}
+
+/// `pto_stream_replay`.
+///
+/// # Safety
+/// `record` is null, or readable; `tensors` and `scalars` are null, or have as many.
+pub unsafe extern "C" fn replay<F: Finder>(
+    runtime: *mut c_void,
+    record: *const StreamRecord,
+    tensors: *const StreamTensor,
+    tensor_count: u32,
+    scalars: *const u64,
+    scalar_count: u32,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says, here and below.
+        let record = unsafe { value(record) }?;
+        // SAFETY: as above.
+        let tensors = unsafe { views_of(tensors, tensor_count) }?;
+        // SAFETY: as above.
+        let scalars = unsafe { values(scalars, scalar_count) }?;
+        build.replay(&record.into(), &Bindings { tensors: &tensors, scalars })
     })
 }

@@ -3,7 +3,9 @@
 use pto_abi::kinds::{GraphFlags, RunFlags, TaskState};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{self, region};
-use pto_abi::stream::{ArgKind, DependencyMode, ElementType, MAX_RANK};
+use pto_abi::stream::{
+    ArgKind, Comparison, DependencyMode, ElementType, MAX_RANK, Priority, StartMode,
+};
 use pto_abi::trace::{self, TraceKind};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_abi::{handshake, image, limits, log_ring, task};
@@ -102,6 +104,9 @@ fn closed_sets() -> Vec<Constant> {
         set!("dependency_mode", DependencyMode),
         set!("element_type", ElementType),
         set!("arg_kind", ArgKind),
+        set!("priority", Priority),
+        set!("start_mode", StartMode),
+        set!("comparison", Comparison),
     ]
     .into_iter()
     .flatten()
