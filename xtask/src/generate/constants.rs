@@ -80,9 +80,18 @@ fn limits() -> Vec<Constant> {
 
 fn closed_sets() -> Vec<Constant> {
     fn members(set: &str, members: &[(&str, u32)]) -> Vec<Constant> {
-        let upper = |name: &str| name.to_uppercase().replace(['-', ' '], "_");
+        // Names that are signs have no letters.
+        let spelled = |name: &str| match name {
+            "==" => "EQUAL".to_owned(),
+            "!=" => "NOT_EQUAL".to_owned(),
+            "<" => "LESS".to_owned(),
+            "<=" => "LESS_EQUAL".to_owned(),
+            ">" => "GREATER".to_owned(),
+            ">=" => "GREATER_EQUAL".to_owned(),
+            name => name.to_uppercase().replace(['-', ' '], "_"),
+        };
         let member = |(name, value): &(&str, u32)| {
-            let full = format!("{}_{}", upper(set), upper(name));
+            let full = format!("{}_{}", spelled(set), spelled(name));
             constant(full, Value::Count((*value).into()), format!("{set}: {name}"))
         };
         members.iter().map(member).collect()
