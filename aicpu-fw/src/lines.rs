@@ -49,6 +49,16 @@ pub trait Bell {
         self.ring(worker);
     }
 
+    /// See [`Platform::asked_for`].
+    #[inline]
+    fn asked_for(&self) -> usize {
+        0
+    }
+
+    /// See [`Platform::lend`].
+    #[inline]
+    fn lend(&mut self) {}
+
     /// Siblings that sleep should look.
     fn wake_siblings(&mut self);
     /// The instance has nothing to do just now.
@@ -255,6 +265,16 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn runs_now(&self) -> bool {
         self.bell.runs_now()
+    }
+
+    #[inline]
+    fn asked_for(&self) -> usize {
+        self.bell.asked_for()
+    }
+
+    #[inline]
+    fn lend(&mut self) {
+        self.bell.lend();
     }
 
     #[inline(always)]

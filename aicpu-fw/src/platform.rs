@@ -96,6 +96,16 @@ pub trait Platform {
         Err(Fault::SCHEDULE_CORE_NOT_FREE)
     }
 
+    /// How many further dispatches other agents of the machine ask for just now, beside those that [`run`](Self::run) runs.
+    #[inline]
+    fn asked_for(&self) -> usize {
+        0
+    }
+
+    /// What was staged and committed since the last call goes to those who asked.
+    #[inline]
+    fn lend(&mut self) {}
+
     /// The instance is about to look at the line of a task that others may be dealing with.
     #[inline]
     fn fetch(&mut self, _task: u32) {}

@@ -3,6 +3,8 @@
 //! completed at once, and what is ready by that runs next, while its line is at hand. Others compute nothing of this.
 //!
 //! - *Bounded*: a step runs at most [`TASKS_A_STEP`] tasks, and none after a fault.
+//! - *Shared*: other agents of the machine that ask for work ([`Platform::asked_for`]) get up to half of what is ready, in the
+//!   ordinary way: staged on free cores, which are polled later.
 //! - *No hoarding*: what is ready and has not run at the end of the step goes to the shared queues, as ever.
 //! - A core that does not finish at once (it has left its loop, or reports something else) is busy from then on, and is
 //!   polled as every other one.
@@ -19,6 +21,8 @@ use crate::platform::{CoreStatus, Platform};
 /// Tasks that one step runs at most: enough that the step itself does not show, few enough that the rest of the instance
 /// (the watchdog, the other instances) gets its turn.
 const TASKS_A_STEP: u32 = 64;
+/// The same while others run some: what they have finished is to be seen soon.
+const TASKS_BESIDE_OTHERS: u32 = 16;
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Runs what is ready, each task to its end, until nothing is left or the step is.
@@ -27,6 +31,11 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let (mut left, mut budget) = (TASKS_A_STEP, RELEASES_A_STEP);
         let mut next = None;
         while left > 0 && self.may_go_on() {
+            let asked = platform.asked_for();
+            if asked > 0 && self.lend(platform, asked)? {
+                moved.dispatched = true;
+                left = left.min(TASKS_BESIDE_OTHERS);
+            }
             let Some((slot, kind)) = next.take().or_else(|| self.take_ready()) else { break };
             left -= 1;
             next = self.run_task(platform, (slot, kind), &mut budget)?;
@@ -42,6 +51,28 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             }
         }
         Ok(())
+    }
+
+    /// Stages what is ready for those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
+    #[inline(never)]
+    fn lend(&mut self, platform: &mut P, asked: usize) -> Result<bool, Fault> {
+        let mut has_lent = false;
+        for &kind in CoreKind::ALL {
+            let shared = usize::try_from(self.state.queue(kind).len()).unwrap_or(usize::MAX);
+            let local = self.local[kind.index()].len();
+            let count = asked.min(self.cores.free_count(kind)).min((shared + local) / 2);
+            for _ in 0..count {
+                let shared = self.state.queue(kind).pop_one::<P::Sharing>();
+                let Some(slot) = shared.or_else(|| self.local[kind.index()].pop()) else { break };
+                self.stage_on_free(platform, kind, slot)?;
+                has_lent = true;
+            }
+        }
+        if has_lent {
+            platform.commit();
+            platform.lend();
+        }
+        Ok(has_lent)
     }
 
     /// Not while a large fanout waits to be released further, nor after a fault.

@@ -144,7 +144,12 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     #[inline]
-    fn stage_on_free(&mut self, platform: &mut P, kind: CoreKind, slot: u32) -> Result<(), Fault> {
+    pub(super) fn stage_on_free(
+        &mut self,
+        platform: &mut P,
+        kind: CoreKind,
+        slot: u32,
+    ) -> Result<(), Fault> {
         let Some(core) = self.cores.take(kind, slot) else {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         };

@@ -27,7 +27,6 @@ use crate::parker::expect_soon;
 use crate::supervisor::{self, Beat, Finish};
 use cores::Cores;
 use hands::Hands;
-use offers::Offers;
 use role::Role;
 
 /// The pool's OS threads; started with the first run.
@@ -52,7 +51,6 @@ struct PoolRun<B> {
     os_threads: usize,
     /// Instances that have returned.
     returned: AtomicU32,
-    offers: Offers,
     role: Mutex<Box<dyn Role<B>>>,
     finish: Arc<Finish>,
 }
@@ -104,7 +102,6 @@ impl<B: BuilderSet> Host for Pool<B> {
             cores,
             os_threads,
             returned: AtomicU32::new(0),
-            offers: Offers::new(os_threads),
             finish: Arc::clone(&finish),
         });
         if self.threads.is_empty() {

@@ -54,6 +54,13 @@ impl Rung {
         [take(&self.cores[0]), take(&self.cores[1])]
     }
 
+    /// These cores were rung, and are not run yet.
+    fn put(&self, cores: [u64; 2]) {
+        for (word, bits) in self.cores.iter().zip(cores) {
+            word.store(word.load(Ordering::Relaxed) | bits, Ordering::Relaxed);
+        }
+    }
+
     fn is_one_core(&self) -> bool {
         let [low, high] = [&self.cores[0], &self.cores[1]].map(|word| word.load(Ordering::Relaxed));
         low & low.wrapping_sub(1) | high & high.wrapping_sub(1) == 0 && (low == 0) != (high == 0)
@@ -95,6 +102,16 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     #[inline(always)]
     fn run(&mut self, worker: u32) {
         self.cores.step_rung(worker);
+    }
+
+    #[inline]
+    fn asked_for(&self) -> usize {
+        self.cores.asked_for()
+    }
+
+    fn lend(&mut self) {
+        let left = self.cores.lend(self.rung.take());
+        self.rung.put(left);
     }
 
     #[inline]
