@@ -1,18 +1,23 @@
 //! The functions of streaming builder programs (`host/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
 //! heap, elements.
 
+mod records;
+mod shape;
+
 use core::ffi::{c_int, c_void};
 
 use heapless::Vec;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{
-    Arg, ArgKind, Bindings, Comparison, DependencyMode, ElementType, MAX_BOUND, MAX_RANK,
-    Predicate, Priority, STREAM_TASK_BYTES, StartMode, StreamArg, StreamRecord, StreamScope,
-    StreamTask, StreamTensor, TensorTask, TensorView,
+    Arg, ArgKind, DependencyMode, ElementType, MAX_RANK, STREAM_TASK_BYTES, StreamArg,
+    StreamRecord, StreamScope, StreamTask, StreamTensor, TensorTask, TensorView,
 };
-use pto_abi::{CoreKind, Fault, FuncId, TaskId};
+use pto_abi::{Fault, TaskId};
 
+use self::shape::Shape;
 use crate::build::{Build, Finder, known};
+
+pub use records::{begin_record, end_record, replay};
 
 /// The version of [`StreamApi`].
 pub const STREAM_API_VERSION: u32 = 1;
@@ -182,55 +187,6 @@ fn args_of<'v>(
         list.push(arg).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
     }
     Ok(list)
-}
-
-/// What a task is beyond one kernel on one core.
-struct Shape {
-    vectors: Vec<FuncId, 2>,
-    blocks: u32,
-    start: StartMode,
-    priority: Priority,
-    predicate: Option<Predicate<'static>>,
-}
-
-impl Shape {
-    fn of(task: &StreamTask) -> Result<Self, Fault> {
-        let foreign = |_| Fault::BUILD_FOREIGN_STRUCT;
-        let byte = |number: u32| u8::try_from(number).map_err(|_| Fault::BUILD_FOREIGN_STRUCT);
-        let count = usize::try_from(task.vector_count).unwrap_or(usize::MAX);
-        let mut vectors = Vec::new();
-        for func_id in task.vectors.get(..count).ok_or(Fault::STREAM_MIX)? {
-            let (func_id, _) = known((*func_id).into(), CoreKind::AIV.get().into())?;
-            vectors.push(func_id).map_err(|_| Fault::STREAM_MIX)?;
-        }
-        let priority = match task.priority.checked_sub(1) {
-            None => Priority::NORMAL,
-            Some(priority) => Priority::try_from(byte(priority)?).map_err(foreign)?,
-        };
-        let predicate = match task.has_predicate {
-            0 => None,
-            1 => {
-                let comparison = Comparison::try_from(byte(task.comparison)?).map_err(foreign)?;
-                let rank = usize::try_from(task.index_rank).unwrap_or(usize::MAX);
-                let index = task.index.get(..rank).ok_or(Fault::STREAM_VIEW_RANK)?;
-                let view = task.element_of.view();
-                Some(Predicate::new(&view, index, comparison, task.value))
-            }
-            _ => return Err(Fault::BUILD_FOREIGN_STRUCT),
-        };
-        let start = StartMode::try_from(byte(task.start)?).map_err(foreign)?;
-        Ok(Self { vectors, blocks: task.blocks.max(1), start, priority, predicate })
-    }
-
-    /// The task with this shape.
-    fn give<'a>(&'a self, task: TensorTask<'a>) -> TensorTask<'a> {
-        let task = task.mix(&self.vectors).blocks(self.blocks).priority(self.priority);
-        let task = if self.start == StartMode::SYNC { task.sync_start() } else { task };
-        match &self.predicate {
-            Some(predicate) => task.when(predicate),
-            None => task,
-        }
-    }
 }
 
 /// Whether a task is published as it is added.
@@ -448,85 +404,5 @@ pub unsafe extern "C" fn set<F: Finder>(
         // SAFETY: as above.
         let index = unsafe { extents(index, rank) }?;
         build.stream()?.set(&view, index, word)
-    })
-}
-
-/// The views that foreign code states.
-///
-/// # Safety
-/// `tensors` is null, or has as many.
-unsafe fn views_of(
-    tensors: *const StreamTensor,
-    count: u32,
-) -> Result<Vec<TensorView<'static>, MAX_BOUND>, Fault> {
-    let mut views = Vec::new();
-    // SAFETY: as the caller says.
-    for tensor in unsafe { values(tensors, count) }? {
-        views.push(tensor.view()).map_err(|_| Fault::STREAM_RECORD_FULL)?;
-    }
-    Ok(views)
-}
-
-/// `pto_stream_begin_record`.
-///
-/// # Safety
-/// `shapes` is null, or has `count` tensors; `bound` is null, or writable for as many.
-pub unsafe extern "C" fn begin_record<F: Finder>(
-    runtime: *mut c_void,
-    shapes: *const StreamTensor,
-    count: u32,
-    bound: *mut StreamTensor,
-) -> c_int {
-    done::<F>(runtime, |build| {
-        // SAFETY: as the caller says.
-        let views = unsafe { views_of(shapes, count) }?;
-        let to = if views.is_empty() { bound } else { place(bound)? };
-        let serial = build.begin_record(&views)?;
-        for (index, view) in views.iter().enumerate() {
-            let placeholder = StreamTensor::of(&view.placeholder(index, serial));
-            // SAFETY: as the caller says; `place` looked at it.
-            unsafe { to.wrapping_add(index).write(placeholder) };
-        }
-        Ok(())
-    })
-}
-
-/// `pto_stream_end_record`.
-///
-/// # Safety
-/// `record` is null, or writable.
-pub unsafe extern "C" fn end_record<F: Finder>(
-    runtime: *mut c_void,
-    record: *mut StreamRecord,
-) -> c_int {
-    done::<F>(runtime, |build| {
-        let to = place(record)?;
-        let made = build.end_record()?;
-        // SAFETY: as the caller says; `place` looked at it.
-        unsafe { to.write(made.into()) };
-        Ok(())
-    })
-}
-
-/// `pto_stream_replay`.
-///
-/// # Safety
-/// `record` is null, or readable; `tensors` and `scalars` are null, or have as many.
-pub unsafe extern "C" fn replay<F: Finder>(
-    runtime: *mut c_void,
-    record: *const StreamRecord,
-    tensors: *const StreamTensor,
-    tensor_count: u32,
-    scalars: *const u64,
-    scalar_count: u32,
-) -> c_int {
-    done::<F>(runtime, |build| {
-        // SAFETY: as the caller says, here and below.
-        let record = unsafe { value(record) }?;
-        // SAFETY: as above.
-        let tensors = unsafe { views_of(tensors, tensor_count) }?;
-        // SAFETY: as above.
-        let scalars = unsafe { values(scalars, scalar_count) }?;
-        build.replay(&record.into(), &Bindings { tensors: &tensors, scalars })
     })
 }
