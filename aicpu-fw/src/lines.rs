@@ -273,6 +273,14 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     }
 
     #[inline]
+    fn has_news(&self, busy: &[u8]) -> bool {
+        let news = |core: &CoreRef<'a>| core.lines.acquire_status() != core.settled;
+        let cores = busy.iter().filter_map(|core| self.cores.get(usize::from(*core)));
+        // Without a way out: the lines come together as fast as one of them alone.
+        cores.fold(false, |any, core| any | news(core))
+    }
+
+    #[inline]
     fn lend(&mut self) {
         self.bell.lend();
     }

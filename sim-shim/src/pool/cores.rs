@@ -21,7 +21,7 @@ const LONG_KERNEL_NS: u64 = 2_000;
 /// not show beside it.
 const SHORT_KERNELS_A_LOOK: u32 = 64;
 /// The same while they are of medium length.
-const MEDIUM_KERNELS_A_LOOK: u32 = 8;
+const MEDIUM_KERNELS_A_LOOK: u32 = 32;
 /// A kernel counts as no longer than this: it may have been the operating system's pause.
 const LONGEST_NS: u64 = 8 * LONG_KERNEL_NS;
 
