@@ -14,8 +14,8 @@ use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 
 use super::world::World;
 
-/// 128 bits of a state: two lanes of multiplication and rotation with different odd factors (the first digits of the golden
-/// ratio and of the square root of two). A million states have one chance in 2^89 to collide.
+/// 128 bits of a state: two lanes of multiplication with different odd factors (the first digits of the golden ratio and of the
+/// square root of two). A million states have one chance in 2^89 to collide.
 #[derive(Clone, Copy)]
 pub(super) struct Digest([u64; 2]);
 
@@ -40,9 +40,17 @@ impl Digest {
     #[inline]
     fn mix(&mut self, word: u64) {
         let [low, high] = &mut self.0;
-        *low = (*low ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(27);
-        *high = (*high ^ word).wrapping_mul(0x6A09_E667_F3BC_C909).rotate_left(31);
+        *low = folded(*low ^ word, 0x9E37_79B9_7F4A_7C15).wrapping_add(1);
+        *high = folded(*high ^ word, 0x6A09_E667_F3BC_C909).wrapping_add(1);
     }
+}
+
+/// Both halves of a product on each other: every bit of a factor changes bits everywhere.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a product")]
+fn folded(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    product as u64 ^ (product >> 64) as u64
 }
 
 impl Hasher for Digest {

@@ -163,6 +163,7 @@ impl Platform for VirtualPlatform {
             let profile = world.options.profile;
             // A sibling that is ahead in virtual time made the task ready: this instance sees it then.
             let ready_ns = world.ledger.ready_ns(dispatch.task);
+            let ready_ns = world.parts.ready_ns(dispatch.task).max(ready_ns);
             self.now_ns = self.now_ns.max(ready_ns);
             // Who released its last producer has just written the task's line; others fetch it.
             let is_own = world.ledger.was_made_ready_by(dispatch.task, self.me);
