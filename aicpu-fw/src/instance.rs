@@ -11,7 +11,6 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome};
-use pto_abi::image::CheckedImage;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
@@ -79,8 +78,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         let launch = if P::SHAPES { launch.with_shapes() } else { launch };
         let state = launch.state;
         let line = state.instances.get(index as usize).unwrap_or(&NOWHERE);
-        let scheduler =
-            Scheduler::new(state, line, launch.build_mode, launch.run_epoch, launch.budgets);
+        let scheduler = Scheduler::new(state, line, launch.build_mode, launch.run_epoch, launch.budgets);
         Self { launch, index, line, platform, scheduler, phase: Phase::Start }
     }
 
@@ -198,6 +196,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
+        if !self.launch.flags.contains(RunFlags::RUN_AGAIN) {
+            // Its tasks make room for others.
+            self.launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
+        }
         let orch = self.launch.arena.orch_args();
         let argc = orch.orch_argc as usize;
         let inputs = BuilderInputs {
@@ -209,6 +211,14 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         };
         let memory = ArenaMemory(self.launch.arena);
         let host = OnInstance { platform: &mut self.platform, host };
+        if self.launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
+            let built = if self.launch.flags.contains(RunFlags::RUN_AGAIN) {
+                loader::again::<P::Sharing, _>(&self.launch, self.line, host)
+            } else {
+                loader::load::<P::Sharing, _>(&self.launch, self.line, host)
+            };
+            return self.built(built);
+        }
         if self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             if !B::STREAMS {
                 let blame = Blame::of(Fault::RUNTIME_VARIANT);
@@ -218,10 +228,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             return self.built(built);
         }
         let mut builder = Builder::<P::Sharing, F, _, _>::new(inputs, memory, host);
-        let built = match self.launch.variant {
-            RuntimeVariant::HOST_BUILD_GRAPH => load(&self.launch, &mut builder),
-            _ => run_builder(self.launch.builder, builders, &mut builder),
-        };
+        let built = run_builder(self.launch.builder, builders, &mut builder);
         let finished = built.and_then(|()| builder.finish().map_err(|fault| builder.blame(fault)));
         let added = builder.added().into();
         self.built(finished.map(|()| added))
@@ -317,6 +324,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 
     #[inline]
+    fn loaded(&mut self, slot: u32) {
+        self.host.loaded(slot);
+    }
+
+    #[inline]
     fn added(&mut self, slot: u32) {
         self.host.added(slot);
     }
@@ -349,21 +361,6 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
 
 /// The builder of one instance.
 type InstanceBuilder<'a, S, F, H> = Builder<'a, S, F, ArenaMemory<'a>, H>;
-
-fn load<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
-    launch: &Launch<'_>,
-    builder: &mut InstanceBuilder<'_, S, F, H>,
-) -> Result<(), Blame> {
-    let window = launch.image().map_err(Blame::of)?;
-    let image = CheckedImage::check(window)
-        .map_err(|refusal| Blame::of(refusal.fault).detail(refusal.found, refusal.expected))?;
-    if image.task_count() as usize > launch.state.tasks.len() {
-        let capacity = launch.state.tasks.len() as u64;
-        let blame = Blame::of(Fault::GRAPH_TASK_COUNT);
-        return Err(blame.detail(image.task_count().into(), capacity));
-    }
-    loader::load(&image, launch.run_epoch, builder).map_err(|fault| builder.blame(fault))
-}
 
 fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     symbol: u64,
@@ -460,6 +457,11 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn published(&mut self) {
         self.0.published();
+    }
+
+    #[inline]
+    fn loaded(&mut self, slot: u32) {
+        self.0.loaded(slot);
     }
 
     #[inline]

@@ -36,7 +36,7 @@ pub struct Launch<'a> {
     pub workers: WorkerTable,
     /// Who adds tasks.
     pub variant: RuntimeVariant,
-    /// Whether schedulers wait for the builder.
+    /// Whether schedulers wait for the builder, or for the loader, for which they always wait.
     pub build_mode: BuildMode,
     /// How edges are added while their producer may complete.
     pub fanout: FanoutStrategy,
@@ -89,7 +89,8 @@ impl<'a> Launch<'a> {
             arena,
             workers,
             variant,
-            build_mode,
+            // Schedulers wait until an image is loaded.
+            build_mode: if variant.has_builder() { build_mode } else { BuildMode::SEQUENTIAL },
             fanout,
             flags,
             aicpu_instances: config.aicpu_instances,
@@ -109,6 +110,7 @@ impl<'a> Launch<'a> {
         };
         launch.check_division()?;
         launch.check_trace()?;
+        launch.check_again()?;
         Ok(launch)
     }
 
@@ -195,6 +197,15 @@ impl<'a> Launch<'a> {
         let mut owners = instances.chain((0..workers).map(TraceOwner::Core));
         if self.is_traced() && !owners.all(|owner| self.trace_writer(owner).is_some()) {
             return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
+        }
+        Ok(())
+    }
+
+    /// Only a graph that was loaded stands in the arena, and only loading it again gives its events.
+    fn check_again(&self) -> Result<(), Blame> {
+        let is_loaded = self.variant == RuntimeVariant::HOST_BUILD_GRAPH && !self.is_traced();
+        if self.flags.contains(RunFlags::RUN_AGAIN) && !is_loaded {
+            return Err(Blame::of(Fault::RUNTIME_FLAGS).detail(self.flags.bits().into(), 0));
         }
         Ok(())
     }

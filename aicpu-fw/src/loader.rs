@@ -1,98 +1,388 @@
-//! The loader of `host_build_graph`: a builder that reads a graph image instead of running a program. It
-//! goes through the same interface as every builder, so there is one path on which tasks come into being.
+//! The loader of `host_build_graph`: makes tasks of a graph image, and starts a graph again that stands already.
+//!
+//! ```text
+//! load:   open (header, checksum) -> for each record: check, edges, arguments, line -> start
+//! again:  the header is that of what was loaded -> for each task: reset its counts  -> start
+//! start:  outstanding, ready queues, build_done: the schedulers, who have waited for it, begin
+//! ```
+//! Schedulers wait until all of it stands (decision 0044). So nobody else touches a line meanwhile, nothing is atomic by more
+//! than its type, and a wrong image ends the run before a task has run. An edge is counted where it is read, so that the
+//! fanin of its consumer and the fanout of its producer cannot differ.
+
+mod again;
 
 use heapless::Vec;
-use pto_abi::graph::{GraphBuilder, TaskSpec};
-use pto_abi::image::{CheckedImage, TaskRecord};
-use pto_abi::limits::MAX_ARGS;
+use pto_abi::image::{ImageReaders, Reader, RecordCheck, Refusal, SealedImage, TaskRecord};
+use pto_abi::kinds::TaskState;
+use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FANOUT, MAX_FUNC_ID};
+use pto_abi::runtime::InstanceLine;
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::{NO_CHUNK, Task};
+use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
-/// Adds everything that the image holds, and publishes it. In topological order each task is published as
-/// soon as it stands; otherwise all are added first.
+pub(crate) use self::again::again;
+use crate::blame::Blame;
+use crate::builder::{BLOCK_0_OF_1, BuilderHost};
+use crate::fanout::{Place, place_of};
+use crate::launch::Launch;
+use crate::mutant::{self, Mutant};
+
+/// Ready tasks that are pushed at once: eight lines of a queue's slots.
+const READY_AT_ONCE: usize = 64;
+/// Tasks that are reset between two looks at faults.
+const TASKS_A_LOOK: usize = 256;
+/// In `Loader::known`: nothing was looked up yet.
+const NOTHING: u32 = u32::MAX;
+
+/// Loads the image of a launch and starts it; how many tasks it has.
 ///
 /// # Errors
-/// Those of [`GraphBuilder`].
-pub(crate) fn load<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    generation: u32,
-    graph: &mut G,
-) -> Result<(), Fault> {
-    let count = image.task_count();
-    if image.is_topological() {
-        for slot in 0..count {
-            let record = image.record(slot);
-            submit(image, &record, TaskId { slot, generation }, graph)?;
+/// What is wrong with the image (`GRAPH_..`) or with what a record asks for (`BUILD_..`), or the fault that somebody else
+/// has raised meanwhile.
+pub(crate) fn load<S: Sharing, H: BuilderHost>(
+    launch: &Launch<'_>,
+    line: &InstanceLine,
+    host: H,
+) -> Result<u64, Blame> {
+    let image = SealedImage::open(launch.image().map_err(Blame::of)?).map_err(refused)?;
+    let Some(mut parts) = image.readers() else { return Err(Blame::of(Fault::GRAPH_TOTAL_BYTES)) };
+    let mut loader = Loader::new(launch, line, host, image.task_count())?;
+    let mut check = image.record_check();
+    if !image.is_topological() {
+        // Consumers may stand before their producers.
+        loader.tasks.iter().for_each(open_fanout);
+    }
+    let mut index = 0;
+    while index < image.task_count() {
+        if let Err(blame) = loader.load_some::<S>(&mut index, &mut parts, &mut check) {
+            // Nothing of a graph stands that is not whole.
+            line.added.store(0, Ordering::Relaxed);
+            return Err(blame);
         }
-        return Ok(());
+        line.added.store(index.into(), Ordering::Relaxed);
     }
-    for slot in 0..count {
-        add(image, &image.record(slot), graph)?;
-    }
-    for slot in 0..count {
-        connect(image, &image.record(slot), TaskId { slot, generation }, graph)?;
-    }
-    Ok(())
+    check.end().map_err(refused)?;
+    let (progress, header) = (launch.state.progress, image.header());
+    progress.loaded_edges.store(header.edge_count, Ordering::Relaxed);
+    progress.loaded_checksum.store(header.checksum, Ordering::Relaxed);
+    progress.loaded_tasks.store(header.task_count, Ordering::Relaxed);
+    Ok(loader.start::<S>(header.edge_count))
 }
 
-/// Producers that are read before the task is submitted with all of them; a task with more is added edge by edge.
-const PRODUCERS: usize = 32;
+/// A graph on its way into the arena.
+struct Loader<'l, 'a, H> {
+    launch: &'l Launch<'a>,
+    line: &'l InstanceLine,
+    host: H,
+    /// The lines of the graph's tasks.
+    tasks: &'a [Task],
+    has_kind: [bool; CoreKind::COUNT],
+    next_word: u32,
+    next_chunk: u32,
+    /// Func id and kind of the record before, and the kernel that is registered for it.
+    known: u32,
+    kernel: GmAddr,
+    ready: [Vec<u32, READY_AT_ONCE>; CoreKind::COUNT],
+    traced_ns: u64,
+}
 
-/// Adds, connects and publishes a task whose producers stand.
-fn submit<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    task: TaskId,
-    graph: &mut G,
-) -> Result<(), Fault> {
-    let mut producers: Vec<TaskId, PRODUCERS> = Vec::new();
-    for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
-        let producer = TaskId { slot: image.producer(edge), ..task };
-        if producers.push(producer).is_err() {
-            add(image, record, graph)?;
-            return connect(image, record, task, graph);
+impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
+    fn new(
+        launch: &'l Launch<'a>,
+        line: &'l InstanceLine,
+        host: H,
+        count: u32,
+    ) -> Result<Self, Blame> {
+        let tasks: &'a [Task] = launch.state.tasks;
+        let capacity = tasks.len() as u64;
+        let too_many = Blame::of(Fault::GRAPH_TASK_COUNT).detail(count.into(), capacity);
+        Ok(Self {
+            launch,
+            line,
+            host,
+            tasks: tasks.get(..count as usize).ok_or(too_many)?,
+            has_kind: launch.has_kind(),
+            next_word: 0,
+            next_chunk: 0,
+            known: NOTHING,
+            kernel: GmAddr::NULL,
+            ready: [Vec::new(), Vec::new()],
+            traced_ns: 0,
+        })
+    }
+
+    /// Loads the records that are copied at once; `index` counts them.
+    fn load_some<S: Sharing>(
+        &mut self,
+        index: &mut u32,
+        parts: &mut ImageReaders<'_>,
+        check: &mut RecordCheck,
+    ) -> Result<(), Blame> {
+        self.look_for_faults()?;
+        let records = parts.records.up_to(usize::MAX);
+        if records.is_empty() {
+            // `open` has found them in the image.
+            return Err(Blame::of(Fault::GRAPH_TASK_COUNT));
+        }
+        for record in records {
+            let slot = *index;
+            let Some(task) = self.tasks.get(slot as usize) else { break };
+            let kernel = self.accept(slot, record)?;
+            check.record(record).map_err(|refusal| refused(refusal).task(self.id(slot)))?;
+            if H::TRACES {
+                self.traced_ns = self.host.now_ns();
+                let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+                self.trace(TraceKind::ADDED, slot, func_and_kind);
+            }
+            if check.is_topological() {
+                open_fanout(task);
+            }
+            self.connect(slot, record.edge_count, &mut parts.producers, check)?;
+            let payload = self.copy_args(slot, record, &mut parts.args)?;
+            task.kernel.store(kernel.0, Ordering::Relaxed);
+            task.payload.store(payload, Ordering::Relaxed);
+            task.func_id.store(record.func_id, Ordering::Relaxed);
+            task.arg_count.store(record.arg_count, Ordering::Relaxed);
+            task.kind.store(record.kind, Ordering::Relaxed);
+            task.edges_in.store(record.edge_count, Ordering::Relaxed);
+            self.publish::<S>(slot, task, record.edge_count);
+            *index = slot + 1;
+        }
+        Ok(())
+    }
+
+    /// Whether the run has failed meanwhile.
+    fn look_for_faults(&self) -> Result<(), Blame> {
+        let fault = &self.launch.state.fault;
+        if fault.is_raised() {
+            return Err(Blame::of(fault.first().unwrap_or(Fault::RUN_CANCELLED)));
+        }
+        Ok(())
+    }
+
+    /// The kernel's code, or why the task cannot run.
+    #[inline(always)]
+    fn accept(&mut self, slot: u32, record: &TaskRecord) -> Result<GmAddr, Blame> {
+        let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+        if func_and_kind != self.known {
+            self.look_up(slot, record)?;
+            self.known = func_and_kind;
+        }
+        let kernel = if record.kernel == 0 { self.kernel } else { GmAddr(record.kernel) };
+        let is_within = usize::from(record.arg_count) <= MAX_ARGS && record.edge_count <= MAX_FANIN;
+        if is_within && !kernel.is_null() { Ok(kernel) } else { Err(self.refuse(slot, record)) }
+    }
+
+    #[inline(never)]
+    fn look_up(&mut self, slot: u32, record: &TaskRecord) -> Result<(), Blame> {
+        let func = FuncId(record.func_id);
+        let blame = |fault| Blame::of(fault).func(func.0.into()).task(self.id(slot));
+        if func.index() >= MAX_FUNC_ID {
+            let (found, bound) = (func.0.into(), MAX_FUNC_ID as u64 - 1);
+            return Err(blame(Fault::BUILD_UNKNOWN_FUNC).detail(found, bound));
+        }
+        let Ok(kind) = CoreKind::try_from(record.kind) else {
+            return Err(blame(Fault::BUILD_UNKNOWN_KIND).detail(record.kind.into(), 0));
+        };
+        if !self.has_kind[kind.index()] {
+            return Err(blame(Fault::BUILD_NO_CORE_OF_KIND).detail(record.kind.into(), 0));
+        }
+        self.kernel = self.launch.arena.kernel_addr(func);
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, slot: u32, record: &TaskRecord) -> Blame {
+        let blame = |fault, found: u64, bound: u64| {
+            let blame = Blame::of(fault).func(record.func_id.into()).task(self.id(slot));
+            blame.detail(found, bound)
+        };
+        if usize::from(record.arg_count) > MAX_ARGS {
+            return blame(Fault::BUILD_TOO_MANY_ARGS, record.arg_count.into(), MAX_ARGS as u64);
+        }
+        if record.edge_count > MAX_FANIN {
+            return blame(Fault::BUILD_FANIN_LIMIT, record.edge_count.into(), MAX_FANIN.into());
+        }
+        blame(Fault::BUILD_KERNEL_MISSING, record.func_id.into(), 0)
+    }
+
+    /// Puts the task behind each of its producers.
+    #[inline(always)]
+    fn connect<const N: usize>(
+        &mut self,
+        slot: u32,
+        edge_count: u32,
+        producers: &mut Reader<'_, u32, N>,
+        check: &RecordCheck,
+    ) -> Result<(), Blame> {
+        let tasks = self.tasks.get(..check.producers_below(slot) as usize).unwrap_or(&[]);
+        let mut left = edge_count as usize;
+        while left > 0 {
+            let some = producers.up_to(left);
+            if some.is_empty() {
+                // The check of the record has found them in the image.
+                return Err(Blame::of(Fault::GRAPH_EDGE_COUNT));
+            }
+            left -= some.len();
+            for &producer in some {
+                let Some(task) = tasks.get(producer as usize).filter(|_| producer != slot) else {
+                    return Err(self.refuse_producer(slot, producer, check));
+                };
+                let count = task.fanout.load(Ordering::Relaxed);
+                match task.consumers.get(count as usize) {
+                    Some(place) => place.store(slot, Ordering::Relaxed),
+                    None => self.put_in_chunk(slot, producer, task)?,
+                }
+                task.fanout.store(count + 1, Ordering::Relaxed);
+                self.trace(TraceKind::EDGE, slot, producer);
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_producer(&self, slot: u32, producer: u32, check: &RecordCheck) -> Blame {
+        if producer == slot && !check.is_topological() {
+            return Blame::of(Fault::BUILD_SELF_EDGE).task(self.id(slot));
+        }
+        refused(check.refuse_producer(slot, producer)).task(self.id(slot))
+    }
+
+    /// Puts the task where the producer's own line has no place left.
+    #[inline(never)]
+    fn put_in_chunk(&mut self, slot: u32, producer: u32, task: &Task) -> Result<(), Blame> {
+        let chunks = self.launch.state.chunks;
+        let count = task.fanout.load(Ordering::Relaxed);
+        let mut last = task.last_chunk.load(Ordering::Relaxed);
+        let mut at = 0;
+        if let Place::Chunk(place) = place_of(count) {
+            at = place;
+        } else {
+            let previous = last;
+            last = self.next_chunk;
+            if (last as usize) < chunks.len() {
+                match chunks.get(previous as usize).filter(|_| previous != NO_CHUNK) {
+                    None => task.first_chunk.store(last, Ordering::Relaxed),
+                    Some(previous) => previous.next.store(last, Ordering::Relaxed),
+                }
+                task.last_chunk.store(last, Ordering::Relaxed);
+                self.next_chunk = last + 1;
+            }
+        }
+        let chunk = chunks.get(last as usize).filter(|_| count < MAX_FANOUT);
+        let Some(place) = chunk.and_then(|chunk| chunk.consumers.get(at)) else {
+            let blame = Blame::of(Fault::BUILD_EDGES_FULL).task(self.id(producer));
+            return Err(blame.detail(self.next_chunk.into(), chunks.len() as u64));
+        };
+        place.store(slot, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Copies the arguments and one word of block context (block 0 of 1); returns the first word.
+    #[inline(always)]
+    fn copy_args<const N: usize>(
+        &mut self,
+        slot: u32,
+        record: &TaskRecord,
+        args: &mut Reader<'_, u64, N>,
+    ) -> Result<u32, Blame> {
+        let first = self.next_word;
+        let end = first.wrapping_add(u32::from(record.arg_count)).wrapping_add(1);
+        let words = self.launch.state.payloads.get(first as usize..end as usize);
+        let Some((context, mut words)) = words.and_then(<[_]>::split_last) else {
+            let blame = Blame::of(Fault::BUILD_PAYLOADS_FULL).func(record.func_id.into());
+            let capacity = self.launch.state.payloads.len() as u64;
+            return Err(blame.task(self.id(slot)).detail(first.into(), capacity));
+        };
+        while !words.is_empty() {
+            let values = args.up_to(words.len());
+            if values.is_empty() {
+                // The check of the record has found them in the image.
+                return Err(Blame::of(Fault::GRAPH_ARG_WORDS));
+            }
+            for (word, value) in words.iter().zip(values) {
+                word.store(*value, Ordering::Relaxed);
+            }
+            words = words.get(values.len()..).unwrap_or(&[]);
+        }
+        context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        self.next_word = end;
+        Ok(first)
+    }
+
+    /// Lets the task wait for its producers, or puts it among the ready ones. Nobody looks before the start.
+    #[inline(always)]
+    fn publish<S: Sharing>(&mut self, slot: u32, task: &Task, edges_in: u32) {
+        let forgotten = u32::from(mutant::is(Mutant::LoadsAnEdgeTooFew) && edges_in > 1);
+        task.fanin.store(edges_in - forgotten, Ordering::Relaxed);
+        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        task.generation.store(self.launch.run_epoch, Ordering::Relaxed);
+        self.trace(TraceKind::PUBLISHED, slot, 0);
+        if edges_in == 0 {
+            self.trace(TraceKind::READY, slot, 0);
+            self.make_ready::<S>(slot, task);
+        }
+        self.host.loaded(slot);
+    }
+
+    #[inline(always)]
+    fn make_ready<S: Sharing>(&mut self, slot: u32, task: &Task) {
+        let kind = crate::state::kind_of(task);
+        if self.ready[kind.index()].push(slot).is_err() {
+            self.push_ready::<S>(kind);
+            // There is room now.
+            self.ready[kind.index()].push(slot).unwrap_or_default();
         }
     }
-    with_spec(image, record, |spec| graph.submit(spec, &producers))?;
-    Ok(())
-}
 
-// Not inlined: the way of few images, and of tasks with many producers.
-#[inline(never)]
-fn add<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    graph: &mut G,
-) -> Result<TaskId, Fault> {
-    with_spec(image, record, |spec| graph.add_task(spec))
-}
-
-/// The task of a record, with a copy of its arguments.
-#[inline]
-fn with_spec(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    call: impl FnOnce(TaskSpec<'_>) -> Result<TaskId, Fault>,
-) -> Result<TaskId, Fault> {
-    let mut args: Vec<u64, { MAX_ARGS + 128 }> = Vec::new();
-    for word in 0..u64::from(record.arg_count) {
-        // 255 arguments are the most that a record can claim; the builder refuses more than MAX_ARGS.
-        args.push(image.arg(u64::from(record.first_arg) + word)).unwrap_or_default();
+    #[inline(never)]
+    fn push_ready<S: Sharing>(&mut self, kind: CoreKind) {
+        let ready = &mut self.ready[kind.index()];
+        self.launch.state.queue(kind).push::<S>(ready);
+        ready.clear();
     }
-    let kind = CoreKind::try_from(record.kind).map_err(|_| Fault::BUILD_UNKNOWN_KIND)?;
-    let kernel = GmAddr(record.kernel);
-    call(TaskSpec { func_id: FuncId(record.func_id), kind, args: &args, kernel })
+
+    /// Everything stands: lets the schedulers begin. How many tasks there are.
+    fn start<S: Sharing>(mut self, edges: u64) -> u64 {
+        CoreKind::ALL.iter().for_each(|kind| self.push_ready::<S>(*kind));
+        let count = self.tasks.len() as u64;
+        self.line.added.store(count, Ordering::Relaxed);
+        self.line.published.store(count, Ordering::Relaxed);
+        self.line.edges.store(edges, Ordering::Relaxed);
+        let progress = self.launch.state.progress;
+        progress.loaded_run.store(self.launch.run_epoch, Ordering::Relaxed);
+        let raise = if mutant::is(Mutant::NeverRaises) { 0 } else { count };
+        S::fetch_add(&progress.outstanding, raise, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees the tasks and the raise.
+        progress.build_done.store(1, Ordering::Release);
+        self.host.published();
+        count
+    }
+
+    fn id(&self, slot: u32) -> TaskId {
+        TaskId { slot, generation: self.launch.run_epoch }
+    }
+
+    /// One event, if they are wanted, at the time of the last look.
+    #[inline(always)]
+    fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
+        if H::TRACES {
+            let time_ns = self.traced_ns;
+            self.host.trace(TraceRecord { time_ns, kind, task, extra });
+        }
+    }
 }
 
-#[inline(never)]
-fn connect<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    consumer: TaskId,
-    graph: &mut G,
-) -> Result<(), Fault> {
-    let generation = consumer.generation;
-    for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
-        graph.add_edge(TaskId { slot: image.producer(edge), generation }, consumer)?;
-    }
-    graph.publish(consumer)
+/// No consumers yet.
+#[inline(always)]
+fn open_fanout(task: &Task) {
+    task.fanout.store(0, Ordering::Relaxed);
+    task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+}
+
+fn refused(refusal: Refusal) -> Blame {
+    Blame::of(refusal.fault).detail(refusal.found, refusal.expected)
 }

@@ -49,23 +49,8 @@ impl GraphImage {
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         bytes.extend_from_slice(bytemuck::cast_slice(args));
         debug_assert_eq!(bytes.len() as u64, total_bytes);
-        let header = GraphHeader {
-            magic: GRAPH_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(HEADER_BYTES).unwrap_or(0),
-            layout_hash: LAYOUT_HASH,
-            total_bytes,
-            checksum: Checksum::of(&bytes[HEADER_BYTES..]),
-            flags: flags.bits(),
-            task_count,
-            edge_count,
-            arg_words,
-            tasks_offset,
-            edges_offset,
-            args_offset,
-            reserved: [0; 5],
-        };
+        let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
+        header.checksum = Checksum::of_image(&header, &bytes[HEADER_BYTES..]);
         bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
         Self { bytes }
     }
