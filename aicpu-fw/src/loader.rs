@@ -128,8 +128,8 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         for record in records {
             let slot = *index;
             let Some(task) = self.tasks.get(slot as usize) else { break };
-            let kernel = self.accept(slot, record)?;
             check.record(record).map_err(|refusal| refused(refusal).task(self.id(slot)))?;
+            let kernel = self.accept(slot, record)?;
             if H::TRACES {
                 self.traced_ns = self.host.now_ns();
                 let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;

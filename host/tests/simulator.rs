@@ -86,7 +86,7 @@ fn refused_launches_are_faults_and_the_device_goes_on() {
     for hosting in HOSTINGS {
         let mut device = open(hosting);
         let good = HostGraph::build(&device, &[], |_| Ok(())).unwrap();
-        let mut bytes = good.as_bytes().to_vec();
+        let mut bytes = good.to_bytes();
         bytes[0] ^= 1;
         let bad = GraphImage::from_bytes(bytes);
         let (fault, _) = fault_of(&mut device, Work::HostGraph(&bad), &options());

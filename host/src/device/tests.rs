@@ -104,7 +104,7 @@ fn the_image_arrives_with_its_own_size() {
         },
     );
     assert_eq!(images[0], [1; 5_000]);
-    assert_eq!(images[1], one_task(&device()).as_bytes(), "the region is cut to the image");
+    assert_eq!(images[1], one_task(&device()).to_bytes(), "the region is cut to the image");
     assert!(images[2].is_empty(), "an image of an earlier run is not offered again");
 }
 

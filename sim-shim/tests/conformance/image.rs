@@ -106,6 +106,9 @@ fn every_field_of_a_record() {
         (Fault::GRAPH_RECORD_ARGS, |i| i.records[7].first_arg = 235),
         (Fault::GRAPH_RECORD_ARGS, |i| i.records[7].first_arg = u32::MAX),
         (Fault::GRAPH_RECORD_ARGS, |i| i.records[39].arg_count = 7),
+        (Fault::GRAPH_RECORD_ARGS, |i| i.records[0].arg_count = 5),
+        (Fault::GRAPH_ARG_WORDS, |i| i.args.push(0)),
+        (Fault::GRAPH_ARG_WORDS, |i| i.records[39].arg_count = 5),
         (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].first_edge += 1),
         (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].first_edge = u32::MAX),
         (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].edge_count = u32::MAX),
@@ -118,7 +121,8 @@ fn every_field_of_a_record() {
         (Fault::BUILD_KERNEL_MISSING, |i| i.records[39].func_id = 1023),
         (Fault::BUILD_UNKNOWN_KIND, |i| i.records[39].kind = 2),
         (Fault::BUILD_TOO_MANY_ARGS, |i| {
-            (i.records[39].first_arg, i.records[39].arg_count) = (0, 129);
+            i.args.resize(39 * 6 + 129, 0);
+            i.records[39].arg_count = 129;
         }),
     ];
     // Sequential: what stands before the wrong record does not run.
