@@ -14,8 +14,8 @@ mod again;
 use heapless::Vec;
 use pto_abi::image::{ImageReaders, Reader, RecordCheck, Refusal, SealedImage, TaskRecord};
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FANOUT, MAX_FUNC_ID};
-use pto_abi::runtime::InstanceLine;
+use pto_abi::limits::{MAX_FANOUT, MAX_FUNC_ID};
+use pto_abi::runtime::{InstanceLine, NOBODY};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{NO_CHUNK, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
@@ -78,7 +78,6 @@ struct Loader<'l, 'a, H> {
     /// The lines of the graph's tasks.
     tasks: &'a [Task],
     has_kind: [bool; CoreKind::COUNT],
-    next_word: u32,
     next_chunk: u32,
     /// Func id and kind of the record before, and the kernel that is registered for it.
     known: u32,
@@ -103,7 +102,6 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             host,
             tasks: tasks.get(..count as usize).ok_or(too_many)?,
             has_kind: launch.has_kind(),
-            next_word: 0,
             next_chunk: 0,
             known: NOTHING,
             kernel: GmAddr::NULL,
@@ -112,43 +110,48 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         })
     }
 
-    /// Loads the records that are copied at once; `index` counts them.
+    /// Loads the records that are copied at once: first checks them, then one thing after the other, each in a loop that has
+    /// its words in registers. `first` counts them.
     fn load_some<S: Sharing>(
         &mut self,
-        index: &mut u32,
+        first: &mut u32,
         parts: &mut ImageReaders<'_>,
         check: &mut RecordCheck,
     ) -> Result<(), Blame> {
         self.look_for_faults()?;
         let records = parts.records.up_to(usize::MAX);
-        if records.is_empty() {
-            // `open` has found them in the image.
+        let (from, to) = (*first as usize, *first as usize + records.len());
+        let Some(tasks) = self.tasks.get(from..to).filter(|tasks| !tasks.is_empty()) else {
+            // `open` has found all of them in the image.
             return Err(Blame::of(Fault::GRAPH_TASK_COUNT));
+        };
+        let before = *check;
+        check.records(records).map_err(|(index, refusal)| {
+            let func = records.get(index as usize).map_or(NOBODY, |record| record.func_id.into());
+            refused(refusal).task(self.id(*first + index)).func(func)
+        })?;
+        if H::TRACES {
+            self.trace_added(*first, records);
         }
-        for record in records {
-            let slot = *index;
-            let Some(task) = self.tasks.get(slot as usize) else { break };
-            check.record(record).map_err(|refusal| refused(refusal).task(self.id(slot)))?;
-            let kernel = self.accept(slot, record)?;
-            if H::TRACES {
-                self.traced_ns = self.host.now_ns();
-                let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
-                self.trace(TraceKind::ADDED, slot, func_and_kind);
-            }
-            if check.is_topological() {
-                open_fanout(task);
-            }
-            self.connect(slot, record.edge_count, &mut parts.producers, check)?;
-            let payload = self.copy_args(slot, record, &mut parts.args)?;
+        if check.is_topological() {
+            tasks.iter().for_each(open_fanout);
+        }
+        self.connect(*first, records, &mut parts.producers, check)?;
+        self.copy_args(*first, records, &mut parts.args, (&before, check))?;
+        let generation = self.launch.run_epoch;
+        for (slot, (task, record)) in (*first..).zip(tasks.iter().zip(records)) {
+            let kernel = self.kernel_of(slot, record)?;
             task.kernel.store(kernel.0, Ordering::Relaxed);
-            task.payload.store(payload, Ordering::Relaxed);
+            // Each task before has its arguments and a word of block context.
+            task.payload.store(record.first_arg + slot, Ordering::Relaxed);
             task.func_id.store(record.func_id, Ordering::Relaxed);
             task.arg_count.store(record.arg_count, Ordering::Relaxed);
             task.kind.store(record.kind, Ordering::Relaxed);
             task.edges_in.store(record.edge_count, Ordering::Relaxed);
+            task.generation.store(generation, Ordering::Relaxed);
             self.publish::<S>(slot, task, record.edge_count);
-            *index = slot + 1;
         }
+        *first += u32::try_from(records.len()).unwrap_or(0);
         Ok(())
     }
 
@@ -163,15 +166,14 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     /// The kernel's code, or why the task cannot run.
     #[inline(always)]
-    fn accept(&mut self, slot: u32, record: &TaskRecord) -> Result<GmAddr, Blame> {
+    fn kernel_of(&mut self, slot: u32, record: &TaskRecord) -> Result<GmAddr, Blame> {
         let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
         if func_and_kind != self.known {
             self.look_up(slot, record)?;
             self.known = func_and_kind;
         }
         let kernel = if record.kernel == 0 { self.kernel } else { GmAddr(record.kernel) };
-        let is_within = usize::from(record.arg_count) <= MAX_ARGS && record.edge_count <= MAX_FANIN;
-        if is_within && !kernel.is_null() { Ok(kernel) } else { Err(self.refuse(slot, record)) }
+        if kernel.is_null() { Err(self.no_kernel(slot, record)) } else { Ok(kernel) }
     }
 
     #[inline(never)]
@@ -194,50 +196,64 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     #[cold]
     #[inline(never)]
-    fn refuse(&self, slot: u32, record: &TaskRecord) -> Blame {
-        let blame = |fault, found: u64, bound: u64| {
-            let blame = Blame::of(fault).func(record.func_id.into()).task(self.id(slot));
-            blame.detail(found, bound)
-        };
-        if usize::from(record.arg_count) > MAX_ARGS {
-            return blame(Fault::BUILD_TOO_MANY_ARGS, record.arg_count.into(), MAX_ARGS as u64);
-        }
-        if record.edge_count > MAX_FANIN {
-            return blame(Fault::BUILD_FANIN_LIMIT, record.edge_count.into(), MAX_FANIN.into());
-        }
-        blame(Fault::BUILD_KERNEL_MISSING, record.func_id.into(), 0)
+    fn no_kernel(&self, slot: u32, record: &TaskRecord) -> Blame {
+        let blame = Blame::of(Fault::BUILD_KERNEL_MISSING).func(record.func_id.into());
+        blame.task(self.id(slot)).detail(record.func_id.into(), 0)
     }
 
-    /// Puts the task behind each of its producers.
+    /// Puts each task behind its producers.
     #[inline(always)]
     fn connect<const N: usize>(
         &mut self,
-        slot: u32,
-        edge_count: u32,
+        first: u32,
+        records: &[TaskRecord],
         producers: &mut Reader<'_, u32, N>,
         check: &RecordCheck,
     ) -> Result<(), Blame> {
-        let tasks = self.tasks.get(..check.producers_below(slot) as usize).unwrap_or(&[]);
-        let mut left = edge_count as usize;
-        while left > 0 {
-            let some = producers.up_to(left);
-            if some.is_empty() {
-                // The check of the record has found them in the image.
-                return Err(Blame::of(Fault::GRAPH_EDGE_COUNT));
+        for (slot, record) in (first..).zip(records) {
+            let mut left = record.edge_count as usize;
+            let before = self.tasks.get(..check.producers_below(slot) as usize).unwrap_or(&[]);
+            if let Some(all) = producers.held(left) {
+                self.append(slot, all, before, check)?;
+                continue;
             }
-            left -= some.len();
-            for &producer in some {
-                let Some(task) = tasks.get(producer as usize).filter(|_| producer != slot) else {
-                    return Err(self.refuse_producer(slot, producer, check));
-                };
-                let count = task.fanout.load(Ordering::Relaxed);
-                match task.consumers.get(count as usize) {
-                    Some(place) => place.store(slot, Ordering::Relaxed),
-                    None => self.put_in_chunk(slot, producer, task)?,
+            while left > 0 {
+                let some = producers.up_to(left);
+                if some.is_empty() {
+                    // The check of the record has found them in the image.
+                    return Err(Blame::of(Fault::GRAPH_EDGE_COUNT));
                 }
-                task.fanout.store(count + 1, Ordering::Relaxed);
-                self.trace(TraceKind::EDGE, slot, producer);
+                left -= some.len();
+                self.append(slot, some, before, check)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Puts a task behind some of its producers, which stand in `before`.
+    #[inline(always)]
+    fn append(
+        &mut self,
+        slot: u32,
+        producers: &[u32],
+        before: &[Task],
+        check: &RecordCheck,
+    ) -> Result<(), Blame> {
+        for &producer in producers {
+            let Some(task) = before.get(producer as usize) else {
+                return Err(self.refuse_producer(slot, producer, check));
+            };
+            if producer == slot {
+                return Err(self.refuse_producer(slot, producer, check));
+            }
+            let count = task.fanout.load(Ordering::Relaxed);
+            if let Some(place) = task.consumers.get(count as usize) {
+                place.store(slot, Ordering::Relaxed);
+            } else {
+                self.put_in_chunk(slot, producer, task)?;
+            }
+            task.fanout.store(count + 1, Ordering::Relaxed);
+            self.trace(TraceKind::EDGE, slot, producer);
         }
         Ok(())
     }
@@ -281,36 +297,44 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         Ok(())
     }
 
-    /// Copies the arguments and one word of block context (block 0 of 1); returns the first word.
+    /// Copies the arguments of tasks, and behind them a word of block context (block 0 of 1). `around`: the check before and
+    /// behind the records.
     #[inline(always)]
     fn copy_args<const N: usize>(
         &mut self,
-        slot: u32,
-        record: &TaskRecord,
+        first: u32,
+        records: &[TaskRecord],
         args: &mut Reader<'_, u64, N>,
-    ) -> Result<u32, Blame> {
-        let first = self.next_word;
-        let end = first.wrapping_add(u32::from(record.arg_count)).wrapping_add(1);
-        let words = self.launch.state.payloads.get(first as usize..end as usize);
-        let Some((context, mut words)) = words.and_then(<[_]>::split_last) else {
-            let blame = Blame::of(Fault::BUILD_PAYLOADS_FULL).func(record.func_id.into());
-            let capacity = self.launch.state.payloads.len() as u64;
-            return Err(blame.task(self.id(slot)).detail(first.into(), capacity));
+        around: (&RecordCheck, &RecordCheck),
+    ) -> Result<(), Blame> {
+        let payloads = self.launch.state.payloads;
+        let (from, to) = (around.0.args(), around.1.args());
+        let range = (from + u64::from(first), to + u64::from(first) + records.len() as u64);
+        let range = usize::try_from(range.0).ok().zip(usize::try_from(range.1).ok());
+        let Some(mut words) = range.and_then(|(from, to)| payloads.get(from..to)) else {
+            let blame = Blame::of(Fault::BUILD_PAYLOADS_FULL).task(self.id(first));
+            return Err(blame.detail(to + self.tasks.len() as u64, payloads.len() as u64));
         };
-        while !words.is_empty() {
-            let values = args.up_to(words.len());
-            if values.is_empty() {
-                // The check of the record has found them in the image.
-                return Err(Blame::of(Fault::GRAPH_ARG_WORDS));
+        for record in records {
+            let mut left = usize::from(record.arg_count);
+            while left > 0 {
+                let values = args.up_to(left);
+                if values.is_empty() {
+                    // The check of the records has found them in the image.
+                    return Err(Blame::of(Fault::GRAPH_ARG_WORDS));
+                }
+                for (word, value) in words.iter().zip(values) {
+                    word.store(*value, Ordering::Relaxed);
+                }
+                left -= values.len();
+                words = words.get(values.len()..).unwrap_or(&[]);
             }
-            for (word, value) in words.iter().zip(values) {
-                word.store(*value, Ordering::Relaxed);
+            if let Some((context, next)) = words.split_first() {
+                context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+                words = next;
             }
-            words = words.get(values.len()..).unwrap_or(&[]);
         }
-        context.store(BLOCK_0_OF_1, Ordering::Relaxed);
-        self.next_word = end;
-        Ok(first)
+        Ok(())
     }
 
     /// Lets the task wait for its producers, or puts it among the ready ones. Nobody looks before the start.
@@ -319,7 +343,6 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         let forgotten = u32::from(mutant::is(Mutant::LoadsAnEdgeTooFew) && edges_in > 1);
         task.fanin.store(edges_in - forgotten, Ordering::Relaxed);
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-        task.generation.store(self.launch.run_epoch, Ordering::Relaxed);
         self.trace(TraceKind::PUBLISHED, slot, 0);
         if edges_in == 0 {
             self.trace(TraceKind::READY, slot, 0);
@@ -364,6 +387,16 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     fn id(&self, slot: u32) -> TaskId {
         TaskId { slot, generation: self.launch.run_epoch }
+    }
+
+    /// The events of tasks that are added.
+    #[inline(never)]
+    fn trace_added(&mut self, first: u32, records: &[TaskRecord]) {
+        self.traced_ns = self.host.now_ns();
+        for (slot, record) in (first..).zip(records) {
+            let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+            self.trace(TraceKind::ADDED, slot, func_and_kind);
+        }
     }
 
     /// One event, if they are wanted, at the time of the last look.

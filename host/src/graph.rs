@@ -274,18 +274,18 @@ impl<'d> HostGraph<'d> {
         self.refuse(Fault::BUILD_EDGES_FULL, what)
     }
 
-    /// Adds a task with the next `edge_count` edges; `kind` may have the bit [`UNPUBLISHED`].
+    /// Adds a task with the last `edge_count` edges; `kind` may have the bit [`UNPUBLISHED`].
     #[inline]
-    fn push(&mut self, task: &TaskSpec<'_>, kind: u8, edge_count: u32) -> TaskId {
+    fn push(&mut self, task: &TaskSpec<'_>, kind: u8, edge_count: usize) -> TaskId {
         let slot = index_of(self.lists.records.len());
         self.lists.records.push(TaskRecord {
             kernel: task.kernel.0,
             first_arg: index_of(self.lists.args.len()),
-            first_edge: index_of(self.lists.producers.len()),
-            edge_count,
+            first_edge: index_of(self.lists.producers.len() - edge_count),
+            edge_count: index_of(edge_count),
             func_id: task.func_id.0,
             // `check_task` has bounded it by MAX_ARGS.
-            arg_count: u8::try_from(task.args.len()).unwrap_or(u8::MAX),
+            arg_count: index_of(task.args.len()).to_le_bytes()[0],
             kind,
         });
         if !task.args.is_empty() {
@@ -313,8 +313,9 @@ impl<'d> HostGraph<'d> {
 
 /// An index into a list, which `check_task` has bounded by 32 bits.
 #[inline]
-fn index_of(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
+#[expect(clippy::cast_possible_truncation, reason = "bounded; a check costs a task three instructions")]
+const fn index_of(length: usize) -> u32 {
+    length as u32
 }
 
 impl fmt::Debug for HostGraph<'_> {
@@ -378,15 +379,19 @@ impl GraphBuilder for HostGraph<'_> {
     fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         self.check_task(&task, producers.len())?;
         let (next, generation) = (index_of(self.lists.records.len()), self.generation);
-        let stands = |one: &TaskId| one.generation == generation && one.slot < next;
-        if !producers.iter().all(stands) {
-            return Err(self.refuse_producers(producers));
+        let stand = self.lists.producers.len();
+        self.lists.producers.reserve(producers.len());
+        for producer in producers {
+            if producer.generation != generation || producer.slot >= next {
+                self.lists.producers.truncate(stand);
+                return Err(self.refuse_producers(producers));
+            }
+            self.lists.producers.push(producer.slot);
         }
-        let id = self.push(&task, task.kind.get(), index_of(producers.len()));
         if let Some(consumers) = &mut self.consumers {
             consumers.extend(std::iter::repeat_n(next, producers.len()));
         }
-        self.lists.producers.extend(producers.iter().map(|producer| producer.slot));
+        let id = self.push(&task, task.kind.get(), producers.len());
         Ok(id)
     }
 

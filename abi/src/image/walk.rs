@@ -7,11 +7,15 @@ use super::{Refusal, SealedImage, TaskRecord, expect_at_most, expect_equal};
 use crate::fault::Fault;
 use crate::gm::GmWindow;
 use crate::kinds::GraphFlags;
+use crate::limits::{MAX_ARGS, MAX_FANIN};
 
 /// Records, edges and argument words that are copied at once: 768, 256 and 512 bytes.
 const RECORDS: usize = 32;
 const EDGES: usize = 64;
 const ARGS: usize = 64;
+/// [`MAX_ARGS`], as a record counts.
+#[expect(clippy::cast_possible_truncation, reason = "128")]
+const MOST_ARGS: u8 = MAX_ARGS as u8;
 
 /// Reads a part of an image from its start on.
 pub struct Reader<'a, T, const N: usize> {
@@ -33,9 +37,21 @@ impl<'a, T: Pod, const N: usize> Reader<'a, T, N> {
         if self.next == self.held {
             self.copy_more();
         }
-        let held = self.copies.get(self.next..self.held).unwrap_or(&[]);
-        let values = held.get(..most).unwrap_or(held);
-        self.next += values.len();
+        let count = most.min(self.held - self.next);
+        let values = self.copies.get(self.next..self.next + count).unwrap_or(&[]);
+        self.next += count;
+        values
+    }
+
+    /// The next `count` values, if so many have been copied.
+    #[inline]
+    pub fn held(&mut self, count: usize) -> Option<&[T]> {
+        let end = self.next + count;
+        if end > self.held {
+            return None;
+        }
+        let values = self.copies.get(self.next..end);
+        self.next = end;
         values
     }
 
@@ -105,20 +121,26 @@ impl RecordCheck {
         self.is_topological
     }
 
-    /// The next record.
+    /// The next records.
     ///
     /// # Errors
-    /// `GRAPH_RECORD_ARGS`, `GRAPH_RECORD_EDGES`: they begin elsewhere, or end outside the image.
+    /// The index of the first that is wrong. `GRAPH_RECORD_ARGS`, `GRAPH_RECORD_EDGES`: its arguments or edges begin elsewhere,
+    /// or end outside the image; `BUILD_TOO_MANY_ARGS`, `BUILD_FANIN_LIMIT`.
     #[inline]
-    pub fn record(&mut self, record: &TaskRecord) -> Result<(), Refusal> {
-        let args = self.next_arg + u64::from(record.arg_count);
-        let edges = self.next_edge + u64::from(record.edge_count);
-        if u64::from(record.first_arg) != self.next_arg
-            || u64::from(record.first_edge) != self.next_edge
-            || args > self.arg_words
-            || edges > self.edge_count
-        {
-            return Err(self.refuse(record, args, edges));
+    pub fn records(&mut self, records: &[TaskRecord]) -> Result<(), (u32, Refusal)> {
+        let (mut args, mut edges) = (self.next_arg, self.next_edge);
+        // All of them at once, without a branch; which one is wrong is found when one is.
+        let mut is_wrong = false;
+        for record in records {
+            is_wrong |= u64::from(record.first_arg) != args;
+            is_wrong |= u64::from(record.first_edge) != edges;
+            is_wrong |= record.arg_count > MOST_ARGS;
+            is_wrong |= record.edge_count > MAX_FANIN;
+            args += u64::from(record.arg_count);
+            edges += u64::from(record.edge_count);
+        }
+        if is_wrong || args > self.arg_words || edges > self.edge_count {
+            return self.find(records);
         }
         (self.next_arg, self.next_edge) = (args, edges);
         Ok(())
@@ -126,15 +148,30 @@ impl RecordCheck {
 
     #[cold]
     #[inline(never)]
-    fn refuse(&self, record: &TaskRecord, args: u64, edges: u64) -> Refusal {
-        let equal = |fault, found: u32, expected| expect_equal(fault, found.into(), expected).err();
-        let within = |fault, found, bound| expect_at_most(fault, found, bound).err();
-        let (of_args, of_edges) = (Fault::GRAPH_RECORD_ARGS, Fault::GRAPH_RECORD_EDGES);
-        equal(of_args, record.first_arg, self.next_arg)
-            .or_else(|| within(of_args, args, self.arg_words))
-            .or_else(|| equal(of_edges, record.first_edge, self.next_edge))
-            .or_else(|| within(of_edges, edges, self.edge_count))
-            .unwrap_or(Refusal { fault: of_edges, found: edges, expected: self.edge_count })
+    fn find(&mut self, records: &[TaskRecord]) -> Result<(), (u32, Refusal)> {
+        for (index, record) in (0..).zip(records) {
+            let args = self.next_arg + u64::from(record.arg_count);
+            let edges = self.next_edge + u64::from(record.edge_count);
+            self.one(record, args, edges).map_err(|refusal| (index, refusal))?;
+            (self.next_arg, self.next_edge) = (args, edges);
+        }
+        Ok(())
+    }
+
+    fn one(&self, record: &TaskRecord, args: u64, edges: u64) -> Result<(), Refusal> {
+        expect_equal(Fault::GRAPH_RECORD_ARGS, record.first_arg.into(), self.next_arg)?;
+        expect_at_most(Fault::GRAPH_RECORD_ARGS, args, self.arg_words)?;
+        expect_equal(Fault::GRAPH_RECORD_EDGES, record.first_edge.into(), self.next_edge)?;
+        expect_at_most(Fault::GRAPH_RECORD_EDGES, edges, self.edge_count)?;
+        expect_at_most(Fault::BUILD_TOO_MANY_ARGS, record.arg_count.into(), MOST_ARGS.into())?;
+        expect_at_most(Fault::BUILD_FANIN_LIMIT, record.edge_count.into(), MAX_FANIN.into())
+    }
+
+    /// Argument words of the records so far.
+    #[must_use]
+    #[inline]
+    pub const fn args(&self) -> u64 {
+        self.next_arg
     }
 
     /// Producers of the task `index` are below this number.
@@ -186,7 +223,7 @@ impl<'a> CheckedImage<'a> {
         let checked = Self { image };
         for index in 0..image.task_count() {
             let record = checked.record(index);
-            check.record(&record)?;
+            check.records(&[record]).map_err(|(_, refusal)| refusal)?;
             for producer in checked.producers(&record) {
                 if producer >= check.producers_below(index) {
                     return Err(check.refuse_producer(index, producer));

@@ -47,6 +47,7 @@ pub(crate) fn again<S: Sharing, H: BuilderHost>(
                 let fanout = task.fanout.load(Ordering::Relaxed);
                 task.fanout.store(fanout & !CLOSED, Ordering::Relaxed);
             }
+            task.generation.store(launch.run_epoch, Ordering::Relaxed);
             loader.publish::<S>(slot, task, task.edges_in.load(Ordering::Relaxed));
             slot += 1;
         }
