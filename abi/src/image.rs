@@ -42,7 +42,7 @@ shared_struct! {
         16 => layout_hash: u64,
         /// Size of the image.
         24 => total_bytes: u64,
-        /// [`Checksum`] of the parts.
+        /// [`Checksum`] of everything behind the header.
         32 => checksum: u64,
         /// `GraphFlags`.
         40 => flags: u32,
@@ -66,12 +66,7 @@ shared_struct! {
 impl GraphHeader {
     /// The header of an image with these counts; without the checksum.
     #[must_use]
-    pub const fn new(
-        flags: GraphFlags,
-        task_count: u32,
-        edge_count: u64,
-        arg_words: u64,
-    ) -> Self {
+    pub const fn new(flags: GraphFlags, task_count: u32, edge_count: u64, arg_words: u64) -> Self {
         let [tasks_offset, edges_offset, args_offset, total_bytes] =
             offsets(task_count, edge_count, arg_words);
         Self {
@@ -102,12 +97,6 @@ impl GraphHeader {
             (self.edges_offset, self.edge_count.saturating_mul(4)),
             (self.args_offset, self.arg_words.saturating_mul(8)),
         ]
-    }
-
-    /// The same with the bytes that fill the edges to a whole word.
-    const fn summed_parts(&self) -> [(u64, u64); 3] {
-        let [records, (edges_offset, edges), args] = self.parts();
-        [records, (edges_offset, edges.saturating_add(7) & !7), args]
     }
 }
 
@@ -168,39 +157,30 @@ pub const fn expect_at_most(fault: Fault, found: u64, bound: u64) -> Result<(), 
     if found <= bound { Ok(()) } else { Err(Refusal { fault, found, expected: bound }) }
 }
 
-/// An image whose header has been checked, and whose checksum matches. Holding it proves: header, counts and offsets agree
-/// with the size, and what stands behind the header is what was sealed. It proves nothing of records and edges, which
-/// [`RecordCheck`] checks one by one.
+/// An image whose header has been checked. Holding it proves: header, counts and offsets agree with the size. It proves
+/// nothing of what stands behind the header: [`check_sum`](Self::check_sum) finds damage, and [`RecordCheck`] checks records.
 #[derive(Clone, Copy)]
 pub struct SealedImage<'a> {
     window: GmWindow<'a>,
     header: GraphHeader,
-    flags: GraphFlags,
 }
 
 impl<'a> SealedImage<'a> {
-    /// Checks header and checksum.
+    /// Checks the header.
     ///
     /// # Errors
     /// The first field that is wrong, what stands there and what should.
     pub fn open(window: GmWindow<'a>) -> Result<Self, Refusal> {
-        let image = Self::open_unsummed(window)?;
-        image.check_sum()?;
-        Ok(image)
-    }
-
-    /// Checks the header alone: of an image that was loaded before, which is compared with what was loaded.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_unsummed(window: GmWindow<'a>) -> Result<Self, Refusal> {
-        let header: GraphHeader = window.read(0).ok_or(Refusal {
-            fault: Fault::GRAPH_TOTAL_BYTES,
-            found: window.bytes(),
-            expected: size_of::<GraphHeader>() as u64,
-        })?;
-        let flags = check_header(&header, window.bytes())?;
-        Ok(Self { window, header, flags })
+        let Some(header) = window.read(0) else {
+            let expected = size_of::<GraphHeader>() as u64;
+            return Err(Refusal {
+                fault: Fault::GRAPH_TOTAL_BYTES,
+                found: window.bytes(),
+                expected,
+            });
+        };
+        check_header(&header, window.bytes())?;
+        Ok(Self { window, header })
     }
 
     /// The header.
@@ -218,12 +198,12 @@ impl<'a> SealedImage<'a> {
     /// Whether every producer stands before its consumers, as the header claims.
     #[must_use]
     pub const fn is_topological(&self) -> bool {
-        self.flags.contains(GraphFlags::TOPOLOGICAL)
+        self.header.flags & GraphFlags::TOPOLOGICAL.bits() != 0
     }
 
-    /// Reads the parts from their starts; `None`: a part is not in the image, which cannot be.
+    /// Reads the parts from their starts.
     #[must_use]
-    pub fn readers(&self) -> Option<ImageReaders<'a>> {
+    pub fn readers(&self) -> ImageReaders<'a> {
         ImageReaders::new(self)
     }
 
@@ -233,27 +213,29 @@ impl<'a> SealedImage<'a> {
         RecordCheck::new(self)
     }
 
-    fn check_sum(&self) -> Result<(), Refusal> {
+    /// Checks the checksum.
+    ///
+    /// # Errors
+    /// `GRAPH_CHECKSUM`.
+    #[inline(never)]
+    pub fn check_sum(&self) -> Result<(), Refusal> {
         let mut sum = Checksum::new();
-        // Whole groups of the checksum.
-        let mut copy = [0; 512];
-        for (offset, bytes) in self.header.summed_parts() {
-            let mut at = 0;
-            while at < bytes {
-                let step = (bytes - at).min(copy.len() as u64);
-                let to = usize::try_from(step).ok().and_then(|step| copy.get_mut(..step));
-                let to = to.unwrap_or(&mut []);
-                // `check_header` has found the part in the image.
-                self.window.read_bytes(offset + at, to).unwrap_or_default();
-                sum.add(to);
-                at += step;
+        let from = self.header.tasks_offset;
+        // `open` has found that it is whole words, to the end of the image.
+        let body = (from, self.header.total_bytes.saturating_sub(from));
+        let mut words = Reader::<u64, 64>::new(self.window, body);
+        loop {
+            let some = words.up_to(usize::MAX);
+            if some.is_empty() {
+                break;
             }
+            some.iter().for_each(|word| sum.add(*word));
         }
         expect_equal(Fault::GRAPH_CHECKSUM, self.header.checksum, sum.finish())
     }
 }
 
-fn check_header(header: &GraphHeader, bytes: u64) -> Result<GraphFlags, Refusal> {
+fn check_header(header: &GraphHeader, bytes: u64) -> Result<(), Refusal> {
     expect_equal(Fault::GRAPH_MAGIC, header.magic, GRAPH_MAGIC)?;
     expect_equal(Fault::GRAPH_ABI_MAJOR, header.abi_major.into(), ABI_MAJOR.into())?;
     expect_at_most(Fault::GRAPH_ABI_MINOR, header.abi_minor.into(), ABI_MINOR.into())?;
@@ -268,11 +250,12 @@ fn check_header(header: &GraphHeader, bytes: u64) -> Result<GraphFlags, Refusal>
     for word in header.reserved {
         expect_equal(Fault::GRAPH_RESERVED, word, 0)?;
     }
-    GraphFlags::from_bits(header.flags).ok_or(Refusal {
-        fault: Fault::GRAPH_FLAGS,
-        found: header.flags.into(),
-        expected: GraphFlags::all().bits().into(),
-    })
+    let unknown = header.flags & !GraphFlags::all().bits();
+    if unknown != 0 {
+        let (found, expected) = (header.flags.into(), GraphFlags::all().bits().into());
+        return Err(Refusal { fault: Fault::GRAPH_FLAGS, found, expected });
+    }
+    Ok(())
 }
 
 /// The parts follow each other without gaps; which equation fails alone tells which field is wrong.

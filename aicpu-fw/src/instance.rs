@@ -78,7 +78,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         let launch = if P::SHAPES { launch.with_shapes() } else { launch };
         let state = launch.state;
         let line = state.instances.get(index as usize).unwrap_or(&NOWHERE);
-        let scheduler = Scheduler::new(state, line, launch.build_mode, launch.run_epoch, launch.budgets);
+        let scheduler =
+            Scheduler::new(state, line, launch.build_mode, launch.run_epoch, launch.budgets);
         Self { launch, index, line, platform, scheduler, phase: Phase::Start }
     }
 
@@ -196,42 +197,32 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
-        if !self.launch.flags.contains(RunFlags::RUN_AGAIN) {
-            // Its tasks make room for others.
-            self.launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
-        }
-        let orch = self.launch.arena.orch_args();
-        let argc = orch.orch_argc as usize;
-        let inputs = BuilderInputs {
-            state: self.launch.state,
-            line: self.line,
-            orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
-            generation: self.launch.run_epoch,
-            has_kind: self.launch.has_kind(),
-        };
-        let memory = ArenaMemory(self.launch.arena);
+        let launch = &self.launch;
         let host = OnInstance { platform: &mut self.platform, host };
-        if self.launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
-            let built = if self.launch.flags.contains(RunFlags::RUN_AGAIN) {
-                loader::again::<P::Sharing, _>(&self.launch, self.line, host)
-            } else {
-                loader::load::<P::Sharing, _>(&self.launch, self.line, host)
+        let built = if launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
+            loader::load::<P::Sharing, _>(launch, self.line, host)
+        } else {
+            // The tasks of a graph that was loaded make room for others.
+            launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
+            let orch = launch.arena.orch_args();
+            let argc = orch.orch_argc as usize;
+            let inputs = BuilderInputs {
+                state: launch.state,
+                line: self.line,
+                orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
+                generation: launch.run_epoch,
+                has_kind: launch.has_kind(),
             };
-            return self.built(built);
-        }
-        if self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-            if !B::STREAMS {
+            if launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH {
+                run_builder::<P::Sharing, F, _, _>(launch, builders, inputs, host)
+            } else if B::STREAMS {
+                stream::<P::Sharing, F, _, _>(launch, builders, inputs, host)
+            } else {
                 let blame = Blame::of(Fault::RUNTIME_VARIANT);
-                return self.built(Err(blame.detail(self.launch.variant.get().into(), 0)));
+                Err(blame.detail(launch.variant.get().into(), 0))
             }
-            let built = stream::<P::Sharing, F, _, _>(&self.launch, builders, inputs, host);
-            return self.built(built);
-        }
-        let mut builder = Builder::<P::Sharing, F, _, _>::new(inputs, memory, host);
-        let built = run_builder(self.launch.builder, builders, &mut builder);
-        let finished = built.and_then(|()| builder.finish().map_err(|fault| builder.blame(fault)));
-        let added = builder.added().into();
-        self.built(finished.map(|()| added))
+        };
+        self.built(built)
     }
 
     /// What follows when the builder has returned: the tasks that it added, or why it failed.
@@ -359,16 +350,19 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 }
 
-/// The builder of one instance.
-type InstanceBuilder<'a, S, F, H> = Builder<'a, S, F, ArenaMemory<'a>, H>;
-
+/// Runs the program of a run without streams; how many tasks it added.
 fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
-    symbol: u64,
+    launch: &Launch<'_>,
     builders: &B,
-    builder: &mut InstanceBuilder<'_, S, F, H>,
-) -> Result<(), Blame> {
-    let built = builders.build(symbol, builder);
-    returned(symbol, built, |fault| builder.blame(fault))
+    inputs: BuilderInputs<'_>,
+    host: H,
+) -> Result<u64, Blame> {
+    let memory = ArenaMemory(launch.arena);
+    let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
+    let built = builders.build(launch.builder, &mut builder);
+    returned(launch.builder, built, |fault| builder.blame(fault))?;
+    builder.finish().map_err(|fault| builder.blame(fault))?;
+    Ok(builder.added().into())
 }
 
 /// What a builder program's return means; `blame` knows the circumstances of a fault that a call of its graph returned.

@@ -110,7 +110,6 @@ impl<'a> Launch<'a> {
         };
         launch.check_division()?;
         launch.check_trace()?;
-        launch.check_again()?;
         Ok(launch)
     }
 
@@ -201,15 +200,6 @@ impl<'a> Launch<'a> {
         Ok(())
     }
 
-    /// Only a graph that was loaded stands in the arena, and only loading it again gives its events.
-    fn check_again(&self) -> Result<(), Blame> {
-        let is_loaded = self.variant == RuntimeVariant::HOST_BUILD_GRAPH && !self.is_traced();
-        if self.flags.contains(RunFlags::RUN_AGAIN) && !is_loaded {
-            return Err(Blame::of(Fault::RUNTIME_FLAGS).detail(self.flags.bits().into(), 0));
-        }
-        Ok(())
-    }
-
     fn check_division(&self) -> Result<(), Blame> {
         let schedulers = self.aicpu_instances - self.first_scheduler();
         let clusters = self.workers.cluster_count();
@@ -289,6 +279,9 @@ fn check_choices(config: &RunConfig) -> Result<Choices, Refusal> {
         .map_err(|_| refuse(Fault::RUNTIME_FANOUT, config.fanout))?;
     let flags =
         RunFlags::from_bits(config.flags).ok_or(refuse(Fault::RUNTIME_FLAGS, config.flags))?;
+    if flags.contains(RunFlags::RUN_AGAIN) && variant.has_builder() {
+        return Err(refuse(Fault::RUNTIME_FLAGS, config.flags));
+    }
     Ok((variant, build_mode, fanout, flags))
 }
 

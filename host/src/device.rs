@@ -21,9 +21,9 @@ use pto_abi::runtime::WorkerEntry;
 use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
+use self::standing::Standing;
 #[cfg(any(feature = "sim", test))]
 use crate::DeviceOptions;
-use self::standing::Standing;
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};

@@ -313,7 +313,10 @@ impl<'d> HostGraph<'d> {
 
 /// An index into a list, which `check_task` has bounded by 32 bits.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "bounded; a check costs a task three instructions")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "bounded; a check costs a task three instructions"
+)]
 const fn index_of(length: usize) -> u32 {
     length as u32
 }

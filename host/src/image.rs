@@ -65,7 +65,7 @@ impl GraphImage {
         let (edge_count, arg_words) = (lists.producers.len() as u64, lists.args.len() as u64);
         let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
         let mut sum = Checksum::new();
-        parts(&lists).into_iter().for_each(|part| sum.add(part));
+        parts(&lists).into_iter().for_each(|part| sum.add_bytes(part));
         header.checksum = sum.finish();
         Self::of(Content::Parts(Parts { header, lists, spare }))
     }
@@ -102,7 +102,9 @@ impl GraphImage {
         match &self.content {
             Content::Bytes(image) => image.len(),
             // It was built in this process' memory.
-            Content::Parts(image) => usize::try_from(image.header.total_bytes).unwrap_or(usize::MAX),
+            Content::Parts(image) => {
+                usize::try_from(image.header.total_bytes).unwrap_or(usize::MAX)
+            }
         }
     }
 
@@ -158,9 +160,8 @@ impl GraphImage {
         let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
         let [tasks_at, edges_at, args_at, end] = offsets(task_count, edge_count, arg_words);
         let bytes = self.to_bytes();
-        let part = |from: u64, to: u64| {
-            bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
-        };
+        let part =
+            |from: u64, to: u64| bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?);
         if end != bytes.len() as u64 {
             return None;
         }
@@ -290,7 +291,7 @@ mod tests {
         let mut bytes = valid().to_bytes();
         change(&mut bytes[HEADER_BYTES..]);
         let mut header = valid().header();
-        header.checksum = Checksum::of_image(&header, &bytes[HEADER_BYTES..]);
+        header.checksum = Checksum::of(&bytes[HEADER_BYTES..]);
         bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
         GraphImage::from_bytes(bytes)
     }

@@ -6,7 +6,6 @@ use bytemuck::{Pod, Zeroable};
 use super::{Refusal, SealedImage, TaskRecord, expect_at_most, expect_equal};
 use crate::fault::Fault;
 use crate::gm::GmWindow;
-use crate::kinds::GraphFlags;
 use crate::limits::{MAX_ARGS, MAX_FANIN};
 
 /// Records, edges and argument words that are copied at once: 768, 256 and 512 bytes.
@@ -19,54 +18,43 @@ const MOST_ARGS: u8 = MAX_ARGS as u8;
 
 /// Reads a part of an image from its start on.
 pub struct Reader<'a, T, const N: usize> {
-    part: GmWindow<'a>,
+    image: GmWindow<'a>,
     offset: u64,
+    end: u64,
     next: usize,
     held: usize,
     copies: [T; N],
 }
 
 impl<'a, T: Pod, const N: usize> Reader<'a, T, N> {
-    fn new(part: GmWindow<'a>) -> Self {
-        Self { part, offset: 0, next: 0, held: 0, copies: [T::zeroed(); N] }
+    pub(super) fn new(image: GmWindow<'a>, (offset, bytes): (u64, u64)) -> Self {
+        let end = offset.saturating_add(bytes);
+        Self { image, offset, end, next: 0, held: 0, copies: [T::zeroed(); N] }
     }
 
     /// The next values: at least one and at most `most` of them, or none at the end of the part.
     #[inline]
     pub fn up_to(&mut self, most: usize) -> &[T] {
         if self.next == self.held {
-            self.copy_more();
+            let to = bytemuck::cast_slice_mut(&mut self.copies);
+            let bytes = copy_some(&self.image, self.offset, self.end, to);
+            self.offset += bytes as u64;
+            (self.next, self.held) = (0, bytes / size_of::<T>());
         }
         let count = most.min(self.held - self.next);
         let values = self.copies.get(self.next..self.next + count).unwrap_or(&[]);
         self.next += count;
         values
     }
+}
 
-    /// The next `count` values, if so many have been copied.
-    #[inline]
-    pub fn held(&mut self, count: usize) -> Option<&[T]> {
-        let end = self.next + count;
-        if end > self.held {
-            return None;
-        }
-        let values = self.copies.get(self.next..end);
-        self.next = end;
-        values
-    }
-
-    #[inline(never)]
-    fn copy_more(&mut self) {
-        let left = self.part.bytes().saturating_sub(self.offset) / size_of::<T>() as u64;
-        let count = usize::try_from(left).unwrap_or(N).min(N);
-        (self.next, self.held) = (0, 0);
-        let to: &mut [u8] = bytemuck::cast_slice_mut(self.copies.get_mut(..count).unwrap_or(&mut []));
-        let bytes = to.len() as u64;
-        if self.part.read_bytes(self.offset, to).is_some() {
-            self.offset += bytes;
-            self.held = count;
-        }
-    }
+/// Copies what stands between two offsets, as far as there is room; how many bytes. Between them are whole values.
+#[inline(never)]
+fn copy_some(image: &GmWindow<'_>, offset: u64, end: u64, to: &mut [u8]) -> usize {
+    let left = end.saturating_sub(offset);
+    let bytes = usize::try_from(left).unwrap_or(usize::MAX).min(to.len());
+    let copied = to.get_mut(..bytes).and_then(|to| image.read_bytes(offset, to));
+    if copied.is_some() { bytes } else { 0 }
 }
 
 /// The parts of an image.
@@ -80,14 +68,13 @@ pub struct ImageReaders<'a> {
 }
 
 impl<'a> ImageReaders<'a> {
-    pub(super) fn new(image: &SealedImage<'a>) -> Option<Self> {
-        let [records, producers, args] =
-            image.header.parts().map(|(offset, bytes)| image.window.part(offset, bytes));
-        Some(Self {
-            records: Reader::new(records?),
-            producers: Reader::new(producers?),
-            args: Reader::new(args?),
-        })
+    pub(super) fn new(image: &SealedImage<'a>) -> Self {
+        let [records, producers, args] = image.header.parts();
+        Self {
+            records: Reader::new(image.window, records),
+            producers: Reader::new(image.window, producers),
+            args: Reader::new(image.window, args),
+        }
     }
 }
 
@@ -108,7 +95,7 @@ impl RecordCheck {
             task_count: image.header.task_count,
             edge_count: image.header.edge_count,
             arg_words: image.header.arg_words,
-            is_topological: image.flags.contains(GraphFlags::TOPOLOGICAL),
+            is_topological: image.is_topological(),
             next_edge: 0,
             next_arg: 0,
         }
@@ -203,7 +190,7 @@ impl RecordCheck {
     }
 }
 
-/// An image that has been checked to its end. Holding it proves what [`SealedImage`] proves, and that the records' arguments
+/// An image that has been checked to its end. Holding it proves what [`SealedImage`] proves, that nothing of it is damaged, that the records' arguments
 /// and edges follow each other and fill the image; that every producer exists; and, where `TOPOLOGICAL` is claimed, that
 /// every producer stands before its consumer. It does not prove that the graph has no cycle (the host finds cycles; on the
 /// device they end as `STALL_DEADLOCK`), nor that the memory stays as it is: reads are by copy, and within the image.
@@ -219,6 +206,7 @@ impl<'a> CheckedImage<'a> {
     /// The first field that is wrong, what stands there and what should.
     pub fn check(window: GmWindow<'a>) -> Result<Self, Refusal> {
         let image = SealedImage::open(window)?;
+        image.check_sum()?;
         let mut check = image.record_check();
         let checked = Self { image };
         for index in 0..image.task_count() {

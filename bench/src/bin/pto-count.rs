@@ -67,7 +67,8 @@ fn hold() -> Result<(), String> {
 
 fn count() -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut table = String::from("graph        host-built prepared aicpu-built   instructions/task, ours\n");
+    let mut table =
+        String::from("graph        host-built prepared aicpu-built   instructions/task, ours\n");
     for graph in GRAPHS {
         let shape: Shape = graph.parse()?;
         let mut counts = [0.0; 3];

@@ -36,7 +36,7 @@ impl<'a> Recorder<'a> {
         body.extend_from_slice(bytemuck::cast_slice(&edges));
         body.resize((header.args_offset - header.tasks_offset) as usize, 0);
         body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        header.checksum = Checksum::of_image(&header, &body);
+        header.checksum = Checksum::of(&body);
         [bytemuck::bytes_of(&header), &body].concat()
     }
 }

@@ -110,7 +110,7 @@ impl Recorder {
         let args_at = header.args_offset - header.tasks_offset;
         body.resize(usize::try_from(args_at).expect("small"), 0);
         body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        header.checksum = Checksum::of_image(&header, &body);
+        header.checksum = Checksum::of(&body);
         [bytes_of(&header), &body].concat()
     }
 }

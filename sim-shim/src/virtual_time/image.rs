@@ -25,7 +25,9 @@ impl ImageNotes {
 
     /// Charges for a record, which was just loaded. Nothing runs before all of them are, so that every producer counts.
     pub(super) fn charge(&self, slot: u32, world: &mut World) {
-        let Some(image) = self.image.as_ref().filter(|image| slot < image.task_count()) else { return };
+        let Some(image) = self.image.as_ref().filter(|image| slot < image.task_count()) else {
+            return;
+        };
         let record = image.record(slot);
         let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
         let args = usize::from(record.arg_count);
@@ -36,7 +38,12 @@ impl ImageNotes {
         }
         let waits_for = world.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
         if waits_for != record.edge_count {
-            world.violate(Rule::EdgeOrder, slot, 0, "waits for other producers than the image names");
+            world.violate(
+                Rule::EdgeOrder,
+                slot,
+                0,
+                "waits for other producers than the image names",
+            );
         }
         world.charge(Note::Publish(slot));
     }

@@ -32,7 +32,7 @@ impl Image {
         body.extend_from_slice(bytemuck::cast_slice(&self.edges));
         body.resize(body.len().next_multiple_of(8), 0);
         body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        header.checksum = Checksum::of_image(&header, &body);
+        header.checksum = Checksum::of(&body);
         change(&mut header);
         [bytemuck::bytes_of(&header), &body].concat()
     }

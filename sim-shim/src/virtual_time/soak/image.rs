@@ -50,6 +50,6 @@ pub(super) fn image(program: &Program) -> Vec<u8> {
     let is_topological = graph.order == PublishOrder::AtOnce;
     let flags = if is_topological { GraphFlags::TOPOLOGICAL } else { GraphFlags::empty() };
     let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
-    header.checksum = Checksum::of_image(&header, &bytes);
+    header.checksum = Checksum::of(&bytes);
     [bytemuck::bytes_of(&header), &bytes].concat()
 }
