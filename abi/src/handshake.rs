@@ -303,24 +303,33 @@ impl SchedulerLine {
 
 /// The core's side of the protocol. Stateless: what the core has done stands in its own line.
 impl Handshake {
-    /// What AICPU wants of the core.
+    /// The dispatch that was rung, if it is the one behind the last that the core has finished, and there is no order to
+    /// quit: the way of most tasks. Where it is `None`, [`command`](Self::command) knows more.
     #[must_use]
     #[inline]
-    pub fn command(&self) -> Command {
+    pub fn next_dispatch(&self) -> Option<Dispatch> {
         // Acquire: pairs with the Release store of doorbell in `ring`.
         let rung = self.scheduler.doorbell.load(Ordering::Acquire);
         let status = self.worker.status.load(Ordering::Relaxed);
         // Relaxed: the order itself is taken in `bring_up_command`.
         let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;
-        if goes_on && is_next(rung, status) {
-            return Command::Run(self.scheduler.dispatch(rung));
-        }
-        self.further_command(rung, status, goes_on)
+        (goes_on && is_next(rung, status)).then(|| self.scheduler.dispatch(rung))
     }
 
-    /// Nothing was rung, or a second dispatch, or the order to quit: not the way of most tasks.
+    /// What AICPU wants of the core.
+    #[must_use]
+    #[inline]
+    pub fn command(&self) -> Command {
+        self.next_dispatch().map_or_else(|| self.further_command(), Command::Run)
+    }
+
+    /// Nothing was rung, or a second dispatch, or the order to quit.
     #[inline(never)]
-    fn further_command(&self, rung: u32, status: u32, goes_on: bool) -> Command {
+    fn further_command(&self) -> Command {
+        // Acquire, Relaxed: as in `next_dispatch`.
+        let rung = self.scheduler.doorbell.load(Ordering::Acquire);
+        let status = self.worker.status.load(Ordering::Relaxed);
+        let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;
         let has_more = rung <= LAST_DISPATCH_ID && status != FINISHED | rung;
         if has_more && goes_on && status != STATUS_EXITED {
             return Command::Run(self.scheduler.dispatch(due_dispatch_id(rung, status)));
@@ -360,11 +369,17 @@ impl Handshake {
         self.worker.status.store(FINISHED | id, Ordering::Release);
     }
 
-    /// Counts a task and the time it took, in the core's own line (call it before `finish`).
+    /// Counts a task, in the core's own line (call it before `finish`).
     #[inline]
-    pub fn account(&self, busy_ns: u64) {
+    pub fn count_task(&self) {
         let tasks = self.worker.tasks_run.load(Ordering::Relaxed);
         self.worker.tasks_run.store(tasks + 1, Ordering::Relaxed);
+    }
+
+    /// Counts a task and the time it took.
+    #[inline]
+    pub fn account(&self, busy_ns: u64) {
+        self.count_task();
         let total = self.worker.busy_ns.load(Ordering::Relaxed);
         self.worker.busy_ns.store(total.wrapping_add(busy_ns), Ordering::Relaxed);
     }

@@ -10,6 +10,12 @@ use pto_abi::handshake::{Command, Dispatch};
 
 /// One core's view of the machine.
 pub trait WorkerPort {
+    /// The dispatch that comes next, where that is known sooner than every [`command`](Self::command).
+    #[inline(always)]
+    fn next_dispatch(&mut self) -> Option<Dispatch> {
+        None
+    }
+
     /// What AICPU wants of the core; a `Run` has acquired what the task's producers wrote.
     fn command(&mut self) -> Command;
 
@@ -37,15 +43,28 @@ pub enum WorkerStep {
     Left,
 }
 
-/// One turn of the loop; as long as the kernel takes, if there is one to run.
-#[inline]
+/// One turn of the loop; as long as the kernel takes, if there is one to run. Part of its caller's loop, which then saves
+/// registers once for many tasks.
+#[inline(always)]
 pub fn step<P: WorkerPort>(port: &mut P) -> WorkerStep {
+    match port.next_dispatch() {
+        Some(dispatch) => run(port, &dispatch),
+        None => obey(port),
+    }
+}
+
+#[inline(always)]
+fn run<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) -> WorkerStep {
+    port.run(dispatch);
+    port.finish(dispatch.id);
+    WorkerStep::Worked
+}
+
+/// Does whatever is wanted of the core.
+#[inline(never)]
+fn obey<P: WorkerPort>(port: &mut P) -> WorkerStep {
     match port.command() {
-        Command::Run(dispatch) => {
-            port.run(&dispatch);
-            port.finish(dispatch.id);
-            WorkerStep::Worked
-        }
+        Command::Run(dispatch) => run(port, &dispatch),
         Command::Wait => WorkerStep::Idle,
         Command::Greet(epoch) => {
             port.introduce(epoch);

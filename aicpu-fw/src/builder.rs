@@ -279,7 +279,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         Ok(EdgeOutcome::Added)
     }
 
-    /// Puts edges behind all of them; counts those that the consumer has to wait for.
+    /// Puts edges behind all of them; counts those that the consumer, the task that was added last, has to wait for.
     #[inline]
     fn append_all(
         &mut self,
@@ -288,19 +288,38 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         edges_in: &mut u32,
     ) -> Result<(), Fault> {
         for &producer in producers {
-            let producer_task = self.known(producer)?;
-            if producer == consumer {
-                return Err(self.refuse_task(Fault::BUILD_SELF_EDGE, consumer, 0, 0));
-            }
+            let is_before =
+                producer.generation == consumer.generation && producer.slot < consumer.slot;
+            let Some(producer_task) = self.state.task(producer.slot).filter(|_| is_before) else {
+                return Err(self.not_before(producer, consumer));
+            };
             let outcome = self.append(producer_task, producer, consumer, *edges_in)?;
             *edges_in += u32::from(outcome == EdgeOutcome::Added);
         }
         Ok(())
     }
 
+    /// Why a task cannot be a producer of the one that was added last.
+    #[cold]
+    fn not_before(&mut self, producer: TaskId, consumer: TaskId) -> Fault {
+        match self.known(producer) {
+            Err(fault) => fault,
+            Ok(_) => self.refuse_task(Fault::BUILD_SELF_EDGE, consumer, 0, 0),
+        }
+    }
+
     /// Makes an added task visible to the schedulers.
     #[inline]
     fn publish_task(&mut self, task: &Task, slot: u32, edges_in: u32) -> Result<(), Fault> {
+        self.announce(task, slot)?;
+        let is_ready = release_published::<S>(task, edges_in);
+        self.published(task, slot, is_ready);
+        Ok(())
+    }
+
+    /// The first half of a publish: the task counts from now on.
+    #[inline]
+    fn announce(&mut self, task: &Task, slot: u32) -> Result<(), Fault> {
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
         self.raise_outstanding();
         count_one(&self.line.published);
@@ -310,12 +329,17 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         if self.state.fault.is_raised() {
             return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
         }
-        if release_published::<S>(task, edges_in) || mutant::is(Mutant::PublishesAsReady) {
+        Ok(())
+    }
+
+    /// The second half: its producers count, and if none is left, it is ready.
+    #[inline]
+    fn published(&mut self, task: &Task, slot: u32, is_ready: bool) {
+        if is_ready || mutant::is(Mutant::PublishesAsReady) {
             self.trace(TraceKind::READY, slot, 0);
             self.state.queue(kind_of(task)).push::<S>(&[slot]);
         }
         self.host.published();
-        Ok(())
     }
 
     #[inline]
@@ -323,6 +347,39 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         count_one(&self.line.edges_satisfied);
         self.trace(TraceKind::EDGE_SATISFIED, consumer.slot, producer.slot);
         EdgeOutcome::AlreadySatisfied
+    }
+
+    /// Adds a task: writes its line and its arguments.
+    #[inline]
+    fn insert(&mut self, spec: &TaskSpec<'_>) -> Result<(&'a Task, u32), Fault> {
+        let kernel = self.accept(spec)?;
+        let slot = self.next_task;
+        let Some(task) = self.state.task(slot) else {
+            let (found, bound) = (slot as usize, self.state.tasks.len());
+            return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
+        };
+        let Some(payload) = self.write_payload(spec.args) else {
+            let (found, bound) = (self.next_word as usize, self.state.payloads.len());
+            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, found, bound));
+        };
+        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
+        task.fanout.store(0, Ordering::Relaxed);
+        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
+        task.func_id.store(spec.func_id.0, Ordering::Relaxed);
+        task.edges_in.store(0, Ordering::Relaxed);
+        task.kernel.store(kernel.0, Ordering::Relaxed);
+        task.payload.store(payload, Ordering::Relaxed);
+        // `accept` bounded the count by MAX_ARGS, which is 128.
+        task.arg_count.store(u8::try_from(spec.args.len()).unwrap_or(u8::MAX), Ordering::Relaxed);
+        task.kind.store(spec.kind.get(), Ordering::Relaxed);
+        task.generation.store(self.generation, Ordering::Relaxed);
+        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+        self.next_task = slot + 1;
+        self.line.added.store(u64::from(slot) + 1, Ordering::Relaxed);
+        let func_and_kind = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << 16;
+        self.look_at_clock();
+        self.trace(TraceKind::ADDED, slot, func_and_kind);
+        Ok((task, slot))
     }
 
     #[inline]
@@ -361,33 +418,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
     #[inline]
     fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        let kernel = self.accept(&spec)?;
-        let slot = self.next_task;
-        let Some(task) = self.state.task(slot) else {
-            let (found, bound) = (slot as usize, self.state.tasks.len());
-            return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
-        };
-        let Some(payload) = self.write_payload(spec.args) else {
-            let (found, bound) = (self.next_word as usize, self.state.payloads.len());
-            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, found, bound));
-        };
-        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
-        task.fanout.store(0, Ordering::Relaxed);
-        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
-        task.func_id.store(spec.func_id.0, Ordering::Relaxed);
-        task.edges_in.store(0, Ordering::Relaxed);
-        task.kernel.store(kernel.0, Ordering::Relaxed);
-        task.payload.store(payload, Ordering::Relaxed);
-        // `accept` bounded the count by MAX_ARGS, which is 128.
-        task.arg_count.store(u8::try_from(spec.args.len()).unwrap_or(u8::MAX), Ordering::Relaxed);
-        task.kind.store(spec.kind.get(), Ordering::Relaxed);
-        task.generation.store(self.generation, Ordering::Relaxed);
-        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
-        self.next_task = slot + 1;
-        self.line.added.store(u64::from(slot) + 1, Ordering::Relaxed);
-        let func_and_kind = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << 16;
-        self.look_at_clock();
-        self.trace(TraceKind::ADDED, slot, func_and_kind);
+        let (_, slot) = self.insert(&spec)?;
         Ok(TaskId { slot, generation: self.generation })
     }
 
@@ -424,15 +455,21 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     /// The same calls in one, with the task's own words at hand.
     #[inline]
     fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        let id = self.add_task(spec)?;
+        let (task, slot) = self.insert(&spec)?;
+        let id = TaskId { slot, generation: self.generation };
         let mut edges_in = 0;
         let appended = self.append_all(producers, id, &mut edges_in);
-        // `add_task` has just given out this slot.
-        let Some(task) = self.state.task(id.slot) else { return Err(Fault::BUILD_UNKNOWN_TASK) };
         task.edges_in.store(edges_in, Ordering::Relaxed);
         count_some(&self.line.edges, edges_in.into());
         appended?;
-        self.publish_task(task, id.slot, edges_in)?;
+        if S::IS_EXCLUSIVE {
+            // No producer can have completed since its edge was appended.
+            self.announce(task, slot)?;
+            task.fanin.store(edges_in, Ordering::Relaxed);
+            self.published(task, slot, edges_in == 0);
+        } else {
+            self.publish_task(task, slot, edges_in)?;
+        }
         Ok(id)
     }
 

@@ -23,7 +23,8 @@ pub trait FanoutPolicy: 'static {
     /// The number of consumers; `None`: closed.
     fn count(task: &Task) -> Option<u32>;
 
-    /// Counts the consumer in place `count`; `false`: the task has completed meanwhile.
+    /// Counts the consumer in place `count`, which [`count`](Self::count) has just returned; `false`: the task has completed
+    /// meanwhile.
     fn commit<S: Sharing>(task: &Task, count: u32) -> bool;
 
     /// Closes the fanout for good; returns how many consumers are to be released.
@@ -80,6 +81,11 @@ impl FanoutPolicy for LockFree {
 
     #[inline]
     fn commit<S: Sharing>(task: &Task, count: u32) -> bool {
+        if S::IS_EXCLUSIVE {
+            // Nobody has closed it since it was counted.
+            task.fanout.store(count + 1, Ordering::Relaxed);
+            return true;
+        }
         // Release: pairs with the Acquire half of `close`, which then reads the consumer's place. On failure
         // the exchange acquires, as in `count`.
         S::compare_exchange_u32(&task.fanout, count, count + 1, Ordering::Release).is_ok()
@@ -187,7 +193,6 @@ mod tests {
         assert_eq!(F::close::<Shared>(&task), 2);
         assert_eq!(F::count(&task), None);
         assert!(!F::commit::<Shared>(&task, 2));
-        assert!(!F::commit::<Exclusive>(&task, 2));
         assert_eq!(F::close::<Exclusive>(&task), 2, "closing again changes nothing");
     }
 

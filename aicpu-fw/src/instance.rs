@@ -357,7 +357,7 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     inputs: BuilderInputs<'_>,
     host: H,
 ) -> Result<u64, Blame> {
-    let memory = ArenaMemory(launch.arena);
+    let memory = ArenaMemory::of(launch.arena);
     let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
     let built = builders.build(launch.builder, &mut builder);
     returned(launch.builder, built, |fault| builder.blame(fault))?;
@@ -390,7 +390,7 @@ fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
 ) -> Result<u64, Blame> {
     let waits = launch.build_mode == BuildMode::SEQUENTIAL;
     let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
-    let memory = ArenaMemory(launch.arena);
+    let memory = ArenaMemory::of(launch.arena);
     let rings = launch.stream()?;
     let mut stream = Stream::<S, F, _, _>::new(inputs, &rings, schedulers, memory, host);
     let built = builders.build_stream(launch.builder, &mut stream);

@@ -10,6 +10,7 @@ use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
     region,
 };
+use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::trace::{TraceOwner, WhenFull};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
 
@@ -213,25 +214,35 @@ impl<'a> Launch<'a> {
 
 /// A builder's view of the device.
 #[derive(Clone, Copy)]
-pub(crate) struct ArenaMemory<'a>(pub(crate) Arena<'a>);
+pub(crate) struct ArenaMemory<'a> {
+    arena: Arena<'a>,
+    kernels: &'a [AtomicU64],
+}
+
+impl<'a> ArenaMemory<'a> {
+    pub(crate) fn of(arena: Arena<'a>) -> Self {
+        Self { arena, kernels: arena.kernel_addrs() }
+    }
+}
 
 impl DeviceMemory for ArenaMemory<'_> {
     #[inline]
     fn kernel_addr(&self, func_id: FuncId) -> GmAddr {
-        self.0.kernel_addr(func_id)
+        let entry = self.kernels.get(func_id.index());
+        entry.map_or(GmAddr::NULL, |entry| GmAddr(entry.load(Ordering::Relaxed)))
     }
 
     fn read_u32(&self, address: GmAddr) -> Option<u32> {
-        let gm = self.0.gm();
+        let gm = self.arena.gm();
         gm.read(gm.offset_of(address, 4)?)
     }
 
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
-        shapes::read_element(&self.0.gm(), address, bytes)
+        shapes::read_element(&self.arena.gm(), address, bytes)
     }
 
     fn write_element(&self, address: GmAddr, bytes: u64, value: u64) -> Option<()> {
-        let gm = self.0.gm();
+        let gm = self.arena.gm();
         let at = gm.offset_of(address, bytes)?;
         let [a, b, c, d, ..] = value.to_le_bytes();
         match bytes {

@@ -27,12 +27,37 @@ pub trait Bell {
     /// Whether a dispatch is rung where it is staged, for a machine on which a batch with one barrier saves nothing.
     /// Only with one slot.
     const RINGS_AT_ONCE: bool = false;
+    /// See [`Platform::RUNS_AT_ONCE`]. Only with one slot.
+    const RUNS_AT_ONCE: bool = false;
 
     /// Whether tasks may have shapes; see [`Platform::SHAPES`].
     const SHAPES: bool = true;
 
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
+
+    /// See [`Platform::runs_now`].
+    #[inline]
+    fn runs_now(&self) -> bool {
+        false
+    }
+
+    /// `worker` finds something new in its line, and runs it before this returns.
+    #[inline]
+    fn run(&mut self, worker: u32) {
+        self.ring(worker);
+    }
+
+    /// See [`Platform::asked_for`].
+    #[inline]
+    fn asked_for(&self) -> usize {
+        0
+    }
+
+    /// See [`Platform::lend`].
+    #[inline]
+    fn lend(&mut self) {}
+
     /// Siblings that sleep should look.
     fn wake_siblings(&mut self);
     /// The instance has nothing to do just now.
@@ -135,6 +160,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     const TRACES: bool = T::TRACES;
     const SLOTS: usize = B::SLOTS;
     const STAGES_AHEAD: bool = B::STAGES_AHEAD;
+    const RUNS_AT_ONCE: bool = B::RUNS_AT_ONCE;
     const SHAPES: bool = B::SHAPES;
 
     fn attach(&mut self, worker: u32) {
@@ -222,6 +248,41 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
             self.bell.ring(core.worker);
         }
         self.staged.clear();
+    }
+
+    #[inline]
+    fn runs_now(&self) -> bool {
+        self.bell.runs_now()
+    }
+
+    #[inline]
+    fn asked_for(&self) -> usize {
+        self.bell.asked_for()
+    }
+
+    #[inline]
+    fn lend(&mut self) {
+        self.bell.lend();
+    }
+
+    #[inline(always)]
+    fn run(&mut self, core: usize, dispatch: Staged) -> Result<CoreStatus, Fault> {
+        let refused = Fault::SCHEDULE_CORE_NOT_FREE;
+        let is_free = |entry: &&mut CoreRef<'a>| entry.rung == 0;
+        let entry = self.cores.get_mut(core).filter(is_free).ok_or(refused)?;
+        let id = next_dispatch_id(entry.id);
+        entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        entry.id = id;
+        entry.lines.ring(id);
+        self.bell.run(entry.worker);
+        let status = entry.lines.acquire_status();
+        if status == FINISHED | id {
+            entry.settled = status;
+            return Ok(CoreStatus::Finished);
+        }
+        // It is polled from now on.
+        entry.rung = 1;
+        Ok(CoreStatus::Busy)
     }
 
     #[inline]
@@ -352,6 +413,20 @@ mod tests {
             platform.commit();
             core.finish(77);
             assert!(matches!(platform.poll(0), CoreStatus::Foreign(_)));
+        });
+    }
+
+    #[test]
+    fn a_core_that_does_not_finish_at_once_is_polled() {
+        with_core(|platform, core| {
+            // This bell runs nothing.
+            assert_eq!(platform.run(0, TASK), Ok(CoreStatus::Busy));
+            assert_eq!(platform.run(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
+            assert_eq!(platform.poll(0), CoreStatus::Busy);
+            let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+            core.finish(dispatch.id);
+            assert_eq!(platform.poll(0), CoreStatus::Finished);
+            assert_eq!(platform.run(0, TASK), Ok(CoreStatus::Busy), "it is free again");
         });
     }
 

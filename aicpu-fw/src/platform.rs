@@ -52,6 +52,10 @@ pub trait Platform {
     /// computed for it.
     const STAGES_AHEAD: bool = false;
 
+    /// Whether a core may run a dispatch from within the ring ([`run`](Self::run)), which then has finished when it returns;
+    /// where not, nothing is computed for it.
+    const RUNS_AT_ONCE: bool = false;
+
     /// Whether tasks may have shapes: not where there is no streaming runtime.
     const SHAPES: bool = true;
 
@@ -76,6 +80,31 @@ pub trait Platform {
 
     /// One barrier, then the doorbells of everything staged.
     fn commit(&mut self);
+
+    /// Whether it does so just now.
+    #[inline]
+    fn runs_now(&self) -> bool {
+        false
+    }
+
+    /// Writes a dispatch for a free core, rings it, and lets it run; how far the core is then.
+    ///
+    /// # Errors
+    /// `SCHEDULE_CORE_NOT_FREE`.
+    #[inline]
+    fn run(&mut self, _core: usize, _dispatch: Staged) -> Result<CoreStatus, Fault> {
+        Err(Fault::SCHEDULE_CORE_NOT_FREE)
+    }
+
+    /// How many further dispatches other agents of the machine ask for just now, beside those that [`run`](Self::run) runs.
+    #[inline]
+    fn asked_for(&self) -> usize {
+        0
+    }
+
+    /// What was staged and committed since the last call goes to those who asked.
+    #[inline]
+    fn lend(&mut self) {}
 
     /// The instance is about to look at the line of a task that others may be dealing with.
     #[inline]

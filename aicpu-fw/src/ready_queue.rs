@@ -94,6 +94,23 @@ impl<'a> ReadyQueue<'a> {
         }
     }
 
+    /// Takes the id at the front.
+    #[inline]
+    pub fn pop_one<S: Sharing>(&self) -> Option<u32> {
+        if !S::IS_EXCLUSIVE {
+            let mut id = [0];
+            return (self.pop::<S>(&mut id) == 1).then_some(id[0]);
+        }
+        // One agent does everything: what was pushed is there, and the ends say how much it is.
+        let head = self.ends.head.load(Ordering::Relaxed);
+        if head == self.ends.tail.load(Ordering::Relaxed) {
+            return None;
+        }
+        let word = self.slot(head)?.load(Ordering::Relaxed);
+        self.ends.head.store(head + 1, Ordering::Relaxed);
+        Some(low_half(word))
+    }
+
     #[inline]
     fn peek(&self, head: u64, ids: &mut [u32]) -> usize {
         let mut count = 0;
@@ -173,6 +190,23 @@ mod tests {
             assert_eq!((queue.pop::<Shared>(&mut two), two), (2, [1, 2]));
             assert_eq!((queue.pop::<Shared>(&mut two), two[0]), (1, 3));
         });
+    }
+
+    fn one_by_one<S: Sharing>() {
+        with_queue(4, |queue, _| {
+            for round in 0..10 {
+                assert_eq!(queue.pop_one::<S>(), None);
+                queue.push::<S>(&[round, round + 100, round + 200]);
+                let ids = [(); 3].map(|()| queue.pop_one::<S>());
+                assert_eq!(ids, [Some(round), Some(round + 100), Some(round + 200)]);
+            }
+        });
+    }
+
+    #[test]
+    fn one_id_at_a_time_is_the_oldest() {
+        one_by_one::<Shared>();
+        one_by_one::<Exclusive>();
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
 //! ```
 //! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it; where
-//! dispatches are staged ahead of their tasks, ahead does.
+//! dispatches are staged ahead of their tasks, ahead does. Where a core runs a task as soon as it is rung, at_once takes
+//! the place of collect and dispatch.
 //! Invariants:
 //! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers
 //!   beside the few in each task's own line (a larger fanout goes on in the next step), and fills each core at most once.
@@ -18,6 +19,7 @@
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
 
 mod ahead;
+mod at_once;
 mod collect;
 mod dispatch;
 mod parts;
@@ -209,7 +211,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.collect_early(platform, &mut moved)?;
             self.dispatch_all(platform, &mut moved, first_look)?;
         }
-        let Moved { collected, dispatched } = moved;
+        let Moved { collected, dispatched, ran } = moved;
         let shared = core::mem::take(&mut self.shared);
         if P::STAGES_AHEAD && !self.ahead.was_urgent() {
             // One barrier is enough for both.
@@ -232,7 +234,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if self.unflushed >= FLUSH_EVERY {
             self.flush();
         }
-        if self.watchdog.is_due_at_work() {
+        if self.watchdog.is_due_at_work(ran) {
             self.watch_time(platform.now_ns())?;
         }
         Ok(Step::Worked)

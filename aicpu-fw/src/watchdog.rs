@@ -53,11 +53,16 @@ impl Watchdog {
         }
     }
 
-    /// Whether it is time to look at the clock, after a step that has moved something.
+    /// Whether it is time to look at the clock, after a step that has moved something, and has run so many tasks from their
+    /// starts to their ends: each of them counts as a step.
     #[inline]
-    pub(crate) fn is_due_at_work(&mut self) -> bool {
-        self.worked_steps = self.worked_steps.wrapping_add(1);
-        self.worked_steps.is_multiple_of(STEPS_A_LOOK)
+    pub(crate) fn is_due_at_work(&mut self, ran: u32) -> bool {
+        self.worked_steps += 1 + ran;
+        let is_due = self.worked_steps >= STEPS_A_LOOK;
+        if is_due {
+            self.worked_steps = 0;
+        }
+        is_due
     }
 
     /// Whether it is time to look at the clock, after an idle step.

@@ -91,17 +91,19 @@ fn emit<G: GraphBuilder, const WORDS: usize>(
     mut words: impl FnMut(u32, usize) -> [u64; WORDS],
     graph: &mut G,
 ) -> Result<(), BuildError> {
-    let mut first = TaskId::NONE;
-    let mut ids = Vec::new();
-    for (index, producers) in csr.iter() {
+    let mut tasks = csr.iter();
+    let Some((index, _)) = tasks.next() else { return Ok(()) };
+    let words_of_first = words(index, 0);
+    let first = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words_of_first), &[])?;
+    let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
+    let ids: Vec<TaskId> = csr.producers().iter().map(|producer| id(*producer)).collect();
+    let mut rest = &*ids;
+    for (index, producers) in tasks {
         let words = words(index, producers.len());
-        let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
-        ids.clear();
-        ids.extend(producers.iter().map(|producer| id(*producer)));
-        let task = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words), &ids)?;
-        if index == 0 {
-            first = task;
-        } else if task != id(index) {
+        let Some((producers, others)) = rest.split_at_checked(producers.len()) else { break };
+        rest = others;
+        let task = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words), producers)?;
+        if task != id(index) {
             return Err(BuildError::Failed(IDS_WITH_GAPS));
         }
     }

@@ -2,10 +2,11 @@
 
 use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
+use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
 use pto_aicore_kernels::worker::WorkerPort;
-use pto_aicpu_fw::TraceWriter;
+use pto_aicpu_fw::{Launch, TraceWriter};
 
 use crate::clock;
 
@@ -27,6 +28,25 @@ pub(crate) struct CorePort<'a> {
     times: KernelTimes<'a>,
 }
 
+impl CorePort<'static> {
+    /// Every core of a launch.
+    pub(crate) fn of_launch(launch: &Launch<'static>) -> Vec<Self> {
+        let untraced = if launch.flags.contains(RunFlags::KERNEL_TIMES) {
+            KernelTimes::Measure
+        } else {
+            KernelTimes::Skip
+        };
+        let workers = launch.arena.workers().iter().enumerate().take(launch.workers.len());
+        let port = |(worker, lines)| {
+            let number = u32::try_from(worker).unwrap_or(u32::MAX);
+            let writer = launch.trace_writer(TraceOwner::Core(number));
+            let times = writer.map_or(untraced, KernelTimes::Trace);
+            Self::new(lines, number, launch.arena.worker_entry(worker), times)
+        };
+        workers.map(port).collect()
+    }
+}
+
 impl<'a> CorePort<'a> {
     pub(crate) fn new(
         lines: &'a Handshake,
@@ -46,6 +66,16 @@ impl<'a> CorePort<'a> {
         }
     }
 
+    #[inline(never)]
+    fn run_timed(&self, dispatch: &Dispatch) {
+        let start = clock::now_ns();
+        self.trace(TraceKind::STARTED, start, dispatch.task);
+        CorePort::call(dispatch);
+        let end = clock::now_ns();
+        self.trace(TraceKind::FINISHED, end, dispatch.task);
+        self.lines.account(end - start);
+    }
+
     /// Calls the kernel of a dispatch.
     #[inline]
     pub(crate) fn call(dispatch: &Dispatch) {
@@ -56,7 +86,11 @@ impl<'a> CorePort<'a> {
 
 /// All state is in the core's lines: any agent that has the core may step it.
 impl WorkerPort for &CorePort<'_> {
-    #[inline]
+    #[inline(always)]
+    fn next_dispatch(&mut self) -> Option<Dispatch> {
+        self.lines.next_dispatch()
+    }
+
     fn command(&mut self) -> Command {
         self.lines.command()
     }
@@ -65,19 +99,15 @@ impl WorkerPort for &CorePort<'_> {
         self.lines.introduce(epoch, self.worker, self.kind);
     }
 
-    #[inline]
+    // As `worker::step`, which calls it.
+    #[inline(always)]
     fn run(&mut self, dispatch: &Dispatch) {
         if matches!(self.times, KernelTimes::Skip) {
             CorePort::call(dispatch);
-            self.lines.account(0);
-            return;
+            self.lines.count_task();
+        } else {
+            self.run_timed(dispatch);
         }
-        let start = clock::now_ns();
-        self.trace(TraceKind::STARTED, start, dispatch.task);
-        CorePort::call(dispatch);
-        let end = clock::now_ns();
-        self.trace(TraceKind::FINISHED, end, dispatch.task);
-        self.lines.account(end - start);
     }
 
     #[inline]

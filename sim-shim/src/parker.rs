@@ -1,4 +1,4 @@
-//! Adaptive waiting: spin, then yield, then park until rung.
+//! Adaptive waiting: spin, then yield, then park until rung. And a short spin between runs.
 //!
 //! ```text
 //! waiter: nothing found; state: swap PARKED -> was RUNG? go on : park         (then state = EMPTY, look again)
@@ -9,7 +9,7 @@
 
 use std::sync::OnceLock;
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pto_abi::sync::{AtomicU32, Ordering};
 
@@ -63,9 +63,43 @@ impl Patience {
     /// For `threads` OS threads on this machine's CPUs. Where there are more threads than CPUs, a spinning
     /// waiter keeps the one from running that it waits for: it yields at once and parks soon.
     pub(crate) fn for_threads(threads: usize) -> Self {
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        if threads > cpus { Self { spins: 0, yields: 2 } } else { Self { spins: 200, yields: 20 } }
+        if threads > cpus() {
+            Self { spins: 0, yields: 2 }
+        } else {
+            Self { spins: 200, yields: 20 }
+        }
     }
+}
+
+/// How long somebody who waits for a short run, or for the next one, looks before he goes to sleep: about what his
+/// sleep would cost, because idle CPUs take 20 to 50 us to wake up.
+const BETWEEN_RUNS: Duration = Duration::from_micros(50);
+/// Looks between two looks at the clock.
+const LOOKS_A_CLOCK: u32 = 16;
+
+/// Looks for something that is about to happen, if each of the `threads` OS threads that are at work has a CPU of its own.
+/// `None`: it has not happened.
+pub(crate) fn expect_soon<T>(threads: usize, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    if threads > cpus() {
+        return None;
+    }
+    let start = Instant::now();
+    while start.elapsed() < BETWEEN_RUNS {
+        for _ in 0..LOOKS_A_CLOCK {
+            let found = look();
+            if found.is_some() {
+                return found;
+            }
+            std::hint::spin_loop();
+        }
+    }
+    None
+}
+
+/// CPUs that this process may use. Asked once: it costs system calls.
+fn cpus() -> usize {
+    static CPUS: OnceLock<usize> = OnceLock::new();
+    *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// One waiter's way through spin, yield, park.
@@ -102,7 +136,7 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
-    use super::{Backoff, Parker, Patience};
+    use super::{Backoff, Parker, Patience, expect_soon};
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -133,6 +167,18 @@ mod tests {
             parkers[0].park(LONG);
         }
         echo.join().unwrap();
+    }
+
+    #[test]
+    fn who_expects_something_soon_finds_it_or_gives_up() {
+        let mut looks = 0;
+        let mut third = || {
+            looks += 1;
+            (looks == 3).then_some(looks)
+        };
+        assert_eq!(expect_soon(1, &mut third), Some(3));
+        assert_eq!(expect_soon(usize::MAX, || Some(())), None, "nobody has a CPU to spare");
+        assert_eq!(expect_soon(1, || None::<()>), None, "it ends");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use pto_abi::{Fault, TaskId};
 use pto_aicpu_fw::Launch;
 
 use crate::clock;
+use crate::parker::expect_soon;
 
 /// What one OS thread is doing, in a line of its own.
 #[derive(Default)]
@@ -45,22 +46,34 @@ impl Beat {
 /// Where the participants of a run report that they have returned.
 #[derive(Default)]
 pub(crate) struct Finish {
+    /// As `remaining`, for who looks instead of sleeping.
+    left: AtomicU32,
     remaining: Mutex<usize>,
     all_returned: Condvar,
 }
 
 impl Finish {
     pub(crate) fn of(participants: usize) -> Arc<Self> {
-        Arc::new(Self { remaining: Mutex::new(participants), all_returned: Condvar::new() })
+        let left = AtomicU32::new(u32::try_from(participants).unwrap_or(u32::MAX));
+        let all_returned = Condvar::new();
+        Arc::new(Self { left, remaining: Mutex::new(participants), all_returned })
     }
 
     /// One participant has returned.
     pub(crate) fn returned(&self) {
         let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
         *remaining = remaining.saturating_sub(1);
+        // Release: pairs with the Acquire load in `has_returned`.
+        self.left.store(u32::try_from(*remaining).unwrap_or(u32::MAX), Ordering::Release);
         if *remaining == 0 {
             self.all_returned.notify_all();
         }
+    }
+
+    /// Whether all have returned.
+    fn has_returned(&self) -> bool {
+        // Acquire: pairs with the Release store in `returned`.
+        self.left.load(Ordering::Acquire) == 0
     }
 
     /// Whether all have returned, waiting for `limit`.
@@ -76,8 +89,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What the return may take beyond the budgets of the firmware, on a busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// Waits for a run; `false`: somebody did not come back.
-pub(crate) fn supervise(launch: &Launch<'static>, finish: &Finish, beats: &[Beat]) -> bool {
+/// Waits for a run of so many OS threads; `false`: somebody did not come back.
+pub(crate) fn supervise(
+    launch: &Launch<'static>,
+    threads: usize,
+    finish: &Finish,
+    beats: &[Beat],
+) -> bool {
+    if expect_soon(threads + 1, || finish.has_returned().then_some(())).is_some() {
+        return true;
+    }
     let mut watch = BeatWatch::new(beats);
     let stop_budget = Duration::from_nanos(launch.bring_up_budget_ns) + GRACE;
     let mut faulted: Option<Instant> = None;

@@ -30,7 +30,6 @@ use crate::core_port::CorePort;
 use crate::logging;
 use crate::machine::{Host, Memory};
 use crate::parker::{Backoff, Parker, Patience};
-use crate::pool::core_ports;
 use crate::supervisor::{self, Finish, GRACE};
 
 /// How long a scheduler sleeps at most: the cadence of its watchdog, and the bound on a wake-up that a hint
@@ -159,7 +158,7 @@ impl<B: BuilderSet> Threads<B> {
         }
         let (order, gone) = (AtomicU32::new(0), Finish::of(cores));
         let assignment = Arc::new(Assignment { order, gone, arena, epoch, cores, trace, flags });
-        for (seat, port) in self.cores.iter().zip(core_ports(launch)) {
+        for (seat, port) in self.cores.iter().zip(CorePort::of_launch(launch)) {
             let job = CoreJob { port, assignment: Arc::clone(&assignment) };
             // A thread ends only when its sender is dropped.
             seat.jobs.send(job).unwrap_or_default();
@@ -184,7 +183,8 @@ impl<B: BuilderSet> Host for Threads<B> {
             };
             seat.jobs.send(job).unwrap_or_default();
         }
-        self.is_lost |= !supervisor::supervise(launch, &finish, &[]);
+        let threads = launch.workers.len() + launch.aicpu_instances as usize;
+        self.is_lost |= !supervisor::supervise(launch, threads, &finish, &[]);
         if launch.state.fault.is_raised() && !self.is_lost {
             // The firmware has stopped the cores; they have the lines until they leave their loops.
             self.is_lost = !self.release();

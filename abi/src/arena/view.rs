@@ -112,10 +112,17 @@ impl<'a> Arena<'a> {
     #[must_use]
     #[inline]
     pub fn kernel_addr(&self, func_id: FuncId) -> GmAddr {
-        if func_id.index() >= MAX_FUNC_ID {
-            return GmAddr::NULL;
-        }
-        self.plain(offset_of!(Runtime, kernel_addrs) + 8 * func_id.index())
+        let entry = self.kernel_addrs().get(func_id.index());
+        entry.map_or(GmAddr::NULL, |entry| GmAddr(entry.load(Ordering::Relaxed)))
+    }
+
+    /// Where the code of each function is, by its id.
+    #[must_use]
+    #[inline]
+    pub fn kernel_addrs(&self) -> &'a [AtomicU64] {
+        // `new` proved that the window holds a Runtime.
+        let table = offset_of!(Runtime, kernel_addrs) as u64;
+        self.window.live_slice(table, MAX_FUNC_ID).unwrap_or_default()
     }
 
     /// Writes the table of kernels.

@@ -183,18 +183,18 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     /// The core for which the dispatch of `consumer` still stands, and which can take it: one that is free, or the one that
-    /// has just finished the producer, if that goes on with a task of the kind `wanted`.
+    /// has just finished the producer, if that goes on with this one.
     #[inline]
     pub(super) fn stands_on(
         &self,
         hint: Option<Hint>,
         consumer: u32,
-        (from, wanted): (usize, Option<CoreKind>),
+        (from, goes_on): (usize, bool),
     ) -> Option<usize> {
         let hint = hint.filter(|hint| hint.consumer == consumer)?;
         let core = usize::from(hint.core);
         let is_right = self.ahead.on[core % MAX_WORKERS] == consumer;
-        let can_take = if core == from { wanted.is_some() } else { self.cores.is_free(core) };
+        let can_take = if core == from { goes_on } else { self.cores.is_free(core) };
         (is_right && can_take).then_some(core)
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Moved {
     pub(super) collected: bool,
     /// A task was staged for the core that its producer had.
     pub(super) dispatched: bool,
+    /// Tasks that ran from their starts to their ends.
+    pub(super) ran: u32,
 }
 
 /// What a core does that has finished a task.
@@ -45,11 +47,11 @@ enum Then {
 
 /// What a core that has finished a task could run next, of what is ready by that.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// Nothing of its kind.
+pub(super) enum Next {
+    /// Nothing that is wanted.
     Nothing,
-    /// This task, which is in no queue.
-    Ready(u32),
+    /// This task, of this kind, which is in no queue.
+    Ready(u32, CoreKind),
     /// A task that was staged ahead for it, and has been rung.
     Rung,
 }
@@ -121,7 +123,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 status => {
                     let then = self.finished(platform, (index, core), status, &mut budget)?;
                     self.early_from = index + usize::from(then != Then::Free);
-                    *moved = Moved { collected: true, dispatched: then == Then::HasNext };
+                    *moved = Moved { collected: true, dispatched: then == Then::HasNext, ran: 0 };
                     return Ok(());
                 }
             }
@@ -151,13 +153,14 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         {
             let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);
             let slot = if is_wrong { second } else { slot };
-            self.complete(platform, core, slot, None, budget)?;
+            self.complete(platform, core, slot, |_| false, budget)?;
             let more = status == CoreStatus::FinishedMore;
             return Ok(if more { Then::LookAgain } else { Then::GoesOn });
         }
         let kind = self.cores.kind(core);
-        let wanted = self.hands_over.then_some(kind);
-        match self.complete(platform, core, slot, wanted, budget)? {
+        let hands_over = self.hands_over;
+        let wants = |ready| hands_over && ready == kind;
+        match self.complete(platform, core, slot, wants, budget)? {
             Next::Nothing => {
                 self.cores.release(index);
                 if P::STAGES_AHEAD {
@@ -165,7 +168,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 }
                 Ok(Then::Free)
             }
-            Next::Ready(next) => {
+            Next::Ready(next, _) => {
                 self.cores.goes_on_with(core, next);
                 self.stage_first(platform, core, next)?;
                 Ok(Then::HasNext)
@@ -194,15 +197,15 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         self.blame.leave(blame.detail(found.into(), 0))
     }
 
-    /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of the
-    /// kind `wanted` that is ready by that, if any; it is in no queue then. What was staged ahead is rung.
+    /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of a
+    /// kind that is wanted and is ready by that, if any; it is in no queue then. What was staged ahead is rung.
     #[inline]
-    fn complete(
+    pub(super) fn complete(
         &mut self,
         platform: &mut P,
         core: usize,
         slot: u32,
-        wanted: Option<CoreKind>,
+        wants: impl Fn(CoreKind) -> bool,
         budget: &mut u32,
     ) -> Result<Next, Fault> {
         let Some(task) = self.state.task(slot) else {
@@ -221,22 +224,23 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
         let mut next = Next::Nothing;
         let hint = if P::STAGES_AHEAD { self.ahead.take(core) } else { None };
-        for consumer in task.consumers.iter().take(count as usize) {
+        let in_line = task.consumers.get(..count.min(INLINE) as usize);
+        for consumer in in_line.unwrap_or(&task.consumers) {
             let consumer = consumer.load(Ordering::Relaxed);
             let ready = self.release(platform, consumer);
             let Some(kind) = ready.or_else(|| self.too_early(hint, consumer)) else { continue };
             if P::STAGES_AHEAD
                 && self.hands_over
-                && let Some(target) = self.stands_on(hint, consumer, (core, wanted))
+                && let Some(target) = self.stands_on(hint, consumer, (core, wants(kind)))
             {
                 self.ring_ahead(platform, (core, target), consumer)?;
                 if target == core
-                    && let Next::Ready(other) = core::mem::replace(&mut next, Next::Rung)
+                    && let Next::Ready(other, kind) = core::mem::replace(&mut next, Next::Rung)
                 {
                     self.make_ready(other, kind);
                 }
-            } else if next == Next::Nothing && wanted == Some(kind) {
-                next = Next::Ready(consumer);
+            } else if next == Next::Nothing && wants(kind) {
+                next = Next::Ready(consumer, kind);
             } else {
                 self.make_ready(consumer, kind);
             }

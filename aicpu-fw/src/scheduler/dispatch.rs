@@ -39,6 +39,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// is left of the own ones goes to the shared queues.
     #[inline(always)]
     pub(super) fn dispatch(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+        if P::RUNS_AT_ONCE && platform.runs_now() {
+            return self.run_ready(platform, moved);
+        }
         // Written out, so that each kind's tables are at known places.
         if self.has_work(CoreKind::AIC) {
             moved.dispatched |= self.dispatch_kind(platform, CoreKind::AIC)?;
@@ -141,7 +144,12 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     #[inline]
-    fn stage_on_free(&mut self, platform: &mut P, kind: CoreKind, slot: u32) -> Result<(), Fault> {
+    pub(super) fn stage_on_free(
+        &mut self,
+        platform: &mut P,
+        kind: CoreKind,
+        slot: u32,
+    ) -> Result<(), Fault> {
         let Some(core) = self.cores.take(kind, slot) else {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         };

@@ -192,15 +192,21 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             return Err(self.raised());
         }
         if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
-            self.trace(TraceKind::READY, slot, 0);
-            let kind = task.kind.load(Ordering::Relaxed);
-            if kind & SHAPED == 0 {
-                self.state.queue(kind_in(kind)).push::<S>(&[slot]);
-            } else {
-                self.post_shaped(slot);
-            }
+            self.is_ready(slot, task);
         }
         self.host.published();
         Ok(())
+    }
+
+    /// A task is ready when it is published: it goes where the schedulers look.
+    #[inline]
+    pub(super) fn is_ready(&mut self, slot: u32, task: &Task) {
+        self.trace(TraceKind::READY, slot, 0);
+        let kind = task.kind.load(Ordering::Relaxed);
+        if kind & SHAPED == 0 {
+            self.state.queue(kind_in(kind)).push::<S>(&[slot]);
+        } else {
+            self.post_shaped(slot);
+        }
     }
 }

@@ -28,6 +28,7 @@ mod replay;
 pub mod rings;
 mod room;
 mod scopes;
+mod shape_line;
 mod shaped;
 mod submit;
 mod tape;

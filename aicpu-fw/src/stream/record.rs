@@ -3,19 +3,22 @@
 //! The edges come from the tensor map, as in a submission: the tasks of a record are numbered as if they were added now,
 //! and their tensors have addresses that nobody else's have, so that nothing else meets them, then or later.
 
+mod lists;
+
 use pto_abi::graph::TaskSpec;
 use pto_abi::stream::{
-    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, RECORDED_DEPTH, Record, RingKind,
-    ScopeId, TensorTask, TensorView,
+    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
+    RingKind, ScopeId, TensorTask, TensorView,
 };
 use pto_abi::sync::Sharing;
-use pto_abi::task::chunks_for;
+use pto_abi::task::{SHAPED, chunks_for};
 use pto_abi::{Fault, GmAddr, TaskId};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};
 use super::region::Region;
 use super::scopes::view_fault;
+use super::shape_line::ShapeLine;
 use super::submit::access_of;
 use super::tape::{HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals, Touch};
 use crate::blame::Blame;
@@ -28,6 +31,24 @@ const OF_HEAP: u64 = PLACEHOLDER | 1 << 61;
 const OF_HOST: u64 = 1 << 63;
 /// Bits of an address of GM.
 const ADDRESS: u64 = (1 << 48) - 1;
+
+/// What a task does to its tensors, by argument. It reads the element of its predicate as if that stood behind its arguments.
+fn accesses_of<'t>(
+    task: &TensorTask<'t>,
+) -> impl Iterator<Item = (u32, &'t TensorView<'t>, AccessKind)> {
+    let predicate = task.shape.when().map(|when| (arg_count(task), when.element()));
+    let predicate = predicate.map(|(at, element)| (at, element, AccessKind::Read));
+    let args = (0_u32..).zip(task.args).filter_map(|(index, arg)| {
+        let (view, kind) = access_of(arg)?;
+        Some((index, view, kind))
+    });
+    args.chain(predicate)
+}
+
+/// How many arguments a task has: the number under which its predicate is named.
+fn arg_count(task: &TensorTask<'_>) -> u32 {
+    u32::try_from(task.args.len()).unwrap_or(u32::MAX)
+}
 
 /// The record that is being made.
 pub(super) struct Draft {
@@ -84,7 +105,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             return Err(self.blame.leave(Blame::of(Fault::STREAM_NOT_RECORDING)));
         };
         self.close(draft.scope)?;
-        self.put_starters(&mut draft);
+        self.put_lists(&mut draft);
         let held = self.tape.words.len();
         if draft.next > held {
             return Err(self.record_full(draft.next as u64, held as u64));
@@ -103,10 +124,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             if view.defect().is_some() || !self.is_alive(view.heap()) {
                 return Err(self.refuse_view(view, task, index));
             }
-            let is_inner = self.draft.as_ref().is_some_and(|draft| draft.holds(view.heap()));
-            if view.heap().depth > 0 && !is_inner {
-                return Err(self.refuse_argument(Fault::STREAM_REPLAY_MISFIT, task, index, 0));
-            }
+            self.check_inner(view, task, index)?;
             let Some((_, kind)) = access_of(arg) else { continue };
             accesses += 1;
             if kind == AccessKind::Write {
@@ -116,40 +134,41 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 writes += 1;
             }
         }
+        if let Some(predicate) = task.shape.when() {
+            self.look_at_predicate(task, predicate)?;
+            accesses += 1;
+        }
         Ok(accesses)
     }
 
-    /// Lists the tasks that wait for nothing within the record.
-    fn put_starters(&self, draft: &mut Draft) {
-        let (mut at, mut count) = (draft.start, 0);
-        let list = draft.next;
-        at = Tape::binding(at, draft.totals.tensors as usize);
-        for task in 0..draft.totals.tasks {
-            let head = self.tape.head(at);
-            let looks;
-            (looks, at) = self.looks(at, &head);
-            if head.producers == 0 || looks {
-                self.tape.put(list + count, task.into());
-                count += 1;
-            }
+    /// As for an argument, behind the arguments. A bound element is looked at when it is bound.
+    fn look_at_predicate(
+        &mut self,
+        task: &TensorTask<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<(), Fault> {
+        let (element, at) = (predicate.element(), arg_count(task));
+        self.look_at_element(task, element, at)?;
+        self.check_inner(element, task, at)?;
+        let (address, bytes) = (element.address(), element.element().bytes());
+        if Self::base_of(element) == LITERAL && self.memory.read_element(address, bytes).is_none() {
+            return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
         }
-        draft.next = list + count;
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        draft.totals.starters = (u32::try_from(list).unwrap_or(u32::MAX), count);
+        Ok(())
     }
 
-    /// Whether a touch of the task at `at` looks around; and where the next task is.
-    fn looks(&self, at: usize, head: &TaskHead) -> (bool, usize) {
-        let args = usize::from(head.args);
-        let producers = (head.producers as usize).div_ceil(2);
-        let mut at = at + TaskHead::WORDS + args + args.div_ceil(8) + producers;
-        let mut looks = false;
-        for _ in 0..head.touches {
-            let touch;
-            (touch, at) = self.tape.touch(at);
-            looks |= touch.looks;
+    /// A tensor of a heap belongs to the record.
+    fn check_inner(
+        &mut self,
+        view: &TensorView<'_>,
+        task: &TensorTask<'_>,
+        index: u32,
+    ) -> Result<(), Fault> {
+        let is_inner = self.draft.as_ref().is_some_and(|draft| draft.holds(view.heap()));
+        if view.heap().depth > 0 && !is_inner {
+            return Err(self.refuse_argument(Fault::STREAM_REPLAY_MISFIT, task, index, 0));
         }
-        (looks, at)
+        Ok(())
     }
 
     #[cold]
@@ -177,12 +196,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     pub(super) fn record_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
         let kernel = self.accept(&spec, task.args.len())?;
+        let shape = match task.shape.is_plain() {
+            true => None,
+            false => Some(self.shape_of(task)?),
+        };
         let entries = self.look_at(task)? * Access::MAX_ENTRIES;
         if !self.has_room(RingKind::MAP, entries) {
             return Err(self.ring_too_small(RingKind::MAP, entries));
         }
         let Some(mut draft) = self.draft.take() else { return Err(Fault::STREAM_NOT_RECORDING) };
-        let result = self.write_task(&mut draft, task, kernel);
+        let result = self.write_task(&mut draft, task, kernel, shape);
         let id = self.recorded_id(&draft, draft.totals.tasks);
         draft.totals.tasks += 1;
         let (next, held) = (draft.next, self.tape.words.len());
@@ -204,13 +227,17 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         draft: &mut Draft,
         task: &TensorTask<'_>,
         kernel: GmAddr,
+        shape: Option<ShapeLine>,
     ) -> Result<(), Fault> {
         let at = draft.next;
         self.record_args(draft, task)?;
+        if let Some(line) = shape {
+            self.record_shape(draft, task, line);
+        }
         let args = u8::try_from(task.args.len()).unwrap_or(u8::MAX);
         let mut head = TaskHead {
             func_id: task.func_id.0,
-            kind: task.kind.get(),
+            kind: task.kind.get() | if shape.is_some() { SHAPED } else { 0 },
             args,
             producers: 0,
             touches: 0,
@@ -244,11 +271,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let mut word = 0;
         for (index, arg) in task.args.iter().enumerate() {
             let (base, value) = match arg.tensor() {
-                Some(view) => match self.base_of(view) {
-                    LITERAL => (LITERAL, view.address().0),
-                    HEAP => (HEAP, (view.base().0 & ADDRESS).wrapping_add(view.offset_bytes())),
-                    bound => (bound, view.offset_bytes()),
-                },
+                Some(view) => Self::place_of(view),
                 None => match arg {
                     Arg::Scalar(value) => (LITERAL, *value),
                     Arg::BoundScalar(number) if (*number as usize) < MAX_BOUND => {
@@ -269,8 +292,27 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 
+    /// Writes what the task is beyond one kernel on one core.
+    fn record_shape(&mut self, draft: &mut Draft, task: &TensorTask<'_>, mut line: ShapeLine) {
+        let mut base = LITERAL;
+        if let Some(predicate) = task.shape.when() {
+            (base, line.address) = Self::place_of(predicate.element());
+        }
+        self.tape.put_shape(draft.next, &line, base);
+        draft.next += ShapeLine::WORDS;
+    }
+
+    /// What the address of a view is counted from, and where it is from there.
+    fn place_of(view: &TensorView<'_>) -> (u8, u64) {
+        match Self::base_of(view) {
+            LITERAL => (LITERAL, view.address().0),
+            HEAP => (HEAP, (view.base().0 & ADDRESS).wrapping_add(view.offset_bytes())),
+            bound => (bound, view.offset_bytes()),
+        }
+    }
+
     /// What the address of a tensor is counted from.
-    fn base_of(&self, view: &TensorView<'_>) -> u8 {
+    fn base_of(view: &TensorView<'_>) -> u8 {
         match view.base().0 {
             base if base & PLACEHOLDER != PLACEHOLDER => LITERAL,
             base if base & OF_HEAP == OF_HEAP => HEAP,
@@ -281,7 +323,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// The address under which the map gets to see a tensor.
     fn seen_base(&self, draft: &Draft, view: &TensorView<'_>) -> u64 {
         let base = view.base().0;
-        match self.base_of(view) {
+        match Self::base_of(view) {
             LITERAL => OF_HOST | u64::from(draft.serial & 0xFFF) << 48 | base & ADDRESS,
             _ => base,
         }
@@ -297,8 +339,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     ) -> Result<(), Fault> {
         let first = self.next;
         let number = first + u64::from(draft.totals.tasks);
-        for (index, arg) in (0_u32..).zip(task.args) {
-            let Some((view, kind)) = access_of(arg) else { continue };
+        for (index, view, kind) in accesses_of(task) {
             let region = Region::of(view);
             let access = Access::new(self.seen_base(draft, view), kind, &region);
             let (map, this) = (self.map, &*self);
@@ -339,9 +380,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         task: &TensorTask<'_>,
         mode: DependencyMode,
     ) {
-        for arg in task.args {
-            let Some((view, kind)) = access_of(arg) else { continue };
-            let binding = self.base_of(view);
+        for (_, view, kind) in accesses_of(task) {
+            let binding = Self::base_of(view);
             if binding == HEAP {
                 continue;
             }

@@ -10,6 +10,7 @@
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{Bindings, DependencyMode, Record, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
 
@@ -22,7 +23,6 @@ use super::tape::{BASES, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals
 use crate::blame::Blame;
 use crate::builder::{BLOCK_0_OF_1, BuilderHost, DeviceMemory, release_published};
 use crate::fanout::FanoutPolicy;
-use crate::state::kind_of;
 
 /// A replay under way.
 struct Playing<'b> {
@@ -116,6 +116,23 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 }
             }
         }
+        self.check_predicates(totals, bindings)
+    }
+
+    /// The schedulers can read each element of a bound tensor that a predicate is on.
+    fn check_predicates(&mut self, totals: &Totals, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        let list = totals.starters.0 as usize + totals.starters.1 as usize;
+        for at in (list..).take(totals.predicates as usize) {
+            let at = usize::try_from(self.tape.get(at)).unwrap_or(usize::MAX);
+            let (line, base) = self.tape.shape(at);
+            let index = base.wrapping_sub(TENSORS);
+            let Some(view) = bindings.tensors.get(usize::from(index)) else { continue };
+            let address = view.address().offset(line.address);
+            if self.memory.read_element(address, line.element_bytes()).is_none() {
+                let blame = Blame::of(Fault::STREAM_PREDICATE).argument(index.into());
+                return Err(self.blame.leave(blame.detail(address.0, 0)));
+            }
+        }
         Ok(())
     }
 
@@ -163,6 +180,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.note_rings(record, playing.position);
         let bases = at + TaskHead::WORDS + args;
         self.write_words(bases, args, playing);
+        if head.is_shaped() {
+            self.write_taped_shape(bases + args.div_ceil(8), id.slot, playing);
+        }
         let place = u32::try_from(playing.place).unwrap_or(u32::MAX);
         playing.place += args as u64 + 1;
         playing.position += args as u64 + 1;
@@ -171,10 +191,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.host.added(id.slot);
         if H::TRACES {
             self.traced_ns = self.host.now_ns();
-            let func_and_kind = u32::from(head.func_id) | u32::from(head.kind) << 16;
-            self.trace(TraceKind::ADDED, id.slot, func_and_kind);
+            let kind = u32::from(head.kind & !SHAPED);
+            self.trace(TraceKind::ADDED, id.slot, u32::from(head.func_id) | kind << 16);
         }
-        let producers = bases + args.div_ceil(8);
+        let producers = head.producers_at(at);
         self.write_edges(producers, head.producers, id.slot, playing.first);
         let mut at = producers + (head.producers as usize).div_ceil(2);
         task.edges_in.store(head.producers, Ordering::Relaxed);
@@ -188,6 +208,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
         }
         Ok(at)
+    }
+
+    /// The record of the task in `slot`, from the words at `at`.
+    #[cold]
+    fn write_taped_shape(&self, at: usize, slot: u32, playing: &Playing<'_>) {
+        let (mut line, base) = self.tape.shape(at);
+        let from = playing.bases.get(usize::from(base)).copied().unwrap_or(0);
+        line.address = line.address.wrapping_add(from);
+        self.write_shape(slot, &line);
     }
 
     /// The argument words, and one of block context.
@@ -293,8 +322,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let Some(task) = self.state.task(slot) else { continue };
             task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
             if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
-                self.trace(TraceKind::READY, slot, 0);
-                self.state.queue(kind_of(task)).push::<S>(&[slot]);
+                self.is_ready(slot, task);
             }
             self.host.published();
         }

@@ -3,61 +3,44 @@
 use pto_abi::graph::TaskSpec;
 use pto_abi::limits::MAX_BLOCKS;
 use pto_abi::stream::{
-    DependencyMode, HAS_PREDICATE, MAX_LANES, NO_LIST, Predicate, Priority, RingKind, SYNC_START,
-    ShapeRecord, StartMode, TensorTask,
+    DependencyMode, MAX_LANES, Predicate, RingKind, StartMode, TensorTask, TensorView,
 };
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::SHAPED;
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_abi::{CoreKind, Fault, TaskId};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};
 use super::region::Region;
 use super::scopes::view_fault;
+use super::shape_line::{Kernels, ShapeLine};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
-use crate::shapes::{Lanes, List, ShapeMemory, has_predicate};
-
-/// The kernels of a block, by lane: their func ids and their code.
-struct Kernels {
-    lanes: Lanes,
-    code: [(FuncId, GmAddr); MAX_LANES],
-}
-
-impl Kernels {
-    const NONE: Self = Self { lanes: Lanes(0), code: [(FuncId(0), GmAddr::NULL); MAX_LANES] };
-
-    /// One more kernel, for a core of `kind`; `false`: a cluster has no more.
-    fn add(&mut self, kind: CoreKind, func_id: FuncId, code: GmAddr) -> bool {
-        let mut lanes = if kind == CoreKind::AIC { 0..1 } else { 1..MAX_LANES };
-        let Some(lane) = lanes.find(|lane| !self.lanes.has(*lane)) else { return false };
-        self.lanes.0 |= 1 << lane;
-        self.code[lane % MAX_LANES] = (func_id, code);
-        true
-    }
-}
+use crate::shapes::{List, ShapeMemory, has_predicate};
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Adds a task that is more than one kernel on one core.
     #[inline(never)]
     pub(super) fn add_shaped_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let Some(shapes) = self.state.shapes else {
-            return Err(self.blame.leave(Blame::of(Fault::RUNTIME_REGION_STREAM)));
-        };
-        let kernels = self.kernels_of(task)?;
-        self.check_blocks(task, &kernels, &shapes)?;
+        if self.draft.is_some() {
+            return self.record_task(task);
+        }
+        let line = self.shape_of(task)?;
         if let Some(predicate) = task.shape.when() {
             let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
-            self.look_at_predicate(task, predicate, at)?;
+            self.look_at_element(task, predicate.element(), at)?;
+            let (address, bytes) = (predicate.element().address(), line.element_bytes());
+            if self.memory.read_element(address, bytes).is_none() {
+                return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
+            }
         }
         let number = self.next;
         let id = self.add_plain_task(task)?;
-        if let Some((line, record)) = self.state.task(id.slot).zip(shapes.record(id.slot)) {
-            line.kind.store(task.kind.get() | SHAPED, Ordering::Relaxed);
-            write_record(record, task, &kernels);
+        if let Some(to) = self.state.task(id.slot) {
+            to.kind.store(task.kind.get() | SHAPED, Ordering::Relaxed);
         }
+        self.write_shape(id.slot, &line);
         if let Some(predicate) = task.shape.when() {
             self.read_predicate(task, predicate, number)?;
         }
@@ -90,6 +73,24 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             self.map.note(&place, &access, (number, Hide::Nothing));
         }
         Ok(())
+    }
+
+    /// What a task with a shape is: its kernels are registered, and the device has cores for its blocks.
+    pub(super) fn shape_of(&mut self, task: &TensorTask<'_>) -> Result<ShapeLine, Fault> {
+        let Some(shapes) = self.state.shapes else {
+            return Err(self.blame.leave(Blame::of(Fault::RUNTIME_REGION_STREAM)));
+        };
+        let kernels = self.kernels_of(task)?;
+        self.check_blocks(task, &kernels, &shapes)?;
+        Ok(ShapeLine::of(&task.shape, &kernels))
+    }
+
+    /// Writes the record of the task in `slot`, which is not published.
+    pub(super) fn write_shape(&self, slot: u32, line: &ShapeLine) {
+        let shapes = self.state.shapes;
+        if let Some(record) = shapes.and_then(|shapes| shapes.record(slot)) {
+            line.write(record);
+        }
     }
 
     /// The kernels of a task, each of which is registered and has cores.
@@ -130,14 +131,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 
-    /// The element is there, and the schedulers can read it.
-    fn look_at_predicate(
+    /// The element of a predicate is there.
+    pub(super) fn look_at_element(
         &mut self,
         task: &TensorTask<'_>,
-        predicate: &Predicate<'_>,
+        element: &TensorView<'_>,
         at: u32,
     ) -> Result<(), Fault> {
-        let element = predicate.element();
         if let Some(defect) = element.defect() {
             let detail = element.shape().len() as u64;
             return Err(self.refuse_argument(view_fault(defect), task, at, detail));
@@ -145,10 +145,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if !self.is_alive(element.heap()) {
             let scope = element.heap().serial;
             return Err(self.refuse_argument(Fault::STREAM_STALE_TENSOR, task, at, scope));
-        }
-        let address = element.address();
-        if self.memory.read_element(address, element.element().bytes()).is_none() {
-            return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
         }
         Ok(())
     }
@@ -175,39 +171,4 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             shapes.post(list, slot);
         }
     }
-}
-
-fn write_record(record: &ShapeRecord, task: &TensorTask<'_>, kernels: &Kernels) {
-    let shape = &task.shape;
-    for (lane, (func_id, code)) in kernels.code.iter().enumerate() {
-        record.kernels[lane % MAX_LANES].store(code.0, Ordering::Relaxed);
-        record.func_ids[lane % MAX_LANES].store(func_id.0.into(), Ordering::Relaxed);
-    }
-    let lanes = kernels.lanes;
-    let is_sync = shape.start() == StartMode::SYNC;
-    let is_plain_with_predicate = shape.blocks() == 1
-        && lanes.count() == 1
-        && shape.priority() == Priority::NORMAL
-        && !is_sync;
-    let list = match (is_plain_with_predicate, is_sync) {
-        (true, _) => NO_LIST,
-        (_, true) => List::sync(shape.priority()).0,
-        _ => List::spread(shape.priority(), lanes).0,
-    };
-    let mut flags = u32::from(lanes.0);
-    flags |= if is_sync { SYNC_START } else { 0 };
-    if let Some(predicate) = shape.when() {
-        flags |= HAS_PREDICATE;
-        let element = predicate.element();
-        let test =
-            u32::from(predicate.comparison().get()) | u32::from(element.element().get()) << 8;
-        record.test.store(test, Ordering::Relaxed);
-        record.address.store(element.address().0, Ordering::Relaxed);
-        record.value.store(predicate.value(), Ordering::Relaxed);
-    }
-    record.flags.store(flags, Ordering::Relaxed);
-    record.blocks.store(shape.blocks(), Ordering::Relaxed);
-    record.next_block.store(0, Ordering::Relaxed);
-    record.parts_left.store(shape.blocks() * lanes.count(), Ordering::Relaxed);
-    record.list.store(list, Ordering::Relaxed);
 }

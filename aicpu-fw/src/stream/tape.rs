@@ -1,23 +1,26 @@
 //! The words that hold records.
 //!
 //! ```text
-//! record: START | tasks, bindings | words, edges | heap | notes, starters | binding x n | task x n | starters
+//! record: START | tasks, bindings | words, edges | heap | touches, predicates | starters | binding x n | task x n |
+//!          starters | predicates
 //! binding: element, rank, written | extents | strides
 //! task:    func, kind, arguments, producers | touches | kernel | value x arguments | base of each value, 8 in a word |
-//!          producers, 2 in a word | touch x touches
+//!          its shape, if it has one (`ShapeLine`) | producers, 2 in a word | touch x touches
 //! touch:   binding, kind, rank, looks, is noted, the touch of the same tensor before | base | low | high | run |
 //!          (stride, count) x rank
 //! ```
 //! The value of an argument is added to a base of the replay: nothing, where its heap begins, the address of a bound
 //! tensor, a bound scalar. A *touch* is an access to a tensor that others may touch as well: it *looks* for what it meets
 //! around the record unless a write of the record covers it from before, and it is *noted* for what comes behind the
-//! record unless a write of the record covers it later.
+//! record unless a write of the record covers it later. The predicates in the list are those on bound tensors.
 
 use pto_abi::stream::{MAX_BOUND, MAX_RANK, TensorView};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+use pto_abi::task::SHAPED;
 
 use super::map::AccessKind;
 use super::region::{Dim, Region};
+use super::shape_line::ShapeLine;
 
 /// What a record begins with, with its place in the low half.
 const START: u64 = 0x5245_434F << 32;
@@ -57,12 +60,15 @@ pub(super) struct Totals {
     pub(super) touches: u32,
     /// Where the list of the tasks that wait for nothing within the record stands, and how many.
     pub(super) starters: (u32, u32),
+    /// How many predicates are on bound tensors: the list of the shapes that they are in follows.
+    pub(super) predicates: u32,
 }
 
 /// The first words of a task.
 #[derive(Clone, Copy)]
 pub(super) struct TaskHead {
     pub(super) func_id: u16,
+    /// As in the task's line: a `CoreKind`, and `SHAPED`.
     pub(super) kind: u8,
     pub(super) args: u8,
     pub(super) producers: u32,
@@ -72,6 +78,26 @@ pub(super) struct TaskHead {
 
 impl TaskHead {
     pub(super) const WORDS: usize = 3;
+
+    /// Whether it is more than one kernel on one core.
+    #[inline]
+    pub(super) const fn is_shaped(&self) -> bool {
+        self.kind & SHAPED != 0
+    }
+
+    /// Words of the arguments of the task that stand before its shape.
+    #[inline]
+    pub(super) fn arg_words(&self) -> usize {
+        let args = usize::from(self.args);
+        args + args.div_ceil(8)
+    }
+
+    /// Where the producers of the task at `at` stand.
+    #[inline]
+    pub(super) fn producers_at(&self, at: usize) -> usize {
+        let shape = if self.is_shaped() { ShapeLine::WORDS } else { 0 };
+        at + Self::WORDS + self.arg_words() + shape
+    }
 }
 
 /// An access to a tensor that is not the record's own.
@@ -109,7 +135,7 @@ impl<'a> Tape<'a> {
         self.put(start + 1, two(totals.tasks, totals.tensors << 16 | totals.scalars));
         self.put(start + 2, two(totals.arg_words, totals.edges));
         self.put(start + 3, totals.heap_bytes);
-        self.put(start + 4, totals.touches.into());
+        self.put(start + 4, two(totals.touches, totals.predicates));
         self.put(start + 5, two(totals.starters.0, totals.starters.1));
         self.put(start, START | start as u64);
     }
@@ -121,6 +147,7 @@ impl<'a> Tape<'a> {
             core::array::from_fn(|word| self.get(start + 1 + word));
         let (tasks, bindings) = two(counts);
         let (arg_words, edges) = two(sizes);
+        let (touches, predicates) = two(touches);
         (self.get(start) == START | start as u64).then_some(Totals {
             tasks,
             tensors: bindings >> 16,
@@ -128,8 +155,9 @@ impl<'a> Tape<'a> {
             arg_words,
             edges,
             heap_bytes,
-            touches: low_half(touches),
+            touches,
             starters: two(starters),
+            predicates,
         })
     }
 

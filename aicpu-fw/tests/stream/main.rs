@@ -6,3 +6,4 @@ mod oracle;
 mod overlaps;
 mod random;
 mod replay;
+mod rig;

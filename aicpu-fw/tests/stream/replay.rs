@@ -2,116 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use pto_abi::ready::QueueEnds;
-use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, MapEntry, MapGrid, MapRecord, SlotRecord,
-    StreamBuilder, StreamHeader, TensorTask, TensorView,
+    Arg, Bindings, Bound, Comparison, DependencyMode, ElementType, Predicate, Priority, Record,
+    StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering::Relaxed};
-use pto_abi::task::{EdgeChunk, Task};
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GraphBuilder};
-use pto_aicpu_fw::builder::BuilderInputs;
-use pto_aicpu_fw::fanout::ConsumerWalk;
-use pto_aicpu_fw::ready_queue::ReadyQueue;
-use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
-use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
-use pto_aicpu_fw::{DeviceMemory, LockFree, SharedState};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
 use crate::oracle::all_reachable;
 use crate::random::{ELEMENTS, Random, view};
-
-const WINDOW: usize = 512;
-const HEAP: u64 = 1 << 40;
-
-struct Kernels;
-
-impl DeviceMemory for Kernels {
-    fn kernel_addr(&self, func: FuncId) -> GmAddr {
-        GmAddr(64 + u64::from(func.0))
-    }
-    fn read_u32(&self, _: GmAddr) -> Option<u32> {
-        None
-    }
-}
-
-type TestStream<'a> = Stream<'a, Exclusive, LockFree, Kernels, ()>;
-
-/// What a program has made: pairs of producers and consumers, and the words of each task, those of the heap as zero.
-#[derive(Debug, PartialEq)]
-struct Made {
-    edges: BTreeSet<(u64, u64)>,
-    words: Vec<Vec<u64>>,
-}
-
-fn many<T: Default>(count: usize) -> Vec<T> {
-    (0..count).map(|_| T::default()).collect()
-}
-
-fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
-    let tasks: Vec<Task> = many(WINDOW);
-    let payloads: Vec<AtomicU64> = many(16 * WINDOW);
-    let (chunks, slots) = (many::<EdgeChunk>(8 * WINDOW), [many(2 * WINDOW), many(2 * WINDOW)]);
-    let (ends, progress, fault) = <([QueueEnds; 2], Progress, FaultLine)>::default();
-    let (instances, header) = (many::<InstanceLine>(1), StreamHeader::default());
-    let (tensors, cells) = (many::<MapRecord>(16), many::<MapRecord>(64));
-    let (grids, entries) = (many::<MapGrid>(16), many::<MapEntry>(4096));
-    let (records, tape) = (many::<SlotRecord>(WINDOW), many::<AtomicU64>(32 * WINDOW));
-    let queue = |kind: usize| ReadyQueue::new(&ends[kind], &slots[kind]).unwrap();
-    let state = SharedState {
-        tasks: &tasks,
-        payloads: &payloads,
-        payloads_address: GmAddr(0x1000),
-        chunks: &chunks,
-        ready: [queue(0), queue(1)],
-        progress: &progress,
-        fault: &fault,
-        instances: &instances,
-        shapes: None,
-    };
-    let map = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
-    let memory = StreamMemory {
-        header: &header,
-        records: &records,
-        map: TensorMap::new(map, 0).unwrap(),
-        tape: &tape,
-        arg_words: payloads.len() as u64,
-        edge_chunks: chunks.len() as u64,
-        heap_rings: 4,
-        heap_bytes: 1 << 20,
-        heap: GmAddr(HEAP),
-        first_task: 0,
-    };
-    let inputs = BuilderInputs {
-        state,
-        line: &instances[0],
-        orch_args: &[],
-        generation: 1,
-        has_kind: [true; 2],
-    };
-    let mut stream = TestStream::new(inputs, &memory, Schedulers::Run, Kernels, ());
-    program(&mut stream);
-    assert_eq!(stream.added(), instances[0].published.load(Relaxed));
-    let added = usize::try_from(stream.added()).unwrap();
-    let mut made = Made { edges: BTreeSet::new(), words: Vec::new() };
-    for (number, task) in (0..).zip(&tasks[..added]) {
-        let fanin = task.edges_in.load(Relaxed);
-        assert_eq!(task.fanin.load(Relaxed), fanin, "task {number}");
-        let mut walk = ConsumerWalk::new(task.fanout.load(Relaxed));
-        while let Some(consumer) = walk.next(task, &chunks) {
-            made.edges.insert((number, consumer.into()));
-        }
-        let first = task.payload.load(Relaxed) as usize;
-        let count = usize::from(task.arg_count.load(Relaxed));
-        let words = payloads[first..first + count].iter().map(|word| word.load(Relaxed));
-        made.words.push(words.map(|word| if word >= HEAP { 0 } else { word }).collect());
-    }
-    let into = |number: u64| made.edges.iter().filter(|(_, consumer)| *consumer == number).count();
-    for (number, task) in (0..).zip(&tasks[..added]) {
-        assert_eq!(task.edges_in.load(Relaxed) as usize, into(number), "task {number}");
-    }
-    made
-}
+use crate::rig::{CORES, Made, NO_KERNEL, TestStream, with_stream};
 
 fn whole(number: u64) -> TensorView<'static> {
     TensorView::dense(GmAddr(0x10_0000 * (1 + number)), ElementType::F32, &[ELEMENTS])
@@ -170,17 +69,48 @@ fn piece<G: StreamBuilder>(
                     let writes = *kind == 0 && written.insert(view.base().0);
                     args.push(if writes { Arg::InOut(view) } else { Arg::In(view) });
                 }
-                let mut task = TensorTask::new(FuncId(3), CoreKind::AIV, &args);
                 let after: Vec<_> = last.into_iter().collect();
-                if mode != DependencyMode::DERIVED || random.below(4) == 0 {
-                    task.after = &after;
-                }
-                last = Some(scope.submit_tensors(&task)?);
+                let after = if mode != DependencyMode::DERIVED || random.below(4) == 0 {
+                    &after[..]
+                } else {
+                    &[]
+                };
+                let number = random.below(5) as usize;
+                let on = tensors.get(number).unwrap_or(&temporary);
+                last = Some(submit_shaped(&mut **scope, random, (&args, after), on)?);
             }
             Ok::<(), Fault>(())
         })?;
     }
     Ok(())
+}
+
+/// A task with these arguments that waits for these tasks: every other one has a shape, and some a predicate on an element of a tensor.
+fn submit_shaped<G: StreamBuilder>(
+    stream: &mut G,
+    random: &mut Random,
+    (args, after): (&[Arg<'_>], &[TaskId]),
+    on: &TensorView<'_>,
+) -> Result<TaskId, Fault> {
+    let comparison = Comparison::ALL[random.below(6) as usize];
+    let predicate = Predicate::new(on, &[random.below(ELEMENTS)], comparison, random.word());
+    let (kind, vectors): (_, &[FuncId]) = match random.below(4) {
+        0 => (CoreKind::AIV, &[FuncId(5)]),
+        1 => (CoreKind::AIC, &[FuncId(6), FuncId(7)]),
+        _ => (CoreKind::AIV, &[]),
+    };
+    let mut task = TensorTask::new(FuncId(3), kind, args).after(after);
+    if random.below(2) == 0 {
+        task = task.mix(vectors).blocks(1 + random.below(CORES / 2));
+        task = task.priority(Priority::ALL[random.below(4) as usize]);
+    }
+    if random.below(5) == 0 {
+        task = task.sync_start();
+    }
+    if random.below(4) == 0 {
+        task = task.when(&predicate);
+    }
+    stream.submit_tensors(&task)
 }
 
 /// Pieces in turn, on the tensors in turn, with single tasks between them.
@@ -192,7 +122,7 @@ fn program(seed: u64, replays: bool) -> Made {
         let mut records = Vec::new();
         for seed in seeds {
             let shapes = [whole(0); 3];
-            let record = |stream: &mut TestStream<'_>, bound: &pto_abi::stream::Bound<'_>| {
+            let record = |stream: &mut TestStream<'_>, bound: &Bound<'_>| {
                 let [a, b, c] = [0, 1, 2].map(|index| bound.tensor(index));
                 piece(stream, seed, &[a, b, c, all[4]], bound.scalar(0))
             };
@@ -222,21 +152,23 @@ fn program(seed: u64, replays: bool) -> Made {
 
 #[test]
 fn a_replay_is_ordered_as_a_submission() {
-    let mut edges = 0;
+    let (mut edges, mut shaped) = (0, 0);
     for seed in 0..150 {
         let (submitted, replayed) = (program(seed, false), program(seed, true));
         assert_eq!(submitted.words, replayed.words, "seed {seed}");
+        assert_eq!(submitted.shapes, replayed.shapes, "seed {seed}");
+        shaped += submitted.shapes.iter().flatten().count();
         let tasks = submitted.words.len() as u64;
         let (one, other) = (&submitted.edges, &replayed.edges);
         assert!(all_reachable(tasks, other, one), "seed {seed}: an order is lost");
         assert!(all_reachable(tasks, one, other), "seed {seed}: an order too many");
         edges += other.len();
     }
-    assert!(edges > 10_000, "{edges}");
+    assert!(edges > 10_000 && shaped > 5_000, "{edges} edges, {shaped} shapes");
 }
 
 /// What a call of a closure on a stream with one record of two tensors, the second one written, and one scalar returns.
-fn refused(bind: impl FnOnce(&mut TestStream<'_>, &pto_abi::stream::Record) -> Fault) -> Fault {
+fn refused(bind: impl FnOnce(&mut TestStream<'_>, &Record) -> Fault) -> Fault {
     let mut found = None;
     with_stream(|stream| {
         let shapes = [whole(0), whole(0).slice(0, 0, 100).step(0, 2)];
@@ -271,16 +203,93 @@ fn what_does_not_fit_is_refused() {
     let over = whole(1).slice(0, 0, 100).step(0, 2);
     assert_eq!(replay(&[a, over], &[1]), Fault::STREAM_REPLAY_ALIAS);
     assert_eq!(replay(&[a, b.slice(0, 9, 900)], &[1]), Fault::STREAM_VIEW_RANGE);
-    let other_run = |stream: &mut TestStream<'_>, record: &pto_abi::stream::Record| {
-        let other = pto_abi::stream::Record { run: record.run + 1, ..*record };
+    let other_run = |stream: &mut TestStream<'_>, record: &Record| {
+        let other = Record { run: record.run + 1, ..*record };
         stream.replay(&other, &Bindings::default()).unwrap_err()
     };
     assert_eq!(refused(other_run), Fault::STREAM_RECORD_UNKNOWN);
-    let elsewhere = |stream: &mut TestStream<'_>, record: &pto_abi::stream::Record| {
-        let other = pto_abi::stream::Record { at: record.at + 1, ..*record };
+    let elsewhere = |stream: &mut TestStream<'_>, record: &Record| {
+        let other = Record { at: record.at + 1, ..*record };
         stream.replay(&other, &Bindings::default()).unwrap_err()
     };
     assert_eq!(refused(elsewhere), Fault::STREAM_RECORD_UNKNOWN);
+}
+
+/// What recording one task with a shape returns; `None`: nothing is wrong with it.
+fn shape_refused(task: impl for<'t> Fn(TensorTask<'t>) -> TensorTask<'t>) -> Option<Fault> {
+    let mut found = None;
+    with_stream(|stream| {
+        let record = stream.record(&[whole(0)], |stream, bound| {
+            let a = bound.tensor(0);
+            let args = [Arg::InOut(&a)];
+            stream.submit_tensors(&task(TensorTask::new(FuncId(3), CoreKind::AIC, &args)))?;
+            Ok::<(), Fault>(())
+        });
+        found = record.err();
+        let _ = stream.end_record();
+    });
+    found
+}
+
+#[test]
+fn a_shape_that_the_device_has_no_cores_for_is_not_recorded() {
+    assert_eq!(shape_refused(|task| task.blocks(0)), Some(Fault::STREAM_BLOCKS));
+    assert_eq!(shape_refused(|task| task.blocks(1 << 24)), Some(Fault::STREAM_BLOCKS));
+    assert_eq!(shape_refused(|task| task.blocks(CORES).sync_start()), None);
+    let many = shape_refused(|task| task.blocks(CORES + 1).sync_start());
+    assert_eq!(many, Some(Fault::STREAM_SYNC_BLOCKS));
+    assert_eq!(shape_refused(|task| task.mix(&[FuncId(5); 3])), Some(Fault::STREAM_MIX));
+    let missing = shape_refused(|task| task.mix(&[NO_KERNEL]));
+    assert_eq!(missing, Some(Fault::BUILD_KERNEL_MISSING));
+}
+
+/// Records a task with a predicate on an element of its bound tensor, or of another one, and replays it on `tensor`.
+fn predicate_replayed(
+    stream: &mut TestStream<'_>,
+    on: Option<&TensorView<'_>>,
+    tensor: TensorView<'_>,
+) -> Result<(), Fault> {
+    let record = stream.record(&[whole(0)], |stream, bound| {
+        let a = bound.tensor(0);
+        let predicate = Predicate::new(on.unwrap_or(&a), &[7], Comparison::LESS, 1);
+        let args = [Arg::In(&a)];
+        let task = TensorTask::new(FuncId(3), CoreKind::AIC, &args);
+        stream.submit_tensors(&task.when(&predicate))?;
+        Ok::<(), Fault>(())
+    })?;
+    stream.replay(&record, &Bindings { tensors: &[tensor], scalars: &[] })
+}
+
+#[test]
+fn an_element_that_no_scheduler_can_read_is_refused() {
+    let on = |on: Option<TensorView<'_>>, address: u64| {
+        let mut found = None;
+        with_stream(|stream| {
+            let tensor = TensorView::dense(GmAddr(address), ElementType::F32, &[ELEMENTS]);
+            found = predicate_replayed(stream, on.as_ref(), tensor).err();
+            let _ = stream.end_record();
+        });
+        found
+    };
+    let foreign = TensorView::dense(GmAddr(0x10_0001), ElementType::F32, &[ELEMENTS]);
+    assert_eq!(on(None, 0x10_0000), None);
+    assert_eq!(on(None, 0x10_0002), Some(Fault::STREAM_PREDICATE), "when it is bound");
+    assert_eq!(on(Some(foreign), 0x10_0000), Some(Fault::STREAM_PREDICATE), "when it is recorded");
+    let short = whole(1).slice(0, 0, 7);
+    assert_eq!(on(Some(short), 0x10_0000), Some(Fault::STREAM_VIEW_RANGE));
+    let mut found = [None; 2];
+    with_stream(|stream| {
+        let outer = stream.scope(DependencyMode::DERIVED, |scope| {
+            let outer = scope.tensor(ElementType::F32, &[8])?;
+            found[0] = predicate_replayed(scope, Some(&outer), whole(1)).err();
+            let _ = scope.end_record();
+            Ok::<_, Fault>(outer.detach())
+        });
+        found[1] = predicate_replayed(stream, Some(&outer.unwrap()), whole(1)).err();
+        let _ = stream.end_record();
+    });
+    let expected = [Fault::STREAM_REPLAY_MISFIT, Fault::STREAM_STALE_TENSOR];
+    assert_eq!(found, expected.map(Some), "of an outer scope, and of one that is closed");
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod faults;
 mod kernels;
 mod predicates;
 mod programs;
+mod replays;
 mod support;
 mod together;

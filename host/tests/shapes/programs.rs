@@ -20,6 +20,7 @@ builder_set! {
         "order" => order,
         "stuck" => stuck,
         "bad" => crate::faults::bad,
+        "layers" => crate::replays::layers,
     }
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn kernels(lanes: u64) -> Option<(FuncId, CoreKind, &'static [FuncId]
 }
 
 /// One after the other, and again from the first.
-fn in_turn<T: Copy>(of: &[T], number: u64) -> T {
+pub(crate) fn in_turn<T: Copy>(of: &[T], number: u64) -> T {
     of[usize::try_from(number).unwrap_or(0) % of.len()]
 }
 

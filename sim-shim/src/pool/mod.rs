@@ -6,6 +6,7 @@
 //! cores (`hands`): those that it rang, and those that a busier thread has given it (`offers`). Where kernels are
 //! long, whoever has nothing to run takes the role.
 
+mod cores;
 mod hands;
 mod offers;
 mod role;
@@ -17,17 +18,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use pto_abi::graph::BuilderSet;
-use pto_abi::kinds::RunFlags;
 use pto_abi::sync::{AtomicU32, Ordering};
-use pto_abi::trace::TraceOwner;
 use pto_aicpu_fw::Launch;
 
-use crate::core_port::{CorePort, KernelTimes};
 use crate::logging;
 use crate::machine::{Host, Memory};
+use crate::parker::expect_soon;
 use crate::supervisor::{self, Beat, Finish};
-use hands::{Hands, KernelLength};
-use offers::Offers;
+use cores::Cores;
+use hands::Hands;
 use role::Role;
 
 /// The pool's OS threads; started with the first run.
@@ -48,14 +47,11 @@ struct PoolThread<B> {
 struct PoolRun<B> {
     launch: Launch<'static>,
     builders: Arc<B>,
-    cores: Vec<CorePort<'static>>,
+    cores: Arc<Cores>,
     os_threads: usize,
     /// Instances that have returned.
     returned: AtomicU32,
-    offers: Offers,
-    kernels: KernelLength,
     role: Mutex<Box<dyn Role<B>>>,
-    beats: Arc<Vec<Beat>>,
     finish: Arc<Finish>,
 }
 
@@ -70,7 +66,8 @@ impl<B: BuilderSet> Pool<B> {
             let (runs, receiver) = channel();
             let me = self.threads.len();
             let memory = Arc::clone(&self.memory);
-            let serve = move || serve(me, &receiver, &memory);
+            let threads = self.os_threads.get();
+            let serve = move || serve((me, threads), &receiver, &memory);
             match std::thread::Builder::new().name(format!("pto-pool-{me}")).spawn(serve) {
                 Ok(handle) => self.threads.push(PoolThread { runs, handle }),
                 Err(_) => break,
@@ -96,17 +93,15 @@ impl<B: BuilderSet> Host for Pool<B> {
         self.start_threads();
         let os_threads = self.threads.len().min(launch.aicpu_instances as usize).max(1);
         let finish = Finish::of(os_threads);
-        let beats: Arc<Vec<Beat>> = Arc::new((0..os_threads).map(|_| Beat::default()).collect());
+        let beats: Arc<[Beat]> = (0..os_threads).map(|_| Beat::default()).collect();
+        let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats)));
         let run = Arc::new(PoolRun {
             launch: launch.clone(),
             builders: Arc::clone(&self.builders),
-            cores: core_ports(launch),
+            role: Mutex::new(role::of_launch(launch, &cores)),
+            cores,
             os_threads,
             returned: AtomicU32::new(0),
-            offers: Offers::new(os_threads),
-            kernels: KernelLength::default(),
-            role: Mutex::new(role::of_launch(launch)),
-            beats: Arc::clone(&beats),
             finish: Arc::clone(&finish),
         });
         if self.threads.is_empty() {
@@ -118,7 +113,7 @@ impl<B: BuilderSet> Host for Pool<B> {
             thread.runs.send(Arc::clone(&run)).unwrap_or_default();
         }
         drop(run);
-        self.is_lost |= !supervisor::supervise(launch, &finish, &beats);
+        self.is_lost |= !supervisor::supervise(launch, os_threads, &finish, &beats);
         !self.is_lost
     }
 
@@ -132,26 +127,15 @@ impl<B: BuilderSet> Host for Pool<B> {
     }
 }
 
-/// Every core of the launch.
-pub(crate) fn core_ports(launch: &Launch<'static>) -> Vec<CorePort<'static>> {
-    let untraced = if launch.flags.contains(RunFlags::KERNEL_TIMES) {
-        KernelTimes::Measure
-    } else {
-        KernelTimes::Skip
-    };
-    let workers = launch.arena.workers().iter().enumerate().take(launch.workers.len());
-    let port = |(worker, lines)| {
-        let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        let writer = launch.trace_writer(TraceOwner::Core(number));
-        let times = writer.map_or(untraced, KernelTimes::Trace);
-        CorePort::new(lines, number, launch.arena.worker_entry(worker), times)
-    };
-    workers.map(port).collect()
-}
-
 /// One OS thread of the pool, for as long as the pool lives.
-fn serve<B: BuilderSet>(me: usize, runs: &Receiver<Arc<PoolRun<B>>>, _memory: &Memory) {
-    while let Ok(run) = runs.recv() {
+fn serve<B: BuilderSet>(
+    (me, threads): (usize, usize),
+    runs: &Receiver<Arc<PoolRun<B>>>,
+    _memory: &Memory,
+) {
+    // Another run may follow at once; the caller is at work then as well.
+    let next = || expect_soon(threads + 1, || runs.try_recv().ok()).or_else(|| runs.recv().ok());
+    while let Some(run) = next() {
         let turn = AssertUnwindSafe(|| take_part(&run, me));
         if std::panic::catch_unwind(turn).is_err() {
             supervisor::raise_panic(&run.launch);
@@ -169,9 +153,10 @@ fn take_part<B: BuilderSet>(run: &PoolRun<B>, me: usize) {
     while !run.is_over() {
         hands.beat();
         let mut worked = false;
-        if me == 0 || run.kernels.is_long() {
+        if me == 0 || run.cores.is_long() {
             // Who finds it taken has something else to do; who finds it poisoned, a run that is over.
             if let Ok(mut role) = run.role.try_lock() {
+                run.cores.is_scheduled_by(me);
                 worked |= role.turn(&mut hands);
             }
         }

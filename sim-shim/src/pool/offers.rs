@@ -51,14 +51,24 @@ impl Offers {
 
     /// Takes what thread `me` was given.
     pub(crate) fn take(&self, me: usize) -> [u64; 2] {
-        let take = |word: &AtomicU64| {
-            if word.load(Ordering::Relaxed) == 0 {
-                return 0;
-            }
-            // Acquire: pairs with the Release in `give`; the cores' lines are then as the giver saw them.
-            word.swap(0, Ordering::Acquire)
-        };
-        [take(&self.baskets[me].cores[0]), take(&self.baskets[me].cores[1])]
+        self.baskets[me].take()
+    }
+
+    /// Takes what another thread was given and has not taken yet: `me` has nothing to do.
+    pub(crate) fn take_back(&self, me: usize) -> [u64; 2] {
+        let found = self.others(me).map(Basket::take).find(|cores| *cores != [0; 2]);
+        found.unwrap_or_default()
+    }
+
+    /// Whether a thread other than `me` has nothing to do.
+    #[inline]
+    pub(crate) fn is_asked(&self, me: usize) -> bool {
+        self.others(me).any(|basket| basket.hungry.load(Ordering::Relaxed) != 0)
+    }
+
+    fn others(&self, me: usize) -> impl Iterator<Item = &Basket> {
+        let others = self.baskets.iter().enumerate().filter(move |(index, _)| *index != me);
+        others.map(|(_, basket)| basket)
     }
 
     /// Gives a share of `cores` to a hungry thread, if there is one; returns what is left.
@@ -67,8 +77,7 @@ impl Offers {
         if given == [0; 2] {
             return cores;
         }
-        let others = self.baskets.iter().enumerate().filter(|(index, _)| *index != me);
-        for (_, basket) in others {
+        for basket in self.others(me) {
             if basket.hungry.load(Ordering::Relaxed) == 0 {
                 continue;
             }
@@ -84,6 +93,17 @@ impl Offers {
 }
 
 impl Basket {
+    fn take(&self) -> [u64; 2] {
+        let take = |word: &AtomicU64| {
+            if word.load(Ordering::Relaxed) == 0 {
+                return 0;
+            }
+            // Acquire: pairs with the Release in `put`; the cores' lines are then as the giver saw them.
+            word.swap(0, Ordering::Acquire)
+        };
+        [take(&self.cores[0]), take(&self.cores[1])]
+    }
+
     fn put(&self, cores: [u64; 2]) {
         for (word, bits) in self.cores.iter().zip(cores) {
             if bits != 0 {
@@ -122,6 +142,11 @@ mod tests {
         assert_eq!(offers.give(0, [1, 0], Share::Half), [1, 0], "one core stays");
         assert_eq!(offers.give(0, [1, 0], Share::All), [0, 0]);
         assert_eq!(offers.take(1), [1, 0]);
+        offers.ask(1);
+        assert!(offers.is_asked(0) && !offers.is_asked(1));
+        assert_eq!(offers.give(0, [0b11, 0], Share::All), [0, 0]);
+        assert_eq!(offers.take_back(0), [0b11, 0], "it has not begun them");
+        assert_eq!(offers.take(1), [0, 0]);
         offers.ask(1);
         offers.decline(1);
         assert_eq!(offers.give(0, cores, Share::Half), cores);

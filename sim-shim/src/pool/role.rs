@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use pto_abi::graph::BuilderSet;
+use pto_abi::kinds::RunFlags;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::trace::TraceOwner;
@@ -17,6 +18,7 @@ use pto_aicpu_fw::{
 };
 
 use super::PoolRun;
+use super::cores::Cores;
 use super::hands::Hands;
 use crate::clock;
 use crate::logging;
@@ -24,9 +26,9 @@ use crate::logging;
 /// Turns after which an instance without busy cores is stepped although nobody shared work. 8: of 1, 4, 8
 /// and 16 the smallest at which a chain of empty tasks no longer pays for its idle siblings (bench `graphs`).
 const LOOK_AGAIN_AFTER: u32 = 8;
-/// Publishes between two turns of the schedulers while a builder program runs. 32: the tasks of that many publishes stay
+/// Publishes between two turns of the schedulers while a builder program runs. 64: the tasks of that many publishes stay
 /// in the first-level cache.
-const PUBLISHES_A_TURN: u32 = 32;
+const PUBLISHES_A_TURN: u32 = 64;
 /// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
 /// siblings' turns.
 const STEPS_A_TURN: u32 = 16;
@@ -52,6 +54,13 @@ impl Rung {
         [take(&self.cores[0]), take(&self.cores[1])]
     }
 
+    /// These cores were rung, and are not run yet.
+    fn put(&self, cores: [u64; 2]) {
+        for (word, bits) in self.cores.iter().zip(cores) {
+            word.store(word.load(Ordering::Relaxed) | bits, Ordering::Relaxed);
+        }
+    }
+
     fn is_one_core(&self) -> bool {
         let [low, high] = [&self.cores[0], &self.cores[1]].map(|word| word.load(Ordering::Relaxed));
         low & low.wrapping_sub(1) | high & high.wrapping_sub(1) == 0 && (low == 0) != (high == 0)
@@ -66,22 +75,48 @@ impl Rung {
     }
 }
 
+/// `AT_ONCE`: whether a core may be stepped from within the ring. Not where events or times of kernels are wanted: then a
+/// device is to be seen whose cores run side by side, not one that is always free again at once.
 #[derive(Clone)]
-struct PoolBell(Arc<Rung>);
+struct PoolBell<const AT_ONCE: bool> {
+    rung: Arc<Rung>,
+    cores: Arc<Cores>,
+}
 
-impl Bell for PoolBell {
+impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     // A store is as visible in the middle of a step as at its end.
     const RINGS_AT_ONCE: bool = true;
+    const RUNS_AT_ONCE: bool = AT_ONCE;
 
     #[inline]
     fn ring(&mut self, worker: u32) {
-        let word = &self.0.cores[worker as usize / 64 % 2];
+        let word = &self.rung.cores[worker as usize / 64 % 2];
         word.store(word.load(Ordering::Relaxed) | 1 << (worker % 64), Ordering::Relaxed);
     }
 
     #[inline]
+    fn runs_now(&self) -> bool {
+        self.cores.run_at_once()
+    }
+
+    #[inline(always)]
+    fn run(&mut self, worker: u32) {
+        self.cores.step_rung(worker);
+    }
+
+    #[inline]
+    fn asked_for(&self) -> usize {
+        self.cores.asked_for()
+    }
+
+    fn lend(&mut self) {
+        let left = self.cores.lend(self.rung.take());
+        self.rung.put(left);
+    }
+
+    #[inline]
     fn wake_siblings(&mut self) {
-        self.0.work_shared.store(1, Ordering::Relaxed);
+        self.rung.work_shared.store(1, Ordering::Relaxed);
     }
 
     fn relax(&mut self) {}
@@ -104,55 +139,63 @@ pub(super) trait Role<B>: Send {
 }
 
 /// The role of one run.
-pub(super) fn of_launch<B: BuilderSet>(launch: &Launch<'static>) -> Box<dyn Role<B>> {
+pub(super) fn of_launch<B: BuilderSet>(
+    launch: &Launch<'static>,
+    cores: &Arc<Cores>,
+) -> Box<dyn Role<B>> {
     match launch.fanout {
-        FanoutStrategy::LOCKED => traced_or_not::<Locked, B>(launch),
-        _ => traced_or_not::<LockFree, B>(launch),
+        FanoutStrategy::LOCKED => watched_or_not::<Locked, B>(launch, cores),
+        _ => watched_or_not::<LockFree, B>(launch, cores),
     }
 }
 
-fn traced_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
+fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
+    cores: &Arc<Cores>,
 ) -> Box<dyn Role<B>> {
     if launch.is_traced() {
-        Box::new(Scheduling::<F, Option<TraceWriter<'static>>>::new(launch))
+        Box::new(Scheduling::<F, Option<TraceWriter<'static>>, false>::new(launch, cores))
+    } else if launch.flags.contains(RunFlags::KERNEL_TIMES) {
+        Box::new(Scheduling::<F, NoTrace, false>::new(launch, cores))
     } else {
-        Box::new(Scheduling::<F, NoTrace>::new(launch))
+        Box::new(Scheduling::<F, NoTrace, true>::new(launch, cores))
     }
 }
 
-type PoolInstance<F, T> = Instance<'static, LinesPlatform<'static, Exclusive, PoolBell, T>, F>;
+type PoolInstance<F, T, const AT_ONCE: bool> =
+    Instance<'static, LinesPlatform<'static, Exclusive, PoolBell<AT_ONCE>, T>, F>;
 
 /// An instance, and how its last step went.
-struct Seat<F: FanoutPolicy, T: Tracer<'static>> {
-    instance: PoolInstance<F, T>,
+struct Seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
+    instance: PoolInstance<F, T, AT_ONCE>,
     log_ring: Option<LogRing<'static>>,
     idle_turns: u32,
     has_returned: bool,
 }
 
-struct Scheduling<F: FanoutPolicy, T: Tracer<'static>> {
-    seats: Vec<Seat<F, T>>,
+struct Scheduling<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
+    seats: Vec<Seat<F, T, AT_ONCE>>,
     rung: Arc<Rung>,
     /// Whether instance 0 calls its host, from a builder program.
     builds_meanwhile: bool,
 }
 
-impl<F: FanoutPolicy, T: Tracer<'static>> Scheduling<F, T> {
-    fn new(launch: &Launch<'static>) -> Self {
+impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, AT_ONCE> {
+    fn new(launch: &Launch<'static>, cores: &Arc<Cores>) -> Self {
         let rung = Arc::new(Rung::default());
-        let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, &rung)).collect();
+        let bell = PoolBell { rung: Arc::clone(&rung), cores: Arc::clone(cores) };
+        let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, &bell)).collect();
         Self { seats, rung, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }
     }
 }
 
-fn seat<F: FanoutPolicy, T: Tracer<'static>>(
+fn seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool>(
     launch: &Launch<'static>,
     number: u32,
-    rung: &Arc<Rung>,
-) -> Seat<F, T> {
+    bell: &PoolBell<AT_ONCE>,
+) -> Seat<F, T, AT_ONCE> {
     let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
-    let platform = LinesPlatform::new(launch.arena.workers(), PoolBell(Arc::clone(rung)));
+    let platform = LinesPlatform::new(launch.arena.workers(), bell.clone());
     Seat {
         instance: Instance::new(launch.clone(), number, platform.traced(tracer)),
         log_ring: launch.arena.log_ring(launch.log_region(), number as usize),
@@ -161,7 +204,7 @@ fn seat<F: FanoutPolicy, T: Tracer<'static>>(
     }
 }
 
-impl<F, T, B> Role<B> for Scheduling<F, T>
+impl<F, T, B, const AT_ONCE: bool> Role<B> for Scheduling<F, T, AT_ONCE>
 where
     F: FanoutPolicy + Send,
     T: Tracer<'static> + Send,
@@ -185,7 +228,7 @@ where
     }
 }
 
-impl<F: FanoutPolicy, T: Tracer<'static>> Seat<F, T> {
+impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONCE> {
     /// Steps the instance, and runs the cores that it rings; again, while that is one core.
     #[inline]
     fn steps<B: BuilderSet>(
@@ -243,15 +286,15 @@ impl<F: FanoutPolicy, T: Tracer<'static>> Seat<F, T> {
 }
 
 /// The machine under a builder program: now and then the schedulers get a turn.
-struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B> {
-    seats: &'s mut [Seat<F, T>],
+struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE: bool> {
+    seats: &'s mut [Seat<F, T, AT_ONCE>],
     rung: &'s Rung,
     hands: &'s mut Hands<'r, B>,
     publishes: u32,
 }
 
-impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> BuilderHost
-    for StepOthers<'_, '_, F, T, B>
+impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> BuilderHost
+    for StepOthers<'_, '_, F, T, B, AT_ONCE>
 {
     #[inline]
     fn published(&mut self) {
@@ -270,7 +313,9 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> BuilderHost
     }
 }
 
-impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet> StepOthers<'_, '_, F, T, B> {
+impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
+    StepOthers<'_, '_, F, T, B, AT_ONCE>
+{
     #[inline(never)]
     fn step_others(&mut self) -> bool {
         self.hands.beat();

@@ -18,6 +18,7 @@ use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
@@ -281,7 +282,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let mut world = self.crew.world.borrow_mut();
         let state = world.launch.state;
         let Some(task) = state.task(slot) else { return };
-        let kind = u32::from(task.kind.load(Relaxed));
+        let kind = u32::from(task.kind.load(Relaxed) & !SHAPED);
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
         world.charge(Note::Add { slot, args, func_and_kind });

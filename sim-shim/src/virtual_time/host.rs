@@ -186,7 +186,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
             reports,
         };
         jobs.send(job).unwrap_or_default();
-        self.is_lost |= !supervisor::supervise(launch, &finish, &beats);
+        self.is_lost |= !supervisor::supervise(launch, 1, &finish, &beats);
         self.last = received.try_recv().ok();
         !self.is_lost
     }

@@ -1,0 +1,191 @@
+//! What a task is beyond one kernel on one core, as a value: worked out of a submission, written to the record of a slot, and kept on
+//! the tape between.
+
+use pto_abi::stream::{
+    ElementType, HAS_PREDICATE, MAX_LANES, NO_LIST, Priority, SYNC_START, ShapeRecord, StartMode,
+    TaskShape,
+};
+use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::{CoreKind, FuncId, GmAddr};
+
+use super::tape::Tape;
+use crate::shapes::{Lanes, List};
+
+/// The kernels of a block, by lane: their func ids and their code.
+pub(super) struct Kernels {
+    pub(super) lanes: Lanes,
+    code: [(FuncId, GmAddr); MAX_LANES],
+}
+
+impl Kernels {
+    pub(super) const NONE: Self =
+        Self { lanes: Lanes(0), code: [(FuncId(0), GmAddr::NULL); MAX_LANES] };
+
+    /// One more kernel, for a core of `kind`; `false`: a cluster has no more.
+    pub(super) fn add(&mut self, kind: CoreKind, func_id: FuncId, code: GmAddr) -> bool {
+        let mut lanes = if kind == CoreKind::AIC { 0..1 } else { 1..MAX_LANES };
+        let Some(lane) = lanes.find(|lane| !self.lanes.has(*lane)) else { return false };
+        self.lanes.0 |= 1 << lane;
+        self.code[lane % MAX_LANES] = (func_id, code);
+        true
+    }
+}
+
+/// What stands in a [`ShapeRecord`] when its task is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ShapeLine {
+    kernels: [u64; MAX_LANES],
+    func_ids: [u16; MAX_LANES],
+    flags: u32,
+    blocks: u32,
+    list: u32,
+    test: u32,
+    /// Of the predicate: where its element is.
+    pub(super) address: u64,
+    value: u64,
+}
+
+impl ShapeLine {
+    /// Words on the tape.
+    pub(super) const WORDS: usize = MAX_LANES + 5;
+
+    /// What a task with this shape and these kernels is.
+    pub(super) fn of(shape: &TaskShape<'_>, kernels: &Kernels) -> Self {
+        let lanes = kernels.lanes;
+        let is_sync = shape.start() == StartMode::SYNC;
+        let is_plain_with_predicate = shape.blocks() == 1
+            && lanes.count() == 1
+            && shape.priority() == Priority::NORMAL
+            && !is_sync;
+        let list = match (is_plain_with_predicate, is_sync) {
+            (true, _) => NO_LIST,
+            (_, true) => List::sync(shape.priority()).0,
+            _ => List::spread(shape.priority(), lanes).0,
+        };
+        let mut line = Self {
+            kernels: kernels.code.map(|(_, code)| code.0),
+            func_ids: kernels.code.map(|(func_id, _)| func_id.0),
+            flags: u32::from(lanes.0) | if is_sync { SYNC_START } else { 0 },
+            blocks: shape.blocks(),
+            list,
+            test: 0,
+            address: 0,
+            value: 0,
+        };
+        if let Some(predicate) = shape.when() {
+            let element = predicate.element();
+            line.flags |= HAS_PREDICATE;
+            line.test =
+                u32::from(predicate.comparison().get()) | u32::from(element.element().get()) << 8;
+            line.address = element.address().0;
+            line.value = predicate.value();
+        }
+        line
+    }
+
+    /// Whether it depends on a predicate.
+    pub(super) const fn has_predicate(&self) -> bool {
+        self.flags & HAS_PREDICATE != 0
+    }
+
+    /// Bytes of the element that the predicate is on.
+    pub(super) fn element_bytes(&self) -> u64 {
+        let [_, element, ..] = self.test.to_le_bytes();
+        ElementType::try_from(element).map_or(0, ElementType::bytes)
+    }
+
+    /// Writes the record of a task that is not published.
+    pub(super) fn write(&self, record: &ShapeRecord) {
+        let kernels = record.kernels.iter().zip(&record.func_ids);
+        for ((kernel, func_id), (code, id)) in kernels.zip(self.kernels.iter().zip(self.func_ids)) {
+            kernel.store(*code, Relaxed);
+            func_id.store(id.into(), Relaxed);
+        }
+        let [lanes, ..] = self.flags.to_le_bytes();
+        record.flags.store(self.flags, Relaxed);
+        record.blocks.store(self.blocks, Relaxed);
+        record.next_block.store(0, Relaxed);
+        record.parts_left.store(self.blocks * Lanes(lanes).count(), Relaxed);
+        record.list.store(self.list, Relaxed);
+        record.test.store(self.test, Relaxed);
+        record.address.store(self.address, Relaxed);
+        record.value.store(self.value, Relaxed);
+    }
+}
+
+impl Tape<'_> {
+    /// Writes a line; `base`: what the address of its predicate is counted from.
+    pub(super) fn put_shape(&self, at: usize, line: &ShapeLine, base: u8) {
+        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let [first, second, third] = line.func_ids.map(u64::from);
+        let ids = first | second << 16 | third << 32 | u64::from(base) << 48;
+        let rest = [
+            ids,
+            two(line.flags, line.blocks),
+            two(line.list, line.test),
+            line.address,
+            line.value,
+        ];
+        for (word, value) in (at..).zip(line.kernels.into_iter().chain(rest)) {
+            self.put(word, value);
+        }
+    }
+
+    /// The line at `at`, and what the address of its predicate is counted from.
+    pub(super) fn shape(&self, at: usize) -> (ShapeLine, u8) {
+        let half = |word: u64, shift: u32| (word >> shift & 0xFFFF_FFFF) as u32;
+        let [ids, flags, list, address, value] =
+            core::array::from_fn(|word| self.get(at + MAX_LANES + word));
+        let [a, b, c, d, e, f, base, _] = ids.to_le_bytes();
+        let line = ShapeLine {
+            kernels: core::array::from_fn(|lane| self.get(at + lane)),
+            func_ids: [[a, b], [c, d], [e, f]].map(u16::from_le_bytes),
+            flags: half(flags, 0),
+            blocks: half(flags, 32),
+            list: half(list, 0),
+            test: half(list, 32),
+            address,
+            value,
+        };
+        (line, base)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kernels, ShapeLine};
+    use crate::shapes::Lanes;
+    use crate::stream::tape::Tape;
+    use pto_abi::stream::{
+        Comparison, ElementType, Predicate, Priority, ShapeRecord, TensorTask, TensorView,
+    };
+    use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+    use pto_abi::{CoreKind, FuncId, GmAddr};
+
+    #[test]
+    fn a_line_survives_the_tape() {
+        let flags = TensorView::dense(GmAddr(0xA_0000), ElementType::I16, &[9]);
+        let when = Predicate::new(&flags, &[3], Comparison::GREATER_EQUAL, u64::MAX - 4);
+        let task = TensorTask::new(FuncId(1023), CoreKind::AIC, &[]);
+        let task = task.blocks(0xFF_FFFF).sync_start().priority(Priority::URGENT).when(&when);
+        let mut kernels = Kernels::NONE;
+        for (kind, id) in [(CoreKind::AIC, 1023), (CoreKind::AIV, 7), (CoreKind::AIV, 513)] {
+            assert!(kernels.add(kind, FuncId(id), GmAddr(u64::MAX - u64::from(id))));
+        }
+        assert!(!kernels.add(CoreKind::AIV, FuncId(1), GmAddr(1)), "three are a cluster");
+        assert_eq!(kernels.lanes, Lanes(7));
+        let line = ShapeLine::of(&task.shape, &kernels);
+        let words: [_; 2 + ShapeLine::WORDS] = core::array::from_fn(|_| AtomicU64::new(9));
+        let tape = Tape { words: &words };
+        tape.put_shape(1, &line, 65);
+        assert_eq!(tape.shape(1), (line, 65));
+        let ends = [&words[0], &words[1 + ShapeLine::WORDS]].map(|word| word.load(Relaxed));
+        assert_eq!(ends, [9, 9], "no more words than it says");
+        assert_eq!((line.has_predicate(), line.element_bytes()), (true, 2));
+        let record = ShapeRecord::default();
+        record.next_block.store(5, Relaxed);
+        line.write(&record);
+        let numbers = [&record.next_block, &record.parts_left].map(|word| word.load(Relaxed));
+        assert_eq!(numbers, [0, 3 * 0xFF_FFFF]);
+    }
+}

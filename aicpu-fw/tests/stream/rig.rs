@@ -1,0 +1,151 @@
+//! A streaming builder without a device, whose tasks nobody runs, and what it has made of a program.
+
+use std::collections::BTreeSet;
+
+use pto_abi::gm::GmWindow;
+use pto_abi::ready::QueueEnds;
+use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
+use pto_abi::stream::{
+    HAS_PREDICATE, MapEntry, MapGrid, MapRecord, ShapeBoard, ShapeRecord, SlotRecord, StreamHeader,
+};
+use pto_abi::sync::{AtomicU64, Exclusive, Ordering::Relaxed};
+use pto_abi::task::{EdgeChunk, SHAPED, Task};
+use pto_abi::{FuncId, GmAddr};
+use pto_aicpu_fw::builder::BuilderInputs;
+use pto_aicpu_fw::fanout::ConsumerWalk;
+use pto_aicpu_fw::ready_queue::ReadyQueue;
+use pto_aicpu_fw::shapes::ShapeMemory;
+use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
+use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
+use pto_aicpu_fw::{DeviceMemory, LockFree, SharedState};
+
+const WINDOW: usize = 512;
+const HEAP: u64 = 1 << 40;
+
+/// Cores of each kind of the device; two vector cores and a cube core stand in a cluster.
+pub(crate) const CORES: u32 = 8;
+/// A kernel that is not registered.
+pub(crate) const NO_KERNEL: FuncId = FuncId(999);
+
+pub(crate) struct Kernels;
+
+impl DeviceMemory for Kernels {
+    fn kernel_addr(&self, func: FuncId) -> GmAddr {
+        if func == NO_KERNEL { GmAddr::NULL } else { GmAddr(64 + u64::from(func.0)) }
+    }
+    fn read_u32(&self, _: GmAddr) -> Option<u32> {
+        None
+    }
+    fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
+        address.0.is_multiple_of(bytes).then_some(0)
+    }
+}
+
+pub(crate) type TestStream<'a> = Stream<'a, Exclusive, LockFree, Kernels, ()>;
+
+/// What a program has made: pairs of producers and consumers, the words of each task, and those of its shape, if it has
+/// one; addresses of the heap as zero.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Made {
+    pub(crate) edges: BTreeSet<(u64, u64)>,
+    pub(crate) words: Vec<Vec<u64>>,
+    pub(crate) shapes: Vec<Option<Vec<u64>>>,
+}
+
+fn many<T: Default>(count: usize) -> Vec<T> {
+    (0..count).map(|_| T::default()).collect()
+}
+
+pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
+    let tasks: Vec<Task> = many(WINDOW);
+    let payloads: Vec<AtomicU64> = many(16 * WINDOW);
+    let (chunks, slots) = (many::<EdgeChunk>(8 * WINDOW), [many(2 * WINDOW), many(2 * WINDOW)]);
+    let (ends, progress, fault) = <([QueueEnds; 2], Progress, FaultLine)>::default();
+    let (instances, header) = (many::<InstanceLine>(1), StreamHeader::default());
+    let (tensors, cells) = (many::<MapRecord>(16), many::<MapRecord>(64));
+    let (grids, entries) = (many::<MapGrid>(16), many::<MapEntry>(4096));
+    let (records, tape) = (many::<SlotRecord>(WINDOW), many::<AtomicU64>(32 * WINDOW));
+    let (board, shapes) = (ShapeBoard::default(), many::<ShapeRecord>(WINDOW));
+    board.reset();
+    // SAFETY: there is nothing in it.
+    let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
+    let shapes = ShapeMemory {
+        board: &board,
+        records: &shapes,
+        parts: &[],
+        parts_address: GmAddr::NULL,
+        gm,
+        room: [0, CORES, CORES, CORES / 2, 0, 0, CORES / 2, CORES / 2],
+    };
+    let queue = |kind: usize| ReadyQueue::new(&ends[kind], &slots[kind]).unwrap();
+    let state = SharedState {
+        tasks: &tasks,
+        payloads: &payloads,
+        payloads_address: GmAddr(0x1000),
+        chunks: &chunks,
+        ready: [queue(0), queue(1)],
+        progress: &progress,
+        fault: &fault,
+        instances: &instances,
+        shapes: Some(shapes),
+    };
+    let map = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
+    let memory = StreamMemory {
+        header: &header,
+        records: &records,
+        map: TensorMap::new(map, 0).unwrap(),
+        tape: &tape,
+        arg_words: payloads.len() as u64,
+        edge_chunks: chunks.len() as u64,
+        heap_rings: 4,
+        heap_bytes: 1 << 20,
+        heap: GmAddr(HEAP),
+        first_task: 0,
+    };
+    let inputs = BuilderInputs {
+        state,
+        line: &instances[0],
+        orch_args: &[],
+        generation: 1,
+        has_kind: [true; 2],
+    };
+    let mut stream = TestStream::new(inputs, &memory, Schedulers::Run, Kernels, ());
+    program(&mut stream);
+    assert_eq!(stream.added(), instances[0].published.load(Relaxed));
+    let added = usize::try_from(stream.added()).unwrap();
+    let mut made = Made { edges: BTreeSet::new(), words: Vec::new(), shapes: Vec::new() };
+    let hidden = |word: u64| if word >= HEAP { 0 } else { word };
+    for (number, task) in (0..).zip(&tasks[..added]) {
+        let fanin = task.edges_in.load(Relaxed);
+        assert_eq!(task.fanin.load(Relaxed), fanin, "task {number}");
+        let mut walk = ConsumerWalk::new(task.fanout.load(Relaxed));
+        while let Some(consumer) = walk.next(task, &chunks) {
+            made.edges.insert((number, consumer.into()));
+        }
+        let first = task.payload.load(Relaxed) as usize;
+        let count = usize::from(task.arg_count.load(Relaxed));
+        let words = payloads[first..first + count].iter().map(|word| word.load(Relaxed));
+        made.words.push(words.map(hidden).collect());
+        let is_shaped = task.kind.load(Relaxed) & SHAPED != 0;
+        let words = &shapes.records[made.shapes.len()];
+        made.shapes.push(is_shaped.then(|| shape_words(words).map(hidden).collect()));
+    }
+    let into = |number: u64| made.edges.iter().filter(|(_, consumer)| *consumer == number).count();
+    for (number, task) in (0..).zip(&tasks[..added]) {
+        assert_eq!(task.edges_in.load(Relaxed) as usize, into(number), "task {number}");
+    }
+    made
+}
+
+/// What stands in the record of a task that waits, in the order of the fields.
+fn shape_words(of: &ShapeRecord) -> impl Iterator<Item = u64> {
+    let kernels = of.kernels.iter().map(|word| word.load(Relaxed));
+    let ids = of.func_ids.iter();
+    let numbers = ids.chain([&of.flags, &of.blocks, &of.next_block, &of.parts_left, &of.list]);
+    let numbers = numbers.map(|word| word.load(Relaxed).into());
+    let predicate = match of.flags.load(Relaxed) & HAS_PREDICATE {
+        0 => [0; 3],
+        _ => [of.test.load(Relaxed).into(), of.address.load(Relaxed), of.value.load(Relaxed)],
+    };
+    kernels.chain(numbers.collect::<Vec<u64>>()).chain(predicate).collect::<Vec<_>>().into_iter()
+}
