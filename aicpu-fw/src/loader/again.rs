@@ -40,12 +40,13 @@ impl<H: BuilderHost> Loader<'_, '_, H> {
                     let expected = TaskState::COMPLETED.get().into();
                     return Err(self.not_loaded(slot, state.into(), expected));
                 }
-                if !mutant::is(Mutant::LeavesFanoutsClosed) {
-                    let fanout = task.fanout.load(Ordering::Relaxed);
-                    task.fanout.store(fanout & !CLOSED, Ordering::Relaxed);
-                }
+                let fanout = task.fanout.load(Ordering::Relaxed);
+                task.fanout.store(fanout & !CLOSED, Ordering::Relaxed);
                 task.generation.store(generation, Ordering::Relaxed);
                 self.publish::<S>(slot, task, task.edges_in.load(Ordering::Relaxed));
+                if mutant::is(Mutant::LeavesTasksCountedDown) {
+                    task.fanin.store(0, Ordering::Relaxed);
+                }
                 slot += 1;
             }
         }
