@@ -171,14 +171,15 @@ impl<'a> SealedImage<'a> {
     /// # Errors
     /// The first field that is wrong, what stands there and what should.
     pub fn open(window: GmWindow<'a>) -> Result<Self, Refusal> {
-        let Some(header) = window.read(0) else {
+        let mut header = GraphHeader::zeroed();
+        if window.read_bytes(0, bytemuck::bytes_of_mut(&mut header)).is_none() {
             let expected = size_of::<GraphHeader>() as u64;
             return Err(Refusal {
                 fault: Fault::GRAPH_TOTAL_BYTES,
                 found: window.bytes(),
                 expected,
             });
-        };
+        }
         check_header(&header, window.bytes())?;
         Ok(Self { window, header })
     }

@@ -64,7 +64,6 @@ struct Loader<'l, 'a, H> {
     host: H,
     /// The lines of the graph's tasks.
     tasks: &'a [Task],
-    has_kind: [bool; CoreKind::COUNT],
     next_chunk: u32,
     /// Func id and kind of the record before, and the kernel that is registered for it.
     known: u32,
@@ -81,7 +80,6 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             line,
             host,
             tasks: &[],
-            has_kind: launch.has_kind(),
             next_chunk: 0,
             known: NOTHING,
             kernel: GmAddr::NULL,
@@ -118,10 +116,6 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         image.check_sum().map_err(|refusal| self.refuse_image(&refusal))?;
         let mut parts = image.readers();
         let mut check = image.record_check();
-        if !image.is_topological() {
-            // Consumers may stand before their producers.
-            self.tasks.iter().for_each(open_fanout);
-        }
         let mut index = 0;
         while index < image.task_count() {
             index = self.load_some::<S>(index, &mut parts, &mut check)?;
@@ -155,8 +149,13 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         if H::TRACES {
             self.trace_added(first, records);
         }
-        if check.is_topological() {
-            tasks.iter().for_each(open_fanout);
+        // Where no order is claimed, consumers may stand before their producers.
+        let all = if first == 0 { self.tasks } else { &[] };
+        let opened = if check.is_topological() { tasks } else { all };
+        for task in opened {
+            // No consumers yet.
+            task.fanout.store(0, Ordering::Relaxed);
+            task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
         }
         self.connect(first, records, &mut parts.producers, check)?;
         self.copy_args(first, records, &mut parts.args, first_arg)?;
@@ -179,6 +178,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     }
 
     /// Whether the run has failed meanwhile.
+    #[inline(never)]
     fn look_for_faults(&self) -> Result<(), Fault> {
         let fault = &self.launch.state.fault;
         if fault.is_raised() { Err(fault.first().unwrap_or(Fault::RUN_CANCELLED)) } else { Ok(()) }
@@ -222,7 +222,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             Refusal { fault: Fault::BUILD_UNKNOWN_FUNC, found, expected }
         } else {
             match CoreKind::try_from(record.kind) {
-                Ok(kind) if self.has_kind[kind.index()] => {
+                Ok(kind) if self.launch.workers.count(kind) > 0 => {
                     self.kernel = self.launch.arena.kernel_addr(func);
                     return Ok(());
                 }
@@ -430,11 +430,4 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             self.host.trace(TraceRecord { time_ns, kind, task, extra });
         }
     }
-}
-
-/// No consumers yet.
-#[inline(always)]
-fn open_fanout(task: &Task) {
-    task.fanout.store(0, Ordering::Relaxed);
-    task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
 }
