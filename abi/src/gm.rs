@@ -78,6 +78,14 @@ impl<'a> GmWindow<'a> {
         Self { start, bytes, address, memory: core::marker::PhantomData }
     }
 
+    /// A window on nothing.
+    #[must_use]
+    pub const fn empty() -> Self {
+        // Aligned as windows are; no byte of it is ever reached.
+        let start = core::ptr::without_provenance_mut(64);
+        Self { start, bytes: 0, address: GmAddr::NULL, memory: core::marker::PhantomData }
+    }
+
     /// Size in bytes.
     #[must_use]
     pub const fn bytes(&self) -> u64 {

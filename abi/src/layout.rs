@@ -119,6 +119,7 @@ pub const ALL: &[StructLayout] = &[
     crate::stream::StreamArg::LAYOUT,
     crate::stream::StreamTask::LAYOUT,
     crate::stream::StreamScope::LAYOUT,
+    crate::stream::StreamRecord::LAYOUT,
     crate::image::GraphHeader::LAYOUT,
     crate::image::TaskRecord::LAYOUT,
     crate::fw_image::FwIdentity::LAYOUT,

@@ -40,6 +40,11 @@ closed_set! {
         COMPLETED = 9, "completed";
         /// Its predicate is false: it completes without running, and the scheduler releases its consumers.
         SKIPPED = 10, "skipped";
+        /// The next doorbell in this ring is for one part of the task. Extra: the low bits of its `BlockContext`: the number of the
+        /// block, and from bit 24 on the number of the core among those of its kind in the block.
+        PART = 11, "part";
+        /// The scheduler has seen that a part is finished. Extra: the worker.
+        COLLECTED = 12, "collected";
     }
 }
 

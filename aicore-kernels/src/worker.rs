@@ -53,8 +53,9 @@ pub fn step<P: WorkerPort>(port: &mut P) -> WorkerStep {
     }
 }
 
+/// Runs a dispatch that was found to come next, and reports it.
 #[inline(always)]
-fn run<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) -> WorkerStep {
+pub fn run<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) -> WorkerStep {
     port.run(dispatch);
     port.finish(dispatch.id);
     WorkerStep::Worked

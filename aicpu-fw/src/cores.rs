@@ -14,6 +14,7 @@ const NONE: u32 = u32::MAX;
 
 /// One scheduler's cores, by the numbers that the platform gave them, which are below [`MAX_WORKERS`]: a number is
 /// reduced to that, so that no bounds check is left.
+#[derive(Hash)]
 #[repr(C)]
 pub(crate) struct Cores {
     busy: Vec<u8, MAX_WORKERS>,

@@ -130,7 +130,7 @@ const FIRST_IN_CHUNKS: u32 = INLINE_CONSUMERS as u32;
 
 /// A walk over the first `count` consumers of a task that is closed (or that nobody else appends to). It
 /// can be laid down and taken up again, which keeps the release of a large fanout in bounded steps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct ConsumerWalk {
     next: u32,
     count: u32,

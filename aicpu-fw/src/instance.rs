@@ -9,6 +9,8 @@
 //! `aicpu_build_graph` manages no cores and skips `Schedule`. A fault on any instance brings every
 //! instance to `StopCores`; the first one to raise it writes the epitaph.
 
+use core::hash::{Hash, Hasher};
+
 use pto_abi::arena::Arena;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome};
 use pto_abi::kinds::RunFlags;
@@ -38,7 +40,7 @@ pub enum Progressed {
     Returned(Option<Fault>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Start,
     AwaitCores { next: usize, since_ns: u64 },
@@ -99,6 +101,15 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     #[inline]
     pub fn busy_count(&self) -> usize {
         self.scheduler.busy_count()
+    }
+
+    /// Hashes everything that later steps depend on but the memory of the run and what a builder program that is under way
+    /// has on its stack; `of_platform` hashes the platform.
+    pub fn hash_state<H: Hasher>(&self, into: &mut H, of_platform: impl FnOnce(&P, &mut H)) {
+        let Self { phase, platform, scheduler, index: _, line: _, launch: _ } = self;
+        phase.hash(into);
+        scheduler.hash_state(into);
+        of_platform(platform, into);
     }
 
     /// One bounded turn; only a builder program takes as long as it takes.

@@ -2,6 +2,7 @@
 //! simulator's hosting modes and the emulated machine. They differ in the [`Bell`]: what has to happen
 //! beside the write so that somebody steps the core, and the clock.
 
+use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
 use heapless::Vec;
@@ -155,6 +156,17 @@ impl<'a, S, B, T> LinesPlatform<'a, S, B, T> {
     }
 }
 
+impl<S, B, T> LinesPlatform<'_, S, B, T> {
+    /// Hashes what it knows of its cores beside their lines.
+    pub fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { workers: _, cores, staged, bell: _, tracer: _, sharing: _ } = self;
+        for CoreRef { worker, lines: _, id, settled, rung, is_staged } in cores {
+            (worker, id, settled, rung, is_staged).hash(into);
+        }
+        staged.hash(into);
+    }
+}
+
 impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B, T> {
     type Sharing = S;
     const TRACES: bool = T::TRACES;
@@ -258,6 +270,14 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn asked_for(&self) -> usize {
         self.bell.asked_for()
+    }
+
+    #[inline]
+    fn has_news(&self, busy: &[u8]) -> bool {
+        let news = |core: &CoreRef<'a>| core.lines.acquire_status() != core.settled;
+        let cores = busy.iter().filter_map(|core| self.cores.get(usize::from(*core)));
+        // Without a way out: the lines come together as fast as one of them alone.
+        cores.fold(false, |any, core| any | news(core))
     }
 
     #[inline]

@@ -72,6 +72,10 @@ pub enum Mutant {
     StartsBeforeAllAreThere,
     /// Two tasks gather cores at once.
     GathersForTwo,
+    /// A task leaves the gate when its first block has a core.
+    LeavesTheGateEarly,
+    /// A scheduler that has pledged cores does not look whether all are there when nothing else waits.
+    ForgetsWhatItPledged,
 }
 
 #[cfg(pto_mutants)]

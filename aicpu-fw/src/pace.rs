@@ -21,7 +21,7 @@ const ESTIMATES: usize = 256;
 const UNKNOWN: u32 = 0;
 
 /// What one core is doing, as far as this is about time.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Turn {
     started_ns: u64,
     looked_ns: u64,
@@ -31,6 +31,7 @@ struct Turn {
 }
 
 /// The expectations of one scheduler.
+#[derive(Hash)]
 pub(crate) struct Pace {
     expected_ns: [u32; ESTIMATES],
     turns: [Turn; MAX_WORKERS],

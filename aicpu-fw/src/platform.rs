@@ -102,6 +102,12 @@ pub trait Platform {
         0
     }
 
+    /// Whether one of these busy cores shows something new; looks at all of them together.
+    #[inline]
+    fn has_news(&self, _busy: &[u8]) -> bool {
+        true
+    }
+
     /// What was staged and committed since the last call goes to those who asked.
     #[inline]
     fn lend(&mut self) {}

@@ -22,6 +22,7 @@ mod ahead;
 mod at_once;
 mod collect;
 mod dispatch;
+mod hashed;
 mod parts;
 mod shapes;
 
@@ -60,6 +61,7 @@ const FLUSH_EVERY: u64 = 4096;
 /// In `Scheduler::first_look`: the build, which is not done.
 const BUILD: u8 = 1 << 0;
 /// In `Scheduler::first_look`: the board of shaped tasks.
+#[cfg(not(any(loom, shuttle)))]
 const BOARD: u8 = 1 << 1;
 
 /// What a step did.
@@ -74,6 +76,7 @@ pub enum Step {
 }
 
 /// A release that is not finished.
+#[derive(Hash)]
 struct Release {
     slot: u32,
     walk: ConsumerWalk,

@@ -4,6 +4,8 @@
 //! counter has moved for the stall budget and no core of any instance is busy; a slow kernel on a busy core
 //! is not a stall. While the instance works, only its cores and the run budget are looked at.
 
+use core::hash::{Hash, Hasher};
+
 use pto_abi::BuildMode;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
@@ -41,6 +43,13 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
+    /// As [`Scheduler::hash_state`](crate::Scheduler::hash_state). The budgets are the run's.
+    pub(crate) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { budgets: _, idle_steps, worked_steps, started_ns, progress, progress_ns, seen } =
+            self;
+        (idle_steps, worked_steps, started_ns, progress, progress_ns, seen).hash(into);
+    }
+
     pub(crate) const fn new(budgets: Budgets) -> Self {
         Self {
             budgets,

@@ -1,12 +1,13 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`soak`], [`mod@bench`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
+//! One module for each command ([`run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
 mod analyze;
 mod args;
 mod bench;
+mod check;
 mod device;
 mod errors;
 mod fw;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => analyze::analyze(&args),
         Command::View(args) => view::view(&args),
         Command::Graph(args) => graph::graph(&args),
+        Command::Check(args) => check::check(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::List(args) => list::list(&args),
         Command::Info(args) => info::info(&args),

@@ -35,9 +35,9 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         timeline::check_folder(path)?;
     }
     let wanted = Wanted::of(args)?;
-    let variant = variant_of(example, args)?;
+    let variant = variant_of(example, args.runtime)?;
     let options = run_options(example, variant, args, &wanted)?;
-    let (params, inputs) = request(example, args)?;
+    let (params, inputs) = request(example, &args.params, &args.inputs)?;
 
     let mut device = wanted.open()?;
     device.register_library()?;
@@ -84,25 +84,29 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// Parameters and inputs, read and checked against each other.
-fn request(example: &dyn Example, args: &RunArgs) -> Result<(Params, Inputs), Failure> {
+pub(crate) fn request(
+    example: &dyn Example,
+    given: &[(String, String)],
+    files: &[(String, PathBuf)],
+) -> Result<(Params, Inputs), Failure> {
     let mut params = Params::defaults(example.params());
-    check_unique("--param", args.params.iter().map(|(name, _)| name))?;
-    for (name, value) in &args.params {
+    check_unique("--param", given.iter().map(|(name, _)| name))?;
+    for (name, value) in given {
         params.set(name, value)?;
     }
-    check_unique("--input", args.inputs.iter().map(|(name, _)| name))?;
-    for (name, _) in &args.inputs {
+    check_unique("--input", files.iter().map(|(name, _)| name))?;
+    for (name, _) in files {
         if !example.inputs().iter().any(|spec| spec.name == name) {
             let known = example.inputs().iter().map(|spec| spec.name);
             return Err(host::Error::unknown("input", name, known).into());
         }
     }
     let mut inputs = Inputs::default();
-    for (name, path) in &args.inputs {
+    for (name, path) in files {
         inputs.insert(name, npy::read(path)?);
     }
     host::resolve(example, &mut params, &inputs)
-        .map_err(|error| Failure::usage(with_files(&error.to_string(), &args.inputs)))?;
+        .map_err(|error| Failure::usage(with_files(&error.to_string(), files)))?;
     Ok((params, inputs))
 }
 
@@ -141,10 +145,13 @@ fn check_unique<'a>(option: &str, names: impl Iterator<Item = &'a String>) -> Re
 }
 
 /// The runtime that was asked for, or the one that the example is for.
-fn variant_of(example: &dyn Example, args: &RunArgs) -> Result<RuntimeVariant, Failure> {
+pub(crate) fn variant_of(
+    example: &dyn Example,
+    given: Option<RuntimeVariant>,
+) -> Result<RuntimeVariant, Failure> {
     let variants = example.program().variants();
     let preferred = variants.first().copied().unwrap_or(RuntimeVariant::AICPU_BUILD_GRAPH);
-    match args.runtime {
+    match given {
         Some(variant) if !variants.contains(&variant) => Err(Failure::usage(format!(
             "'{}' submits tasks with tensors, which {variant} does not take; use --runtime {preferred}, or leave it out",
             example.name()
@@ -308,7 +315,7 @@ impl Job {
 }
 
 /// A failure of a run; where the program gave up with a code of its own, with what the code means.
-fn with_meaning(example: &dyn Example, error: pto_host::Error) -> Failure {
+pub(crate) fn with_meaning(example: &dyn Example, error: pto_host::Error) -> Failure {
     let code = match &error {
         pto_host::Error::Fault { fault: Fault::BUILD_FAILED, report } => {
             report.epitaph.as_ref().and_then(|epitaph| i32::try_from(epitaph.detail[0]).ok())

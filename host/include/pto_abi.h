@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(5)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x7055297bb9d4b10e)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xaaee6e415209a143)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -70,6 +70,8 @@ typedef struct pto_task_id {
 #define PTO_TRACE_KIND_FINISHED UINT32_C(8)                  /* trace_kind: finished */
 #define PTO_TRACE_KIND_COMPLETED UINT32_C(9)                 /* trace_kind: completed */
 #define PTO_TRACE_KIND_SKIPPED UINT32_C(10)                  /* trace_kind: skipped */
+#define PTO_TRACE_KIND_PART UINT32_C(11)                     /* trace_kind: part */
+#define PTO_TRACE_KIND_COLLECTED UINT32_C(12)                /* trace_kind: collected */
 #define PTO_DEPENDENCY_MODE_DERIVED UINT32_C(0)              /* dependency_mode: derived */
 #define PTO_DEPENDENCY_MODE_EXPLICIT UINT32_C(1)             /* dependency_mode: explicit */
 #define PTO_DEPENDENCY_MODE_MANUAL UINT32_C(2)               /* dependency_mode: manual */
@@ -90,6 +92,19 @@ typedef struct pto_task_id {
 #define PTO_ARG_KIND_INOUT UINT32_C(2)                       /* arg_kind: inout */
 #define PTO_ARG_KIND_NO_DEP UINT32_C(3)                      /* arg_kind: no-dep */
 #define PTO_ARG_KIND_SCALAR UINT32_C(4)                      /* arg_kind: scalar */
+#define PTO_ARG_KIND_BOUND_SCALAR UINT32_C(5)                /* arg_kind: bound-scalar */
+#define PTO_PRIORITY_LOW UINT32_C(0)                         /* priority: low */
+#define PTO_PRIORITY_NORMAL UINT32_C(1)                      /* priority: normal */
+#define PTO_PRIORITY_HIGH UINT32_C(2)                        /* priority: high */
+#define PTO_PRIORITY_URGENT UINT32_C(3)                      /* priority: urgent */
+#define PTO_START_MODE_SPREAD UINT32_C(0)                    /* start_mode: spread */
+#define PTO_START_MODE_SYNC UINT32_C(1)                      /* start_mode: sync */
+#define PTO_COMPARISON_EQUAL UINT32_C(0)                     /* comparison: == */
+#define PTO_COMPARISON_NOT_EQUAL UINT32_C(1)                 /* comparison: != */
+#define PTO_COMPARISON_LESS UINT32_C(2)                      /* comparison: < */
+#define PTO_COMPARISON_LESS_EQUAL UINT32_C(3)                /* comparison: <= */
+#define PTO_COMPARISON_GREATER UINT32_C(4)                   /* comparison: > */
+#define PTO_COMPARISON_GREATER_EQUAL UINT32_C(5)             /* comparison: >= */
 
 /* Flags */
 #define PTO_RUN_FLAG_KERNEL_TIMES UINT32_C(0x00000001)       /* RunConfig.flags */
@@ -1280,12 +1295,45 @@ typedef struct pto_stream_task {
     uint32_t core_type;
     /* Not used; zero. */
     uint32_t reserved;
+    /* How many blocks; 0: one. */
+    uint32_t blocks;
+    /* A `StartMode`. */
+    uint32_t start;
+    /* A `Priority` plus 1; 0: normal. */
+    uint32_t priority;
+    /* How many kernels run on vector cores beside the task's own one: up to two. */
+    uint32_t vector_count;
+    /* Their func ids. */
+    uint32_t vectors[2];
+    /* 1: the task has a predicate; 0: it runs in any case. */
+    uint32_t has_predicate;
+    /* A `Comparison`: of the element with the value. */
+    uint32_t comparison;
+    /* Where the element is in `element_of`. */
+    uint32_t index[5];
+    /* How many numbers the index has. */
+    uint32_t index_rank;
+    /* With what the element is compared, in the low bits. */
+    uint64_t value;
+    /* The tensor that the element is of. */
+    pto_stream_tensor element_of;
 } pto_stream_task;
-PTO_STATIC_ASSERT(sizeof(pto_stream_task) == 16, "size of pto_stream_task");
+PTO_STATIC_ASSERT(sizeof(pto_stream_task) == 184, "size of pto_stream_task");
 PTO_STATIC_ASSERT(offsetof(pto_stream_task, struct_size) == 0, "offset of pto_stream_task.struct_size");
 PTO_STATIC_ASSERT(offsetof(pto_stream_task, func_id) == 4, "offset of pto_stream_task.func_id");
 PTO_STATIC_ASSERT(offsetof(pto_stream_task, core_type) == 8, "offset of pto_stream_task.core_type");
 PTO_STATIC_ASSERT(offsetof(pto_stream_task, reserved) == 12, "offset of pto_stream_task.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, blocks) == 16, "offset of pto_stream_task.blocks");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, start) == 20, "offset of pto_stream_task.start");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, priority) == 24, "offset of pto_stream_task.priority");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, vector_count) == 28, "offset of pto_stream_task.vector_count");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, vectors) == 32, "offset of pto_stream_task.vectors");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, has_predicate) == 40, "offset of pto_stream_task.has_predicate");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, comparison) == 44, "offset of pto_stream_task.comparison");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, index) == 48, "offset of pto_stream_task.index");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, index_rank) == 68, "offset of pto_stream_task.index_rank");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, value) == 72, "offset of pto_stream_task.value");
+PTO_STATIC_ASSERT(offsetof(pto_stream_task, element_of) == 80, "offset of pto_stream_task.element_of");
 
 /* A scope that was opened. */
 typedef struct pto_stream_scope {
@@ -1300,6 +1348,23 @@ PTO_STATIC_ASSERT(sizeof(pto_stream_scope) == 16, "size of pto_stream_scope");
 PTO_STATIC_ASSERT(offsetof(pto_stream_scope, depth) == 0, "offset of pto_stream_scope.depth");
 PTO_STATIC_ASSERT(offsetof(pto_stream_scope, reserved) == 4, "offset of pto_stream_scope.reserved");
 PTO_STATIC_ASSERT(offsetof(pto_stream_scope, serial) == 8, "offset of pto_stream_scope.serial");
+
+/* A part of a program that was recorded. */
+typedef struct pto_stream_record {
+    /* The run that it was made in. */
+    PTO_ALIGN(4) uint32_t run;
+    /* Where the builder keeps it. */
+    uint32_t at;
+    /* How many tasks it has. */
+    uint32_t tasks;
+    /* Not used; zero. */
+    uint32_t reserved;
+} pto_stream_record;
+PTO_STATIC_ASSERT(sizeof(pto_stream_record) == 16, "size of pto_stream_record");
+PTO_STATIC_ASSERT(offsetof(pto_stream_record, run) == 0, "offset of pto_stream_record.run");
+PTO_STATIC_ASSERT(offsetof(pto_stream_record, at) == 4, "offset of pto_stream_record.at");
+PTO_STATIC_ASSERT(offsetof(pto_stream_record, tasks) == 8, "offset of pto_stream_record.tasks");
+PTO_STATIC_ASSERT(offsetof(pto_stream_record, reserved) == 12, "offset of pto_stream_record.reserved");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {

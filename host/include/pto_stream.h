@@ -15,6 +15,10 @@
 
 #define PTO_STREAM_API_VERSION 1
 
+/* In pto_stream_task.priority: a PTO_PRIORITY_*. Zero is PTO_PRIORITY_NORMAL, as other fields of a task that are zero ask for
+ * nothing: one block, blocks that start as cores become free, no kernels beside the task's own one, no predicate. */
+#define PTO_STREAM_PRIORITY(priority) ((uint32_t)(priority) + 1u)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -40,12 +44,22 @@ typedef struct pto_stream_api {
     int (*get)(void *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t *word);
     /* Waits until what reads or writes the element has completed, and writes it. 0, or -1. */
     int (*set)(void *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t word);
+    /* Begins a record: from here to end_record tasks are written down instead of run. `shapes`: what the `count` tensors look
+     * like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are arguments
+     * PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record. 0, or -1. */
+    int (*begin_record)(void *runtime, const pto_stream_tensor *shapes, uint32_t count, pto_stream_tensor *bound);
+    /* Ends it. The record is good for this run. 0, or -1. */
+    int (*end_record)(void *runtime, pto_stream_record *record);
+    /* Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers. 0, or -1. */
+    int (*replay)(void *runtime, const pto_stream_record *record, const pto_stream_tensor *tensors, uint32_t tensor_count,
+                  const uint64_t *scalars, uint32_t scalar_count);
 } pto_stream_api;
 
-PTO_STATIC_ASSERT(sizeof(pto_stream_api) == 64, "size of pto_stream_api");
+PTO_STATIC_ASSERT(sizeof(pto_stream_api) == 88, "size of pto_stream_api");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, submit) == 8, "pto_stream_api.submit");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, open_scope) == 24, "pto_stream_api.open_scope");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, set) == 56, "pto_stream_api.set");
+PTO_STATIC_ASSERT(offsetof(pto_stream_api, replay) == 80, "pto_stream_api.replay");
 
 #ifdef __cplusplus
 }

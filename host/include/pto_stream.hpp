@@ -128,6 +128,65 @@ inline Arg scalar(uint64_t word) {
     return arg;
 }
 
+// The word that a replay binds in place number `number`.
+inline Arg bound_scalar(uint32_t number) {
+    Arg arg = {};
+    arg.kind = PTO_ARG_KIND_BOUND_SCALAR;
+    arg.scalar = number;
+    return arg;
+}
+
+// A task and what it is beyond one kernel on one core: Task(F, CoreType::AIC).mix({G, G}).blocks(8).sync_start().
+struct Task : pto_stream_task {
+    Task(int func_id, CoreType core) : pto_stream_task() {
+        struct_size = sizeof(pto_stream_task);
+        this->func_id = static_cast<uint32_t>(func_id);
+        core_type = static_cast<uint32_t>(core);
+    }
+    // Kernels on vector cores of the same cluster, started together with the task's own one: one or two.
+    Task mix(std::initializer_list<int> func_ids) const {
+        Task task = *this;
+        for (const int func_id : func_ids) {
+            if (task.vector_count < 2) {
+                task.vectors[task.vector_count] = static_cast<uint32_t>(func_id);
+            }
+            task.vector_count++;  // More than there is room for are refused.
+        }
+        return task;
+    }
+    // So many blocks, each on cores of its own, as they become free.
+    Task blocks(uint32_t count) const {
+        Task task = *this;
+        static_cast<pto_stream_task &>(task).blocks = count;
+        return task;
+    }
+    // All blocks at once, as soon as there is a free core for each.
+    Task sync_start() const {
+        Task task = *this;
+        task.start = PTO_START_MODE_SYNC;
+        return task;
+    }
+    // Before ready tasks of lower priority: PTO_PRIORITY_*.
+    Task priority(uint32_t priority) const {
+        Task task = *this;
+        static_cast<pto_stream_task &>(task).priority = PTO_STREAM_PRIORITY(priority);
+        return task;
+    }
+    // Runs only if an element compares so (PTO_COMPARISON_*) with a value when the task is ready.
+    Task when(const Tensor &tensor, std::initializer_list<uint32_t> index, uint32_t comparison, uint64_t value) const {
+        Task task = *this;
+        task.has_predicate = 1;
+        task.comparison = comparison;
+        task.index_rank = static_cast<uint32_t>(index.size());
+        for (uint32_t i = 0; i < index.size() && i < PTO_STREAM_RANKS; i++) {
+            task.index[i] = index.begin()[i];
+        }
+        task.value = value;
+        task.element_of = tensor;
+        return task;
+    }
+};
+
 // The streaming interface of a runtime, while its builder runs.
 class Stream {
 public:
@@ -135,11 +194,45 @@ public:
 
     // Adds a task and publishes it: its number, or -1. It waits for what its tensors say, and for the tasks in `after`.
     int64_t submit(int func_id, CoreType core, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
-        return add_with(api_->submit, func_id, core, args, after);
+        return add_with(api_->submit, Task(func_id, core), args, after);
+    }
+    // The same of a task with a shape.
+    int64_t submit(const Task &task, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
+        return add_with(api_->submit, task, args, after);
     }
     // The same, unpublished: aicpu_build_api adds edges to it and publishes it.
     int64_t add(int func_id, CoreType core, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
-        return add_with(api_->add, func_id, core, args, after);
+        return add_with(api_->add, Task(func_id, core), args, after);
+    }
+    // The same of a task with a shape.
+    int64_t add(const Task &task, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
+        return add_with(api_->add, task, args, after);
+    }
+    // Records what `body` submits, with one tensor in the place of each that replays bind: body(bound), an array of N.
+    template <uint32_t N, typename Body>
+    pto_stream_record record(const Tensor (&shapes)[N], Body body) {
+        pto_stream_tensor raw[N], placeholders[N] = {};
+        Tensor bound[N];
+        for (uint32_t i = 0; i < N; i++) {
+            raw[i] = shapes[i];
+        }
+        pto_stream_record made = {};
+        note(api_->begin_record(runtime_, raw, N, placeholders));
+        for (uint32_t i = 0; i < N; i++) {
+            static_cast<pto_stream_tensor &>(bound[i]) = placeholders[i];
+        }
+        body(bound);
+        note(api_->end_record(runtime_, &made));
+        return made;
+    }
+    // Adds and publishes the tasks of a record, on these tensors and scalars.
+    template <uint32_t N>
+    void replay(const pto_stream_record &record, const Tensor (&tensors)[N], std::initializer_list<uint64_t> scalars = {}) {
+        pto_stream_tensor raw[N];
+        for (uint32_t i = 0; i < N; i++) {
+            raw[i] = tensors[i];
+        }
+        note(api_->replay(runtime_, &record, raw, N, scalars.begin(), static_cast<uint32_t>(scalars.size())));
     }
     // A tensor on the heap of the innermost scope, not initialised.
     Tensor alloc(uint32_t element, std::initializer_list<uint32_t> shape) {
@@ -164,13 +257,8 @@ private:
     friend class Scope;
     using Add = int64_t (*)(void *, const pto_stream_task *, const pto_stream_arg *, uint32_t, const int64_t *, uint32_t);
 
-    int64_t add_with(Add function, int func_id, CoreType core, std::initializer_list<Arg> args,
-                     std::initializer_list<int64_t> after) {
+    int64_t add_with(Add function, const Task &task, std::initializer_list<Arg> args, std::initializer_list<int64_t> after) {
         static_assert(sizeof(Arg) == sizeof(pto_stream_arg), "an Arg is a pto_stream_arg");
-        pto_stream_task task = {};
-        task.struct_size = sizeof task;
-        task.func_id = static_cast<uint32_t>(func_id);
-        task.core_type = static_cast<uint32_t>(core);
         const int64_t number = function(runtime_, &task, args.begin(), static_cast<uint32_t>(args.size()), after.begin(),
                                         static_cast<uint32_t>(after.size()));
         note(number < 0 ? -1 : 0);

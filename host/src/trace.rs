@@ -9,6 +9,7 @@ use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
+use pto_abi::task::SHAPED;
 use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TraceRecord, WhenFull,
 };
@@ -179,9 +180,19 @@ fn add_tasks(arena: &Arena<'_>, collector: &mut Collector) {
     let Ok(tasks) = arena.tasks(arena.regions()[region::TASKS]) else { return };
     let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
     let added = usize::try_from(added).unwrap_or(usize::MAX);
+    let mut records = arena.shape_records(arena.regions()[region::STREAM]).unwrap_or(&[]).iter();
     for task in tasks.iter().take(added) {
-        let kind = CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)];
-        collector.task(task.func_id.load(Ordering::Relaxed), kind);
+        let kind = task.kind.load(Ordering::Relaxed);
+        let core_kind = CoreKind::ALL[usize::from(kind & 1)];
+        collector.task(task.func_id.load(Ordering::Relaxed), core_kind);
+        if let Some(record) = records.next().filter(|_| kind & SHAPED != 0) {
+            let lanes = record.flags.load(Ordering::Relaxed);
+            let func_ids = record.func_ids.each_ref().map(|id| id.load(Ordering::Relaxed));
+            collector.shape(core::array::from_fn(|lane| {
+                let func_id = u16::try_from(func_ids[lane]).ok()?;
+                (lanes >> lane & 1 == 1).then_some(func_id)
+            }));
+        }
     }
 }
 

@@ -8,20 +8,14 @@ use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::shapes::Lanes;
 use pto_sim_shim::virtual_time::soak::{
-    Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore,
+    Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore_states,
 };
 
 const CUBE: Lanes = Lanes(1);
 const VECTOR: Lanes = Lanes(2);
-const PAIR: Lanes = Lanes(6);
-const ALL: Lanes = Lanes(7);
 
 fn at_once(lanes: Lanes, blocks: u32) -> NodeShape {
     NodeShape { lanes, blocks, starts_at_once: true, priority: Priority::NORMAL, when: None }
-}
-
-fn spread(lanes: Lanes, blocks: u32) -> NodeShape {
-    NodeShape { starts_at_once: false, ..at_once(lanes, blocks) }
 }
 
 fn graph(shapes: &[NodeShape]) -> Arc<RandomGraph> {
@@ -49,34 +43,53 @@ fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Sha
     }
 }
 
-fn explored(shapes: &[NodeShape], device: Shape, limit: u64) -> Exploration {
-    let found = explore(&graph(shapes), device, limit);
-    println!("{shapes:?}, {device}: {found:?}");
+/// In every order of steps, each state once; of the builder too where it runs beside the schedulers.
+fn explored(shapes: &[NodeShape], device: Shape) -> Exploration {
+    let found = explore_states(&graph(shapes), device, 400_000);
+    let Exploration { runs, orders, states, .. } = &found;
+    let text: Vec<_> = shapes.iter().map(|s| (s.lanes, s.blocks, s.starts_at_once)).collect();
+    println!("{text:?}, {device}: {orders} orders, {states} states, {runs} runs");
     found
 }
 
 #[cfg(not(pto_mutants))]
 mod right {
-    use super::{ALL, CUBE, PAIR, VECTOR, at_once, device, explored, spread};
+    use super::{CUBE, VECTOR, at_once, device, explored};
     use super::{NodeShape, Priority, Shape};
     use pto_abi::BuildMode;
+    use pto_aicpu_fw::shapes::Lanes;
     use pto_sim_shim::virtual_time::soak::{Troubles, soak_shapes};
 
-    /// In every order of steps, of the builder too where it runs beside the schedulers.
-    fn in_every_order(shapes: &[NodeShape], device: Shape) {
-        let found = explored(shapes, device, 400_000);
-        assert_eq!(found.failure, None);
-        assert!(found.is_complete, "more than {} interleavings", found.runs);
+    const PAIR: Lanes = Lanes(6);
+    const ALL: Lanes = Lanes(7);
+
+    fn spread(lanes: Lanes, blocks: u32) -> NodeShape {
+        NodeShape { starts_at_once: false, ..at_once(lanes, blocks) }
     }
 
-    /// Two schedulers with a core each: more orders than a test has time for, so the first 20,000 of each.
+    fn in_every_order(shapes: &[NodeShape], device: Shape) {
+        let found = explored(shapes, device);
+        assert_eq!(found.failure, None);
+        assert!(found.is_complete, "more than {} runs", found.runs);
+        assert!(found.orders > found.runs.into(), "orders meet in states");
+    }
+
+    /// Two schedulers with one or two cores each, or with a cluster each; every task needs more than half of the cores, so that
+    /// no two of them can gather at once.
     #[test]
     fn two_schedulers() {
+        let two = |cores| device(2, cores, BuildMode::SEQUENTIAL);
         let urgent = NodeShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
         for second in [at_once(CUBE, 2), at_once(CUBE, 1), urgent] {
-            let two = device(2, (2, 0), BuildMode::SEQUENTIAL);
-            assert_eq!(explored(&[at_once(CUBE, 2), second], two, 20_000).failure, None);
+            in_every_order(&[at_once(CUBE, 2), second], two((2, 0)));
         }
+        let high = NodeShape { priority: Priority::HIGH, ..at_once(CUBE, 3) };
+        for second in [at_once(CUBE, 2), high] {
+            in_every_order(&[at_once(CUBE, 2), second], two((3, 0)));
+        }
+        in_every_order(&[at_once(CUBE, 2); 3], two((2, 0)));
+        in_every_order(&[at_once(ALL, 2), at_once(VECTOR, 3)], two((2, 4)));
+        in_every_order(&[at_once(VECTOR, 3), spread(ALL, 1)], two((2, 4)));
     }
 
     #[test]
@@ -99,7 +112,7 @@ mod right {
 
 #[cfg(pto_mutants)]
 mod wrong {
-    use super::{CUBE, at_once, device, explored};
+    use super::{CUBE, VECTOR, at_once, device, explored};
     use pto_abi::BuildMode;
     use pto_aicpu_fw::mutant::{Mutant, choose};
     use pto_sim_shim::virtual_time::soak::{Troubles, soak_shapes};
@@ -113,6 +126,8 @@ mod wrong {
         (Mutant::RunsABlockTwice, "ExactlyOnce"),
         (Mutant::StartsBeforeAllAreThere, "Together"),
         (Mutant::GathersForTwo, "STALL"),
+        (Mutant::LeavesTheGateEarly, "SCHEDULE_TASK_STATE"),
+        (Mutant::ForgetsWhatItPledged, "STALL"),
     ];
 
     #[test]
@@ -127,14 +142,29 @@ mod wrong {
             assert!(found.is_some() && text.contains(words), "{mutant:?}: {text:?}");
         }
         // In the same test: which mutant is chosen, is so for the whole process.
-        two_at_the_gate_deadlock_in_some_order();
+        wrong_gates_fail_in_some_order();
     }
 
-    fn two_at_the_gate_deadlock_in_some_order() {
-        choose(Mutant::GathersForTwo);
-        let shapes = [at_once(CUBE, 2), at_once(CUBE, 2)];
-        let found = explored(&shapes, device(2, (2, 0), BuildMode::SEQUENTIAL), 20_000);
-        choose(Mutant::None);
-        assert!(found.failure.is_some());
+    /// Each fails with two schedulers and two tasks that need more than half of the cores, in a search that passes without it.
+    fn wrong_gates_fail_in_some_order() {
+        let gates = [
+            (Mutant::GathersForTwo, "STALL"),
+            (Mutant::StartsBeforeAllAreThere, "Together"),
+            (Mutant::LeavesTheGateEarly, "STALL"),
+            (Mutant::ForgetsWhatItPledged, "STALL"),
+        ];
+        let machines = [(CUBE, (2, 0)), (CUBE, (3, 0)), (VECTOR, (2, 4))];
+        for ((lanes, cores), (mutant, words)) in
+            machines.into_iter().flat_map(|machine| gates.map(|gate| (machine, gate)))
+        {
+            let blocks = if lanes == VECTOR { 3 } else { 2 };
+            let shapes = [at_once(lanes, blocks); 2];
+            choose(mutant);
+            let found = explored(&shapes, device(2, cores, BuildMode::SEQUENTIAL));
+            choose(Mutant::None);
+            let text = found.failure.map(|(_, failure)| failure.to_string()).unwrap_or_default();
+            println!("{mutant:?}: {text}");
+            assert!(!text.is_empty() && text.contains(words), "{mutant:?} on {cores:?}");
+        }
     }
 }

@@ -9,10 +9,10 @@ use pto_abi::CoreKind;
 use pto_abi::trace::TraceOwner;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Edge, Lane, Moments, Task, Trace};
+use crate::model::{Edge, Lane, Moments, Part, Run, Task, Trace};
 
 /// The version of the section `pto` that is written, and the only one that is read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The name of the schema.
 pub const SCHEMA: &str = "pto-timeline";
 
@@ -69,6 +69,8 @@ struct Section {
     lanes: Vec<LaneRow>,
     task_columns: Vec<String>,
     tasks: Vec<TaskRow>,
+    part_columns: Vec<String>,
+    parts: Vec<PartRow>,
     edges: Vec<u32>,
 }
 
@@ -96,6 +98,12 @@ pub const TASK_COLUMNS: [&str; 11] = [
     "finished",
     "completed",
 ];
+
+/// As [`PART_COLUMNS`], and behind them as [`TASK_COLUMNS`].
+pub(crate) type PartRow = (u32, u32, u32, TaskRow);
+
+/// What stands in a row of `parts` before what stands in a row of `tasks`, which is in a list of its own.
+pub const PART_COLUMNS: [&str; 4] = ["task", "block", "lane", "run"];
 
 /// Reads a trace.
 ///
@@ -129,6 +137,8 @@ impl Section {
             lanes: trace.lanes.iter().map(lane).collect(),
             task_columns: TASK_COLUMNS.map(str::to_owned).into(),
             tasks: trace.tasks.iter().map(row).collect(),
+            part_columns: PART_COLUMNS.map(str::to_owned).into(),
+            parts: trace.parts.iter().map(part_row).collect(),
             edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
         }
     }
@@ -137,14 +147,26 @@ impl Section {
         if self.task_columns != TASK_COLUMNS {
             return Err(format!("task_columns are not {TASK_COLUMNS:?}"));
         }
+        if self.part_columns != PART_COLUMNS {
+            return Err(format!("part_columns are not {PART_COLUMNS:?}"));
+        }
         let kind = |name: &String| {
             CoreKind::from_name(name).ok_or_else(|| format!("\"{name}\" is no core kind"))
         };
         let cores: Vec<CoreKind> = self.cores.iter().map(kind).collect::<Result<_, _>>()?;
         let rows = self.tasks.iter().enumerate();
         let task =
-            |(slot, row)| task(row, cores.len()).map_err(|what| format!("task {slot}: {what}"));
+            |(slot, row)| task_of(row, cores.len()).map_err(|what| format!("task {slot}: {what}"));
         let tasks: Vec<Task> = rows.map(task).collect::<Result<_, _>>()?;
+        let part = |&(slot, block, lane, ref row): &PartRow| {
+            let run = task_of(row, cores.len())
+                .map_err(|what| format!("block {block} of task {slot}: {what}"))?;
+            if slot as usize >= tasks.len() {
+                return Err(format!("block {block} is of task {slot}, of {}", tasks.len()));
+            }
+            Ok(Part { task: slot, block, lane, run })
+        };
+        let parts: Vec<Part> = self.parts.iter().map(part).collect::<Result<_, _>>()?;
         let lane = |row: &LaneRow| {
             let owner =
                 lane_owner(&row.lane).ok_or_else(|| format!("\"{}\" is no lane", row.lane))?;
@@ -159,6 +181,7 @@ impl Section {
             makespan_ns: self.makespan_ns,
             cores,
             tasks,
+            parts,
         })
     }
 }
@@ -211,7 +234,11 @@ pub(crate) fn row(task: &Task) -> TaskRow {
     ]
 }
 
-fn task(row: &TaskRow, cores: usize) -> Result<Task, String> {
+pub(crate) fn part_row(part: &Part) -> PartRow {
+    (part.task, part.block, part.lane, row(&part.run))
+}
+
+fn task_of(row: &TaskRow, cores: usize) -> Result<Task, String> {
     let [func_id, kind, core, scheduler, moments @ ..] = *row;
     let func_id = u16::try_from(func_id).map_err(|_| format!("{func_id} is no func id"))?;
     let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
@@ -262,6 +289,32 @@ impl std::fmt::Display for Micros {
     }
 }
 
+/// What of each task starts first, and what ends last: the task itself, or a part of it.
+struct Ends<'t>(Vec<Option<(&'t Task, &'t Task)>>);
+
+impl<'t> Ends<'t> {
+    fn of(trace: &'t Trace) -> Self {
+        let mut ends = vec![None; trace.tasks.len()];
+        for Run { task, run, .. } in trace.runs() {
+            let Some(known) = ends.get_mut(task as usize) else { continue };
+            let (first, last) = known.unwrap_or((run, run));
+            let starts_first = run.at.started.is_some_and(|at| Some(at) < first.at.started);
+            let first = if starts_first { run } else { first };
+            let last = if run.at.finished > last.at.finished { run } else { last };
+            *known = Some((first, last));
+        }
+        Self(ends)
+    }
+
+    fn first(&self, slot: u32) -> Option<&'t Task> {
+        self.0.get(slot as usize).copied().flatten().map(|(first, _)| first)
+    }
+
+    fn last(&self, slot: u32) -> Option<&'t Task> {
+        self.0.get(slot as usize).copied().flatten().map(|(_, last)| last)
+    }
+}
+
 struct Events<'w, W> {
     to: &'w mut W,
     first: bool,
@@ -305,15 +358,17 @@ impl<W: Write> Events<'_, W> {
             .iter()
             .map(|(func, name)| (*func, serde_json::Value::from(name.as_str()).to_string()))
             .collect();
+        for Run { task: slot, part, run } in trace.runs() {
+            let name = kernels.get(&run.func_id).map_or("\"?\"", String::as_str);
+            let (Some((start, end)), Some(core)) = (run.span(), run.core) else { continue };
+            let (pid, ts, dur) = (group_of(run.kind), Micros(start), Micros(end - start));
+            let wait = start.saturating_sub(run.at.ready.unwrap_or(start));
+            let block = part.map_or_else(String::new, |part| format!(r#","block":{}"#, part.block));
+            self.event(format_args!(
+                r#""ph":"X","pid":{pid},"tid":{core},"ts":{ts},"dur":{dur},"name":{name},"args":{{"task":{slot}{block},"wait_ns":{wait}}}"#
+            ))?;
+        }
         for (slot, task) in (0_u32..).zip(&trace.tasks) {
-            let name = kernels.get(&task.func_id).map_or("\"?\"", String::as_str);
-            if let (Some((start, end)), Some(core)) = (task.span(), task.core) {
-                let (pid, ts, dur) = (group_of(task.kind), Micros(start), Micros(end - start));
-                let wait = start.saturating_sub(task.at.ready.unwrap_or(start));
-                self.event(format_args!(
-                    r#""ph":"X","pid":{pid},"tid":{core},"ts":{ts},"dur":{dur},"name":{name},"args":{{"task":{slot},"wait_ns":{wait}}}"#
-                ))?;
-            }
             self.moment(slot, 0, "add", task.at.added)?;
             let scheduler = task.scheduler.unwrap_or(0);
             self.moment(slot, scheduler, "dispatch", task.at.dispatched)?;
@@ -332,8 +387,10 @@ impl<W: Write> Events<'_, W> {
 
     /// An arrow from the end of each producer to the start of its consumer.
     fn flows(&mut self, trace: &Trace) -> io::Result<()> {
+        // Of a task with parts: the one that starts first, and the one that ends last.
+        let ends = Ends::of(trace);
         for (id, edge) in trace.edges.iter().enumerate() {
-            let ends = trace.task(edge.producer).zip(trace.task(edge.consumer));
+            let ends = ends.last(edge.producer).zip(ends.first(edge.consumer));
             let Some((producer, consumer)) = ends else { continue };
             let spans = producer.span().zip(consumer.span());
             let (Some((from, to)), Some(out), Some(into)) = (spans, producer.core, consumer.core)

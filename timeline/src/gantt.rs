@@ -48,8 +48,8 @@ fn shades(trace: &Trace, workers: &[u32], columns: usize, span: u64) -> (String,
     let mut busy = vec![0_u64; columns];
     // Borders between columns, so that nothing is lost to rounding.
     let border = |column: usize| u128_to_u64(u128::from(span) * column as u128 / columns as u128);
-    let spans =
-        trace.tasks.iter().filter(|task| task.core.is_some_and(|core| workers.contains(&core)));
+    let runs = trace.runs().map(|run| run.run);
+    let spans = runs.filter(|task| task.core.is_some_and(|core| workers.contains(&core)));
     for (start, end) in spans.filter_map(crate::model::Task::span) {
         let first = u128_to_u64(u128::from(start) * columns as u128 / u128::from(span));
         let mut column = usize::try_from(first).unwrap_or(0).min(columns - 1).saturating_sub(1);

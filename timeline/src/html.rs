@@ -6,7 +6,7 @@ use pto_abi::CoreKind;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::file::{TASK_COLUMNS, TaskRow, row};
+use crate::file::{PartRow, TASK_COLUMNS, TaskRow, part_row, row};
 use crate::model::Trace;
 use crate::svg::COLOURS;
 use crate::text::{escaped, percent};
@@ -27,6 +27,7 @@ struct Data<'a> {
     colours: &'a [&'static str],
     task_columns: &'a [&'static str],
     tasks: Vec<TaskRow>,
+    parts: Vec<PartRow>,
     edges: Vec<u32>,
     chain: Vec<u32>,
     dropped: u64,
@@ -45,6 +46,7 @@ pub fn page(trace: &Trace, analysis: &Analysis) -> String {
         colours: &COLOURS,
         task_columns: &TASK_COLUMNS,
         tasks: trace.tasks.iter().map(row).collect(),
+        parts: trace.parts.iter().map(part_row).collect(),
         edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
         chain: analysis.chain.links.iter().map(|link| link.task).collect(),
         dropped: trace.dropped(),

@@ -21,6 +21,6 @@ pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
-pub use collect::Collector;
+pub use collect::{Collector, LaneKernels};
 pub use graph::Graph;
-pub use model::{Edge, Lane, Moments, Neighbours, Task, Trace};
+pub use model::{Edge, Lane, Moments, Neighbours, Part, Run, Task, Trace};

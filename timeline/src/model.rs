@@ -18,6 +18,9 @@ pub struct Trace {
     pub kernels: BTreeMap<u16, String>,
     /// The tasks, by slot.
     pub tasks: Vec<Task>,
+    /// The parts of tasks that have several, by task and block. Such a task is dispatched and started when its first part is, and
+    /// finished when its last part is; its core is the one of that part.
+    pub parts: Vec<Part>,
     /// The edges, in the order in which they were added.
     pub edges: Vec<Edge>,
     /// What was recorded, and what was not.
@@ -39,6 +42,30 @@ pub struct Task {
     pub scheduler: Option<u32>,
     /// When what happened to it.
     pub at: Moments,
+}
+
+/// One part of one block of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The task.
+    pub task: u32,
+    /// The number of the block.
+    pub block: u32,
+    /// The number of its core among those of its kind in the block: 1 for the second vector core.
+    pub lane: u32,
+    /// What ran where and when. Added, published and ready are those of the task; `completed` is when the scheduler saw its end.
+    pub run: Task,
+}
+
+/// What a core was given: a task, or a part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run<'t> {
+    /// The task.
+    pub task: u32,
+    /// Which part of it; `None`: it has no parts.
+    pub part: Option<&'t Part>,
+    /// What ran where and when.
+    pub run: &'t Task,
 }
 
 /// When what happened to a task; `None`: it did not, or nobody recorded it.
@@ -100,6 +127,36 @@ impl Trace {
     #[must_use]
     pub fn task(&self, slot: u32) -> Option<&Task> {
         self.tasks.get(slot as usize)
+    }
+
+    /// What cores were given: each task that has no parts, then each part.
+    pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
+        let mut with_parts = vec![false; self.tasks.len()];
+        for part in &self.parts {
+            if let Some(has_parts) = with_parts.get_mut(part.task as usize) {
+                *has_parts = true;
+            }
+        }
+        let whole = (0_u32..).zip(&self.tasks).zip(with_parts);
+        let whole = whole.filter(|(_, has_parts)| !has_parts);
+        let whole = whole.map(|((task, run), _)| Run { task, part: None, run });
+        whole.chain(self.parts.iter().map(|part| Run {
+            task: part.task,
+            part: Some(part),
+            run: &part.run,
+        }))
+    }
+
+    /// The time in the kernel of each task; of one with parts, in the longest of them: no schedule is faster.
+    #[must_use]
+    pub fn kernel_times(&self) -> Vec<u64> {
+        let mut times = vec![0; self.tasks.len()];
+        for Run { task, run, .. } in self.runs() {
+            if let Some(time) = times.get_mut(task as usize) {
+                *time = run.duration_ns().max(*time);
+            }
+        }
+        times
     }
 
     /// How a kernel is called.

@@ -43,7 +43,11 @@ fn head(analysis: &Analysis) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12}  {value}");
     };
-    line("tasks", format!("{}, {} edges", analysis.tasks, analysis.edges));
+    let parts = match analysis.parts {
+        0 => String::new(),
+        parts => format!(", {parts} parts of tasks with several"),
+    };
+    line("tasks", format!("{}, {} edges{parts}", analysis.tasks, analysis.edges));
     if analysis.tasks_timed < analysis.tasks {
         let left = analysis.tasks - analysis.tasks_timed;
         line("INCOMPLETE", format!("{left} tasks have no start or no end, and are left out"));
@@ -144,9 +148,11 @@ fn chain(trace: &Trace, chain: &Chain) -> String {
 
 fn critical(trace: &Trace, analysis: &Analysis) -> String {
     let mut kernels: BTreeMap<u16, (usize, u64)> = BTreeMap::new();
-    for task in analysis.critical_path.iter().filter_map(|slot| trace.task(*slot)) {
+    let times = trace.kernel_times();
+    for slot in &analysis.critical_path {
+        let Some((task, time)) = trace.task(*slot).zip(times.get(*slot as usize)) else { continue };
         let (count, sum) = kernels.entry(task.func_id).or_default();
-        (*count, *sum) = (*count + 1, *sum + task.duration_ns());
+        (*count, *sum) = (*count + 1, *sum + time);
     }
     let row = |(func, (count, sum)): (u16, (usize, u64))| {
         let share = percent(sum, analysis.bounds.critical_path_ns);

@@ -109,10 +109,11 @@ fn axis(trace: &Trace, bottom: f64, svg: &mut String) {
     }
 }
 
-/// One rectangle a task; where tasks are narrower than can be seen, one for all of a kernel in a row.
+/// One rectangle a task, or a part of one; where tasks are narrower than can be seen, one for all of a kernel in a row.
 fn tasks(trace: &Trace, svg: &mut String) {
+    let runs = trace.runs().map(|run| run.run);
     let mut order: Vec<&Task> =
-        trace.tasks.iter().filter(|task| task.span().is_some() && task.core.is_some()).collect();
+        runs.filter(|task| task.span().is_some() && task.core.is_some()).collect();
     order.sort_by_key(|task| (task.core, task.at.started));
     let mut open: Option<(u32, u16, f64, f64)> = None;
     for task in order {

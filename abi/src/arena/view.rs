@@ -13,7 +13,7 @@ use crate::log_ring::LogRing;
 use crate::runtime::{
     Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
 };
-use crate::stream::StreamHeader;
+use crate::stream::{ShapeRecord, StreamHeader, StreamPlan};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{CoreKind, Fault, FuncId, GmAddr};
 
@@ -223,6 +223,15 @@ impl<'a> Arena<'a> {
     #[must_use]
     pub fn stream_header(&self, at: Region) -> Option<&'a StreamHeader> {
         self.window.part(at.offset, at.bytes)?.live(0)
+    }
+
+    /// What tasks are beyond one kernel on one core, by slot; `None`: the run does not stream.
+    #[must_use]
+    pub fn shape_records(&self, at: Region) -> Option<&'a [ShapeRecord]> {
+        let capacities = self.stream_header(at)?.capacities();
+        let plan = StreamPlan::of(&capacities).filter(|plan| plan.bytes <= at.bytes)?;
+        let window = self.window.part(at.offset, at.bytes)?;
+        window.live_slice(plan.shapes, capacities.window as usize)
     }
 
     /// The tasks.

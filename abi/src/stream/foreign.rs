@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::tensor::{HeapTag, MAX_RANK, RawView, TensorView};
-use super::{DependencyMode, ScopeId};
+use super::{DependencyMode, Record, ScopeId};
 use crate::closed_set;
 use crate::fault::Fault;
 use crate::ids::GmAddr;
@@ -23,6 +23,8 @@ closed_set! {
         NO_DEP = 3, "no-dep";
         /// A word.
         SCALAR = 4, "scalar";
+        /// In a record: the word that a replay binds in the place that the word of the scalar says.
+        BOUND_SCALAR = 5, "bound-scalar";
     }
 }
 
@@ -69,13 +71,53 @@ shared_struct! {
 shared_struct! {
     /// A task with tensors. Later releases append fields: what is behind the fields that a firmware knows must be zero.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-    pub struct StreamTask [size = 16, align = 8] {
+    pub struct StreamTask [size = 184, align = 8] {
         /// `sizeof(pto_stream_task)` where the builder was compiled.
         0 => struct_size: u32,
         /// Which kernel.
         4 => func_id: u32,
         /// A `CoreKind`.
         8 => core_type: u32,
+        /// Not used; zero.
+        12 => reserved: u32,
+        /// How many blocks; 0: one.
+        16 => blocks: u32,
+        /// A `StartMode`.
+        20 => start: u32,
+        /// A `Priority` plus 1; 0: normal.
+        24 => priority: u32,
+        /// How many kernels run on vector cores beside the task's own one: up to two.
+        28 => vector_count: u32,
+        /// Their func ids.
+        32 => vectors: [u32; 2],
+        /// 1: the task has a predicate; 0: it runs in any case.
+        40 => has_predicate: u32,
+        /// A `Comparison`: of the element with the value.
+        44 => comparison: u32,
+        /// Where the element is in `element_of`.
+        48 => index: [u32; MAX_RANK],
+        /// How many numbers the index has.
+        68 => index_rank: u32,
+        /// With what the element is compared, in the low bits.
+        72 => value: u64,
+        /// The tensor that the element is of.
+        80 => element_of: StreamTensor,
+    }
+}
+
+/// Bytes of a [`StreamTask`] before there were shapes: the least that `struct_size` may be.
+pub const STREAM_TASK_BYTES: usize = 16;
+
+shared_struct! {
+    /// A part of a program that was recorded.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+    pub struct StreamRecord [size = 16, align = 4] {
+        /// The run that it was made in.
+        0 => run: u32,
+        /// Where the builder keeps it.
+        4 => at: u32,
+        /// How many tasks it has.
+        8 => tasks: u32,
         /// Not used; zero.
         12 => reserved: u32,
     }
@@ -132,6 +174,18 @@ impl StreamTensor {
         };
         TensorView::alleged(&raw)
             .tagged(HeapTag { depth: self.heap_depth, serial: self.heap_serial })
+    }
+}
+
+impl From<Record> for StreamRecord {
+    fn from(record: Record) -> Self {
+        Self { run: record.run, at: record.at, tasks: record.tasks, reserved: 0 }
+    }
+}
+
+impl From<StreamRecord> for Record {
+    fn from(record: StreamRecord) -> Self {
+        Self { run: record.run, at: record.at, tasks: record.tasks }
     }
 }
 

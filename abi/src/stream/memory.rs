@@ -12,7 +12,7 @@ use crate::closed_set;
 use crate::limits::MAX_WORKERS;
 use crate::shared_struct;
 use crate::stream::{BLOCK_WORDS, ShapeBoard, ShapeRecord};
-use crate::sync::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Heap rings, one for each depth of scopes, at most.
 pub const MAX_HEAP_RINGS: usize = 8;
@@ -189,6 +189,19 @@ pub struct StreamCapacities {
     pub heap_rings: u32,
     /// Bytes of each of them: a multiple of 64. Memory is used as it is touched.
     pub heap_bytes: u64,
+}
+
+impl StreamHeader {
+    /// The capacities that the host has stated.
+    #[must_use]
+    pub fn capacities(&self) -> StreamCapacities {
+        StreamCapacities {
+            window: self.window.load(Ordering::Relaxed),
+            map_entries: self.map_entries.load(Ordering::Relaxed),
+            heap_rings: self.heap_rings.load(Ordering::Relaxed),
+            heap_bytes: self.heap_bytes.load(Ordering::Relaxed),
+        }
+    }
 }
 
 impl StreamCapacities {

@@ -24,7 +24,9 @@ pub use board::{
     ARRIVALS, BLOCK_WORDS, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL, ListEnds, MAX_LANES, NO_LIST,
     NO_TASK, SYNC_START, ShapeBoard, ShapeRecord,
 };
-pub use foreign::{ArgKind, StreamArg, StreamScope, StreamTask, StreamTensor};
+pub use foreign::{
+    ArgKind, STREAM_TASK_BYTES, StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor,
+};
 pub use memory::{
     MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
     SlotRecord, StreamCapacities, StreamHeader, StreamPlan,

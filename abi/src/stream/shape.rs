@@ -300,6 +300,12 @@ impl BlockContext {
         low as u64 | (self.blocks as u64) << 32
     }
 
+    /// Block and lane, as a trace event has them (`TraceKind::PART`).
+    #[must_use]
+    pub const fn part(self) -> u32 {
+        self.block & 0xFF_FFFF | self.lane << 24
+    }
+
     /// What a word says.
     #[must_use]
     #[inline]

@@ -37,7 +37,7 @@ const LOOKED_AT: usize = 2;
 const KERNELS: usize = 256;
 
 /// A consumer that was staged ahead, and for which core.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct Hint {
     consumer: u32,
     core: u8,
@@ -46,6 +46,7 @@ pub(super) struct Hint {
 const NO_HINT: Hint = Hint { consumer: NONE, core: 0 };
 
 /// What one scheduler has staged ahead.
+#[derive(Hash)]
 pub(super) struct Ahead {
     /// By core: what waits for the task that it runs.
     behind: [Hint; MAX_WORKERS],

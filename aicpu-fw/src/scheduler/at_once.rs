@@ -22,7 +22,7 @@ use crate::platform::{CoreStatus, Platform};
 /// (the watchdog, the other instances) gets its turn.
 const TASKS_A_STEP: u32 = 64;
 /// The same while others run some: what they have finished is to be seen soon.
-const TASKS_BESIDE_OTHERS: u32 = 8;
+const TASKS_BESIDE_OTHERS: u32 = 16;
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Runs what is ready, each task to its end, until nothing is left or the step is.

@@ -66,6 +66,9 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             moved.collected = true;
             self.resume(platform, &mut budget);
         }
+        if P::RUNS_AT_ONCE && !platform.has_news(self.cores.busy()) {
+            return Ok(());
+        }
         // Where a pass was left for a dispatch, the next one goes on, so that every core has its turn.
         let mut index = if P::POLLS_COST { core::mem::take(&mut self.look_from) } else { 0 };
         while self.release.is_none() {

@@ -70,6 +70,10 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             self.pace.start(core, func_id, self.now_ns);
         }
         let kernel = GmAddr(record.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
+        if P::TRACES {
+            let (time_ns, kind) = (platform.now_ns(), TraceKind::PART);
+            platform.trace(TraceRecord { time_ns, kind, task: slot, extra: context.part() });
+        }
         self.stage_words(platform, core, Staged { task: slot, kernel, args })
     }
 
@@ -107,6 +111,11 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let slot = running & !PART;
         let record = self.state.shapes.and_then(|shapes| shapes.record(slot));
         let Some(record) = record.filter(|_| running & PART != 0) else { return };
+        if P::TRACES {
+            let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
+            let extra = self.cores.worker(core);
+            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+        }
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
         // AcqRel: Release passes on what this part wrote; Acquire, in the last decrement, pairs with the Release half of
         // the others.

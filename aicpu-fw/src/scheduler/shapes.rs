@@ -19,7 +19,7 @@ use pto_abi::{CoreKind, Fault};
 
 use super::collect::Moved;
 use super::parts::Part;
-use super::{BOARD, RELEASES_A_STEP, Scheduler};
+use super::{RELEASES_A_STEP, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
@@ -38,13 +38,14 @@ const BEFORE_PLAIN: u32 =
 pub(super) type ClusterCores = [u8; MAX_LANES];
 
 /// A core, or the cluster of that number, that waits for a block to start.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 struct Pledge {
     place: u8,
     block: u32,
 }
 
 /// What a scheduler keeps for shaped tasks.
+#[derive(Hash)]
 pub(super) struct Shapes {
     clusters: Vec<ClusterCores, MAX_WORKERS>,
     pledged_to: u32,
@@ -82,11 +83,12 @@ fn members(cores: ClusterCores, lanes: Lanes) -> impl Iterator<Item = u8> {
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Tells which of its cores stand together: the cluster of each worker.
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
         if !P::SHAPES || self.state.shapes.is_none() {
             return;
         }
-        self.first_look |= BOARD;
+        self.first_look |= super::BOARD;
         let mut numbers: Vec<u32, MAX_WORKERS> = Vec::new();
         for core in 0..self.cores.len() {
             let Some(number) = cluster_of(self.cores.worker(core)) else { continue };
@@ -135,7 +137,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     }
 
     fn has_shaped(&self, shapes: &ShapeMemory<'_>) -> bool {
-        shapes.lists() != 0 || self.shapes.pledged_to != NO_TASK
+        let has_pledged = self.shapes.pledged_to != NO_TASK;
+        shapes.lists() != 0 || has_pledged && !mutant::is(Mutant::ForgetsWhatItPledged)
     }
 
     #[inline(never)]

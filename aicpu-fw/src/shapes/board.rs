@@ -171,7 +171,7 @@ impl<'a> ShapeMemory<'a> {
         self.board.lock.hold(|| {
             let record = self.record(slot).filter(|_| get(&self.board.gathering) == slot)?;
             let claim = take_blocks(record, slot, count);
-            if claim.is_last {
+            if claim.is_last || mutant::is(Mutant::LeavesTheGateEarly) {
                 set(&self.board.gathering, NO_TASK);
                 set(&self.board.count, get(&self.board.count) - 1);
                 self.note_empty(List(get(&record.list)));

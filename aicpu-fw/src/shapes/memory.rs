@@ -2,8 +2,7 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::runtime::Region;
-use pto_abi::stream::{BLOCK_WORDS, StreamCapacities, StreamPlan};
-use pto_abi::sync::Ordering;
+use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 use pto_abi::{CoreKind, GmAddr};
 
 use super::{LANE_SETS, Lanes, ShapeMemory};
@@ -15,12 +14,7 @@ impl<'a> ShapeMemory<'a> {
     #[must_use]
     pub fn of(arena: &Arena<'a>, at: Region, workers: &WorkerTable) -> Option<Self> {
         let header = arena.stream_header(at)?;
-        let sizes = StreamCapacities {
-            window: header.window.load(Ordering::Relaxed),
-            map_entries: header.map_entries.load(Ordering::Relaxed),
-            heap_rings: header.heap_rings.load(Ordering::Relaxed),
-            heap_bytes: header.heap_bytes.load(Ordering::Relaxed),
-        };
+        let sizes = header.capacities();
         let plan = StreamPlan::of(&sizes).filter(|plan| plan.bytes <= at.bytes)?;
         let window = arena.window().part(at.offset, at.bytes)?;
         Some(Self {

@@ -24,12 +24,7 @@ impl<'a> StreamMemory<'a> {
         let unusable = Blame::of(Fault::RUNTIME_REGION_STREAM).detail(at.bytes, 0);
         let header = arena.stream_header(at).ok_or(unusable)?;
         // Read once: what is checked is what is used.
-        let sizes = StreamCapacities {
-            window: header.window.load(Ordering::Relaxed),
-            map_entries: header.map_entries.load(Ordering::Relaxed),
-            heap_rings: header.heap_rings.load(Ordering::Relaxed),
-            heap_bytes: header.heap_bytes.load(Ordering::Relaxed),
-        };
+        let sizes = header.capacities();
         let arg_words = header.arg_words.load(Ordering::Relaxed);
         let edge_chunks = header.edge_chunks.load(Ordering::Relaxed);
         check(&sizes, state)?;

@@ -9,6 +9,7 @@
 //! it writes it hides others that polled it. Threads that poll therefore yield: then all orders come up.
 #![cfg(loom)]
 
+mod board;
 mod fanin;
 mod fanout;
 mod fault;

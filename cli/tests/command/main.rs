@@ -3,6 +3,7 @@
 mod bad_files;
 mod bad_requests;
 mod budgets;
+mod checks;
 mod debian;
 mod files;
 mod firmware;

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use pto_foreign::{Build, Finder, stream};
-use pto_host::abi::stream::{StreamArg, StreamScope, StreamTask, StreamTensor};
+use pto_host::abi::stream::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
 use pto_native::Failure;
 
 use crate::argument::{output, put};
@@ -199,4 +199,69 @@ pub unsafe extern "C" fn pto_builder_set(
     // SAFETY: the caller vouches for the pointers.
     let set = |runtime| unsafe { stream::set::<Registered>(runtime, tensor, index, rank, word) };
     answer(|| on(builder, set).map(drop))
+}
+
+/// Begins a record: from here to `pto_builder_end_record` tasks are written down instead of run. `shapes`: what the `count`
+/// tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
+/// arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
+/// which end the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `shapes` is null or has `count` tensors; `bound` is null or writable for as many.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_begin_record(
+    builder: *const OpaqueBuilder,
+    shapes: *const StreamTensor,
+    count: u32,
+    bound: *mut StreamTensor,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let begin =
+        |runtime| unsafe { stream::begin_record::<Registered>(runtime, shapes, count, bound) };
+    answer(|| on(builder, begin).map(drop))
+}
+
+/// Ends the record, which is good for this run.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORD_FULL, STREAM_SCOPE_NOT_OPEN, which end
+/// the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `record` is null or writable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_end_record(
+    builder: *const OpaqueBuilder,
+    record: *mut StreamRecord,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointer.
+    let end = |runtime| unsafe { stream::end_record::<Registered>(runtime, record) };
+    answer(|| on(builder, end).map(drop))
+}
+
+/// Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers of the build.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORD_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+/// `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `record` is null or readable; `tensors` and `scalars` are null or have as many entries.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_replay(
+    builder: *const OpaqueBuilder,
+    record: *const StreamRecord,
+    tensors: *const StreamTensor,
+    tensor_count: u32,
+    scalars: *const u64,
+    scalar_count: u32,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let replay = |runtime| unsafe {
+        stream::replay::<Registered>(runtime, record, tensors, tensor_count, scalars, scalar_count)
+    };
+    answer(|| on(builder, replay).map(drop))
 }

@@ -100,6 +100,15 @@ fn leaks_are_found() -> bool {
     })
 }
 
+/// Needs no library: the functions are the program's own.
+#[test]
+fn tasks_with_shapes_and_records_in_cpp() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let to = folder.path().join("shapes");
+    compile(&CPP, "shapes.cpp", &to, &[]);
+    run(&mut Command::new(&to));
+}
+
 #[test]
 fn the_headers_are_c11_and_cpp17() {
     let firmware = here().join("../../linker/c-builder/include/pto_firmware.h");
@@ -155,6 +164,11 @@ fn builder_programs_logs_and_cancelled_runs() {
 #[test]
 fn tensors_scopes_and_elements() {
     both_ways("stream.c", &[]);
+}
+
+#[test]
+fn tasks_with_shapes_and_records() {
+    both_ways("shapes.c", &[]);
 }
 
 #[test]

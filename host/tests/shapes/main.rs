@@ -7,4 +7,5 @@ mod predicates;
 mod programs;
 mod replays;
 mod support;
+mod timeline;
 mod together;

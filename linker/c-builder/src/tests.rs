@@ -239,7 +239,7 @@ fn a_builder_in_cpp_gets_a_runtime_of_its_class() {
 }
 
 unsafe extern "C" fn submits(runtime: *mut c_void) -> c_int {
-    let task = StreamTask { struct_size: 16, func_id: 9, core_type: 1, reserved: 0 };
+    let task = StreamTask { struct_size: 16, func_id: 9, core_type: 1, ..StreamTask::default() };
     let args = [StreamArg { kind: 4, scalar: 77, ..StreamArg::default() }];
     // SAFETY: the pointers are those of values here.
     let number = unsafe {

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 
 use pto_abi::graph::{BuildError, GraphBuilder, TaskSpec};
-use pto_abi::stream::StreamBuilder;
+use pto_abi::stream::{Bindings, Record, StreamBuilder, TensorView};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::numbers::Numbers;
@@ -12,6 +12,8 @@ use crate::numbers::Numbers;
 pub struct Build<'g> {
     graph: &'g mut dyn GraphBuilder,
     numbers: Numbers,
+    /// Those of the record that is being made.
+    recorded: Option<Numbers>,
     fault: Option<Fault>,
 }
 
@@ -47,7 +49,7 @@ pub fn known(func_id: i64, core_type: i64) -> Result<(FuncId, CoreKind), Fault> 
 impl<'g> Build<'g> {
     /// A build that begins.
     pub fn new(graph: &'g mut dyn GraphBuilder) -> Self {
-        Self { graph, numbers: Numbers::default(), fault: None }
+        Self { graph, numbers: Numbers::default(), recorded: None, fault: None }
     }
 
     /// What the build ends with when the program has returned `code`: the first call that failed, whatever it returned.
@@ -133,7 +135,7 @@ impl<'g> Build<'g> {
     /// # Errors
     /// `BUILD_UNKNOWN_TASK`.
     pub fn id(&self, task: i64) -> Result<TaskId, Fault> {
-        self.numbers.id(task)
+        self.recorded.as_ref().unwrap_or(&self.numbers).id(task)
     }
 
     /// Notes a task that was added; its number.
@@ -141,7 +143,37 @@ impl<'g> Build<'g> {
     /// # Errors
     /// `BUILD_TASKS_FULL`.
     pub fn note(&mut self, id: TaskId) -> Result<i64, Fault> {
-        self.numbers.note(id)
+        self.recorded.as_mut().unwrap_or(&mut self.numbers).note(id)
+    }
+
+    /// Begins a record, whose tasks have numbers of their own. The record's number in the run.
+    ///
+    /// # Errors
+    /// `BUILD_NOT_STREAMING`, and those of [`StreamBuilder::begin_record`].
+    pub fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        let serial = self.stream()?.begin_record(shapes)?;
+        self.recorded = Some(Numbers::default());
+        Ok(serial)
+    }
+
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// As [`StreamBuilder::end_record`].
+    pub fn end_record(&mut self) -> Result<Record, Fault> {
+        let record = self.stream()?.end_record()?;
+        self.recorded = None;
+        Ok(record)
+    }
+
+    /// Replays a record: its tasks are counted.
+    ///
+    /// # Errors
+    /// As [`StreamBuilder::replay`].
+    pub fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.stream()?.replay(record, bindings)?;
+        self.numbers.skip(record.tasks);
+        Ok(())
     }
 
     /// The builder of tensors.

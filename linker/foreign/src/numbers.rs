@@ -6,8 +6,8 @@ use pto_abi::{Fault, TaskId};
 /// generation of its own; how many slots there are shows when the first lap ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers {
-    first: Option<TaskId>,
-    last_slot: u32,
+    /// The first task that was noted, and its number.
+    first: Option<(TaskId, u64)>,
     /// Slots of a lap; 0: the first one has not ended.
     lap: u64,
     count: u64,
@@ -25,13 +25,21 @@ impl Numbers {
     /// # Errors
     /// `BUILD_TASKS_FULL`: the sign does not hold it.
     pub fn note(&mut self, id: TaskId) -> Result<i64, Fault> {
-        self.first.get_or_insert(id);
-        if self.lap == 0 && self.count > 0 && id.slot <= self.last_slot {
-            self.lap = u64::from(self.last_slot) + 1;
+        let (first, before) = *self.first.get_or_insert((id, self.count));
+        let laps = u64::from(id.generation.wrapping_sub(first.generation));
+        let at = u64::from(first.slot) + (self.count - before);
+        if self.lap == 0 && laps > 0 {
+            // Slots are given out one after the other.
+            self.lap = at.saturating_sub(id.slot.into()) / laps;
         }
         let number = i64::try_from(self.count).map_err(|_| Fault::BUILD_TASKS_FULL)?;
-        (self.last_slot, self.count) = (id.slot, self.count + 1);
+        self.count += 1;
         Ok(number)
+    }
+
+    /// So many tasks were added at once, from a record.
+    pub fn skip(&mut self, tasks: u32) {
+        self.count += u64::from(tasks);
     }
 
     /// The task with a number.
@@ -40,8 +48,9 @@ impl Numbers {
     /// `BUILD_UNKNOWN_TASK`.
     pub fn id(&self, number: i64) -> Result<TaskId, Fault> {
         let number = u64::try_from(number).ok().filter(|number| *number < self.count);
-        let (number, first) = number.zip(self.first).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
-        let at = u64::from(first.slot) + number;
+        let (number, (first, before)) = number.zip(self.first).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        let since = number.checked_sub(before).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        let at = u64::from(first.slot) + since;
         let laps = at.checked_div(self.lap).unwrap_or(0);
         let slot = u32::try_from(at - laps * self.lap).map_err(|_| Fault::BUILD_UNKNOWN_TASK)?;
         // Generations wrap, as those of the firmware do.
@@ -71,6 +80,19 @@ mod tests {
             (numbers.id(5), numbers.id(-1)),
             (Err(Fault::BUILD_UNKNOWN_TASK), Err(Fault::BUILD_UNKNOWN_TASK))
         );
+    }
+
+    #[test]
+    fn replays_are_counted() {
+        // A window of 8; a replay of 5 tasks before the first one, and of 11 before the second one.
+        let mut numbers = Numbers::default();
+        numbers.skip(5);
+        assert_eq!(numbers.note(id(5, 3)), Ok(5));
+        numbers.skip(11);
+        assert_eq!(numbers.note(id((5 + 12) % 8, 3 + 2)), Ok(17));
+        assert_eq!((numbers.id(5), numbers.id(17)), (Ok(id(5, 3)), Ok(id(1, 5))));
+        assert_eq!((numbers.id(8), numbers.id(9)), (Ok(id(0, 4)), Ok(id(1, 4))));
+        assert_eq!(numbers.id(4), Err(Fault::BUILD_UNKNOWN_TASK), "before the first one");
     }
 
     #[test]

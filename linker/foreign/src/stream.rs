@@ -1,17 +1,23 @@
 //! The functions of streaming builder programs (`host/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
 //! heap, elements.
 
+mod records;
+mod shape;
+
 use core::ffi::{c_int, c_void};
 
 use heapless::Vec;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{
-    Arg, ArgKind, DependencyMode, ElementType, MAX_RANK, StreamArg, StreamScope, StreamTask,
-    StreamTensor, TensorTask, TensorView,
+    Arg, ArgKind, DependencyMode, ElementType, MAX_RANK, STREAM_TASK_BYTES, StreamArg,
+    StreamRecord, StreamScope, StreamTask, StreamTensor, TensorTask, TensorView,
 };
 use pto_abi::{Fault, TaskId};
 
+use self::shape::Shape;
 use crate::build::{Build, Finder, known};
+
+pub use records::{begin_record, end_record, replay};
 
 /// The version of [`StreamApi`].
 pub const STREAM_API_VERSION: u32 = 1;
@@ -43,7 +49,24 @@ pub struct StreamApi {
         unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, *mut u64) -> c_int,
     /// Writes an element.
     pub set: unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, u64) -> c_int,
+    /// Begins a record.
+    pub begin_record:
+        unsafe extern "C" fn(*mut c_void, *const StreamTensor, u32, *mut StreamTensor) -> c_int,
+    /// Ends it.
+    pub end_record: unsafe extern "C" fn(*mut c_void, *mut StreamRecord) -> c_int,
+    /// Replays it.
+    pub replay: Replay,
 }
+
+/// Replays a record: runtime, record, tensors and how many, scalars and how many. 0, or -1.
+pub type Replay = unsafe extern "C" fn(
+    *mut c_void,
+    *const StreamRecord,
+    *const StreamTensor,
+    u32,
+    *const u64,
+    u32,
+) -> c_int;
 
 /// Adds a task: runtime, task, arguments and how many, tasks that it waits for and how many. Its number, or -1.
 pub type Submit = unsafe extern "C" fn(
@@ -57,10 +80,11 @@ pub type Submit = unsafe extern "C" fn(
 
 // `pto_stream.h` asserts the same numbers.
 const _: () = {
-    assert!(size_of::<StreamApi>() == 64);
+    assert!(size_of::<StreamApi>() == 88);
     assert!(core::mem::offset_of!(StreamApi, submit) == 8);
     assert!(core::mem::offset_of!(StreamApi, open_scope) == 24);
     assert!(core::mem::offset_of!(StreamApi, set) == 56);
+    assert!(core::mem::offset_of!(StreamApi, replay) == 80);
 };
 
 impl StreamApi {
@@ -68,7 +92,7 @@ impl StreamApi {
     #[must_use]
     pub const fn of<F: Finder>() -> Self {
         Self {
-            struct_size: 64,
+            struct_size: 88,
             version: STREAM_API_VERSION,
             submit: submit::<F>,
             add: add::<F>,
@@ -77,6 +101,9 @@ impl StreamApi {
             alloc: alloc::<F>,
             get: get::<F>,
             set: set::<F>,
+            begin_record: begin_record::<F>,
+            end_record: end_record::<F>,
+            replay: replay::<F>,
         }
     }
 }
@@ -115,23 +142,23 @@ fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
     fits.then_some(pointer).ok_or(Fault::BUILD_NULL_POINTER)
 }
 
-/// The fields of a task that this release knows.
+/// The fields of a task that this release knows; those that the caller's does not are zero.
 ///
 /// # Safety
 /// `task` is null, or has as many bytes as its `struct_size` says.
 unsafe fn task_of(task: *const StreamTask) -> Result<StreamTask, Fault> {
     // SAFETY: the size comes first; as the caller says.
     let size = unsafe { value(task.cast::<u32>()) }?;
-    let own = size_of::<StreamTask>();
     let bytes = usize::try_from(size).unwrap_or(usize::MAX);
-    if bytes < own || size > MAX_STRUCT {
+    if bytes < STREAM_TASK_BYTES || size > MAX_STRUCT {
         return Err(Fault::BUILD_FOREIGN_STRUCT);
     }
-    // SAFETY: it is as large as that, at least.
-    let held = unsafe { value(task) }?;
-    let more = task.cast::<u8>().wrapping_add(own);
     // SAFETY: as the caller says.
-    let more = unsafe { core::slice::from_raw_parts(more, bytes - own) };
+    let given = unsafe { core::slice::from_raw_parts(task.cast::<u8>(), bytes) };
+    let mut held = StreamTask::default();
+    let (known, more) = given.split_at(bytes.min(size_of::<StreamTask>()));
+    let fields = bytemuck::bytes_of_mut(&mut held);
+    fields.iter_mut().zip(known).for_each(|(field, byte)| *field = *byte);
     let is_known = held.reserved == 0 && more.iter().all(|byte| *byte == 0);
     if is_known { Ok(held) } else { Err(Fault::BUILD_FOREIGN_STRUCT) }
 }
@@ -152,6 +179,9 @@ fn args_of<'v>(
             ArgKind::OUT => Arg::Out(view),
             ArgKind::INOUT => Arg::InOut(view),
             ArgKind::NO_DEP => Arg::NoDep(view),
+            ArgKind::BOUND_SCALAR => {
+                Arg::BoundScalar(u32::try_from(arg.scalar).unwrap_or(u32::MAX))
+            }
             _ => Arg::Scalar(arg.scalar),
         };
         list.push(arg).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
@@ -187,7 +217,8 @@ fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64
         // `first` has no more than fit.
         let _: Result<(), TaskId> = after.push(build.id(*producer)?);
     }
-    let task = TensorTask { after: &after, ..TensorTask::new(func_id, kind, &args) };
+    let shape = Shape::of(&new.task)?;
+    let task = shape.give(TensorTask::new(func_id, kind, &args).after(&after));
     let id = build.stream()?.add_tensor_task(&task)?;
     let number = build.note(id)?;
     for producer in others {

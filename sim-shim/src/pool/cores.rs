@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use pto_abi::handshake::Dispatch;
 use pto_abi::sync::{AtomicU32, Ordering};
-use pto_aicore_kernels::worker;
+use pto_aicore_kernels::worker::{self, WorkerPort};
 use pto_aicpu_fw::Launch;
 
 use super::offers::{Offers, Share};
@@ -13,14 +14,14 @@ use crate::supervisor::Beat;
 
 /// From this time for one kernel on, the clock's and the core's own time included (an empty one then takes 40 ns), handing a
 /// core to another thread gains more than it costs.
-const MEDIUM_KERNEL_NS: u64 = 90;
+const MEDIUM_KERNEL_NS: u64 = 100;
 /// From this time on, nobody schedules while he runs a kernel: passing the role on costs less than a kernel.
 const LONG_KERNEL_NS: u64 = 2_000;
 /// Kernels between two that are timed, while they are short: what that costs each of them, a look at the clock in 64, does
 /// not show beside it.
 const SHORT_KERNELS_A_LOOK: u32 = 64;
 /// The same while they are of medium length.
-const MEDIUM_KERNELS_A_LOOK: u32 = 8;
+const MEDIUM_KERNELS_A_LOOK: u32 = 32;
 /// A kernel counts as no longer than this: it may have been the operating system's pause.
 const LONGEST_NS: u64 = 8 * LONG_KERNEL_NS;
 
@@ -30,6 +31,7 @@ const LONGEST_NS: u64 = 8 * LONG_KERNEL_NS;
 #[repr(align(64))]
 struct KernelLength {
     mean_ns: AtomicU32,
+    last_ns: AtomicU32,
 }
 
 impl KernelLength {
@@ -38,10 +40,13 @@ impl KernelLength {
         self.mean_ns.load(Ordering::Relaxed).into()
     }
 
-    /// One more kernel was timed; after how many of them the thread looks again.
+    /// One more kernel was timed; after how many of them the thread looks again. Of two that follow each other the shorter
+    /// one counts: the other may have been interrupted.
     fn add(&self, took_ns: u64) -> u32 {
         // Relaxed, and not one operation: of two threads that add at once, one may count for nothing.
-        let mean_ns = (3 * self.mean_ns() + took_ns.min(LONGEST_NS)) / 4;
+        let took = u32::try_from(took_ns.min(LONGEST_NS)).unwrap_or(u32::MAX);
+        let shorter_ns = took.min(self.last_ns.swap(took, Ordering::Relaxed));
+        let mean_ns = (3 * self.mean_ns() + u64::from(shorter_ns)) / 4;
         self.mean_ns.store(u32::try_from(mean_ns).unwrap_or(u32::MAX), Ordering::Relaxed);
         match took_ns {
             ..MEDIUM_KERNEL_NS => SHORT_KERNELS_A_LOOK,
@@ -55,7 +60,7 @@ impl KernelLength {
 /// long for what it has not begun.
 const LENT_NS: u64 = 2_000;
 /// The same in tasks, at most.
-const MOST_LENT: u64 = 16;
+const MOST_LENT: usize = 16;
 
 /// Every core of a run.
 pub(super) struct Cores {
@@ -121,8 +126,8 @@ impl Cores {
         if self.is_alone || !self.is_worth_sharing() || !self.offers.is_asked(self.scheduler()) {
             return 0;
         }
-        let count = (LENT_NS / self.kernels.mean_ns().max(1)).clamp(1, MOST_LENT);
-        usize::try_from(count).unwrap_or(1)
+        let count = LENT_NS / self.kernels.mean_ns().max(1);
+        usize::try_from(count).unwrap_or(MOST_LENT).clamp(1, MOST_LENT)
     }
 
     /// Gives cores that were rung to a thread that asks; those that nobody takes any more.
@@ -147,22 +152,51 @@ impl Cores {
         self.to_look.store(to_look, Ordering::Relaxed);
     }
 
-    /// Steps a core, and times it if it is the kernel's turn.
-    #[inline]
-    pub(super) fn step_and_look(&self, thread: usize, worker: u32, to_look: &mut u32) {
-        *to_look -= 1;
-        if *to_look == 0 {
-            *to_look = self.step_timed(thread, worker);
-        } else {
-            self.step(thread, worker);
+    /// Steps the cores that another thread has rung: first looks at all of them, because their lines are in that thread's
+    /// cache, and come together as fast as one of them alone.
+    pub(super) fn step_lent(&self, thread: usize, mut cores: [u64; 2], to_look: &mut u32) {
+        let mut found = [const { None::<(u32, Dispatch)> }; MOST_LENT];
+        while cores != [0; 2] {
+            for place in &mut found {
+                let Some(worker) = take_one(&mut cores) else { break };
+                let mut port = self.ports.get(worker as usize);
+                let dispatch = port.as_mut().and_then(WorkerPort::next_dispatch);
+                match dispatch {
+                    Some(dispatch) => *place = Some((worker, dispatch)),
+                    None => self.step(thread, worker),
+                }
+            }
+            for (worker, dispatch) in found.iter_mut().filter_map(Option::take) {
+                self.timed_now_and_then(to_look, || self.run(thread, worker, &dispatch));
+            }
         }
     }
 
-    #[inline(never)]
-    fn step_timed(&self, thread: usize, worker: u32) -> u32 {
-        let start_ns = clock::now_ns();
-        self.step(thread, worker);
-        self.kernels.add(clock::now_ns() - start_ns)
+    fn run(&self, thread: usize, worker: u32, dispatch: &Dispatch) {
+        let Some(beat) = self.beats.get(thread) else { return };
+        beat.core(worker);
+        if let Some(mut port) = self.ports.get(worker as usize) {
+            worker::run(&mut port, dispatch);
+        }
+        beat.no_core();
+    }
+
+    /// Steps a core, and times it if it is the kernel's turn.
+    #[inline]
+    pub(super) fn step_and_look(&self, thread: usize, worker: u32, to_look: &mut u32) {
+        self.timed_now_and_then(to_look, || self.step(thread, worker));
+    }
+
+    #[inline(always)]
+    fn timed_now_and_then(&self, to_look: &mut u32, step: impl FnOnce()) {
+        *to_look -= 1;
+        if *to_look == 0 {
+            let start_ns = clock::now_ns();
+            step();
+            *to_look = self.kernels.add(clock::now_ns() - start_ns);
+        } else {
+            step();
+        }
     }
 
     // In the loops over cores, which then save registers once for all of them.
@@ -177,22 +211,29 @@ impl Cores {
     }
 }
 
+/// Takes one core out of a set.
+pub(super) fn take_one(cores: &mut [u64; 2]) -> Option<u32> {
+    let (word, first) = if cores[0] == 0 { (1, 64) } else { (0, 0) };
+    let bit = cores[word].trailing_zeros();
+    cores[word] &= cores[word].checked_sub(1)?;
+    Some(first + bit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{KernelLength, LONG_KERNEL_NS, MEDIUM_KERNEL_NS, SHORT_KERNELS_A_LOOK};
 
     #[test]
-    fn long_kernels_are_seen_at_once_and_a_pause_is_forgotten() {
+    fn long_kernels_are_seen_at_the_second_and_a_pause_is_none() {
         let kernels = KernelLength::default();
         assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
         assert!(kernels.mean_ns() < MEDIUM_KERNEL_NS);
         assert_eq!(kernels.add(4_000_000), 1, "the next one is looked at as well");
-        assert!(kernels.mean_ns() >= LONG_KERNEL_NS);
-        let looks = (0..).take_while(|_| {
-            kernels.add(40);
-            kernels.mean_ns() >= MEDIUM_KERNEL_NS
-        });
-        assert!(looks.count() < 20, "it was a pause");
+        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
+        assert!(kernels.mean_ns() < MEDIUM_KERNEL_NS, "it was a pause");
+        kernels.add(4_000_000);
+        kernels.add(4_000_000);
+        assert!(kernels.mean_ns() >= LONG_KERNEL_NS, "two of them are not");
     }
 
     #[test]

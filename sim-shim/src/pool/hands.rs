@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use super::PoolRun;
+use super::cores::take_one;
 use super::offers::Share;
 use super::role::Rung;
 use crate::parker::{Backoff, Patience};
@@ -53,16 +54,13 @@ impl<'r, B> Hands<'r, B> {
     /// Runs the cores that were rung, or keeps them until the thread schedules no more. Whether there are any.
     #[inline]
     pub(super) fn run_rung(&mut self, rung: &Rung) -> bool {
-        let cores = rung.take();
+        let mut cores = rung.take();
         if cores == [0; 2] {
             return false;
         }
         if self.run.os_threads == 1 {
-            for (first, mut bits) in [(0, cores[0]), (64, cores[1])] {
-                while bits != 0 {
-                    self.run.cores.step(self.me, first + bits.trailing_zeros());
-                    bits &= bits - 1;
-                }
+            while let Some(worker) = take_one(&mut cores) {
+                self.run.cores.step(self.me, worker);
             }
         } else if self.run.cores.is_long() {
             self.own = [self.own[0] | cores[0], self.own[1] | cores[1]];
@@ -94,11 +92,13 @@ impl<'r, B> Hands<'r, B> {
         let offers = &self.run.cores.offers;
         let cores = offers.take(self.me);
         if cores != [0; 2] {
-            if !self.run.cores.is_long() {
+            if self.run.cores.is_long() {
+                self.run_and_share(cores);
+            } else {
                 // The next ones are to be there when these are done.
                 offers.ask(self.me);
+                self.run.cores.step_lent(self.me, cores, &mut self.kernels_to_look);
             }
-            self.run_and_share(cores);
             return true;
         }
         if has_worked {
@@ -116,16 +116,12 @@ impl<'r, B> Hands<'r, B> {
 
     /// Runs cores; threads that ask for some get half of those that are left, if kernels are worth it.
     fn run_and_share(&mut self, mut cores: [u64; 2]) {
-        for word in 0..2 {
-            while cores[word] != 0 {
-                if self.run.cores.is_worth_sharing() {
-                    cores = self.run.cores.offers.give(self.me, cores, Share::Half);
-                }
-                let bit = cores[word].trailing_zeros();
-                cores[word] &= cores[word].wrapping_sub(1);
-                let worker = if word == 0 { bit } else { 64 + bit };
-                self.run.cores.step_and_look(self.me, worker, &mut self.kernels_to_look);
+        while cores != [0; 2] {
+            if self.run.cores.is_worth_sharing() {
+                cores = self.run.cores.offers.give(self.me, cores, Share::Half);
             }
+            let Some(worker) = take_one(&mut cores) else { break };
+            self.run.cores.step_and_look(self.me, worker, &mut self.kernels_to_look);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::{Hash, Hasher};
 
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 
@@ -50,6 +51,16 @@ impl Agenda {
             present_ns: 0,
             future: BinaryHeap::with_capacity(4 * AGENTS),
         }
+    }
+
+    /// Hashes who is due when.
+    pub(super) fn hash_state(&self, into: &mut impl Hasher) {
+        (&self.due, self.present_ns).hash(into);
+    }
+
+    /// Whether more than one agent is due at the present moment.
+    pub(super) fn has_rivals(&self) -> bool {
+        self.present.len() > 1
     }
 
     /// The present moment: no agent is due earlier.

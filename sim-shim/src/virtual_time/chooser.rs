@@ -4,6 +4,7 @@
 
 use super::profile::Span;
 use super::random::{below, draw};
+use super::search::Search;
 
 /// Where the choices of a run come from.
 #[derive(Clone, Debug)]
@@ -17,14 +18,7 @@ pub struct Chooser {
 enum Source {
     Seed(u64),
     Replay { choices: Vec<u32>, next: usize },
-    Search { path: Vec<Branch>, next: usize },
-}
-
-/// One choice of a search: what was chosen, out of how many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Branch {
-    chosen: u32,
-    of: u32,
+    Search(Search),
 }
 
 impl Chooser {
@@ -43,7 +37,35 @@ impl Chooser {
     /// The first path of a depth-first search over all choices of agents; delays take their mean.
     #[must_use]
     pub const fn search() -> Self {
-        Self { source: Source::Search { path: Vec::new(), next: 0 }, count: 0, record: None }
+        Self { source: Source::Search(Search::over_paths()), count: 0, record: None }
+    }
+
+    /// As [`search`](Self::search), and no path goes on from a state that was reached before.
+    #[must_use]
+    pub fn search_states() -> Self {
+        Self { source: Source::Search(Search::over_states()), count: 0, record: None }
+    }
+
+    /// How far a search is; `None`: this is none.
+    #[must_use]
+    pub const fn searched(&self) -> Option<&Search> {
+        match &self.source {
+            Source::Search(search) => Some(search),
+            _ => None,
+        }
+    }
+
+    /// Whether the state before the next choice is of interest.
+    #[inline]
+    pub(super) fn wants_state(&self) -> bool {
+        self.searched().is_some_and(Search::wants_state)
+    }
+
+    /// The machine is in this state, before a choice.
+    pub(super) fn visit(&mut self, state: u128) {
+        if let Source::Search(search) = &mut self.source {
+            search.visit(state);
+        }
     }
 
     /// Keeps the choices of agents, for [`replay`](Self::replay).
@@ -79,7 +101,7 @@ impl Chooser {
                 *next += 1;
                 chosen.min(of - 1)
             }
-            Source::Search { path, next } => step_search(path, next, of),
+            Source::Search(search) => search.step(of),
         };
         if let Some(record) = &mut self.record {
             record.push(chosen);
@@ -100,7 +122,7 @@ impl Chooser {
                 let width = u32::try_from(width).unwrap_or(u32::MAX - 1);
                 span.low + u64::from(below(draw(state), width + 1))
             }
-            Source::Replay { .. } | Source::Search { .. } => span.mean(),
+            Source::Replay { .. } | Source::Search(_) => span.mean(),
         }
     }
 
@@ -110,28 +132,8 @@ impl Chooser {
         if let Some(record) = &mut self.record {
             record.clear();
         }
-        let Source::Search { path, next } = &mut self.source else { return false };
-        *next = 0;
-        while let Some(last) = path.last_mut() {
-            if last.chosen + 1 < last.of {
-                last.chosen += 1;
-                return true;
-            }
-            path.pop();
-        }
-        false
-    }
-}
-
-fn step_search(path: &mut Vec<Branch>, next: &mut usize, of: u32) -> u32 {
-    let at = *next;
-    *next += 1;
-    match path.get(at) {
-        Some(branch) => branch.chosen.min(of - 1),
-        None => {
-            path.push(Branch { chosen: 0, of });
-            0
-        }
+        let Source::Search(search) = &mut self.source else { return false };
+        search.advance()
     }
 }
 

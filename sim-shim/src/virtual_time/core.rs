@@ -9,6 +9,7 @@
 //! Neither side sees the other's line change at any other moment.
 
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, FINISHED, Handshake, SchedulerLine, WorkerLine};
@@ -21,7 +22,7 @@ use super::world::CoreMachine;
 use crate::core_port::CorePort;
 
 /// The scheduler's line as it was when a doorbell was rung.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct Order {
     pub(super) seen_ns: u64,
     aicpu_ready: u32,
@@ -54,7 +55,7 @@ impl Order {
 }
 
 /// The worker's line as it was when the core reported.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 pub(super) struct Report {
     pub(super) visible_ns: u64,
     aicore_done: u32,
@@ -137,6 +138,29 @@ impl Core {
             slowdown: 1,
             ghost: None,
         }
+    }
+
+    /// Hashes what it has, and what is under way from it and to it.
+    pub(super) fn hash_state(&self, into: &mut impl Hasher) {
+        let Self {
+            worker: _,
+            kind: _,
+            owner,
+            now_ns,
+            kernel_end_ns,
+            unstarted,
+            arena_lines: _,
+            orders,
+            reports,
+            is_hung,
+            lines,
+            tasks_started,
+            slowdown,
+            ghost,
+        } = self;
+        (owner, now_ns, kernel_end_ns, unstarted, orders, reports, is_hung).hash(into);
+        (tasks_started, slowdown, ghost).hash(into);
+        (Order::of(&lines.scheduler, 0), Report::of(&lines.worker, 0)).hash(into);
     }
 
     /// Takes in the orders that it can see by now.

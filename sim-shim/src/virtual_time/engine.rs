@@ -11,6 +11,7 @@
 //! before it was ready waits for that moment (`VirtualPlatform::stage`), so that effects follow causes.
 
 use std::cell::RefCell;
+use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
 use super::chooser::Chooser;
+use super::digest::Digest;
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;
@@ -118,6 +120,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
     /// Lets everybody take turns until nobody is due before `limit_ns`, or until it is the caller's turn.
     fn run(&mut self, limit_ns: u64, rival: Rival) {
         loop {
+            self.note_state();
             let turn = {
                 let mut world = self.world.borrow_mut();
                 let World { agenda, chooser, .. } = &mut *world;
@@ -132,6 +135,24 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
                 Some((time_ns, Turn::Agent(Agent::Alarm(me)))) => self.alarm(me, time_ns),
             }
         }
+    }
+
+    /// In a search over states: says which one this is, before a choice. While a builder program is on the stack the state is
+    /// not known.
+    #[inline]
+    fn note_state(&self) {
+        let world = self.world.borrow();
+        if !world.chooser.wants_state() || self.first > 0 || !world.agenda.has_rivals() {
+            return;
+        }
+        let mut digest = Digest::new();
+        world.hash_state(&mut digest);
+        drop(world);
+        for seat in self.seats.iter() {
+            seat.has_returned.hash(&mut digest);
+            seat.instance.hash_state(&mut digest, VirtualPlatform::hash_state);
+        }
+        self.world.borrow_mut().chooser.visit(digest.number());
     }
 
     fn alarm(&self, me: usize, time_ns: u64) {

@@ -6,6 +6,7 @@
 //! completed before (*edge order*).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// What was violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub struct Waits {
 }
 
 /// Where a task is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub(super) enum Place {
     #[default]
@@ -77,7 +78,7 @@ pub(super) enum Place {
 }
 
 /// One task.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 struct Page {
     /// When it became ready; then, when it was dispatched; then, when its kernel ended.
     since_ns: u64,
@@ -110,6 +111,11 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new() -> Self {
         Self::default()
+    }
+
+    /// Hashes where each task is.
+    pub(super) fn hash_state(&self, into: &mut impl Hasher) {
+        (&self.pages, self.published, self.completed, self.violation_count).hash(into);
     }
 
     #[inline]

@@ -12,6 +12,7 @@
 //! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
 use pto_abi::stream::{BlockContext, LISTS_A_LEVEL, MAX_LANES, Priority};
@@ -32,6 +33,13 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// As a trace event has it, on a core of `kind`.
+    pub(super) fn recorded(self, kind: CoreKind) -> u32 {
+        let lane = self.lane.saturating_sub(usize::from(kind == CoreKind::AIV));
+        let lane = u32::try_from(lane).unwrap_or(0);
+        BlockContext { block: self.block, blocks: 0, lane }.part()
+    }
+
     /// Its lane.
     pub(super) const fn lane(self) -> usize {
         self.lane
@@ -110,6 +118,8 @@ struct Waiter {
 pub(super) struct Parts {
     books: HashMap<u32, Book>,
     waiters: Vec<Waiter>,
+    /// When the task in each slot became ready, if it has a shape.
+    ready_ns: HashMap<u32, u64>,
     /// Counts what happens, over all instances.
     now: u64,
     /// When each worker became free.
@@ -123,6 +133,7 @@ impl Parts {
         Self {
             books: HashMap::new(),
             waiters: Vec::new(),
+            ready_ns: HashMap::new(),
             now: 0,
             free_since: Vec::new(),
             steps: Vec::new(),
@@ -143,13 +154,19 @@ impl Parts {
         note(&mut self.free_since, worker, self.now);
     }
 
-    /// A task with a shape is ready.
-    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped) {
+    /// A task with a shape is ready at `now_ns`.
+    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, now_ns: u64) {
         self.now += 1;
+        self.ready_ns.insert(slot, now_ns);
         if let Some(list) = shaped.list.filter(|_| !shaped.has_predicate) {
             let (since, left) = (self.now, shaped.total());
             self.waiters.push(Waiter { slot, list, since, left, is_begun: false });
         }
+    }
+
+    /// When the last task with a shape in a slot became ready: none of its parts is dispatched earlier.
+    pub(super) fn ready_ns(&self, slot: u32) -> u64 {
+        self.ready_ns.get(&slot).copied().unwrap_or(0)
     }
 
     /// A worker of `kind` is given `slot` by `instance`: whether somebody else should have had the core.
@@ -242,6 +259,41 @@ impl Parts {
         let book = self.books.entry(slot).or_default();
         book.longest_ns = book.longest_ns.max(cost_ns);
         book.longest_ns
+    }
+
+    /// Hashes the book. Moments count by their order only; steps that have begun are over between two steps.
+    pub(super) fn hash_state(&self, into: &mut impl Hasher) {
+        let Self { books, waiters, ready_ns, now: _, free_since, steps: _ } = self;
+        let mut ready: Vec<_> = ready_ns.iter().collect();
+        ready.sort_unstable();
+        ready.hash(into);
+        let mut books: Vec<_> = books.iter().collect();
+        books.sort_unstable_by_key(|(slot, _)| **slot);
+        let of_book = |(_, book): &(&u32, &Book)| {
+            let blocks = book.blocks.values().map(|(_, since)| *since);
+            blocks.chain([book.first]).collect::<Vec<_>>()
+        };
+        let mut moments: Vec<u64> = books.iter().flat_map(of_book).collect();
+        moments.extend(free_since.iter().chain(waiters.iter().map(|waiter| &waiter.since)));
+        moments.sort_unstable();
+        moments.dedup();
+        let rank = |moment: &u64| moments.binary_search(moment);
+        for (slot, book) in books {
+            let Book { stages, counts, blocks, first, longest_ns } = book;
+            (slot, counts, rank(first), longest_ns).hash(into);
+            let mut stages: Vec<_> =
+                stages.iter().map(|(part, stage)| (part.block, part.lane, *stage)).collect();
+            stages.sort_unstable();
+            let block =
+                |(block, (cluster, since)): (&u32, &(u32, u64))| (*block, *cluster, rank(since));
+            let mut blocks: Vec<_> = blocks.iter().map(block).collect();
+            blocks.sort_unstable();
+            (stages, blocks).hash(into);
+        }
+        for Waiter { slot, list, since, left, is_begun } in waiters {
+            (slot, list, rank(since), left, is_begun).hash(into);
+        }
+        free_since.iter().for_each(|since| rank(since).hash(into));
     }
 
     /// Whether every task has all of its parts back, and none waits.
@@ -342,9 +394,9 @@ mod tests {
         let mut parts = Parts::new();
         let (high, low) = (waits(Priority::HIGH), waits(Priority::LOW));
         let normal = None;
-        parts.ready(1, &high);
+        parts.ready(1, &high, 0);
         parts.begins(3);
-        parts.ready(2, &high);
+        parts.ready(2, &high, 0);
         assert_eq!(
             parts.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
             Some(Rule::Priority)
@@ -352,8 +404,8 @@ mod tests {
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
         assert_eq!(parts.takes_core(1, Some(&high), CoreKind::AIV, 3), None);
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIV, 3), None, "since this step only");
-        parts.ready(4, &low);
-        parts.ready(5, &high);
+        parts.ready(4, &low, 0);
+        parts.ready(5, &high, 0);
         parts.begins(3);
         assert!(parts.takes_core(5, Some(&high), CoreKind::AIV, 3).is_some(), "2 is older");
         assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 3), None);

@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use pto_abi::Fault;
@@ -58,6 +59,13 @@ impl VirtualPlatform {
     #[inline]
     pub(super) const fn time_ns(&self) -> u64 {
         self.now_ns
+    }
+
+    /// Hashes what it keeps beside the machine.
+    pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { inner, rung, world: _, me: _, workers: _, tasks, now_ns, needs_barrier } = self;
+        inner.hash_state(into);
+        (&*rung.0.borrow(), tasks, now_ns, needs_barrier).hash(into);
     }
 
     /// Goes on to `time_ns`, if that is later.
@@ -155,6 +163,7 @@ impl Platform for VirtualPlatform {
             let profile = world.options.profile;
             // A sibling that is ahead in virtual time made the task ready: this instance sees it then.
             let ready_ns = world.ledger.ready_ns(dispatch.task);
+            let ready_ns = world.parts.ready_ns(dispatch.task).max(ready_ns);
             self.now_ns = self.now_ns.max(ready_ns);
             // Who released its last producer has just written the task's line; others fetch it.
             let is_own = world.ledger.was_made_ready_by(dispatch.task, self.me);

@@ -39,6 +39,12 @@ impl Recorder {
         }
     }
 
+    /// Whether the run is recorded.
+    #[inline]
+    pub(super) const fn is_on(&self) -> bool {
+        !self.rings.is_empty()
+    }
+
     /// An event of an AICPU instance.
     #[inline]
     pub(super) fn instance(&self, instance: usize, time_ns: u64, kind: TraceKind, of: (u32, u32)) {

@@ -46,10 +46,10 @@ impl World {
     }
 
     /// A task with a shape is ready.
-    pub(super) fn book_ready(&mut self, slot: u32) {
+    pub(super) fn book_ready(&mut self, slot: u32, now_ns: u64) {
         let shapes = self.launch.state.shapes.as_ref();
         if let Some(shaped) = shapes.and_then(|shapes| Shaped::of(shapes, slot)) {
-            self.parts.ready(slot, &shaped);
+            self.parts.ready(slot, &shaped, now_ns);
         }
     }
 
@@ -87,6 +87,16 @@ impl World {
             self.violate(rule, slot, worker, what);
         }
         shaped.is_some()
+    }
+
+    /// In a run that is recorded: the part of a task that a worker has; `None`: the task has one only.
+    #[inline]
+    pub(super) fn recorded_part(&self, slot: u32, worker: u32) -> Option<u32> {
+        if !self.recorder.is_on() {
+            return None;
+        }
+        let kind = self.launch.workers.kind(worker)?;
+        part_of(&self.launch, slot, (worker, kind)).map(|(_, part)| part.recorded(kind))
     }
 
     /// A scheduler has seen that a worker has finished; whether the task is complete by that.

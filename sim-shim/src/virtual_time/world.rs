@@ -30,7 +30,7 @@ use super::wrong_core::step;
 use crate::supervisor::{self, Beat};
 
 /// An instance, as others see it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Hash)]
 pub(super) struct Nap {
     pub(super) is_asleep: bool,
     /// When its next idle step would start, and how long each takes: it wakes between two of them.
@@ -84,7 +84,7 @@ pub(super) struct World {
     pub(super) rung: Vec<u64>,
     /// Shows the supervisor that the OS thread gets on.
     pub(super) beats: Arc<Vec<Beat>>,
-    start_ns: u64,
+    pub(super) start_ns: u64,
 }
 
 impl World {
@@ -230,6 +230,9 @@ impl World {
         let shaped = self.book_dispatch(slot, (worker, instance), now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        if let Some(part) = self.recorded_part(slot, number) {
+            self.recorder.instance(instance, now_ns, TraceKind::PART, (slot, part));
+        }
         self.recorder.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
         if !shaped {
             self.account.add(now_ns, kind, Change::TaskDispatched);
@@ -248,12 +251,15 @@ impl World {
         let Some(task) = state.task(slot) else { return now };
         let profile = self.options.profile;
         now += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
+        let number = u32::try_from(worker).unwrap_or(u32::MAX);
+        if self.recorded_part(slot, number).is_some() {
+            self.recorder.instance(instance, now, TraceKind::COLLECTED, (slot, number));
+        }
         if !self.book_collected(slot, worker, now) {
             return now;
         }
         self.ledger.complete(slot, now);
         self.trace.add(now, EventKind::Completed, instance, slot);
-        let number = u32::try_from(worker).unwrap_or(u32::MAX);
         self.recorder.instance(instance, now, TraceKind::COMPLETED, (slot, number));
         self.release_consumers(slot, task, instance, now)
     }
@@ -319,7 +325,7 @@ impl World {
         let kind = usize::from(task.kind.load(Relaxed) & 1);
         if is_shaped(task) {
             // It may be for several cores, or for none: it is not counted among those that wait for one.
-            self.book_ready(slot);
+            self.book_ready(slot, now_ns);
         } else {
             self.account.add(now_ns, kind, Change::TaskReady);
         }

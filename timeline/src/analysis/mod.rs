@@ -44,6 +44,8 @@ pub struct Analysis {
     pub tasks: usize,
     /// Tasks whose kernel is known to have run; the others are left out of everything.
     pub tasks_timed: usize,
+    /// Parts of tasks that have several.
+    pub parts: usize,
     /// Edges of the graph.
     pub edges: usize,
     /// Events that the rings had no room for: with any, everything here is a part of the truth.
@@ -114,6 +116,7 @@ impl Analysis {
             makespan_ns: trace.makespan_ns,
             tasks: trace.tasks.len(),
             tasks_timed,
+            parts: trace.parts.len(),
             edges: trace.edges.len(),
             events_dropped: trace.dropped(),
             bounds: Bounds {
@@ -141,7 +144,7 @@ impl Analysis {
 fn work_bounds(trace: &Trace) -> Vec<WorkBound> {
     let bound = |kind: &CoreKind| {
         let cores = trace.core_count(*kind);
-        let of_kind = trace.tasks.iter().filter(|task| task.kind == *kind);
+        let of_kind = trace.runs().map(|run| run.run).filter(|run| run.kind == *kind);
         let work_ns = of_kind.map(crate::model::Task::duration_ns).sum::<u64>();
         (cores > 0).then(|| WorkBound {
             kind: *kind,

@@ -7,6 +7,7 @@ use crate::model::{Neighbours, Task, Trace};
 
 /// The chain of kernels with the most time, first task first, and its time.
 pub(crate) fn longest(trace: &Trace, order: &[u32], producers: &Neighbours) -> (Vec<u32>, u64) {
+    let times = trace.kernel_times();
     let mut end = vec![0_u64; trace.tasks.len()];
     let mut before: Vec<Option<u32>> = vec![None; trace.tasks.len()];
     for &slot in order {
@@ -14,7 +15,7 @@ pub(crate) fn longest(trace: &Trace, order: &[u32], producers: &Neighbours) -> (
             producers.of(slot).iter().copied().max_by_key(|producer| end[*producer as usize]);
         let start = latest.map_or(0, |producer| end[producer as usize]);
         before[slot as usize] = latest;
-        end[slot as usize] = start + trace.tasks[slot as usize].duration_ns();
+        end[slot as usize] = start + times[slot as usize];
     }
     let last = order.iter().copied().max_by_key(|slot| end[*slot as usize]);
     let mut path: Vec<u32> = std::iter::successors(last, |slot| before[*slot as usize]).collect();

@@ -60,7 +60,7 @@ pub struct Wait {
 /// Statistics by kernel, the one with the most time first.
 pub(crate) fn kernels(trace: &Trace) -> Vec<KernelStats> {
     let mut runs: BTreeMap<(u16, CoreKind), Vec<&Task>> = BTreeMap::new();
-    for task in trace.tasks.iter().filter(|task| task.span().is_some()) {
+    for task in trace.runs().map(|run| run.run).filter(|task| task.span().is_some()) {
         runs.entry((task.func_id, task.kind)).or_default().push(task);
     }
     let mut stats: Vec<_> = runs

@@ -3,7 +3,7 @@
 //! At an instant, of the cores of one kind, `running` run a kernel; `staged` have been given a task that has
 //! not started; `unseen` have finished, and their scheduler has not seen it; `idle` have nothing. With `ready`
 //! tasks of that kind waiting for a doorbell, `min(ready, idle + unseen)` cores stand idle beside ready work:
-//! that is scheduler overhead. What is left of `unseen` is polling, what is left of `idle` has no ready work.
+//! that is scheduler overhead. Each part of a task counts as a task. What is left of `unseen` is polling, what is left of `idle` has no ready work.
 
 use pto_abi::CoreKind;
 use serde::Serialize;
@@ -122,7 +122,7 @@ enum What {
 /// by less than a look at one takes.
 fn moments(trace: &Trace) -> Vec<Moment> {
     let mut moments = Vec::with_capacity(6 * trace.tasks.len());
-    for task in &trace.tasks {
+    for task in trace.runs().map(|run| run.run) {
         let mut tell = |at: u64, what, core| {
             moments.push(Moment { at: at.min(trace.makespan_ns), what, kind: task.kind, core });
         };
@@ -216,7 +216,7 @@ impl Sweep {
     fn new(trace: &Trace) -> Self {
         let state = |kind: CoreKind| {
             let cores = trace.core_count(kind);
-            let tasks = trace.tasks.iter().filter(|task| task.kind == kind).count();
+            let tasks = trace.runs().filter(|run| run.run.kind == kind).count();
             KindState {
                 time: KindTime {
                     kind,

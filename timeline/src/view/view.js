@@ -5,7 +5,11 @@
   const [FUNC, KIND, CORE, SCHEDULER, ADDED, PUBLISHED, READY, DISPATCHED, STARTED, FINISHED, COMPLETED] =
     data.task_columns.map((_, index) => index);
   const KINDS = ["aic", "aiv"];
-  const tasks = data.tasks, end = Math.max(data.makespan_ns, 1);
+  // Behind the tasks, the parts of those that have several: `tasks[i]` is what ran, `owner(i)` the task, `block(i)` its block.
+  const count = data.tasks.length, tasks = data.tasks.concat(data.parts.map(part => part[3])), end = Math.max(data.makespan_ns, 1);
+  const owner = run => run < count ? run : data.parts[run - count][0];
+  const block = run => run < count ? "" : `.${data.parts[run - count][1]}`;
+  const hasParts = new Set(data.parts.map(part => part[0]));
   const byId = id => document.getElementById(id);
   const canvas = byId("lanes"), context = canvas.getContext("2d"), tip = byId("tip");
   const LABEL = 74, AXIS = 24, LANE_MIN = 9, LANE_MAX = 22;
@@ -18,7 +22,8 @@
   const firstCore = lanes.length;
   data.cores.forEach((kind, core) => lanes.push({ name: coreNames[core], core, kind, tasks: [] }));
   tasks.forEach((task, slot) => {
-    if (task[STARTED] >= 0 && task[CORE] >= 0) lanes[firstCore + task[CORE]].tasks.push(slot);
+    if (task[STARTED] >= 0 && task[CORE] >= 0 && !hasParts.has(slot)) lanes[firstCore + task[CORE]].tasks.push(slot);
+    if (slot >= count) return;
     if (task[ADDED] >= 0 && data.instances) lanes[0].marks.push([task[ADDED], slot, 0]);
     const by = task[SCHEDULER] >= 0 && task[SCHEDULER] < data.instances ? lanes[task[SCHEDULER]] : null;
     if (by && task[DISPATCHED] >= 0) by.marks.push([task[DISPATCHED], slot, 1]);
@@ -28,7 +33,7 @@
     lane.tasks?.sort((a, b) => tasks[a][STARTED] - tasks[b][STARTED]);
     lane.marks?.sort((a, b) => a[0] - b[0]);
   }
-  const producers = tasks.map(() => []), consumers = tasks.map(() => []);
+  const producers = data.tasks.map(() => []), consumers = data.tasks.map(() => []);
   for (let i = 0; i < data.edges.length; i += 2) {
     producers[data.edges[i + 1]].push(data.edges[i]);
     consumers[data.edges[i]].push(data.edges[i + 1]);
@@ -112,10 +117,10 @@
       if (task[STARTED] > view.to) break;
       const left = x(task[STARTED]), right = Math.max(x(endOf(slot)), left + 1);
       // Below a pixel, one of a pixel's tasks stands for all; those that matter are always drawn.
-      const matters = slot === view.selected || view.matching.has(slot);
+      const matters = owner(slot) === view.selected || view.matching.has(owner(slot));
       if (right <= last + 0.5 && !matters) continue;
       last = right;
-      context.globalAlpha = dim && !view.matching.has(slot) ? 0.25 : 1;
+      context.globalAlpha = dim && !view.matching.has(owner(slot)) ? 0.25 : 1;
       context.fillStyle = colours[task[FUNC]] ?? "#888";
       context.fillRect(Math.max(left, LABEL), top + 1, right - Math.max(left, LABEL), laneHeight - 3);
       if (right - left > 40 && laneHeight > 11) {
@@ -124,11 +129,11 @@
         context.rect(Math.max(left, LABEL), top, right - Math.max(left, LABEL) - 2, laneHeight);
         context.clip();
         context.fillStyle = "#fff";
-        context.fillText(`${kernel(slot)} #${slot}`, Math.max(left, LABEL) + 3, top + laneHeight / 2);
+        context.fillText(`${kernel(slot)} #${owner(slot)}${block(slot)}`, Math.max(left, LABEL) + 3, top + laneHeight / 2);
         context.restore();
       }
       context.globalAlpha = 1;
-      if (slot === view.selected) {
+      if (owner(slot) === view.selected) {
         context.strokeStyle = "#000";
         context.lineWidth = 2;
         context.strokeRect(left, top + 1, right - left, laneHeight - 3);
@@ -235,9 +240,9 @@
     if (later(ADDED) && task[ADDED] >= 0) return { why: "builder", text: "not added yet: the builder" };
     if (later(PUBLISHED) && task[PUBLISHED] >= 0) return { why: "builder", text: "not published yet: the builder" };
     if (later(READY)) {
-      const open = producers[slot].filter(producer => endOf(producer) > at);
+      const before = producers[owner(slot)], open = before.filter(producer => endOf(producer) > at);
       if (open.length) return { why: "producers", tasks: open, text: "producers that had not finished" };
-      return { why: "polling", tasks: producers[slot], text: "its scheduler had not seen that the producers had finished" };
+      return { why: "polling", tasks: before, text: "its scheduler had not seen that the producers had finished" };
     }
     if (later(DISPATCHED)) return { why: "overhead", text: "ready, not dispatched: scheduler overhead" };
     return { why: "staged", text: "dispatched, not started" };
@@ -251,7 +256,7 @@
       const next = lane.tasks[firstVisible(lane.tasks, at)] ?? -1;
       if (next >= 0 && tasks[next][STARTED] <= at && endOf(next) >= at) continue;
       if (next < 0) idle.push({ core: lane.name, task: -1, why: "nothing", text: "nothing: it ran no further task" });
-      else idle.push({ core: lane.name, task: next, ...waitedFor(next, at) });
+      else idle.push({ core: lane.name, task: owner(next), ...waitedFor(next, at) });
     }
     return idle;
   }
@@ -263,7 +268,7 @@
       const slot = Number(wanted.replace("#", ""));
       if (tasks[slot]) view.matches = [slot];
     } else if (wanted) {
-      tasks.forEach((task, slot) => { if (task[STARTED] >= 0 && kernel(slot).toLowerCase().includes(wanted)) view.matches.push(slot); });
+      data.tasks.forEach((task, slot) => { if (task[STARTED] >= 0 && kernel(slot).toLowerCase().includes(wanted)) view.matches.push(slot); });
       view.matches.sort((a, b) => tasks[a][STARTED] - tasks[b][STARTED]);
     }
     view.matching = new Set(view.matches);
@@ -339,7 +344,9 @@
     box.replaceChildren();
     if (slot < 0) { box.textContent = "Click a task."; return draw(); }
     const task = tasks[slot], rows = [["task", `#${slot} ${kernel(slot)}`]];
-    if (task[CORE] >= 0) rows.push(["core", coreNames[task[CORE]]]);
+    const parts = data.parts.filter(part => part[0] === slot);
+    if (parts.length) rows.push(["parts", `${parts.length} in ${new Set(parts.map(part => part[1])).size} blocks, the last one on ${coreNames[task[CORE]]}`]);
+    else if (task[CORE] >= 0) rows.push(["core", coreNames[task[CORE]]]);
     if (task[SCHEDULER] >= 0) rows.push(["dispatched by", `aicpu ${task[SCHEDULER]}`]);
     if (task[STARTED] >= 0) rows.push(["started at", time(task[STARTED])]);
     rows.push(...waits(slot), ["critical chain", chain.has(slot) ? "yes" : "no"]);
@@ -422,7 +429,7 @@
     canvas.classList.remove("dragging");
     if (!wasClick) return;
     const slot = taskAt(event.offsetX, event.offsetY);
-    if (slot >= 0) select(slot);
+    if (slot >= 0) select(owner(slot));
     else if (event.offsetX > LABEL) showMoment(Math.min(Math.max(timeAt(event.offsetX), 0), end));
   });
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
@@ -439,9 +446,10 @@
     const slot = taskAt(event.offsetX, event.offsetY);
     tip.hidden = slot < 0;
     if (slot < 0) return;
-    const lines = [`${kernel(slot)} #${slot} on ${coreNames[tasks[slot][CORE]]}`];
+    const task = owner(slot), part = block(slot) && `, block ${block(slot).slice(1)}`;
+    const lines = [`${kernel(slot)} #${task}${part} on ${coreNames[tasks[slot][CORE]]}`];
     lines.push(...waits(slot).map(([name, value]) => `${name}: ${value}`));
-    lines.push(`${producers[slot].length} producers, ${consumers[slot].length} consumers`);
+    lines.push(`${producers[task].length} producers, ${consumers[task].length} consumers`);
     tip.textContent = lines.join("\n");
     tip.style.left = `${Math.min(event.clientX + 12, innerWidth - 260)}px`;
     tip.style.top = `${Math.min(event.clientY + 12, innerHeight - 150)}px`;
@@ -467,7 +475,7 @@
   });
 
   // ---- the page -----------------------------------------------------------------------------------------
-  byId("facts").textContent = `${tasks.length} tasks, ${data.edges.length / 2} edges, ${time(end)}, ${data.summary}`;
+  byId("facts").textContent = `${count} tasks, ${data.edges.length / 2} edges, ${time(end)}, ${data.summary}`;
   byId("run").append(table(Object.entries(data.run)));
   if (data.dropped) byId("run").append(element("p", `${data.dropped} events were dropped: the picture is incomplete.`));
   const key = (shade, text) => {

@@ -38,6 +38,7 @@ pub(crate) fn three_tasks() -> Trace {
             task(CoreKind::AIV, 2, [0, 0, 10, 20, 60, 130]),
             task(CoreKind::AIC, 0, [0, 130, 150, 160, 200, 210]),
         ],
+        parts: Vec::new(),
         edges: vec![edge(0, 2)],
         lanes: vec![lane],
         makespan_ns: 210,

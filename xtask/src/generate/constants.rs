@@ -3,7 +3,9 @@
 use pto_abi::kinds::{GraphFlags, RunFlags, TaskState};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{self, region};
-use pto_abi::stream::{ArgKind, DependencyMode, ElementType, MAX_RANK};
+use pto_abi::stream::{
+    ArgKind, Comparison, DependencyMode, ElementType, MAX_RANK, Priority, StartMode,
+};
 use pto_abi::trace::{self, TraceKind};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_abi::{handshake, image, limits, log_ring, task};
@@ -78,9 +80,18 @@ fn limits() -> Vec<Constant> {
 
 fn closed_sets() -> Vec<Constant> {
     fn members(set: &str, members: &[(&str, u32)]) -> Vec<Constant> {
-        let upper = |name: &str| name.to_uppercase().replace(['-', ' '], "_");
+        // Names that are signs have no letters.
+        let spelled = |name: &str| match name {
+            "==" => "EQUAL".to_owned(),
+            "!=" => "NOT_EQUAL".to_owned(),
+            "<" => "LESS".to_owned(),
+            "<=" => "LESS_EQUAL".to_owned(),
+            ">" => "GREATER".to_owned(),
+            ">=" => "GREATER_EQUAL".to_owned(),
+            name => name.to_uppercase().replace(['-', ' '], "_"),
+        };
         let member = |(name, value): &(&str, u32)| {
-            let full = format!("{}_{}", upper(set), upper(name));
+            let full = format!("{}_{}", spelled(set), spelled(name));
             constant(full, Value::Count((*value).into()), format!("{set}: {name}"))
         };
         members.iter().map(member).collect()
@@ -102,6 +113,9 @@ fn closed_sets() -> Vec<Constant> {
         set!("dependency_mode", DependencyMode),
         set!("element_type", ElementType),
         set!("arg_kind", ArgKind),
+        set!("priority", Priority),
+        set!("start_mode", StartMode),
+        set!("comparison", Comparison),
     ]
     .into_iter()
     .flatten()

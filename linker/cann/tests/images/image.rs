@@ -42,9 +42,12 @@ fn it_is_a_shared_object_for_aarch64_with_the_entry_symbols() {
         "pto_aicpu_run_record",
         "pto_stream_add",
         "pto_stream_alloc",
+        "pto_stream_begin_record",
         "pto_stream_close_scope",
+        "pto_stream_end_record",
         "pto_stream_get",
         "pto_stream_open_scope",
+        "pto_stream_replay",
         "pto_stream_set",
         "pto_stream_submit",
     ];

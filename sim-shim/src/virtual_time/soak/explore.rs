@@ -21,8 +21,12 @@ use super::scenario::Scenario;
 pub struct Exploration {
     /// Interleavings that were run.
     pub runs: u64,
-    /// Whether these are all.
+    /// Whether these are all, or stand for all.
     pub is_complete: bool,
+    /// Orders of choices that they stand for; 0 unless they stand for all.
+    pub orders: u128,
+    /// States in which there was a choice, and whose later orders were run once; 0 where states are not compared.
+    pub states: usize,
     /// Choices of the longest one.
     pub longest: u64,
     /// How many different traces they had: steps that find nothing to do are in none.
@@ -36,13 +40,24 @@ pub struct Exploration {
 /// [`explore_bring_up`]).
 #[must_use]
 pub fn explore(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
-    search(graph, Shape { keeps_cores: KeepCores::Stay, ..shape }, limit)
+    let shape = Shape { keeps_cores: KeepCores::Stay, ..shape };
+    search(graph, shape, limit, Chooser::search())
+}
+
+/// As [`explore`], and goes on from each state once: what schedulers, cores, kernels and checkers have in memory, in lines under
+/// way, and who is due. That an order is not run to its end does not hide a failure: the same steps were made from the same
+/// state. While a builder program runs its stack is part of the state, so that nothing is left out then.
+#[must_use]
+pub fn explore_states(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
+    let shape = Shape { keeps_cores: KeepCores::Stay, ..shape };
+    search(graph, shape, limit, Chooser::search_states())
 }
 
 /// As [`explore`], with bring-up and stop of the cores in every run.
 #[must_use]
 pub fn explore_bring_up(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
-    search(graph, Shape { keeps_cores: KeepCores::Leave, ..shape }, limit)
+    let shape = Shape { keeps_cores: KeepCores::Leave, ..shape };
+    search(graph, shape, limit, Chooser::search())
 }
 
 /// The options under which everything is an interleaving.
@@ -52,16 +67,26 @@ pub fn explore_options() -> VirtualOptions {
     VirtualOptions { profile: Profile::ideal(), costs, ..VirtualOptions::default() }
 }
 
-fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
-    let mut found =
-        Exploration { runs: 0, is_complete: false, longest: 0, traces: 0, failure: None };
+fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64, chooser: Chooser) -> Exploration {
+    let mut found = Exploration {
+        runs: 0,
+        is_complete: false,
+        orders: 0,
+        states: 0,
+        longest: 0,
+        traces: 0,
+        failure: None,
+    };
     let Some(mut rig) = Rig::new(shape, graph) else { return found };
     let options = explore_options();
     let scenario = Scenario { seed: 0, graph: Arc::clone(graph), shape, options };
     rig.run(options, Chooser::seeded(0));
+    let start = rig.snapshot();
     let mut traces = HashSet::new();
-    let mut chooser = Chooser::search().recording();
+    let mut chooser = chooser.recording();
     while found.runs < limit {
+        // The same memory before each: states of different runs are comparable.
+        rig.rewind(&start);
         let run = rig.run(options, chooser);
         found.runs += 1;
         found.longest = found.longest.max(run.report.choices);
@@ -73,7 +98,11 @@ fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
             return found;
         }
         chooser = run.chooser;
-        if !chooser.advance() {
+        let goes_on = chooser.advance();
+        if let Some(search) = chooser.searched() {
+            (found.orders, found.states) = (search.orders(), search.states());
+        }
+        if !goes_on {
             found.is_complete = true;
             return found;
         }

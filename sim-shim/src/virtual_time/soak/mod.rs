@@ -26,7 +26,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 
 use super::profile::Profile;
 
-pub use explore::{Exploration, explore, explore_bring_up, explore_options};
+pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{Node, PublishOrder, RandomGraph, STRIDE};
 pub use judge::{Failure, Passed, expected, try_scenario};
 pub use rig::{KeepCores, Shape};

@@ -20,6 +20,7 @@ use pto_aicore_kernels::LIBRARY;
 use pto_aicpu_fw::{FanoutPolicy, Launch};
 
 use super::super::chooser::Chooser;
+use super::super::digest::live_ranges;
 use super::super::host::run_once;
 #[cfg(test)]
 use super::super::host::run_with;
@@ -89,6 +90,13 @@ pub(super) struct RigRun {
     pub(super) report: VirtualReport,
     pub(super) chooser: Chooser,
     pub(super) epitaph: Epitaph,
+}
+
+/// How a device was at some moment between two runs.
+pub(super) struct Snapshot {
+    memory: Vec<(u64, Vec<u8>)>,
+    run_epoch: u32,
+    bring_up_epoch: u32,
 }
 
 /// The device.
@@ -161,6 +169,26 @@ impl Rig {
         let image = image(&rig.program);
         arena.window().write_bytes(layout.regions[region::GRAPH].offset, &image)?;
         Some(rig)
+    }
+
+    /// The memory that a run leaves to the next one, and the numbers of that one.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let workers = (self.shape.aic + self.shape.aiv) as usize;
+        let read = |(offset, count): (u64, usize)| {
+            let mut bytes = vec![0; count];
+            self.arena.gm().read_bytes(offset, &mut bytes).unwrap_or_default();
+            (offset, bytes)
+        };
+        let memory = live_ranges(&self.arena, workers).into_iter().map(read).collect();
+        Snapshot { memory, run_epoch: self.run_epoch, bring_up_epoch: self.bring_up_epoch }
+    }
+
+    /// Goes back to how everything was then. Only after a run without a fault: cores must be in service.
+    pub(super) fn rewind(&mut self, to: &Snapshot) {
+        for (offset, bytes) in &to.memory {
+            self.arena.gm().write_bytes(*offset, bytes).unwrap_or_default();
+        }
+        (self.run_epoch, self.bring_up_epoch) = (to.run_epoch, to.bring_up_epoch);
     }
 
     fn write_tables(&self) {

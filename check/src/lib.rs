@@ -1,0 +1,37 @@
+//! What a program submitted, as a file that people and other tools read and write, and whether it can run.
+//!
+//! ```text
+//! a program --Recorder--> Program --file::write--> one JSON object a line --file::read--> Program
+//!            recorder.rs  program.rs   file/
+//! Program --submit--> the firmware's builder on memory of our own --> derived edges, what rings need
+//!          submit.rs  rig.rs                                          derive.rs, rings.rs
+//!         --take_apart--> nodes, edges, accesses --> cycles, races --> Report
+//!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, tell.rs
+//! ```
+//! The file's fields, and what is checked: `docs/check.md`. Edges, overlaps, refusals and ring sizes are the firmware's own
+//! answers; nothing of it is done a second time here.
+
+mod check;
+mod derive;
+pub mod file;
+mod finding;
+mod graph;
+mod layout;
+mod memory_map;
+pub mod program;
+mod races;
+mod reach;
+mod record;
+mod recorder;
+mod rig;
+mod rings;
+mod submit;
+mod tell;
+
+pub use check::{Options, Report, check};
+pub use finding::{Finding, Kind};
+pub use program::Program;
+pub use record::{NotRecorded, Recording, record};
+pub use recorder::Recorder;
+pub use rig::{Cores, Memory, Rings};
+pub use rings::RingReport;

@@ -1,0 +1,64 @@
+//! What a user can write after `pto check`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pto_abi::{BuildMode, RuntimeVariant};
+
+use super::{build_mode, byte_count, pair, runtime};
+
+/// What to check, and against what.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// An example, or a graph file (docs/check.md)
+    #[arg(value_name = "EXAMPLE|FILE")]
+    pub(crate) target: String,
+
+    /// A parameter of the example; an input's shape gives those that are not set
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
+    pub(crate) params: Vec<(String, String)>,
+    /// A NumPy file for an input that the example's program reads; inputs that are not given are random
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) inputs: Vec<(String, PathBuf)>,
+    /// Who adds the tasks: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
+    /// [default: that of `pto run`, or what the file says]
+    #[arg(long, value_name = "VARIANT", value_parser = runtime)]
+    pub(crate) runtime: Option<RuntimeVariant>,
+    /// Writes what the example submitted to a graph file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Task slots: a power of two [default: 4096; where nothing runs meanwhile, all tasks]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    pub(crate) window: Option<u32>,
+    /// Heap of each depth of scopes, in bytes; K, M, G stand for KiB, MiB, GiB [default: 64M]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "BYTES", value_parser = byte_count)]
+    pub(crate) heap_bytes: Option<u64>,
+    /// Depths of scopes that have a heap, the program itself included: 1 to 8 [default: 4]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    pub(crate) heap_rings: Option<u32>,
+    /// Argument words, with one a task for its block [default: 17 a slot]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    pub(crate) arg_words: Option<u64>,
+    /// Chunks of 15 edges, for tasks with more than 5 consumers [default: those of 16 edges a slot]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    pub(crate) edge_chunks: Option<u64>,
+    /// Entries of the tensor map: a power of two [default: 16384, or 4 a slot]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    pub(crate) map_entries: Option<u32>,
+    /// Whether tasks run while the program submits: 1 (concurrent) or 0 (sequential)
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "MODE", value_parser = build_mode)]
+    #[arg(default_value = "1")]
+    pub(crate) build_mode: BuildMode,
+
+    /// Cube cores
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
+    pub(crate) aic: u32,
+    /// Vector cores
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48)]
+    pub(crate) aiv: u32,
+
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,90 @@
+//! Records: a part of a program that is written down, to be replayed with other tensors and scalars.
+
+use core::ffi::{c_int, c_void};
+
+use heapless::Vec;
+use pto_abi::Fault;
+use pto_abi::stream::{Bindings, MAX_BOUND, StreamRecord, StreamTensor, TensorView};
+
+use super::{done, place, value, values};
+use crate::build::Finder;
+
+/// The views that foreign code states.
+///
+/// # Safety
+/// `tensors` is null, or has as many.
+unsafe fn views_of(
+    tensors: *const StreamTensor,
+    count: u32,
+) -> Result<Vec<TensorView<'static>, MAX_BOUND>, Fault> {
+    let mut views = Vec::new();
+    // SAFETY: as the caller says.
+    for tensor in unsafe { values(tensors, count) }? {
+        views.push(tensor.view()).map_err(|_| Fault::STREAM_RECORD_FULL)?;
+    }
+    Ok(views)
+}
+
+/// `pto_stream_begin_record`.
+///
+/// # Safety
+/// `shapes` is null, or has `count` tensors; `bound` is null, or writable for as many.
+pub unsafe extern "C" fn begin_record<F: Finder>(
+    runtime: *mut c_void,
+    shapes: *const StreamTensor,
+    count: u32,
+    bound: *mut StreamTensor,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says.
+        let views = unsafe { views_of(shapes, count) }?;
+        let to = if views.is_empty() { bound } else { place(bound)? };
+        let serial = build.begin_record(&views)?;
+        for (index, view) in views.iter().enumerate() {
+            let placeholder = StreamTensor::of(&view.placeholder(index, serial));
+            // SAFETY: as the caller says; `place` looked at it.
+            unsafe { to.wrapping_add(index).write(placeholder) };
+        }
+        Ok(())
+    })
+}
+
+/// `pto_stream_end_record`.
+///
+/// # Safety
+/// `record` is null, or writable.
+pub unsafe extern "C" fn end_record<F: Finder>(
+    runtime: *mut c_void,
+    record: *mut StreamRecord,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        let to = place(record)?;
+        let made = build.end_record()?;
+        // SAFETY: as the caller says; `place` looked at it.
+        unsafe { to.write(made.into()) };
+        Ok(())
+    })
+}
+
+/// `pto_stream_replay`.
+///
+/// # Safety
+/// `record` is null, or readable; `tensors` and `scalars` are null, or have as many.
+pub unsafe extern "C" fn replay<F: Finder>(
+    runtime: *mut c_void,
+    record: *const StreamRecord,
+    tensors: *const StreamTensor,
+    tensor_count: u32,
+    scalars: *const u64,
+    scalar_count: u32,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says, here and below.
+        let record = unsafe { value(record) }?;
+        // SAFETY: as above.
+        let tensors = unsafe { views_of(tensors, tensor_count) }?;
+        // SAFETY: as above.
+        let scalars = unsafe { values(scalars, scalar_count) }?;
+        build.replay(&record.into(), &Bindings { tensors: &tensors, scalars })
+    })
+}
