@@ -1,12 +1,10 @@
 //! Graphs of known shape, from the image's own builders: recorded here, to be sent as a graph image, to know
 //! the edges, and to know the results.
 
-use bytemuck::{Zeroable, bytes_of};
+use bytemuck::bytes_of;
 use pto_abi::fault::Fault;
-use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, RuntimeVariant, TaskId, TaskSpec};
 use pto_aicore_kernels::dag_value;
 use pto_virt_platform::builders;
@@ -118,29 +116,15 @@ impl Recorder {
         let count = |length: usize| length as u64;
         let (edges, words) = (count(self.producers.len()), count(self.args.len()));
         let task_count = u32::try_from(self.records.len()).expect("test graphs are small");
-        let [tasks_at, edges_at, args_at, end] = offsets(task_count, edges, words);
+        let flags = GraphFlags::TOPOLOGICAL;
+        let mut header = GraphHeader::new(flags, task_count, edges, words);
         let mut body = Vec::new();
         body.extend_from_slice(bytemuck::cast_slice(&self.records));
         body.extend_from_slice(bytemuck::cast_slice(&self.producers));
-        body.resize(usize::try_from(args_at - tasks_at).expect("small"), 0);
+        let args_at = header.args_offset - header.tasks_offset;
+        body.resize(usize::try_from(args_at).expect("small"), 0);
         body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        let header = GraphHeader {
-            magic: GRAPH_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: 128,
-            layout_hash: LAYOUT_HASH,
-            total_bytes: end,
-            checksum: Checksum::of(&body),
-            flags: GraphFlags::TOPOLOGICAL.bits(),
-            task_count,
-            edge_count: edges,
-            arg_words: words,
-            tasks_offset: tasks_at,
-            edges_offset: edges_at,
-            args_offset: args_at,
-            ..GraphHeader::zeroed()
-        };
+        header.checksum = Checksum::of(&body);
         [bytes_of(&header), &body].concat()
     }
 }

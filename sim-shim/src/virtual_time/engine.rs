@@ -15,12 +15,12 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
-use pto_abi::{EdgeOutcome, RuntimeVariant};
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -329,6 +329,20 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         logging::set_virtual_time(Some(until_ns));
     }
 
+    /// The loader of an image, which no program stands above: charges for the task, and lets the others wait.
+    fn loaded(&mut self, slot: u32) {
+        let until_ns = {
+            let mut world = self.crew.world.borrow_mut();
+            world.beats.iter().for_each(Beat::turn);
+            let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
+            image.charge(slot, &mut world);
+            world.builder_ns
+        };
+        self.crew.run(until_ns, Rival::Caller);
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(until_ns));
+    }
+
     fn published(&mut self) {
         let (until_ns, stops) = {
             let mut world = self.crew.world.borrow_mut();
@@ -338,11 +352,6 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
                 noted = true;
                 world.charge(note);
             });
-            if !noted && world.launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
-                // The loader of an image, which no program stands above.
-                let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
-                image.charge_next(&mut world);
-            }
             let stops = noted
                 && world.builder_trouble().is_some_and(|found| {
                     found.trouble == Trouble::BuilderStops && found.at == self.publishes
