@@ -19,6 +19,7 @@
     result.title = document.title;
     result.requests = performance.getEntriesByType("resource").length;
     result.lanes = lanes.map(lane => lane.name);
+    result.runs = lanes.map(lane => lane.tasks?.length ?? 0);
     result.coloured = pixels((r, g, b) => Math.max(r, g, b) - Math.min(r, g, b) > 60);
     result.red = pixels(red);
     document.getElementById("chain").click();
@@ -30,7 +31,8 @@
     const slot = lane.tasks[lane.tasks.length - 1];
     const data = JSON.parse(document.getElementById("data").textContent);
     const started = data.task_columns.indexOf("started"), finished = data.task_columns.indexOf("finished");
-    const middle = slot => [(x(data.tasks[slot][started]) + x(data.tasks[slot][finished])) / 2, y(index) + 4];
+    const rows = data.tasks.concat(data.parts.map(part => part[3]));
+    const middle = slot => [(x(rows[slot][started]) + x(rows[slot][finished])) / 2, y(index) + 4];
     pointer("pointermove", ...middle(slot));
     result.tip = document.getElementById("tip").hidden ? "hidden" : document.getElementById("tip").textContent;
     click(...middle(slot));

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// One AIC, two AIV: tasks 0 and 1 on the AIV, task 2 on the AIC behind task 0. Written by hand, from the schema
 /// in docs/timeline.md.
 const BY_HAND: &str = r#"{"pto": {
-    "schema": "pto-timeline", "version": 1, "run": {"example": "by hand <&>"}, "makespan_ns": 210,
+    "schema": "pto-timeline", "version": 2, "run": {"example": "by hand <&>"}, "makespan_ns": 210,
     "instances": 2, "cores": ["aic", "aiv", "aiv"], "kernels": {"0": "matmul", "1": "add"},
     "lanes": [{"lane": "aicpu 0", "recorded": 9, "dropped": 0}],
     "task_columns": ["func_id", "kind", "core", "scheduler", "added", "published", "ready", "dispatched",
@@ -22,7 +22,22 @@ const BY_HAND: &str = r#"{"pto": {
     "tasks": [[1, 1, 1, 1, 0, 0, 0, 10, 20, 120, 130],
               [1, 1, 2, 1, 0, 0, 0, 10, 20, 60, 130],
               [0, 0, 0, 1, 0, 0, 130, 150, 160, 200, 210]],
+    "part_columns": ["task", "block", "lane", "run"], "parts": [],
     "edges": [0, 2]}}"#;
+
+/// The same cores: task 0 has two blocks of a kernel on each core.
+const WITH_PARTS: &str = r#"{"pto": {
+    "schema": "pto-timeline", "version": 2, "run": {"example": "parts"}, "makespan_ns": 210,
+    "instances": 2, "cores": ["aic", "aiv", "aiv"], "kernels": {"0": "matmul", "1": "left", "2": "right"},
+    "lanes": [{"lane": "aicpu 0", "recorded": 9, "dropped": 0}],
+    "task_columns": ["func_id", "kind", "core", "scheduler", "added", "published", "ready", "dispatched",
+                     "started", "finished", "completed"],
+    "tasks": [[0, 0, 2, 1, 0, 0, 0, 10, 20, 190, 200]],
+    "part_columns": ["task", "block", "lane", "run"],
+    "parts": [[0, 0, 0, [0, 0, 0, 1, 0, 0, 0, 10, 20, 90, 95]], [0, 0, 0, [1, 1, 1, 1, 0, 0, 0, 10, 20, 80, 95]],
+              [0, 0, 1, [2, 1, 2, 1, 0, 0, 0, 10, 20, 85, 95]], [0, 1, 0, [0, 0, 0, 1, 0, 0, 0, 100, 110, 180, 200]],
+              [0, 1, 0, [1, 1, 1, 1, 0, 0, 0, 100, 110, 170, 200]], [0, 1, 1, [2, 1, 2, 1, 0, 0, 0, 100, 110, 190, 200]]],
+    "edges": []}}"#;
 
 /// What a person does, and what becomes of it.
 const DRIVER: &str = include_str!("driver.js");
@@ -56,6 +71,20 @@ fn result(page: &Path) -> Value {
     let value: Value = serde_json::from_str(&text).expect("the driver writes JSON");
     assert_eq!(value["error"], Value::Null, "{value:#}");
     value
+}
+
+#[test]
+fn parts_are_on_the_lanes_of_their_cores() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = folder.path().join("parts.json");
+    fs::write(&trace, WITH_PARTS).expect("the folder takes it");
+    let result = result(&driven(&folder, &trace));
+    let runs = result["runs"].as_array().expect("a list");
+    assert_eq!(runs[2..], [2, 2, 2].map(Value::from), "two blocks on each core");
+    let tip = result["tip"].as_str().expect("text");
+    assert!(tip.contains("matmul #0, block 1 on aic 0"), "{tip}");
+    let selected = result["selected"].as_str().expect("text");
+    assert!(selected.contains("6 in 2 blocks, the last one on aiv 1"), "{selected}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn the_file_is_one_that_perfetto_reads() {
     let file = json(&folder.read("t.json"));
     let events = file["traceEvents"].as_array().expect("a list");
     assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 300);
-    assert_eq!(file["pto"]["version"], 1);
+    assert_eq!(file["pto"]["version"], 2);
     let starts = events.iter().filter(|event| event["ph"] == "s").count();
     assert_eq!(starts * 2, file["pto"]["edges"].as_array().expect("a list").len());
 }

@@ -266,7 +266,7 @@
     view.matches = [];
     if (/^#?\d+$/.test(wanted)) {
       const slot = Number(wanted.replace("#", ""));
-      if (tasks[slot]) view.matches = [slot];
+      if (data.tasks[slot]) view.matches = [slot];
     } else if (wanted) {
       data.tasks.forEach((task, slot) => { if (task[STARTED] >= 0 && kernel(slot).toLowerCase().includes(wanted)) view.matches.push(slot); });
       view.matches.sort((a, b) => tasks[a][STARTED] - tasks[b][STARTED]);
