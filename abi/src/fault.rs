@@ -156,6 +156,8 @@ faults! {
             "Build the image again.";
         0x13 GRAPH_CYCLE: "The graph has a cycle.",
             "Remove one of the edges that the message names.";
+        0x14 GRAPH_NOT_LOADED: "The run is to repeat a graph, and another one stands in the arena, or one that was not run to its end.",
+            "Launch through Device::run.";
     }
     /// Adding tasks and edges.
     BUILD = 0x0003 {

@@ -326,7 +326,7 @@ impl Handshake {
     /// Nothing was rung, or a second dispatch, or the order to quit.
     #[inline(never)]
     fn further_command(&self) -> Command {
-        // Acquire, Relaxed: as in `next_dispatch`.
+        // Acquire: pairs with the Release store of doorbell in `ring`; the others as in `next_dispatch`.
         let rung = self.scheduler.doorbell.load(Ordering::Acquire);
         let status = self.worker.status.load(Ordering::Relaxed);
         let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;

@@ -3,10 +3,17 @@
 //! ```text
 //! GraphHeader | TaskRecord[task_count] | producers u32[edge_count] | argument words u64[arg_words]
 //! ```
-//! Edges stand with their consumer: record `i` owns `edge_count` producers from `first_edge`. The firmware
-//! checks the whole image once ([`CheckedImage::check`]); what it holds then needs no further check.
+//! Edges stand with their consumer: record `i` owns `edge_count` producers from `first_edge`. Edges and arguments of the
+//! records follow each other without gaps, so that who reads an image goes through each part once. The loader checks what
+//! it reads on the way ([`SealedImage`], [`RecordCheck`]); [`CheckedImage`] is for everybody else.
+
+mod checksum;
+mod walk;
 
 use bytemuck::{Pod, Zeroable};
+
+pub use self::checksum::Checksum;
+pub use self::walk::{CheckedImage, ImageReaders, Reader, RecordCheck};
 
 use crate::fault::Fault;
 use crate::gm::GmWindow;
@@ -16,8 +23,8 @@ use crate::limits::{MAX_IMAGE_EDGES, MAX_TASKS};
 use crate::runtime::{ABI_MAJOR, ABI_MINOR};
 use crate::shared_struct;
 
-/// `GraphHeader::magic`: "PTOGRAF1", little-endian.
-pub const GRAPH_MAGIC: u64 = u64::from_le_bytes(*b"PTOGRAF1");
+/// `GraphHeader::magic`: "PTOGRAF2", little-endian.
+pub const GRAPH_MAGIC: u64 = u64::from_le_bytes(*b"PTOGRAF2");
 
 shared_struct! {
     /// The header of a graph image.
@@ -56,6 +63,43 @@ shared_struct! {
     }
 }
 
+impl GraphHeader {
+    /// The header of an image with these counts; without the checksum.
+    #[must_use]
+    pub const fn new(flags: GraphFlags, task_count: u32, edge_count: u64, arg_words: u64) -> Self {
+        let [tasks_offset, edges_offset, args_offset, total_bytes] =
+            offsets(task_count, edge_count, arg_words);
+        Self {
+            magic: GRAPH_MAGIC,
+            abi_major: ABI_MAJOR,
+            abi_minor: ABI_MINOR,
+            header_bytes: 128,
+            layout_hash: LAYOUT_HASH,
+            total_bytes,
+            checksum: 0,
+            flags: flags.bits(),
+            task_count,
+            edge_count,
+            arg_words,
+            tasks_offset,
+            edges_offset,
+            args_offset,
+            reserved: [0; 5],
+        }
+    }
+
+    /// Offset and size in bytes of records, edges and arguments, as the header has them.
+    #[must_use]
+    pub const fn parts(&self) -> [(u64, u64); 3] {
+        let records = self.task_count as u64 * size_of::<TaskRecord>() as u64;
+        [
+            (self.tasks_offset, records),
+            (self.edges_offset, self.edge_count.saturating_mul(4)),
+            (self.args_offset, self.arg_words.saturating_mul(8)),
+        ]
+    }
+}
+
 shared_struct! {
     /// One task of a graph image.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -86,82 +130,6 @@ pub const fn offsets(task_count: u32, edge_count: u64, arg_words: u64) -> [u64; 
     [tasks, edges, args, args + arg_words * 8]
 }
 
-/// A checksum over little-endian 64-bit words, four lanes wide, so that a check costs less than the copy.
-/// It finds damage, not malice: everything it covers is checked for range as well.
-#[derive(Clone, Copy, Debug)]
-pub struct Checksum {
-    lanes: [u64; 4],
-    words: u64,
-}
-
-impl Checksum {
-    /// The checksum of nothing.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self { lanes: [1, 2, 3, 4], words: 0 }
-    }
-
-    /// Adds one word.
-    #[inline]
-    pub const fn add(&mut self, word: u64) {
-        let lane = &mut self.lanes[(self.words & 3) as usize];
-        *lane = (*lane ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
-        self.words += 1;
-    }
-
-    /// Adds a word for each lane: where a whole number of such groups stands before it, what [`add`](Self::add) makes of
-    /// them, for less.
-    #[inline]
-    const fn add_group(&mut self, words: [u64; 4]) {
-        let mut lane = 0;
-        while lane < 4 {
-            let mixed = (self.lanes[lane] ^ words[lane]).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            self.lanes[lane] = mixed.rotate_left(29);
-            lane += 1;
-        }
-        self.words += 4;
-    }
-
-    /// The sum.
-    #[must_use]
-    pub const fn finish(&self) -> u64 {
-        let mut sum = self.words;
-        let mut i = 0;
-        while i < 4 {
-            sum = (sum ^ self.lanes[i]).wrapping_mul(0xBF58_476D_1CE4_E5B9).rotate_left(31);
-            i += 1;
-        }
-        sum
-    }
-
-    /// The sum of `bytes`, the last word padded with zeros.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> u64 {
-        let mut sum = Self::new();
-        let (groups, rest) = bytes.as_chunks::<32>();
-        for group in groups {
-            let (words, _) = group.as_chunks::<8>();
-            let mut lanes = [0; 4];
-            for (lane, word) in lanes.iter_mut().zip(words) {
-                *lane = u64::from_le_bytes(*word);
-            }
-            sum.add_group(lanes);
-        }
-        for chunk in rest.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            sum.add(u64::from_le_bytes(word));
-        }
-        sum.finish()
-    }
-}
-
-impl Default for Checksum {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// What a fault in an image or header found, and what it expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -189,34 +157,37 @@ pub const fn expect_at_most(fault: Fault, found: u64, bound: u64) -> Result<(), 
     if found <= bound { Ok(()) } else { Err(Refusal { fault, found, expected: bound }) }
 }
 
-/// A graph image that has been checked. Holding it proves: header, counts and offsets agree with the size;
-/// the checksum matches; every record's arguments and edges lie in the image; every producer exists; where
-/// `TOPOLOGICAL` is claimed, every producer stands before its consumer. It does not prove that the graph
-/// has no cycle (the host finds cycles; on the device they end as `STALL_DEADLOCK`), nor that the memory
-/// stays as it is: reads are by copy, and a later change is caught by the checks of `add_task`/`add_edge`.
+/// An image whose header has been checked. Holding it proves: header, counts and offsets agree with the size. It proves
+/// nothing of what stands behind the header: [`check_sum`](Self::check_sum) finds damage, and [`RecordCheck`] checks records.
 #[derive(Clone, Copy)]
-pub struct CheckedImage<'a> {
+pub struct SealedImage<'a> {
     window: GmWindow<'a>,
     header: GraphHeader,
-    flags: GraphFlags,
 }
 
-impl<'a> CheckedImage<'a> {
-    /// Checks an image.
+impl<'a> SealedImage<'a> {
+    /// Checks the header.
     ///
     /// # Errors
     /// The first field that is wrong, what stands there and what should.
-    pub fn check(window: GmWindow<'a>) -> Result<Self, Refusal> {
-        let header: GraphHeader = window.read(0).ok_or(Refusal {
-            fault: Fault::GRAPH_TOTAL_BYTES,
-            found: window.bytes(),
-            expected: size_of::<GraphHeader>() as u64,
-        })?;
-        let flags = check_header(&header, window.bytes())?;
-        let image = Self { window, header, flags };
-        image.check_sum()?;
-        image.check_records()?;
-        Ok(image)
+    pub fn open(window: GmWindow<'a>) -> Result<Self, Refusal> {
+        let mut header = GraphHeader::zeroed();
+        if window.read_bytes(0, bytemuck::bytes_of_mut(&mut header)).is_none() {
+            let expected = size_of::<GraphHeader>() as u64;
+            return Err(Refusal {
+                fault: Fault::GRAPH_TOTAL_BYTES,
+                found: window.bytes(),
+                expected,
+            });
+        }
+        check_header(&header, window.bytes())?;
+        Ok(Self { window, header })
+    }
+
+    /// The header.
+    #[must_use]
+    pub const fn header(&self) -> &GraphHeader {
+        &self.header
     }
 
     /// How many tasks.
@@ -225,92 +196,47 @@ impl<'a> CheckedImage<'a> {
         self.header.task_count
     }
 
-    /// How many edges.
-    #[must_use]
-    pub const fn edge_count(&self) -> u64 {
-        self.header.edge_count
-    }
-
-    /// How many argument words.
-    #[must_use]
-    pub const fn arg_words(&self) -> u64 {
-        self.header.arg_words
-    }
-
-    /// Whether every producer stands before its consumers.
+    /// Whether every producer stands before its consumers, as the header claims.
     #[must_use]
     pub const fn is_topological(&self) -> bool {
-        self.flags.contains(GraphFlags::TOPOLOGICAL)
+        self.header.flags & GraphFlags::TOPOLOGICAL.bits() != 0
     }
 
-    /// Record `index`; zeros past the end.
+    /// Reads the parts from their starts.
     #[must_use]
-    #[inline]
-    pub fn record(&self, index: u32) -> TaskRecord {
-        let offset = u64::from(index) * size_of::<TaskRecord>() as u64;
-        self.window.read(self.header.tasks_offset + offset).unwrap_or(TaskRecord::zeroed())
+    pub fn readers(&self) -> ImageReaders<'a> {
+        ImageReaders::new(self)
     }
 
-    /// The producer at edge `index`.
+    /// The check of its records.
     #[must_use]
-    #[inline]
-    pub fn producer(&self, index: u32) -> u32 {
-        self.window.read(self.header.edges_offset + u64::from(index) * 4).unwrap_or(u32::MAX)
+    pub const fn record_check(&self) -> RecordCheck {
+        RecordCheck::new(self)
     }
 
-    /// Argument word `index`.
-    #[must_use]
-    #[inline]
-    pub fn arg(&self, index: u64) -> u64 {
-        self.window.read(self.header.args_offset + index * 8).unwrap_or(0)
-    }
-
-    fn check_sum(&self) -> Result<(), Refusal> {
+    /// Checks the checksum.
+    ///
+    /// # Errors
+    /// `GRAPH_CHECKSUM`.
+    #[inline(never)]
+    pub fn check_sum(&self) -> Result<(), Refusal> {
         let mut sum = Checksum::new();
-        let mut offset = self.header.tasks_offset;
-        while let Some(words) = self.window.read::<[u64; 4]>(offset)
-            && offset + 32 <= self.header.total_bytes
-        {
-            sum.add_group(words);
-            offset += 32;
-        }
-        while offset < self.header.total_bytes {
-            sum.add(self.window.read(offset).unwrap_or(0));
-            offset += 8;
+        let from = self.header.tasks_offset;
+        // `open` has found that it is whole words, to the end of the image.
+        let body = (from, self.header.total_bytes.saturating_sub(from));
+        let mut words = Reader::<u64, 64>::new(self.window, body);
+        loop {
+            let some = words.up_to(usize::MAX);
+            if some.is_empty() {
+                break;
+            }
+            some.iter().for_each(|word| sum.add(*word));
         }
         expect_equal(Fault::GRAPH_CHECKSUM, self.header.checksum, sum.finish())
     }
-
-    fn check_records(&self) -> Result<(), Refusal> {
-        let mut next_edge = 0_u64;
-        for index in 0..self.header.task_count {
-            let record = self.record(index);
-            let args_end = u64::from(record.first_arg) + u64::from(record.arg_count);
-            expect_at_most(Fault::GRAPH_RECORD_ARGS, args_end, self.header.arg_words)?;
-            expect_equal(Fault::GRAPH_RECORD_EDGES, u64::from(record.first_edge), next_edge)?;
-            next_edge += u64::from(record.edge_count);
-            expect_at_most(Fault::GRAPH_RECORD_EDGES, next_edge, self.header.edge_count)?;
-            self.check_producers(index, &record)?;
-        }
-        expect_equal(Fault::GRAPH_EDGE_COUNT, self.header.edge_count, next_edge)
-    }
-
-    fn check_producers(&self, index: u32, record: &TaskRecord) -> Result<(), Refusal> {
-        for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
-            let producer = self.producer(edge);
-            let last = u64::from(self.header.task_count - 1);
-            expect_at_most(Fault::GRAPH_EDGE_PRODUCER, u64::from(producer), last)?;
-            if self.is_topological() && producer >= index {
-                let found = u64::from(producer);
-                let expected = u64::from(index);
-                return Err(Refusal { fault: Fault::GRAPH_FLAGS, found, expected });
-            }
-        }
-        Ok(())
-    }
 }
 
-fn check_header(header: &GraphHeader, bytes: u64) -> Result<GraphFlags, Refusal> {
+fn check_header(header: &GraphHeader, bytes: u64) -> Result<(), Refusal> {
     expect_equal(Fault::GRAPH_MAGIC, header.magic, GRAPH_MAGIC)?;
     expect_equal(Fault::GRAPH_ABI_MAJOR, header.abi_major.into(), ABI_MAJOR.into())?;
     expect_at_most(Fault::GRAPH_ABI_MINOR, header.abi_minor.into(), ABI_MINOR.into())?;
@@ -325,11 +251,12 @@ fn check_header(header: &GraphHeader, bytes: u64) -> Result<GraphFlags, Refusal>
     for word in header.reserved {
         expect_equal(Fault::GRAPH_RESERVED, word, 0)?;
     }
-    GraphFlags::from_bits(header.flags).ok_or(Refusal {
-        fault: Fault::GRAPH_FLAGS,
-        found: header.flags.into(),
-        expected: GraphFlags::all().bits().into(),
-    })
+    let unknown = header.flags & !GraphFlags::all().bits();
+    if unknown != 0 {
+        let (found, expected) = (header.flags.into(), GraphFlags::all().bits().into());
+        return Err(Refusal { fault: Fault::GRAPH_FLAGS, found, expected });
+    }
+    Ok(())
 }
 
 /// The parts follow each other without gaps; which equation fails alone tells which field is wrong.

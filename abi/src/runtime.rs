@@ -19,7 +19,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 4;
+pub const ABI_MINOR: u16 = 5;
 
 /// Index into the directory of regions.
 pub mod region {
@@ -140,13 +140,21 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// What termination is decided from; each word in a line of its own.
+    /// What termination is decided from, each word in a line of its own; and which graph stands in the arena.
     #[derive(Default)]
     pub struct Progress [size = 128, align = 64] {
         /// 1 after the last publish.
         0 => build_done: AtomicU32,
+        /// Tasks of the graph that the loader has put into the arena.
+        4 => loaded_tasks: AtomicU32,
+        /// Edges of it.
+        8 => loaded_edges: AtomicU64,
+        /// `GraphHeader.checksum` of its image.
+        16 => loaded_checksum: AtomicU64,
+        /// The run epoch in which it was started last; zero: it does not stand whole.
+        24 => loaded_run: AtomicU32,
         /// Not used; zero.
-        4 => build_reserved: [AtomicU32; 15],
+        28 => build_reserved: [AtomicU32; 9],
         /// Tasks published (or about to be) whose consumers have not all been released.
         64 => outstanding: AtomicU64,
         /// Not used; zero.

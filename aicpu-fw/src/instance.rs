@@ -13,7 +13,6 @@ use core::hash::{Hash, Hasher};
 
 use pto_abi::arena::Arena;
 use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome};
-use pto_abi::image::CheckedImage;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
@@ -209,33 +208,32 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
-        let orch = self.launch.arena.orch_args();
-        let argc = orch.orch_argc as usize;
-        let inputs = BuilderInputs {
-            state: self.launch.state,
-            line: self.line,
-            orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
-            generation: self.launch.run_epoch,
-            has_kind: self.launch.has_kind(),
-        };
-        let memory = ArenaMemory::of(self.launch.arena);
+        let launch = &self.launch;
         let host = OnInstance { platform: &mut self.platform, host };
-        if self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-            if !B::STREAMS {
+        let built = if launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
+            loader::load::<P::Sharing, _>(launch, self.line, host)
+        } else {
+            // The tasks of a graph that was loaded make room for others.
+            launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
+            let orch = launch.arena.orch_args();
+            let argc = orch.orch_argc as usize;
+            let inputs = BuilderInputs {
+                state: launch.state,
+                line: self.line,
+                orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
+                generation: launch.run_epoch,
+                has_kind: launch.has_kind(),
+            };
+            if launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH {
+                run_builder::<P::Sharing, F, _, _>(launch, builders, inputs, host)
+            } else if B::STREAMS {
+                stream::<P::Sharing, F, _, _>(launch, builders, inputs, host)
+            } else {
                 let blame = Blame::of(Fault::RUNTIME_VARIANT);
-                return self.built(Err(blame.detail(self.launch.variant.get().into(), 0)));
+                Err(blame.detail(launch.variant.get().into(), 0))
             }
-            let built = stream::<P::Sharing, F, _, _>(&self.launch, builders, inputs, host);
-            return self.built(built);
-        }
-        let mut builder = Builder::<P::Sharing, F, _, _>::new(inputs, memory, host);
-        let built = match self.launch.variant {
-            RuntimeVariant::HOST_BUILD_GRAPH => load(&self.launch, &mut builder),
-            _ => run_builder(self.launch.builder, builders, &mut builder),
         };
-        let finished = built.and_then(|()| builder.finish().map_err(|fault| builder.blame(fault)));
-        let added = builder.added().into();
-        self.built(finished.map(|()| added))
+        self.built(built)
     }
 
     /// What follows when the builder has returned: the tasks that it added, or why it failed.
@@ -328,6 +326,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 
     #[inline]
+    fn loaded(&mut self, slot: u32) {
+        self.host.loaded(slot);
+    }
+
+    #[inline]
     fn added(&mut self, slot: u32) {
         self.host.added(slot);
     }
@@ -358,31 +361,19 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 }
 
-/// The builder of one instance.
-type InstanceBuilder<'a, S, F, H> = Builder<'a, S, F, ArenaMemory<'a>, H>;
-
-fn load<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
-    launch: &Launch<'_>,
-    builder: &mut InstanceBuilder<'_, S, F, H>,
-) -> Result<(), Blame> {
-    let window = launch.image().map_err(Blame::of)?;
-    let image = CheckedImage::check(window)
-        .map_err(|refusal| Blame::of(refusal.fault).detail(refusal.found, refusal.expected))?;
-    if image.task_count() as usize > launch.state.tasks.len() {
-        let capacity = launch.state.tasks.len() as u64;
-        let blame = Blame::of(Fault::GRAPH_TASK_COUNT);
-        return Err(blame.detail(image.task_count().into(), capacity));
-    }
-    loader::load(&image, launch.run_epoch, builder).map_err(|fault| builder.blame(fault))
-}
-
+/// Runs the program of a run without streams; how many tasks it added.
 fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
-    symbol: u64,
+    launch: &Launch<'_>,
     builders: &B,
-    builder: &mut InstanceBuilder<'_, S, F, H>,
-) -> Result<(), Blame> {
-    let built = builders.build(symbol, builder);
-    returned(symbol, built, |fault| builder.blame(fault))
+    inputs: BuilderInputs<'_>,
+    host: H,
+) -> Result<u64, Blame> {
+    let memory = ArenaMemory::of(launch.arena);
+    let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
+    let built = builders.build(launch.builder, &mut builder);
+    returned(launch.builder, built, |fault| builder.blame(fault))?;
+    builder.finish().map_err(|fault| builder.blame(fault))?;
+    Ok(builder.added().into())
 }
 
 /// What a builder program's return means; `blame` knows the circumstances of a fault that a call of its graph returned.
@@ -471,6 +462,11 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn published(&mut self) {
         self.0.published();
+    }
+
+    #[inline]
+    fn loaded(&mut self, slot: u32) {
+        self.0.loaded(slot);
     }
 
     #[inline]

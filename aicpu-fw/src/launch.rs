@@ -37,7 +37,7 @@ pub struct Launch<'a> {
     pub workers: WorkerTable,
     /// Who adds tasks.
     pub variant: RuntimeVariant,
-    /// Whether schedulers wait for the builder.
+    /// Whether schedulers wait for the builder, or for the loader, for which they always wait.
     pub build_mode: BuildMode,
     /// How edges are added while their producer may complete.
     pub fanout: FanoutStrategy,
@@ -90,7 +90,8 @@ impl<'a> Launch<'a> {
             arena,
             workers,
             variant,
-            build_mode,
+            // Schedulers wait until an image is loaded.
+            build_mode: if variant.has_builder() { build_mode } else { BuildMode::SEQUENTIAL },
             fanout,
             flags,
             aicpu_instances: config.aicpu_instances,
@@ -289,6 +290,9 @@ fn check_choices(config: &RunConfig) -> Result<Choices, Refusal> {
         .map_err(|_| refuse(Fault::RUNTIME_FANOUT, config.fanout))?;
     let flags =
         RunFlags::from_bits(config.flags).ok_or(refuse(Fault::RUNTIME_FLAGS, config.flags))?;
+    if flags.contains(RunFlags::RUN_AGAIN) && variant.has_builder() {
+        return Err(refuse(Fault::RUNTIME_FLAGS, config.flags));
+    }
     Ok((variant, build_mode, fanout, flags))
 }
 

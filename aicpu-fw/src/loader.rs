@@ -1,98 +1,433 @@
-//! The loader of `host_build_graph`: a builder that reads a graph image instead of running a program. It
-//! goes through the same interface as every builder, so there is one path on which tasks come into being.
+//! The loader of `host_build_graph`: makes tasks of a graph image, and starts a graph again that stands already.
+//!
+//! ```text
+//! load:   open (header) -> checksum -> for each record: check, edges, arguments, line -> start
+//! again:  open (header), which is that of what stands -> for each task: its counts   -> start
+//! start:  outstanding, ready queues, build_done: the schedulers, who have waited for it, begin
+//! ```
+//! Schedulers wait until all of it stands (decision 0044). So nobody else touches a line meanwhile, nothing is atomic by more
+//! than its type, and a wrong image ends the run before a task has run. An edge is counted where it is read, so that the
+//! fanin of its consumer and the fanout of its producer cannot differ.
+
+mod again;
 
 use heapless::Vec;
-use pto_abi::graph::{GraphBuilder, TaskSpec};
-use pto_abi::image::{CheckedImage, TaskRecord};
-use pto_abi::limits::MAX_ARGS;
+use pto_abi::image::{
+    GraphHeader, ImageReaders, Reader, RecordCheck, Refusal, SealedImage, TaskRecord,
+};
+use pto_abi::kinds::{RunFlags, TaskState};
+use pto_abi::limits::{MAX_FANOUT, MAX_FUNC_ID};
+use pto_abi::runtime::{InstanceLine, NOBODY};
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::{NO_CHUNK, Task};
+use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
-/// Adds everything that the image holds, and publishes it. In topological order each task is published as
-/// soon as it stands; otherwise all are added first.
+use crate::blame::{Blame, BlameSlot};
+use crate::builder::{BLOCK_0_OF_1, BuilderHost};
+use crate::fanout::{Place, place_of};
+use crate::launch::Launch;
+use crate::mutant::{self, Mutant};
+use crate::state::kind_of;
+
+/// Ready tasks that are pushed at once: eight lines of a queue's slots.
+const READY_AT_ONCE: usize = 64;
+/// Records that are loaded between two looks at faults: what a reader holds.
+const RECORDS_A_LOOK: usize = 32;
+/// Tasks that are reset between two looks at faults.
+const TASKS_A_LOOK: usize = 256;
+/// In `Loader::known`: nothing was looked up yet.
+const NOTHING: u32 = u32::MAX;
+
+/// Loads the image of a launch, or takes what stands of it from the run before, and starts it; how many tasks it has.
 ///
 /// # Errors
-/// Those of [`GraphBuilder`].
-pub(crate) fn load<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    generation: u32,
-    graph: &mut G,
-) -> Result<(), Fault> {
-    let count = image.task_count();
-    if image.is_topological() {
-        for slot in 0..count {
-            let record = image.record(slot);
-            submit(image, &record, TaskId { slot, generation }, graph)?;
+/// What is wrong with the image (`GRAPH_..`) or with what a record asks for (`BUILD_..`), or the fault that somebody else
+/// has raised meanwhile. `GRAPH_NOT_LOADED`: it is to run again, and does not stand.
+pub(crate) fn load<S: Sharing, H: BuilderHost>(
+    launch: &Launch<'_>,
+    line: &InstanceLine,
+    host: H,
+) -> Result<u64, Blame> {
+    let mut loader = Loader::new(launch, line, host);
+    loader.run::<S>().map_err(|fault| {
+        // Nothing of a graph stands that is not whole.
+        line.added.store(0, Ordering::Relaxed);
+        loader.blame.of(fault)
+    })
+}
+
+/// A graph on its way into the arena.
+struct Loader<'l, 'a, H> {
+    launch: &'l Launch<'a>,
+    line: &'l InstanceLine,
+    host: H,
+    /// The lines of the graph's tasks.
+    tasks: &'a [Task],
+    next_chunk: u32,
+    /// Func id and kind of the record before, and the kernel that is registered for it.
+    known: u32,
+    kernel: GmAddr,
+    ready: [Vec<u32, READY_AT_ONCE>; CoreKind::COUNT],
+    traced_ns: u64,
+    blame: BlameSlot,
+}
+
+impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
+    fn new(launch: &'l Launch<'a>, line: &'l InstanceLine, host: H) -> Self {
+        Self {
+            launch,
+            line,
+            host,
+            tasks: &[],
+            next_chunk: 0,
+            known: NOTHING,
+            kernel: GmAddr::NULL,
+            ready: [Vec::new(), Vec::new()],
+            traced_ns: 0,
+            blame: BlameSlot::default(),
         }
-        return Ok(());
     }
-    for slot in 0..count {
-        add(image, &image.record(slot), graph)?;
-    }
-    for slot in 0..count {
-        connect(image, &image.record(slot), TaskId { slot, generation }, graph)?;
-    }
-    Ok(())
-}
 
-/// Producers that are read before the task is submitted with all of them; a task with more is added edge by edge.
-const PRODUCERS: usize = 32;
+    fn run<S: Sharing>(&mut self) -> Result<u64, Fault> {
+        let image = SealedImage::open(self.launch.image()?)
+            .map_err(|refusal| self.refuse_image(&refusal))?;
+        let (count, tasks) = (image.task_count(), self.launch.state.tasks);
+        let Some(tasks) = tasks.get(..count as usize) else {
+            let (found, expected) = (count.into(), tasks.len() as u64);
+            return Err(self.refuse_image(&Refusal {
+                fault: Fault::GRAPH_TASK_COUNT,
+                found,
+                expected,
+            }));
+        };
+        self.tasks = tasks;
+        if self.launch.flags.contains(RunFlags::RUN_AGAIN) {
+            self.reset_all::<S>(&image)?;
+        } else {
+            self.load_all::<S>(&image)?;
+        }
+        self.start::<S>(image.header());
+        Ok(count.into())
+    }
 
-/// Adds, connects and publishes a task whose producers stand.
-fn submit<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    task: TaskId,
-    graph: &mut G,
-) -> Result<(), Fault> {
-    let mut producers: Vec<TaskId, PRODUCERS> = Vec::new();
-    for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
-        let producer = TaskId { slot: image.producer(edge), ..task };
-        if producers.push(producer).is_err() {
-            add(image, record, graph)?;
-            return connect(image, record, task, graph);
+    fn load_all<S: Sharing>(&mut self, image: &SealedImage<'_>) -> Result<(), Fault> {
+        self.launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
+        image.check_sum().map_err(|refusal| self.refuse_image(&refusal))?;
+        let mut parts = image.readers();
+        let mut check = image.record_check();
+        let mut index = 0;
+        while index < image.task_count() {
+            index = self.load_some::<S>(index, &mut parts, &mut check)?;
+            self.line.added.store(index.into(), Ordering::Relaxed);
+        }
+        check.end().map_err(|refusal| self.refuse_image(&refusal))
+    }
+
+    /// Loads the records that are copied at once, from the task `first` on: checks them, and then does one thing after the
+    /// other, each in a loop that has its words in registers. The task behind them.
+    #[inline(always)]
+    fn load_some<S: Sharing>(
+        &mut self,
+        first: u32,
+        parts: &mut ImageReaders<'_>,
+        check: &mut RecordCheck,
+    ) -> Result<u32, Fault> {
+        self.look_for_faults()?;
+        let records = parts.records.up_to(RECORDS_A_LOOK);
+        let from = first as usize;
+        let tasks: &[Task] = self.tasks.get(from..from + records.len()).unwrap_or(&[]);
+        if tasks.is_empty() {
+            // `open` has found all of them in the image.
+            return Err(Fault::GRAPH_TASK_COUNT);
+        }
+        let first_arg = check.args();
+        check.records(records).map_err(|(index, refusal)| {
+            let func = records.get(index as usize).map_or(NOBODY, |record| record.func_id.into());
+            self.refuse(first + index, func, &refusal)
+        })?;
+        if H::TRACES {
+            self.trace_added(first, records);
+        }
+        // Where no order is claimed, consumers may stand before their producers.
+        let all = if first == 0 { self.tasks } else { &[] };
+        let opened = if check.is_topological() { tasks } else { all };
+        for task in opened {
+            // No consumers yet.
+            task.fanout.store(0, Ordering::Relaxed);
+            task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+        }
+        self.connect(first, records, &mut parts.producers, check)?;
+        self.copy_args(first, records, &mut parts.args, first_arg)?;
+        let generation = self.launch.run_epoch;
+        let mut slot = first;
+        for (task, record) in tasks.iter().zip(records) {
+            let kernel = self.kernel_of(slot, record)?;
+            task.kernel.store(kernel.0, Ordering::Relaxed);
+            // Each task before has its arguments and a word of block context.
+            task.payload.store(record.first_arg + slot, Ordering::Relaxed);
+            task.func_id.store(record.func_id, Ordering::Relaxed);
+            task.arg_count.store(record.arg_count, Ordering::Relaxed);
+            task.kind.store(record.kind, Ordering::Relaxed);
+            task.edges_in.store(record.edge_count, Ordering::Relaxed);
+            task.generation.store(generation, Ordering::Relaxed);
+            self.publish::<S>(slot, task, record.edge_count);
+            slot += 1;
+        }
+        Ok(slot)
+    }
+
+    /// Whether the run has failed meanwhile.
+    #[inline(never)]
+    fn look_for_faults(&self) -> Result<(), Fault> {
+        let fault = &self.launch.state.fault;
+        if fault.is_raised() { Err(fault.first().unwrap_or(Fault::RUN_CANCELLED)) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_image(&mut self, refusal: &Refusal) -> Fault {
+        self.refuse(NOBODY, NOBODY, refusal)
+    }
+
+    /// Leaves behind which task and func id are concerned, if any, and gives the fault.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, slot: u32, func: u32, refusal: &Refusal) -> Fault {
+        let task = TaskId { slot, generation: self.launch.run_epoch };
+        let task = if slot == NOBODY { TaskId::NONE } else { task };
+        let blame = Blame::of(refusal.fault).detail(refusal.found, refusal.expected);
+        self.blame.leave(blame.task(task).func(func))
+    }
+
+    /// The kernel's code, or why the task cannot run.
+    #[inline(always)]
+    fn kernel_of(&mut self, slot: u32, record: &TaskRecord) -> Result<GmAddr, Fault> {
+        let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+        if func_and_kind != self.known {
+            self.look_up(slot, record)?;
+            self.known = func_and_kind;
+        }
+        let kernel = if record.kernel == 0 { self.kernel } else { GmAddr(record.kernel) };
+        if kernel.is_null() { Err(self.no_kernel(slot, record)) } else { Ok(kernel) }
+    }
+
+    /// Finds out about func id and kind.
+    #[inline(never)]
+    fn look_up(&mut self, slot: u32, record: &TaskRecord) -> Result<(), Fault> {
+        let func = FuncId(record.func_id);
+        let (found, expected) = (record.kind.into(), 0);
+        let refusal = if func.index() >= MAX_FUNC_ID {
+            let (found, expected) = (func.0.into(), MAX_FUNC_ID as u64 - 1);
+            Refusal { fault: Fault::BUILD_UNKNOWN_FUNC, found, expected }
+        } else {
+            match CoreKind::try_from(record.kind) {
+                Ok(kind) if self.launch.workers.count(kind) > 0 => {
+                    self.kernel = self.launch.arena.kernel_addr(func);
+                    return Ok(());
+                }
+                Ok(_) => Refusal { fault: Fault::BUILD_NO_CORE_OF_KIND, found, expected },
+                Err(_) => Refusal { fault: Fault::BUILD_UNKNOWN_KIND, found, expected },
+            }
+        };
+        Err(self.refuse(slot, func.0.into(), &refusal))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn no_kernel(&mut self, slot: u32, record: &TaskRecord) -> Fault {
+        let (fault, found) = (Fault::BUILD_KERNEL_MISSING, record.func_id.into());
+        self.refuse(slot, record.func_id.into(), &Refusal { fault, found, expected: 0 })
+    }
+
+    /// Puts each task behind its producers.
+    #[inline(always)]
+    fn connect<const N: usize>(
+        &mut self,
+        first: u32,
+        records: &[TaskRecord],
+        producers: &mut Reader<'_, u32, N>,
+        check: &RecordCheck,
+    ) -> Result<(), Fault> {
+        for (slot, record) in (first..).zip(records) {
+            let mut left = record.edge_count as usize;
+            let before = self.tasks.get(..check.producers_below(slot) as usize).unwrap_or(&[]);
+            while left > 0 {
+                let some = producers.up_to(left);
+                if some.is_empty() {
+                    // The check of the record has found them in the image.
+                    return Err(Fault::GRAPH_EDGE_COUNT);
+                }
+                left -= some.len();
+                for &producer in some {
+                    let Some(task) = before.get(producer as usize) else {
+                        return Err(self.refuse_producer(slot, producer, check));
+                    };
+                    if producer == slot {
+                        return Err(self.refuse_producer(slot, producer, check));
+                    }
+                    let count = task.fanout.load(Ordering::Relaxed);
+                    if let Some(place) = task.consumers.get(count as usize) {
+                        place.store(slot, Ordering::Relaxed);
+                    } else {
+                        self.put_in_chunk(slot, producer, task)?;
+                    }
+                    task.fanout.store(count + 1, Ordering::Relaxed);
+                    self.trace(TraceKind::EDGE, slot, producer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_producer(&mut self, slot: u32, producer: u32, check: &RecordCheck) -> Fault {
+        let mut refusal = check.refuse_producer(slot, producer);
+        if producer == slot && !check.is_topological() {
+            refusal = Refusal { fault: Fault::BUILD_SELF_EDGE, found: 0, expected: 0 };
+        }
+        self.refuse(slot, NOBODY, &refusal)
+    }
+
+    /// Puts the task where the producer's own line has no place left.
+    #[inline(never)]
+    fn put_in_chunk(&mut self, slot: u32, producer: u32, task: &Task) -> Result<(), Fault> {
+        let chunks = self.launch.state.chunks;
+        let count = task.fanout.load(Ordering::Relaxed);
+        let last = task.last_chunk.load(Ordering::Relaxed);
+        let (index, at) = match place_of(count) {
+            Place::Chunk(at) => (last, at),
+            _ => (self.next_chunk, 0),
+        };
+        let chunk = chunks.get(index as usize).filter(|_| count < MAX_FANOUT);
+        let Some(place) = chunk.and_then(|chunk| chunk.consumers.get(at)) else {
+            let (fault, expected) = (Fault::BUILD_EDGES_FULL, chunks.len() as u64);
+            let refusal = Refusal { fault, found: self.next_chunk.into(), expected };
+            return Err(self.refuse(producer, NOBODY, &refusal));
+        };
+        place.store(slot, Ordering::Relaxed);
+        if at == 0 {
+            match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
+                None => task.first_chunk.store(index, Ordering::Relaxed),
+                Some(previous) => previous.next.store(index, Ordering::Relaxed),
+            }
+            task.last_chunk.store(index, Ordering::Relaxed);
+            self.next_chunk += 1;
+        }
+        Ok(())
+    }
+
+    /// Copies the arguments of tasks, from the word `first_arg` of the image on, and behind each one's a word of block context
+    /// (block 0 of 1).
+    #[inline(always)]
+    fn copy_args<const N: usize>(
+        &mut self,
+        first: u32,
+        records: &[TaskRecord],
+        args: &mut Reader<'_, u64, N>,
+        first_arg: u64,
+    ) -> Result<(), Fault> {
+        let payloads = self.launch.state.payloads;
+        let from = usize::try_from(first_arg + u64::from(first)).unwrap_or(usize::MAX);
+        let mut words = payloads.get(from..).unwrap_or(&[]);
+        for record in records {
+            let mut left = usize::from(record.arg_count);
+            while left > 0 && !words.is_empty() {
+                let values = args.up_to(left.min(words.len()));
+                if values.is_empty() {
+                    // The check of the record has found them in the image.
+                    return Err(Fault::GRAPH_ARG_WORDS);
+                }
+                for (word, value) in words.iter().zip(values) {
+                    word.store(*value, Ordering::Relaxed);
+                }
+                left -= values.len();
+                words = words.get(values.len()..).unwrap_or(&[]);
+            }
+            let Some((context, next)) = words.split_first() else {
+                return Err(self.payloads_full(first, payloads.len()));
+            };
+            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+            words = next;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn payloads_full(&mut self, slot: u32, capacity: usize) -> Fault {
+        let (fault, expected) = (Fault::BUILD_PAYLOADS_FULL, capacity as u64);
+        self.refuse(slot, NOBODY, &Refusal { fault, found: expected + 1, expected })
+    }
+
+    /// Lets the task wait for its producers, or puts it among the ready ones. Nobody looks before the start.
+    #[inline(always)]
+    fn publish<S: Sharing>(&mut self, slot: u32, task: &Task, edges_in: u32) {
+        let forgotten = u32::from(mutant::is(Mutant::LoadsAnEdgeTooFew) && edges_in > 1);
+        task.fanin.store(edges_in - forgotten, Ordering::Relaxed);
+        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        self.trace(TraceKind::PUBLISHED, slot, 0);
+        if edges_in == 0 {
+            self.trace(TraceKind::READY, slot, 0);
+            self.make_ready::<S>(slot, task);
+        }
+        self.host.loaded(slot);
+    }
+
+    #[inline(always)]
+    fn make_ready<S: Sharing>(&mut self, slot: u32, task: &Task) {
+        let kind = kind_of(task);
+        let ready = &mut self.ready[kind.index()];
+        // There is room: a full one is pushed at once.
+        ready.push(slot).unwrap_or_default();
+        if ready.is_full() {
+            self.push_ready::<S>(kind);
         }
     }
-    with_spec(image, record, |spec| graph.submit(spec, &producers))?;
-    Ok(())
-}
 
-// Not inlined: the way of few images, and of tasks with many producers.
-#[inline(never)]
-fn add<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    graph: &mut G,
-) -> Result<TaskId, Fault> {
-    with_spec(image, record, |spec| graph.add_task(spec))
-}
-
-/// The task of a record, with a copy of its arguments.
-#[inline]
-fn with_spec(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    call: impl FnOnce(TaskSpec<'_>) -> Result<TaskId, Fault>,
-) -> Result<TaskId, Fault> {
-    let mut args: Vec<u64, { MAX_ARGS + 128 }> = Vec::new();
-    for word in 0..u64::from(record.arg_count) {
-        // 255 arguments are the most that a record can claim; the builder refuses more than MAX_ARGS.
-        args.push(image.arg(u64::from(record.first_arg) + word)).unwrap_or_default();
+    #[inline(never)]
+    fn push_ready<S: Sharing>(&mut self, kind: CoreKind) {
+        let ready = &mut self.ready[kind.index()];
+        self.launch.state.queue(kind).push::<S>(ready);
+        ready.clear();
     }
-    let kind = CoreKind::try_from(record.kind).map_err(|_| Fault::BUILD_UNKNOWN_KIND)?;
-    let kernel = GmAddr(record.kernel);
-    call(TaskSpec { func_id: FuncId(record.func_id), kind, args: &args, kernel })
-}
 
-#[inline(never)]
-fn connect<G: GraphBuilder>(
-    image: &CheckedImage<'_>,
-    record: &TaskRecord,
-    consumer: TaskId,
-    graph: &mut G,
-) -> Result<(), Fault> {
-    let generation = consumer.generation;
-    for edge in record.first_edge..record.first_edge.saturating_add(record.edge_count) {
-        graph.add_edge(TaskId { slot: image.producer(edge), generation }, consumer)?;
+    /// Everything stands: lets the schedulers begin.
+    fn start<S: Sharing>(&mut self, header: &GraphHeader) {
+        CoreKind::ALL.iter().for_each(|kind| self.push_ready::<S>(*kind));
+        let count = self.tasks.len() as u64;
+        self.line.added.store(count, Ordering::Relaxed);
+        self.line.published.store(count, Ordering::Relaxed);
+        self.line.edges.store(header.edge_count, Ordering::Relaxed);
+        let progress = self.launch.state.progress;
+        progress.loaded_checksum.store(header.checksum, Ordering::Relaxed);
+        progress.loaded_edges.store(header.edge_count, Ordering::Relaxed);
+        progress.loaded_tasks.store(header.task_count, Ordering::Relaxed);
+        progress.loaded_run.store(self.launch.run_epoch, Ordering::Relaxed);
+        let raise = if mutant::is(Mutant::NeverRaises) { 0 } else { count };
+        S::fetch_add(&progress.outstanding, raise, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees the tasks and the raise.
+        progress.build_done.store(1, Ordering::Release);
+        self.host.published();
     }
-    graph.publish(consumer)
+
+    /// The events of tasks that are added.
+    #[inline(never)]
+    fn trace_added(&mut self, first: u32, records: &[TaskRecord]) {
+        self.traced_ns = self.host.now_ns();
+        for (slot, record) in (first..).zip(records) {
+            let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+            self.trace(TraceKind::ADDED, slot, func_and_kind);
+        }
+    }
+
+    /// One event, if they are wanted, at the time of the last look.
+    #[inline(always)]
+    fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
+        if H::TRACES {
+            let time_ns = self.traced_ns;
+            self.host.trace(TraceRecord { time_ns, kind, task, extra });
+        }
+    }
 }

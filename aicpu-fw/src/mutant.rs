@@ -42,6 +42,10 @@ pub enum Mutant {
     PublishesAsReady,
     /// Published tasks are not counted as outstanding.
     NeverRaises,
+    /// The loader counts one producer less of tasks with several.
+    LoadsAnEdgeTooFew,
+    /// A graph runs again, and its tasks are counted down as the run before has left them.
+    LeavesTasksCountedDown,
     /// A task that was staged ahead is rung when one of its producers has completed, whatever the others do.
     RingsTooEarly,
     /// A core is rung for what was staged ahead for it, although something else has replaced that.
@@ -72,6 +76,8 @@ pub enum Mutant {
     LeavesTheGateEarly,
     /// A scheduler that has pledged cores does not look whether all are there when nothing else waits.
     ForgetsWhatItPledged,
+    /// What reads a tensor is not noted: later tasks write it meanwhile.
+    ForgetsReaders,
 }
 
 #[cfg(pto_mutants)]

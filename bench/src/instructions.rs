@@ -60,6 +60,8 @@ const RUNS: [u32; 2] = [1, 3];
 pub enum Mode {
     /// A pool of one, built by the host.
     Host,
+    /// A pool of one, with a graph that has run before.
+    Prepared,
     /// A pool of one, built on the AICPU while it runs.
     Aicpu,
     /// The sweep with atomic counters.
@@ -68,13 +70,14 @@ pub enum Mode {
 
 impl Mode {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Host, Self::Aicpu, Self::Sweep];
+    pub const ALL: [Self; 4] = [Self::Host, Self::Prepared, Self::Aicpu, Self::Sweep];
 
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Host => "host-built",
+            Self::Prepared => "prepared",
             Self::Aicpu => "aicpu-built",
             Self::Sweep => "sweep",
         }
@@ -94,6 +97,7 @@ impl Mode {
 pub fn run(mode: Mode, shape: Shape, tasks: u32, runs: u32) -> Result<(), Error> {
     let variant = match mode {
         Mode::Host => Variant::Host,
+        Mode::Prepared => Variant::Prepared,
         Mode::Aicpu | Mode::Sweep => Variant::Aicpu(BuildMode::CONCURRENT),
     };
     let mut runner: Box<dyn Runner> = match mode {

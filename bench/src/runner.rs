@@ -54,6 +54,8 @@ pub enum Error {
 pub enum Class {
     /// This runtime.
     Ours,
+    /// This runtime with a graph that it has run before: compared with nobody who builds.
+    Prepared,
     /// Less than which no runtime does.
     Floor,
     /// A library that takes tasks and their order.

@@ -1,7 +1,7 @@
 //! Recording: a builder that notes what a program submits, and hands it on to another builder.
 //!
 //! The other one decides what is accepted: it is the firmware's builder while a run goes on, or one without cores
-//! ([`crate::rig`]). What it refuses is not noted.
+//! (`rig.rs`). What it refuses is not noted. Builders in C, which the firmware calls with its arena, do not come through here.
 
 use std::collections::HashMap;
 

@@ -213,6 +213,7 @@ fn start_peers(args: &BenchArgs, programs: &[Built], runners: &mut Runners) -> R
 fn runners(args: &BenchArgs, programs: &[Built]) -> Result<Runners, Error> {
     let variants = [
         Variant::Host,
+        Variant::Prepared,
         Variant::Aicpu(BuildMode::CONCURRENT),
         Variant::Aicpu(BuildMode::SEQUENTIAL),
     ];

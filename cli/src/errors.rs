@@ -12,7 +12,8 @@ use pto_timeline::Trace;
 pub(crate) enum Exit {
     /// Done; of a run: the result is right.
     Pass = 0,
-    /// The run ended, and its result is wrong, or a checker of the virtual machine found a violation.
+    /// The run ended, and its result is wrong, or a checker of the virtual machine found a violation; or `pto check` found
+    /// something.
     Wrong = 1,
     /// The request cannot be met: an unknown name, a bad value, a bad input file. Nothing ran.
     Usage = 2,
@@ -26,7 +27,8 @@ pub(crate) enum Exit {
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done; of a run: the result is right
-  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation)
+  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation);
+     of a check: something is wrong with the program
   2  an unknown name, a bad value, a bad input file; nothing ran
   3  the run ended with a fault of the runtime
   4  a file could not be read or written, or an internal error";

@@ -28,10 +28,10 @@ typedef struct pto_task_id {
 
 /* Identity */
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
-#define PTO_GRAPH_MAGIC UINT64_C(0x31464152474f5450)         /* GraphHeader.magic */
+#define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(4)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xe86b3dda26768343)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(5)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0xaaee6e415209a143)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -111,6 +111,7 @@ typedef struct pto_task_id {
 #define PTO_RUN_FLAG_KEEP_CORES UINT32_C(0x00000002)         /* RunConfig.flags */
 #define PTO_RUN_FLAG_TRACE_KEEP_OLDEST UINT32_C(0x00000004)  /* RunConfig.flags */
 #define PTO_RUN_FLAG_TRACE_WAITS UINT32_C(0x00000008)        /* RunConfig.flags */
+#define PTO_RUN_FLAG_RUN_AGAIN UINT32_C(0x00000010)          /* RunConfig.flags */
 #define PTO_GRAPH_FLAG_TOPOLOGICAL UINT32_C(0x00000001)      /* GraphHeader.flags */
 
 /* Regions */
@@ -242,6 +243,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_GRAPH_EDGE_PRODUCER UINT32_C(0x00020012)
 /* The graph has a cycle. Remove one of the edges that the message names. */
 #define PTO_FAULT_GRAPH_CYCLE UINT32_C(0x00020013)
+/* The run is to repeat a graph, and another one stands in the arena, or one that was not run to its end. Launch through Device::run. */
+#define PTO_FAULT_GRAPH_NOT_LOADED UINT32_C(0x00020014)
 /* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto list). */
 #define PTO_FAULT_BUILD_NO_BUILDER UINT32_C(0x00030001)
 /* The builder returned an error. See the builder's own code in the report, and its log lines. */
@@ -529,12 +532,20 @@ PTO_STATIC_ASSERT(sizeof(pto_worker_entry) == 8, "size of pto_worker_entry");
 PTO_STATIC_ASSERT(offsetof(pto_worker_entry, kind) == 0, "offset of pto_worker_entry.kind");
 PTO_STATIC_ASSERT(offsetof(pto_worker_entry, cluster) == 4, "offset of pto_worker_entry.cluster");
 
-/* What termination is decided from; each word in a line of its own. */
+/* What termination is decided from, each word in a line of its own; and which graph stands in the arena. */
 typedef struct pto_progress {
     /* atomic: 1 after the last publish. */
     PTO_ALIGN(64) uint32_t build_done;
+    /* atomic: Tasks of the graph that the loader has put into the arena. */
+    uint32_t loaded_tasks;
+    /* atomic: Edges of it. */
+    uint64_t loaded_edges;
+    /* atomic: `GraphHeader.checksum` of its image. */
+    uint64_t loaded_checksum;
+    /* atomic: The run epoch in which it was started last; zero: it does not stand whole. */
+    uint32_t loaded_run;
     /* atomic: Not used; zero. */
-    uint32_t build_reserved[15];
+    uint32_t build_reserved[9];
     /* atomic: Tasks published (or about to be) whose consumers have not all been released. */
     uint64_t outstanding;
     /* atomic: Not used; zero. */
@@ -542,7 +553,11 @@ typedef struct pto_progress {
 } pto_progress;
 PTO_STATIC_ASSERT(sizeof(pto_progress) == 128, "size of pto_progress");
 PTO_STATIC_ASSERT(offsetof(pto_progress, build_done) == 0, "offset of pto_progress.build_done");
-PTO_STATIC_ASSERT(offsetof(pto_progress, build_reserved) == 4, "offset of pto_progress.build_reserved");
+PTO_STATIC_ASSERT(offsetof(pto_progress, loaded_tasks) == 4, "offset of pto_progress.loaded_tasks");
+PTO_STATIC_ASSERT(offsetof(pto_progress, loaded_edges) == 8, "offset of pto_progress.loaded_edges");
+PTO_STATIC_ASSERT(offsetof(pto_progress, loaded_checksum) == 16, "offset of pto_progress.loaded_checksum");
+PTO_STATIC_ASSERT(offsetof(pto_progress, loaded_run) == 24, "offset of pto_progress.loaded_run");
+PTO_STATIC_ASSERT(offsetof(pto_progress, build_reserved) == 28, "offset of pto_progress.build_reserved");
 PTO_STATIC_ASSERT(offsetof(pto_progress, outstanding) == 64, "offset of pto_progress.outstanding");
 PTO_STATIC_ASSERT(offsetof(pto_progress, outstanding_reserved) == 72, "offset of pto_progress.outstanding_reserved");
 

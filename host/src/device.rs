@@ -8,6 +8,7 @@
 //! ```
 
 mod kernels;
+mod standing;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -20,6 +21,7 @@ use pto_abi::runtime::WorkerEntry;
 use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
+use self::standing::Standing;
 #[cfg(any(feature = "sim", test))]
 use crate::DeviceOptions;
 use crate::allocator::Owner;
@@ -29,6 +31,7 @@ use crate::fault_report::{Context, FaultReport};
 use crate::fw::Recording;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
+use crate::lists::Spare;
 use crate::memory::Memory;
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
@@ -43,6 +46,10 @@ pub struct Device {
     workers: Vec<WorkerEntry>,
     kernels: KernelTable,
     arena: Option<RuntimeArena>,
+    /// The graph whose tasks stand in the arena, if the last run was one of it.
+    standing: Option<Standing>,
+    /// Memory for graphs.
+    spare: Spare,
     epochs: Epochs,
     backend: Box<dyn Backend>,
 }
@@ -132,6 +139,8 @@ impl Device {
             workers: worker_table(aic, aiv),
             kernels: KernelTable::new(),
             arena: None,
+            standing: None,
+            spare: Spare::default(),
             epochs: Epochs::default(),
         })
     }
@@ -257,6 +266,10 @@ impl Device {
         Ok(DeviceBuffer::adopt(&self.memory, address, len))
     }
 
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.spare
+    }
+
     pub(crate) fn shared_memory(&self) -> &Arc<Memory> {
         &self.memory
     }
@@ -269,7 +282,8 @@ impl Device {
 
 /// Runs.
 impl Device {
-    /// Runs `work` to the end.
+    /// Runs `work` to the end. A graph of the host that was the last run's is neither sent nor loaded again: its tasks stand on
+    /// the device, unless kernels were registered since, or the run is traced.
     ///
     /// # Errors
     /// `Fault`: the run ended with a fault; the device can be used again. `OrchArgs`, `Budget`,
@@ -302,8 +316,12 @@ impl Device {
         if options.trace.is_some() && self.backend.recording() == Recording::Off {
             return Err(Error::RecordsNothing { device: self.name().to_owned() });
         }
-        let launch = Launch::plan(work, options, self.workers.len())?;
+        let mut launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
+        if self.stands(work) && options.trace.is_none() {
+            launch.again();
+        }
+        self.standing = None;
         self.epochs.run = after(self.epochs.run);
         let tables = DeviceTables {
             gm_address: self.memory.gm().address(),
@@ -320,6 +338,7 @@ impl Device {
             .map_err(|source| Error::TraceReader { source })?;
         let result = match landing.fault {
             None => {
+                self.standing = self.standing_after(work, &arena);
                 let report = self.report(work, &mut arena, landing, &before);
                 Ok(RunReport {
                     trace: self.timeline(work, options, &arena, read),
@@ -355,6 +374,7 @@ impl Device {
             None => *needed,
         };
         self.epochs.bring_up = after(self.epochs.bring_up);
+        self.standing = None;
         match RuntimeArena::new(&self.memory, &grown) {
             Err(Error::ArenaMemory { .. }) if grown != *needed => {
                 RuntimeArena::new(&self.memory, needed)

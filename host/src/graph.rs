@@ -7,33 +7,40 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pto_abi::image::TaskRecord;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
-use pto_abi::{BuildError, EdgeOutcome, Fault, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{
+    BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
+};
 
 use crate::cycle::{self, Edges};
+use crate::lists::Lists;
 use crate::{Device, Error, GraphImage};
 
 /// Generations of task ids: each graph has its own, so that an id of another graph is recognised.
 static GENERATIONS: AtomicU32 = AtomicU32::new(1);
 
 /// A graph under construction on the host; `publish` only marks. Costs 24 bytes a task, 8 bytes an
-/// argument, 8 bytes an edge.
+/// argument, 4 bytes an edge, and 8 where edges do not all lead to the task that was added last. The memory goes from one graph
+/// of a device to the next.
 pub struct HostGraph<'d> {
     device: &'d Device,
     orch_args: Vec<u64>,
     generation: u32,
     limits: Limits,
-    records: Vec<TaskRecord>,
-    published: Vec<bool>,
-    args: Vec<u64>,
-    /// Edge `i` leads from `producers[i]` to `consumers[i]`.
-    producers: Vec<u32>,
-    consumers: Vec<u32>,
-    /// Edges came consumer by consumer, in the order of the tasks: they need no sorting.
-    grouped: bool,
+    /// Where a task is not published, its record's kind has the bit [`UNPUBLISHED`].
+    lists: Lists,
+    unpublished: usize,
+    /// Edge `i` leads from `producers[i]` to `consumers[i]`. `None`: each one has led to the task that was the last one, so
+    /// that they stand as the records count them, and `first_edge` is right.
+    consumers: Option<Vec<u32>>,
     /// Every producer was added before its consumers: there is no cycle.
     topological: bool,
+    /// A func id whose kernel is registered, and a kind of which there are cores.
+    known: Option<(FuncId, CoreKind)>,
     refusal: RefCell<Option<Refusal>>,
 }
+
+/// In `TaskRecord::kind`, of a graph that is being built.
+const UNPUBLISHED: u8 = 1 << 7;
 
 #[derive(Clone, Copy)]
 struct Limits {
@@ -69,13 +76,11 @@ impl<'d> HostGraph<'d> {
             orch_args: orch_args.to_vec(),
             generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
             limits: Limits::WIRE,
-            records: Vec::new(),
-            published: Vec::new(),
-            args: Vec::new(),
-            producers: Vec::new(),
-            consumers: Vec::new(),
-            grouped: true,
+            lists: device.spare().take(),
+            unpublished: 0,
+            consumers: None,
             topological: true,
+            known: None,
             refusal: RefCell::new(None),
         }
     }
@@ -103,13 +108,13 @@ impl<'d> HostGraph<'d> {
     /// How many tasks it has.
     #[must_use]
     pub fn task_count(&self) -> usize {
-        self.records.len()
+        self.lists.records.len()
     }
 
     /// How many edges it has.
     #[must_use]
     pub fn edge_count(&self) -> usize {
-        self.producers.len()
+        self.lists.producers.len()
     }
 
     /// The image of the graph.
@@ -121,34 +126,35 @@ impl<'d> HostGraph<'d> {
         if self.orch_args.len() > MAX_ORCH_ARGS {
             return Err(Error::OrchArgs { given: self.orch_args.len() });
         }
-        let unpublished =
-            || self.published.iter().enumerate().filter(|(_, published)| !**published);
-        if let Some((first, _)) = unpublished().next() {
-            return Err(Error::NotPublished { first, count: unpublished().count() });
+        if self.unpublished > 0 {
+            let is_open = |record: &TaskRecord| record.kind & UNPUBLISHED != 0;
+            let first = self.lists.records.iter().position(is_open).unwrap_or(0);
+            return Err(Error::NotPublished { first, count: self.unpublished });
         }
-        let starts = self.number_edges();
-        if !self.grouped {
-            self.group_edges(&starts);
+        if let Some(consumers) = self.consumers.take() {
+            let starts = self.number_edges();
+            if !consumers.is_sorted() {
+                self.group_edges(&consumers, &starts);
+            }
+            let edges = Edges { starts: &starts, producers: &self.lists.producers };
+            if !self.topological
+                && let Some(cycle) = cycle::find(edges)
+            {
+                return Err(Error::Cycle { cycle });
+            }
         }
         let mut flags = GraphFlags::empty();
-        if self.topological {
-            flags |= GraphFlags::TOPOLOGICAL;
-        } else if let Some(cycle) =
-            cycle::find(Edges { starts: &starts, producers: &self.producers })
-        {
-            return Err(Error::Cycle { cycle });
-        }
-        Ok(GraphImage::encode(flags, &self.records, &self.producers, &self.args))
+        flags.set(GraphFlags::TOPOLOGICAL, self.topological);
+        Ok(GraphImage::encode(flags, self.lists, self.device.spare().clone()))
     }
 
     /// Gives each record its first edge; returns all of them, and the end.
     fn number_edges(&mut self) -> Vec<usize> {
         let mut next = 0;
-        let mut starts = Vec::with_capacity(self.records.len() + 1);
-        for record in &mut self.records {
+        let mut starts = Vec::with_capacity(self.lists.records.len() + 1);
+        for record in &mut self.lists.records {
             starts.push(next);
-            // Edges are at most MAX_IMAGE_EDGES, 32 bits.
-            record.first_edge = u32::try_from(next).unwrap_or(u32::MAX);
+            record.first_edge = index_of(next);
             next += record.edge_count as usize;
         }
         starts.push(next);
@@ -156,22 +162,28 @@ impl<'d> HostGraph<'d> {
     }
 
     /// A counting sort of the edges by consumer; stable, so that producers keep the order they came in.
-    fn group_edges(&mut self, starts: &[usize]) {
+    fn group_edges(&mut self, consumers: &[u32], starts: &[usize]) {
         let mut next = starts.to_vec();
-        let mut grouped = vec![0; self.producers.len()];
-        for (&producer, &consumer) in self.producers.iter().zip(&self.consumers) {
+        let mut grouped = vec![0; consumers.len()];
+        for (&producer, &consumer) in self.lists.producers.iter().zip(consumers) {
             let place = &mut next[consumer as usize];
             grouped[*place] = producer;
             *place += 1;
         }
-        self.producers = grouped;
+        self.lists.producers = grouped;
+    }
+
+    /// Where the edges lead so far, of which each one led to the last task then.
+    fn list_consumers(&self) -> Vec<u32> {
+        let counts = (0..).zip(&self.lists.records).map(|(task, record)| (task, record.edge_count));
+        counts.flat_map(|(task, count)| std::iter::repeat_n(task, count as usize)).collect()
     }
 
     /// The index of a task of this graph.
     #[inline]
     fn index(&self, task: TaskId) -> Result<usize, Fault> {
         let index = task.slot as usize;
-        if task.generation == self.generation && index < self.records.len() {
+        if task.generation == self.generation && index < self.lists.records.len() {
             return Ok(index);
         }
         Err(self.refuse_id(task))
@@ -181,7 +193,7 @@ impl<'d> HostGraph<'d> {
     fn refuse_id(&self, task: TaskId) -> Fault {
         // `TaskId::NONE` has generation zero, as no graph has.
         if task.generation == 0 || task.generation == self.generation {
-            let count = self.records.len();
+            let count = self.lists.records.len();
             return self.refuse(Fault::BUILD_UNKNOWN_TASK, || {
                 format!("task {task} was named, and the graph has {count} tasks")
             });
@@ -199,12 +211,27 @@ impl<'d> HostGraph<'d> {
     fn why(&self, fault: Fault) -> String {
         match &*self.refusal.borrow() {
             Some(refusal) if refusal.fault == fault => refusal.what.clone(),
-            _ => format!("the builder gave up after {} tasks", self.records.len()),
+            _ => format!("the builder gave up after {} tasks", self.lists.records.len()),
         }
     }
 
-    fn check_task(&self, task: &TaskSpec<'_>) -> Result<(), Fault> {
-        let (func_id, index) = (task.func_id, self.records.len());
+    /// Whether the device can run the task, and the image can hold it with so many edges.
+    #[inline]
+    fn check_task(&mut self, task: &TaskSpec<'_>, edges: usize) -> Result<(), Fault> {
+        let is_known = task.kernel.is_null() && self.known == Some((task.func_id, task.kind));
+        if !is_known {
+            self.check_kernel(task)?;
+        }
+        let Limits { tasks, arg_words, edges: most_edges } = self.limits;
+        let has_room = self.lists.records.len() < tasks
+            && task.args.len() <= arg_words - self.lists.args.len()
+            && edges <= most_edges - self.lists.producers.len();
+        if has_room && task.args.len() <= MAX_ARGS { Ok(()) } else { Err(self.refuse_room(task)) }
+    }
+
+    #[inline(never)]
+    fn check_kernel(&mut self, task: &TaskSpec<'_>) -> Result<(), Fault> {
+        let (func_id, index) = (task.func_id, self.lists.records.len());
         if func_id.index() >= MAX_FUNC_ID {
             return Err(self.refuse(Fault::BUILD_UNKNOWN_FUNC, || {
                 format!("task {index} names func id {func_id}, and the limit is {MAX_FUNC_ID}")
@@ -215,34 +242,83 @@ impl<'d> HostGraph<'d> {
                 format!("task {index} names func id {func_id}")
             }));
         }
-        if task.args.len() > MAX_ARGS {
-            let given = task.args.len();
-            return Err(self.refuse(Fault::BUILD_TOO_MANY_ARGS, || {
-                format!("task {index} has {given} arguments, and the limit is {MAX_ARGS}")
-            }));
-        }
         if self.device.cores(task.kind) == 0 {
             let kind = task.kind;
             return Err(self.refuse(Fault::BUILD_NO_CORE_OF_KIND, || {
                 format!("task {index} needs {kind}, and the device has none")
             }));
         }
-        self.check_room(task)
-    }
-
-    fn check_room(&self, task: &TaskSpec<'_>) -> Result<(), Fault> {
-        if self.records.len() >= self.limits.tasks {
-            let limit = self.limits.tasks;
-            let what = || format!("a graph image holds {limit} tasks at most");
-            return Err(self.refuse(Fault::BUILD_TASKS_FULL, what));
-        }
-        if self.limits.arg_words - self.args.len() < task.args.len() {
-            let limit = self.limits.arg_words;
-            let what = || format!("a graph image holds {limit} argument words at most");
-            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, what));
-        }
+        self.known = task.kernel.is_null().then_some((func_id, task.kind));
         Ok(())
     }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_room(&self, task: &TaskSpec<'_>) -> Fault {
+        let (index, given) = (self.lists.records.len(), task.args.len());
+        let Limits { tasks, arg_words, edges } = self.limits;
+        if given > MAX_ARGS {
+            return self.refuse(Fault::BUILD_TOO_MANY_ARGS, || {
+                format!("task {index} has {given} arguments, and the limit is {MAX_ARGS}")
+            });
+        }
+        if index >= tasks {
+            let what = || format!("a graph image holds {tasks} tasks at most");
+            return self.refuse(Fault::BUILD_TASKS_FULL, what);
+        }
+        if given > arg_words - self.lists.args.len() {
+            let what = || format!("a graph image holds {arg_words} argument words at most");
+            return self.refuse(Fault::BUILD_PAYLOADS_FULL, what);
+        }
+        let what = || format!("a graph image holds {edges} edges at most");
+        self.refuse(Fault::BUILD_EDGES_FULL, what)
+    }
+
+    /// Adds a task with the last `edge_count` edges; `kind` may have the bit [`UNPUBLISHED`].
+    #[inline]
+    fn push(&mut self, task: &TaskSpec<'_>, kind: u8, edge_count: usize) -> TaskId {
+        let slot = index_of(self.lists.records.len());
+        self.lists.records.push(TaskRecord {
+            kernel: task.kernel.0,
+            first_arg: index_of(self.lists.args.len()),
+            first_edge: index_of(self.lists.producers.len() - edge_count),
+            edge_count: index_of(edge_count),
+            func_id: task.func_id.0,
+            // `check_task` has bounded it by MAX_ARGS.
+            arg_count: index_of(task.args.len()).to_le_bytes()[0],
+            kind,
+        });
+        if !task.args.is_empty() {
+            self.lists.args.extend_from_slice(task.args);
+        }
+        TaskId { slot, generation: self.generation }
+    }
+
+    /// A producer in a call of `submit` that is none.
+    #[cold]
+    #[inline(never)]
+    fn refuse_producers(&self, producers: &[TaskId]) -> Fault {
+        let next = index_of(self.lists.records.len());
+        for &producer in producers {
+            if producer == (TaskId { slot: next, generation: self.generation }) {
+                return self.refuse(Fault::BUILD_SELF_EDGE, || format!("task {producer}"));
+            }
+            if let Err(fault) = self.index(producer) {
+                return fault;
+            }
+        }
+        Fault::BUILD_UNKNOWN_TASK
+    }
+}
+
+/// An index into a list, which `check_task` has bounded by 32 bits.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "bounded; a check costs a task three instructions"
+)]
+const fn index_of(length: usize) -> u32 {
+    length as u32
 }
 
 impl fmt::Debug for HostGraph<'_> {
@@ -257,23 +333,9 @@ impl GraphBuilder for HostGraph<'_> {
     }
 
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.check_task(&task)?;
-        // `check_task` has bounded all three.
-        let slot = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
-        let first_arg = u32::try_from(self.args.len()).unwrap_or(u32::MAX);
-        let arg_count = u8::try_from(task.args.len()).unwrap_or(u8::MAX);
-        self.args.extend_from_slice(task.args);
-        self.records.push(TaskRecord {
-            kernel: task.kernel.0,
-            first_arg,
-            first_edge: 0,
-            edge_count: 0,
-            func_id: task.func_id.0,
-            arg_count,
-            kind: task.kind.get(),
-        });
-        self.published.push(false);
-        Ok(TaskId { slot, generation: self.generation })
+        self.check_task(&task, 0)?;
+        self.unpublished += 1;
+        Ok(self.push(&task, task.kind.get() | UNPUBLISHED, 0))
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
@@ -283,29 +345,57 @@ impl GraphBuilder for HostGraph<'_> {
             let what = || format!("task {producer}");
             return Err(self.refuse(Fault::BUILD_SELF_EDGE, what));
         }
-        if self.published[index] {
+        if self.lists.records[index].kind & UNPUBLISHED == 0 {
             let what = || format!("the edge {producer} -> {consumer}");
             return Err(self.refuse(Fault::BUILD_CONSUMER_PUBLISHED, what));
         }
-        if self.producers.len() >= self.limits.edges {
+        if self.lists.producers.len() >= self.limits.edges {
             let limit = self.limits.edges;
             let what = || format!("a graph image holds {limit} edges at most");
             return Err(self.refuse(Fault::BUILD_EDGES_FULL, what));
         }
-        self.grouped &= self.consumers.last().is_none_or(|last| *last <= consumer.slot);
+        if self.consumers.is_none() && index + 1 != self.lists.records.len() {
+            self.consumers = Some(self.list_consumers());
+        }
+        if let Some(consumers) = &mut self.consumers {
+            consumers.push(consumer.slot);
+        }
         self.topological &= producer.slot < consumer.slot;
-        self.records[index].edge_count += 1;
-        self.producers.push(producer.slot);
-        self.consumers.push(consumer.slot);
+        self.lists.records[index].edge_count += 1;
+        self.lists.producers.push(producer.slot);
         Ok(EdgeOutcome::Added)
     }
 
     fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
         let index = self.index(task)?;
-        if std::mem::replace(&mut self.published[index], true) {
+        let record = &mut self.lists.records[index];
+        if record.kind & UNPUBLISHED == 0 {
             return Err(self.refuse(Fault::BUILD_ALREADY_PUBLISHED, || format!("task {task}")));
         }
+        record.kind &= !UNPUBLISHED;
+        self.unpublished -= 1;
         Ok(())
+    }
+
+    /// The same calls in one; what is refused leaves nothing behind.
+    #[inline]
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.check_task(&task, producers.len())?;
+        let (next, generation) = (index_of(self.lists.records.len()), self.generation);
+        let stand = self.lists.producers.len();
+        self.lists.producers.reserve(producers.len());
+        for producer in producers {
+            if producer.generation != generation || producer.slot >= next {
+                self.lists.producers.truncate(stand);
+                return Err(self.refuse_producers(producers));
+            }
+            self.lists.producers.push(producer.slot);
+        }
+        if let Some(consumers) = &mut self.consumers {
+            consumers.extend(std::iter::repeat_n(next, producers.len()));
+        }
+        let id = self.push(&task, task.kind.get(), producers.len());
+        Ok(id)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

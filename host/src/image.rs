@@ -3,22 +3,49 @@
 //! The layout, the checksum and the check are `pto_abi::image`; the firmware is the judge of an image.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
-use pto_abi::CoreKind;
 use pto_abi::arena::Capacities;
-use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, TaskRecord, offsets};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
+use pto_abi::{CoreKind, GmWindow};
 use pto_timeline::{Edge, Graph};
 
-/// A graph, ready to travel. May be run any number of times.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::lists::{Lists, Spare};
+
+/// Images of this process: two with the same number have the same bytes.
+static IMAGES: AtomicU64 = AtomicU64::new(1);
+
+/// A graph, ready to travel. May be run any number of times; run again at once, on the same device and without a trace, it
+/// is neither sent nor checked nor loaded again ([`Device::run`](crate::Device::run)).
+#[derive(Clone)]
 pub struct GraphImage {
-    bytes: Vec<u8>,
+    id: u64,
+    content: Content,
+}
+
+#[derive(Clone)]
+enum Content {
+    Bytes(Vec<u8>),
+    Parts(Parts),
+}
+
+/// An image that a `HostGraph` has made, in the lists that it was built in.
+#[derive(Clone)]
+struct Parts {
+    header: GraphHeader,
+    lists: Lists,
+    spare: Spare,
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.spare.give(std::mem::take(&mut self.lists));
+    }
 }
 
 const HEADER_BYTES: usize = size_of::<GraphHeader>();
@@ -28,61 +55,90 @@ impl GraphImage {
     /// launched.
     #[must_use]
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
-        Self { bytes }
+        Self::of(Content::Bytes(bytes))
     }
 
-    /// Encodes a graph. The records' edges and arguments follow each other without gaps.
-    pub(crate) fn encode(
-        flags: GraphFlags,
-        records: &[TaskRecord],
-        producers: &[u32],
-        args: &[u64],
-    ) -> Self {
-        let task_count = u32::try_from(records.len()).expect("a graph has at most MAX_TASKS tasks");
-        let (edge_count, arg_words) = (producers.len() as u64, args.len() as u64);
-        let [tasks_offset, edges_offset, args_offset, total_bytes] =
-            offsets(task_count, edge_count, arg_words);
-        let mut bytes = Vec::with_capacity(usize::try_from(total_bytes).unwrap_or(0));
-        bytes.resize(HEADER_BYTES, 0);
-        bytes.extend_from_slice(bytemuck::cast_slice(records));
-        bytes.extend_from_slice(bytemuck::cast_slice(producers));
-        bytes.resize(bytes.len().next_multiple_of(8), 0);
-        bytes.extend_from_slice(bytemuck::cast_slice(args));
-        debug_assert_eq!(bytes.len() as u64, total_bytes);
-        let header = GraphHeader {
-            magic: GRAPH_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(HEADER_BYTES).unwrap_or(0),
-            layout_hash: LAYOUT_HASH,
-            total_bytes,
-            checksum: Checksum::of(&bytes[HEADER_BYTES..]),
-            flags: flags.bits(),
-            task_count,
-            edge_count,
-            arg_words,
-            tasks_offset,
-            edges_offset,
-            args_offset,
-            reserved: [0; 5],
-        };
-        bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
-        Self { bytes }
+    /// Encodes a graph. The records' edges and arguments follow each other without gaps. `spare` gets the memory in the end.
+    pub(crate) fn encode(flags: GraphFlags, lists: Lists, spare: Spare) -> Self {
+        let tasks = u32::try_from(lists.records.len());
+        let task_count = tasks.expect("a graph has at most MAX_TASKS tasks");
+        let (edge_count, arg_words) = (lists.producers.len() as u64, lists.args.len() as u64);
+        let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
+        let mut sum = Checksum::new();
+        parts(&lists).into_iter().for_each(|part| sum.add_bytes(part));
+        header.checksum = sum.finish();
+        Self::of(Content::Parts(Parts { header, lists, spare }))
     }
 
-    /// The bytes.
+    fn of(content: Content) -> Self {
+        Self { id: IMAGES.fetch_add(1, Ordering::Relaxed), content }
+    }
+
+    /// A number that no image of this process with other bytes has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// A copy of the bytes.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.byte_count());
+        match &self.content {
+            Content::Bytes(image) => bytes.extend_from_slice(image),
+            Content::Parts(image) => {
+                bytes.extend_from_slice(bytemuck::bytes_of(&image.header));
+                for part in parts(&image.lists) {
+                    bytes.extend_from_slice(part);
+                    bytes.resize(bytes.len().next_multiple_of(8), 0);
+                }
+            }
+        }
+        bytes
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn byte_count(&self) -> usize {
+        match &self.content {
+            Content::Bytes(image) => image.len(),
+            // It was built in this process' memory.
+            Content::Parts(image) => {
+                usize::try_from(image.header.total_bytes).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// Copies the bytes to `offset`. `None`: they do not fit the window.
+    #[must_use]
+    pub(crate) fn write_to(&self, window: &GmWindow<'_>, offset: u64) -> Option<()> {
+        let image = match &self.content {
+            Content::Bytes(image) => return window.write_bytes(offset, image),
+            Content::Parts(image) => image,
+        };
+        let header = &image.header;
+        // The bytes between edges and arguments, where there are any.
+        if header.args_offset > header.tasks_offset {
+            window.write(offset + header.args_offset - 8, &0_u64)?;
+        }
+        window.write(offset, header)?;
+        for ((at, _), part) in header.parts().into_iter().zip(parts(&image.lists)) {
+            window.write_bytes(offset + at, part)?;
+        }
+        Some(())
     }
 
     /// The header as it stands, unchecked; zeros where the image is shorter.
     #[must_use]
     pub fn header(&self) -> GraphHeader {
-        let mut header = GraphHeader::zeroed();
-        let held = self.bytes.len().min(HEADER_BYTES);
-        bytemuck::bytes_of_mut(&mut header)[..held].copy_from_slice(&self.bytes[..held]);
-        header
+        match &self.content {
+            Content::Parts(image) => image.header,
+            Content::Bytes(image) => {
+                let mut header = GraphHeader::zeroed();
+                let held = image.len().min(HEADER_BYTES);
+                bytemuck::bytes_of_mut(&mut header)[..held].copy_from_slice(&image[..held]);
+                header
+            }
+        }
     }
 
     /// How many tasks the header claims.
@@ -103,10 +159,10 @@ impl GraphImage {
     pub fn graph(&self, name: &str, kernels: &BTreeMap<u16, String>) -> Option<Graph> {
         let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
         let [tasks_at, edges_at, args_at, end] = offsets(task_count, edge_count, arg_words);
-        let part = |from: u64, to: u64| {
-            self.bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
-        };
-        if end != self.bytes.len() as u64 {
+        let bytes = self.to_bytes();
+        let part =
+            |from: u64, to: u64| bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?);
+        if end != bytes.len() as u64 {
             return None;
         }
         let words = part(edges_at, args_at)?.as_chunks::<4>().0;
@@ -142,7 +198,7 @@ impl GraphImage {
             trace: TraceCapacities::OFF,
             stream: StreamCapacities::OFF,
         };
-        let image_bytes = self.bytes.len() as u64;
+        let image_bytes = self.byte_count() as u64;
         // Within these bounds, `offsets` cannot overflow.
         let bounded = edge_count <= image_bytes && arg_words <= image_bytes;
         if bounded && offsets(task_count, edge_count, arg_words)[3] == image_bytes {
@@ -153,10 +209,32 @@ impl GraphImage {
     }
 }
 
+/// The bytes of records, edges and arguments.
+fn parts(lists: &Lists) -> [&[u8]; 3] {
+    let Lists { records, producers, args } = lists;
+    [bytemuck::cast_slice(records), bytemuck::cast_slice(producers), bytemuck::cast_slice(args)]
+}
+
+impl PartialEq for GraphImage {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id || self.to_bytes() == other.to_bytes()
+    }
+}
+
+impl Eq for GraphImage {}
+
+impl fmt::Debug for GraphImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tasks, edges) = (self.task_count(), self.edge_count());
+        write!(f, "GraphImage of {tasks} tasks and {edges} edges, {} bytes", self.byte_count())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{GraphImage, HEADER_BYTES};
     use crate::gm::Gm;
+    use crate::lists::{Lists, Spare};
     use bytemuck::Zeroable;
     use pto_abi::Fault;
     use pto_abi::image::{CheckedImage, Checksum, GraphHeader, Refusal, TaskRecord};
@@ -170,8 +248,12 @@ mod tests {
             arg_count: 2,
             ..TaskRecord::zeroed()
         };
-        let records = [record(0, 0, 0), record(2, 0, 1), record(4, 1, 2)];
-        GraphImage::encode(flags, &records, &producers, &[1, 2, 3, 4, 5, 6])
+        let lists = Lists {
+            records: vec![record(0, 0, 0), record(2, 0, 1), record(4, 1, 2)],
+            producers: producers.to_vec(),
+            args: vec![1, 2, 3, 4, 5, 6],
+        };
+        GraphImage::encode(flags, lists, Spare::default())
     }
 
     fn valid() -> GraphImage {
@@ -180,8 +262,12 @@ mod tests {
 
     fn check(image: &GraphImage) -> Result<(), Refusal> {
         let gm = Gm::map(4096).unwrap();
-        let window = gm.window().part(0, image.bytes.len() as u64).unwrap();
-        window.write_bytes(0, &image.bytes).unwrap();
+        gm.window().write_bytes(0, &[0xFF; 4096]).unwrap();
+        let window = gm.window().part(0, image.byte_count() as u64).unwrap();
+        image.write_to(&window, 0).unwrap();
+        let mut sent = vec![0; image.byte_count()];
+        window.read_bytes(0, &mut sent).unwrap();
+        assert_eq!(sent, image.to_bytes());
         CheckedImage::check(window).map(|checked| {
             assert_eq!(checked.task_count(), image.task_count());
             assert_eq!(checked.edge_count(), image.edge_count());
@@ -193,21 +279,21 @@ mod tests {
     }
 
     fn altered(change: impl FnOnce(&mut GraphHeader)) -> GraphImage {
-        let mut image = valid();
-        let mut header = image.header();
+        let mut bytes = valid().to_bytes();
+        let mut header = valid().header();
         change(&mut header);
-        image.bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
-        image
+        bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
+        GraphImage::from_bytes(bytes)
     }
 
     /// A change behind the header, with the checksum that belongs to it.
     fn damaged(change: impl FnOnce(&mut [u8])) -> GraphImage {
-        let mut image = valid();
-        change(&mut image.bytes[HEADER_BYTES..]);
-        let mut header = image.header();
-        header.checksum = Checksum::of(&image.bytes[HEADER_BYTES..]);
-        image.bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
-        image
+        let mut bytes = valid().to_bytes();
+        change(&mut bytes[HEADER_BYTES..]);
+        let mut header = valid().header();
+        header.checksum = Checksum::of(&bytes[HEADER_BYTES..]);
+        bytes[..HEADER_BYTES].copy_from_slice(bytemuck::bytes_of(&header));
+        GraphImage::from_bytes(bytes)
     }
 
     #[test]
@@ -225,7 +311,8 @@ mod tests {
     #[test]
     fn what_is_emitted_is_accepted() {
         check(&valid()).unwrap();
-        check(&GraphImage::encode(GraphFlags::TOPOLOGICAL, &[], &[], &[])).unwrap();
+        let (empty, spare) = (Lists::default(), Spare::default());
+        check(&GraphImage::encode(GraphFlags::TOPOLOGICAL, empty, spare)).unwrap();
         check(&image(GraphFlags::empty(), [2, 0, 1])).unwrap();
     }
 
@@ -263,9 +350,9 @@ mod tests {
 
     #[test]
     fn damage_and_wrong_records_are_named() {
-        let mut flipped = valid();
-        *flipped.bytes.last_mut().unwrap() ^= 1;
-        assert_eq!(fault_of(&flipped), Some("GRAPH_CHECKSUM"));
+        let mut flipped = valid().to_bytes();
+        *flipped.last_mut().unwrap() ^= 1;
+        assert_eq!(fault_of(&GraphImage::from_bytes(flipped)), Some("GRAPH_CHECKSUM"));
         let first_arg = damaged(|body| body[8] = 5);
         assert_eq!(fault_of(&first_arg), Some("GRAPH_RECORD_ARGS"));
         let edge_count = damaged(|body| body[24 + 16] = 9);
@@ -278,8 +365,8 @@ mod tests {
 
     #[test]
     fn a_cut_image_is_refused_and_asks_for_nothing() {
-        for held in [0, 1, HEADER_BYTES - 1, HEADER_BYTES, valid().bytes.len() - 1] {
-            let cut = GraphImage::from_bytes(valid().bytes[..held].to_vec());
+        for held in [0, 1, HEADER_BYTES - 1, HEADER_BYTES, valid().byte_count() - 1] {
+            let cut = GraphImage::from_bytes(valid().to_bytes()[..held].to_vec());
             assert_eq!(fault_of(&cut), Some("GRAPH_TOTAL_BYTES"), "{held} bytes");
             assert_eq!((cut.needs().tasks, cut.needs().image_bytes), (0, held as u64));
         }

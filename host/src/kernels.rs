@@ -100,13 +100,20 @@ pub struct KernelDescription {
 
 /// The kernels of one device.
 pub(crate) struct KernelTable {
+    /// Changes with the table.
+    version: u64,
     addresses: Box<[u64; MAX_FUNC_ID]>,
     registered: BTreeMap<FuncId, Kernel>,
 }
 
 impl KernelTable {
     pub(crate) fn new() -> Self {
-        Self { addresses: Box::new([0; MAX_FUNC_ID]), registered: BTreeMap::new() }
+        Self { version: 0, addresses: Box::new([0; MAX_FUNC_ID]), registered: BTreeMap::new() }
+    }
+
+    /// A number that another one follows whenever a kernel comes or goes.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// What travels to the device.
@@ -151,12 +158,14 @@ impl KernelTable {
             return Err(Error::FuncIdLimit { func_id });
         };
         *place = address.0;
+        self.version += 1;
         self.registered.insert(func_id, kernel);
         Ok(())
     }
 
     pub(crate) fn remove(&mut self, func_id: FuncId) -> Result<(), Error> {
         self.registered.remove(&func_id).ok_or(Error::FuncIdNotRegistered { func_id })?;
+        self.version += 1;
         if let Some(place) = self.addresses.get_mut(func_id.index()) {
             *place = 0;
         }

@@ -23,6 +23,8 @@ pub(crate) struct Launch<'a> {
     config: RunConfig,
     orch: OrchArgs,
     image: Option<&'a GraphImage>,
+    /// The image stands in the arena, and its tasks as well.
+    again: bool,
     /// What the arena must provide for.
     pub(crate) capacities: Capacities,
 }
@@ -67,7 +69,13 @@ impl<'a> Launch<'a> {
             capacities.stream = StreamCapacities::OFF;
         }
         capacities.trace = trace::rings(options, &capacities, workers);
-        Ok(Self { config, orch, image, capacities })
+        Ok(Self { config, orch, image, again: false, capacities })
+    }
+
+    /// The arena holds the graph, from a run before: it runs again.
+    pub(crate) fn again(&mut self) {
+        self.again = true;
+        self.config.flags |= RunFlags::RUN_AGAIN.bits();
     }
 
     /// Writes everything. `arena` holds the capacities, and no agent uses it.
@@ -108,16 +116,15 @@ impl<'a> Launch<'a> {
             written.ok_or(Error::ImageRegion { bytes: regions[region::STREAM].bytes })?;
         }
         view.prepare_run();
-        let Some(image) = self.image else { return Ok(()) };
-        let bytes = image.as_bytes();
-        let written = view.window().write_bytes(regions[region::GRAPH].offset, bytes);
+        let Some(image) = self.image.filter(|_| !self.again) else { return Ok(()) };
+        let written = image.write_to(&view.window(), regions[region::GRAPH].offset);
         // The capacities hold the image; a failure would be an error of `ArenaLayout`.
-        written.ok_or(Error::ImageRegion { bytes: bytes.len() as u64 })
+        written.ok_or(Error::ImageRegion { bytes: image.byte_count() as u64 })
     }
 
     /// The image's own size within the region that is kept for images; no image: no region.
     fn image_region(&self, kept: Region) -> Region {
-        own_size(kept, self.image.map_or(0, |image| image.as_bytes().len() as u64))
+        own_size(kept, self.image.map_or(0, |image| image.byte_count() as u64))
     }
 
     fn write_trace_header(&self, view: &Arena<'_>, at: Region) -> Result<(), Error> {

@@ -58,6 +58,7 @@ mod graph;
 mod image;
 mod kernels;
 mod launch;
+mod lists;
 mod logs;
 mod memory;
 mod options;

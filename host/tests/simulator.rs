@@ -56,6 +56,35 @@ fn both_variants_compute_and_report() {
     }
 }
 
+/// What a run leaves behind does not show in the next one of the same graph, in whatever way it is run between.
+#[test]
+fn a_graph_runs_again_and_again() {
+    for hosting in HOSTINGS {
+        let mut device = open(hosting);
+        let one = device.upload(&[1.0_f32; 64]).unwrap();
+        let sum = device.zeroed::<f32>(64).unwrap();
+        let words = [sum.address().0, one.address().0, sum.address().0, 64];
+        let add = TaskSpec::new(func::ADD, CoreKind::AIV, &words);
+        let image = HostGraph::build(&device, &[], |graph| {
+            let mut before = graph.submit(add, &[])?;
+            for _ in 1..40 {
+                before = graph.submit(add, &[before])?;
+            }
+            Ok(())
+        });
+        let image = image.unwrap();
+        for run in 1..=5_u8 {
+            let report = device.run(Work::HostGraph(&image), &options()).unwrap();
+            assert_eq!((report.tasks, report.edges, report.tasks_run), (40, 39, [0, 40]));
+            assert_eq!(sum.read().unwrap(), [40.0 * f32::from(run); 64], "{hosting}, run {run}");
+        }
+        // Without its kernel it does not run, and what stood before does not either.
+        device.unregister_kernel(func::ADD).unwrap();
+        let (fault, text) = fault_of(&mut device, Work::HostGraph(&image), &options());
+        assert_eq!(fault, Fault::BUILD_KERNEL_MISSING, "{text}");
+    }
+}
+
 #[test]
 fn a_larger_graph_after_a_smaller_one_grows_the_arena() {
     for hosting in HOSTINGS {
@@ -86,7 +115,7 @@ fn refused_launches_are_faults_and_the_device_goes_on() {
     for hosting in HOSTINGS {
         let mut device = open(hosting);
         let good = HostGraph::build(&device, &[], |_| Ok(())).unwrap();
-        let mut bytes = good.as_bytes().to_vec();
+        let mut bytes = good.to_bytes();
         bytes[0] ^= 1;
         let bad = GraphImage::from_bytes(bytes);
         let (fault, _) = fault_of(&mut device, Work::HostGraph(&bad), &options());

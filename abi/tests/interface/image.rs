@@ -2,11 +2,9 @@
 
 use bytemuck::Zeroable;
 use pto_abi::Fault;
-use pto_abi::image::{
-    CheckedImage, Checksum, GRAPH_MAGIC, GraphHeader, Refusal, TaskRecord, offsets,
-};
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
+use pto_abi::image::{CheckedImage, Checksum, GraphHeader, Refusal, TaskRecord};
+use pto_abi::kinds::GraphFlags;
+use pto_abi::runtime::ABI_MINOR;
 
 use crate::memory::with_gm;
 
@@ -25,24 +23,8 @@ fn image() -> Vec<u8> {
     let mut body = bytemuck::bytes_of(&[record(0), record(1), record(2)]).to_vec();
     body.extend_from_slice(bytemuck::bytes_of(&[0_u32, 1]));
     body.extend_from_slice(bytemuck::bytes_of(&ARGS));
-    let [tasks_offset, edges_offset, args_offset, total_bytes] = offsets(3, 2, 3);
-    let header = GraphHeader {
-        magic: GRAPH_MAGIC,
-        abi_major: ABI_MAJOR,
-        abi_minor: ABI_MINOR,
-        header_bytes: 128,
-        layout_hash: LAYOUT_HASH,
-        total_bytes,
-        checksum: Checksum::of(&body),
-        flags: 1,
-        task_count: 3,
-        edge_count: 2,
-        arg_words: 3,
-        tasks_offset,
-        edges_offset,
-        args_offset,
-        ..GraphHeader::zeroed()
-    };
+    let mut header = GraphHeader::new(GraphFlags::TOPOLOGICAL, 3, 2, 3);
+    header.checksum = Checksum::of(&body);
     [bytemuck::bytes_of(&header), &body].concat()
 }
 
@@ -135,19 +117,25 @@ fn a_producer_that_stands_later_needs_an_honest_header() {
 
 #[test]
 fn the_checksum_sees_order_and_length() {
-    let sum = |words: &[u64]| {
-        let mut sum = Checksum::new();
-        words.iter().for_each(|word| sum.add(*word));
-        sum.finish()
-    };
+    let sum = |words: &[u64]| Checksum::of(bytemuck::cast_slice(words));
     let sums = [sum(&[]), sum(&[0]), sum(&[0, 0]), sum(&[1, 2]), sum(&[2, 1]), sum(&[1, 2, 0])];
     for (i, one) in sums.iter().enumerate() {
         assert!(sums[..i].iter().all(|other| other != one), "{i}");
     }
-    // Words of the same lane.
-    assert_ne!(sum(&[1, 0, 0, 0, 2]), sum(&[2, 0, 0, 0, 1]));
     assert_eq!(Checksum::of(&[1, 0, 0, 0, 0, 0, 0, 0, 2]), sum(&[1, 2]), "padded with zeros");
+}
+
+/// Whatever a word is changed to, and wherever it stands.
+#[test]
+fn the_checksum_sees_any_change_of_a_word() {
     let words: Vec<u64> = (0..11).map(|word| word * 0x0101_0101_0101_0101).collect();
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    assert_eq!(Checksum::of(&bytes), sum(&words), "in groups and one by one");
+    let sum = |words: &[u64]| Checksum::of(bytemuck::cast_slice(words));
+    let right = sum(&words);
+    for at in 0..words.len() {
+        for change in [1, 1 << 31, 1 << 63, u64::MAX, 0x0101_0101_0101_0101] {
+            let mut wrong = words.clone();
+            wrong[at] ^= change;
+            assert_ne!(sum(&wrong), right, "{change:#x} at {at}");
+        }
+    }
 }

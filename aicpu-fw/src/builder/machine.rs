@@ -28,6 +28,11 @@ pub trait BuilderHost {
     /// A task was published. A host with one thread steps the schedulers from here now and then.
     fn published(&mut self);
 
+    /// The loader has put a task of a graph image into this slot. Nothing runs before all of them stand: then
+    /// [`published`](Self::published) is called, once.
+    #[inline]
+    fn loaded(&mut self, _slot: u32) {}
+
     /// A task was added to this slot, which may have held another one before.
     #[inline]
     fn added(&mut self, _slot: u32) {}

@@ -6,6 +6,7 @@ mod arena;
 mod builder;
 mod hoarding;
 mod launch;
+mod loader;
 mod mock;
 #[cfg(pto_mutants)]
 mod mutants;

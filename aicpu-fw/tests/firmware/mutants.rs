@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pto_aicpu_fw::LockFree;
 use pto_aicpu_fw::mutant::{Mutant, choose};
 
-use crate::{hoarding, slots, watchdog};
+use crate::{hoarding, loader, slots, watchdog};
 
 /// A checker: a test of this crate, by its name.
 type Checker = (&'static str, fn());
@@ -21,6 +21,8 @@ const LONG: Checker = (
 );
 const OVERDUE: Checker =
     ("an overdue core is named", watchdog::an_overdue_core_is_named::<LockFree>);
+const LOADED: Checker =
+    ("a graph is loaded and runs again", loader::a_graph_is_loaded_and_runs_again::<LockFree>);
 const SLOW: Checker = ("a slow core is no stall", watchdog::a_slow_core_is_no_stall::<LockFree>);
 
 /// Mutant, what finds it, and a part of what that says.
@@ -45,6 +47,8 @@ const TABLE: &[(Mutant, Checker, &str)] = &[
     (Mutant::PendsBehindLongKernels, LONG, "it goes on for long"),
     (Mutant::IgnoresSlowCores, OVERDUE, "STALL_CORE"),
     (Mutant::TakesWorkForAStall, SLOW, "STALL"),
+    (Mutant::LoadsAnEdgeTooFew, LOADED, "before its producer"),
+    (Mutant::LeavesTasksCountedDown, LOADED, "does not end"),
 ];
 
 /// What a checker says of the firmware as it is chosen; `None`: it finds nothing.

@@ -12,7 +12,7 @@ use pto_bench::shape::Shape;
 use pto_bench::stream::Way;
 
 const TOLERANCE: f64 = 0.02;
-const MODES: [Mode; 2] = [Mode::Host, Mode::Aicpu];
+const MODES: [Mode; 3] = [Mode::Host, Mode::Prepared, Mode::Aicpu];
 const GRAPHS: [&str; 5] = ["chain", "independent", "fork_join", "wavefront", "random"];
 
 fn main() -> ExitCode {
@@ -67,16 +67,17 @@ fn hold() -> Result<(), String> {
 
 fn count() -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut table = String::from("graph        host-built aicpu-built   instructions/task, ours\n");
+    let mut table =
+        String::from("graph        host-built prepared aicpu-built   instructions/task, ours\n");
     for graph in GRAPHS {
         let shape: Shape = graph.parse()?;
-        let mut counts = [0.0; 2];
+        let mut counts = [0.0; 3];
         for (place, mode) in counts.iter_mut().zip(MODES) {
             *place = instructions::count(&program, &[], mode, shape)?.own_per_task;
         }
-        let [host, aicpu] = counts;
+        let [host, prepared, aicpu] = counts;
         // Writing to a String does not fail.
-        let _ = writeln!(table, "{graph:12} {host:10.1} {aicpu:11.1}");
+        let _ = writeln!(table, "{graph:12} {host:10.1} {prepared:8.1} {aicpu:11.1}");
     }
     Ok(table)
 }

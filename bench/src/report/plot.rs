@@ -151,7 +151,7 @@ fn short(tasks: f64) -> String {
 /// Ours is what one looks for.
 fn stroke(class: Option<Class>) -> &'static str {
     match class {
-        Some(Class::Ours) => "stroke-width=\"2.2\" fill=\"none\"",
+        Some(Class::Ours | Class::Prepared) => "stroke-width=\"2.2\" fill=\"none\"",
         Some(Class::Floor) => "stroke-width=\"1.2\" stroke-dasharray=\"4 3\" fill=\"none\"",
         _ => "stroke-width=\"1\" fill=\"none\"",
     }

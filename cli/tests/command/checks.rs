@@ -135,3 +135,16 @@ fn what_cannot_be_checked_is_refused() {
     );
     refused(&["check", "cholesky", "--save", "/nowhere/x"], 4, &["/nowhere"]);
 }
+
+/// The page about graph files shows one, and what is said of it: both are as they are.
+#[test]
+fn the_documentation_shows_what_is_said() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let read = |path: &str| fs::read_to_string(format!("{root}/{path}")).expect("it is there");
+    let page = read("docs/check.md");
+    assert!(page.contains(&read("examples/graphs/row_sums.jsonl")), "the file");
+    let answer = pto(&["check", &format!("{root}/examples/graphs/row_sums.jsonl")], 1);
+    assert!(page.contains(&answer.stdout), "{}", answer.stdout);
+    let answer = pto(&["check", "decoder_layer"], 0);
+    assert!(page.contains(&answer.stdout), "{}", answer.stdout);
+}

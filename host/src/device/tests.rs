@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pto_abi::arena::Arena;
+use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::{Epitaph, RUNTIME_MAGIC, Runtime, region};
 use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
@@ -104,8 +105,59 @@ fn the_image_arrives_with_its_own_size() {
         },
     );
     assert_eq!(images[0], [1; 5_000]);
-    assert_eq!(images[1], one_task(&device()).as_bytes(), "the region is cut to the image");
+    assert_eq!(images[1], one_task(&device()).to_bytes(), "the region is cut to the image");
     assert!(images[2].is_empty(), "an image of an earlier run is not offered again");
+}
+
+/// A firmware that says, like ours, which graph stands.
+#[test]
+fn a_graph_is_sent_once_while_nothing_changes() {
+    let launches = seen(
+        |device| {
+            let (one, other) = (one_task(device), one_task(device));
+            let options = RunOptions::default();
+            let run = |device: &mut Device, image: &GraphImage| {
+                device.run(Work::HostGraph(image), &options).unwrap();
+            };
+            run(device, &one);
+            run(device, &one);
+            run(device, &one.clone());
+            run(device, &other);
+            run(device, &one);
+            device.run(BUILDER, &options).unwrap();
+            run(device, &one);
+            device.unregister_kernel(func::MUL).unwrap();
+            run(device, &one);
+            let capacities = Capacities { tasks: 20_000, ..Capacities::default() };
+            let larger = RunOptions { capacities, ..RunOptions::default() };
+            device.run(Work::HostGraph(&one), &larger).unwrap();
+            run(device, &one);
+        },
+        |arena| {
+            let progress = arena.progress();
+            let epoch = arena.header().run_epoch;
+            let is_graph = arena.config().variant == RuntimeVariant::HOST_BUILD_GRAPH.get();
+            progress.loaded_run.store(if is_graph { epoch } else { 0 }, Ordering::Relaxed);
+            arena.config().flags & RunFlags::RUN_AGAIN.bits() != 0
+        },
+    );
+    let again = [false, true, true, false, false, false, false, false, false, true];
+    assert_eq!(launches, again);
+}
+
+/// A firmware that does not know of it.
+#[test]
+fn a_graph_is_sent_again_where_it_does_not_stand() {
+    let launches = seen(
+        |device| {
+            let image = one_task(device);
+            for _ in 0..2 {
+                device.run(Work::HostGraph(&image), &RunOptions::default()).unwrap();
+            }
+        },
+        |arena| arena.config().flags & RunFlags::RUN_AGAIN.bits(),
+    );
+    assert_eq!(launches, [0, 0]);
 }
 
 #[test]

@@ -13,8 +13,8 @@ const NODE: TaskSpec<'_> = TaskSpec::new(func::EMPTY_AIV, CoreKind::AIV, &[5, 6]
 /// The producers of each task, as the firmware reads them.
 fn producers(image: &GraphImage) -> (bool, Vec<Vec<u32>>) {
     let gm = Gm::map(1 << 16).unwrap();
-    let window = gm.window().part(0, image.as_bytes().len() as u64).unwrap();
-    window.write_bytes(0, image.as_bytes()).unwrap();
+    let window = gm.window().part(0, image.byte_count() as u64).unwrap();
+    image.write_to(&window, 0).unwrap();
     let checked = CheckedImage::check(window).unwrap();
     let of_task = |task| {
         let record = checked.record(task);

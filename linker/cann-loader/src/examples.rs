@@ -68,7 +68,7 @@ fn run_one(
     prepared.reset().map_err(|error| error.to_string())?;
     let work = if variant == RuntimeVariant::HOST_BUILD_GRAPH {
         let graph = prepared.build_on_host(&sim).map_err(|error| error.to_string())?;
-        Work::Graph(graph.as_bytes().to_vec())
+        Work::Graph(graph.to_bytes())
     } else {
         let (builder, orch_args) = (prepared.builder(), prepared.orch_args().to_vec());
         match variant {

@@ -2,10 +2,8 @@
 
 use bytemuck::Zeroable;
 use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::{Fault, GmAddr, GmWindow, TaskId};
 
 /// A graph on the host.
@@ -32,29 +30,13 @@ impl<'a> Recorder<'a> {
         }
         let (edge_count, arg_words) = (edges.len() as u64, self.args.len() as u64);
         let task_count = self.tasks.len() as u32;
-        let [tasks_offset, edges_offset, args_offset, total_bytes] =
-            offsets(task_count, edge_count, arg_words);
+        let flags = GraphFlags::TOPOLOGICAL;
+        let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
         let mut body: Vec<u8> = bytemuck::cast_slice(&self.tasks).to_vec();
         body.extend_from_slice(bytemuck::cast_slice(&edges));
-        body.resize((args_offset - tasks_offset) as usize, 0);
+        body.resize((header.args_offset - header.tasks_offset) as usize, 0);
         body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        let header = GraphHeader {
-            magic: GRAPH_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: size_of::<GraphHeader>() as u32,
-            layout_hash: LAYOUT_HASH,
-            total_bytes,
-            checksum: Checksum::of(&body),
-            flags: GraphFlags::TOPOLOGICAL.bits(),
-            task_count,
-            edge_count,
-            arg_words,
-            tasks_offset,
-            edges_offset,
-            args_offset,
-            reserved: [0; 5],
-        };
+        header.checksum = Checksum::of(&body);
         [bytemuck::bytes_of(&header), &body].concat()
     }
 }

@@ -1,13 +1,11 @@
 //! Graphs of known shape, from the image's own builders: recorded here, to be sent as a graph image, to know
 //! the edges, and to know the results.
 
-use bytemuck::{Zeroable, bytes_of};
+use bytemuck::bytes_of;
 use pto_abi::fault::Fault;
-use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
-use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, RuntimeVariant, TaskId, TaskSpec};
 use pto_aicore_kernels::dag_value;
 use pto_virt_platform::builders;
 
@@ -22,6 +20,8 @@ pub enum Shape {
     ForkJoin(u64, u64),
     /// Columns, rows.
     Wavefront(u64, u64),
+    /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
+    Tensors(u64, u64),
 }
 
 impl Shape {
@@ -33,6 +33,7 @@ impl Shape {
             Self::Independent(_) => "independent",
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
+            Self::Tensors(..) => "tensors",
         }
     }
 
@@ -43,6 +44,16 @@ impl Shape {
             Self::Chain(tasks) | Self::Independent(tasks) => [tasks, 0],
             Self::ForkJoin(width, stages) => [width, stages],
             Self::Wavefront(columns, rows) => [columns, rows],
+            Self::Tensors(tasks, live) => [tasks, live],
+        }
+    }
+
+    /// Which runtime runs it, where it is not said.
+    #[must_use]
+    pub const fn variant(self) -> RuntimeVariant {
+        match self {
+            Self::Tensors(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+            _ => RuntimeVariant::AICPU_BUILD_GRAPH,
         }
     }
 
@@ -54,7 +65,8 @@ impl Shape {
         let mut recorder = Recorder { words: words.to_vec(), ..Recorder::default() };
         match self {
             Self::Chain(_) => builders::chain(&mut recorder)?,
-            Self::Independent(_) => builders::independent(&mut recorder)?,
+            // Its edges are the firmware's to find.
+            Self::Independent(_) | Self::Tensors(..) => builders::independent(&mut recorder)?,
             Self::ForkJoin(..) => builders::fork_join(&mut recorder)?,
             Self::Wavefront(..) => builders::wavefront(&mut recorder)?,
         }
@@ -104,29 +116,15 @@ impl Recorder {
         let count = |length: usize| length as u64;
         let (edges, words) = (count(self.producers.len()), count(self.args.len()));
         let task_count = u32::try_from(self.records.len()).expect("test graphs are small");
-        let [tasks_at, edges_at, args_at, end] = offsets(task_count, edges, words);
+        let flags = GraphFlags::TOPOLOGICAL;
+        let mut header = GraphHeader::new(flags, task_count, edges, words);
         let mut body = Vec::new();
         body.extend_from_slice(bytemuck::cast_slice(&self.records));
         body.extend_from_slice(bytemuck::cast_slice(&self.producers));
-        body.resize(usize::try_from(args_at - tasks_at).expect("small"), 0);
+        let args_at = header.args_offset - header.tasks_offset;
+        body.resize(usize::try_from(args_at).expect("small"), 0);
         body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        let header = GraphHeader {
-            magic: GRAPH_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: 128,
-            layout_hash: LAYOUT_HASH,
-            total_bytes: end,
-            checksum: Checksum::of(&body),
-            flags: GraphFlags::TOPOLOGICAL.bits(),
-            task_count,
-            edge_count: edges,
-            arg_words: words,
-            tasks_offset: tasks_at,
-            edges_offset: edges_at,
-            args_offset: args_at,
-            ..GraphHeader::zeroed()
-        };
+        header.checksum = Checksum::of(&body);
         [bytes_of(&header), &body].concat()
     }
 }

@@ -15,12 +15,12 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pto_abi::EdgeOutcome;
 use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
-use pto_abi::{EdgeOutcome, RuntimeVariant};
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -290,7 +290,8 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
 
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
         let mut world = self.crew.world.borrow_mut();
-        world.builder_ns += world.options.profile.edge_ns.low;
+        let profile = world.options.profile;
+        world.builder_ns += profile.edge_ns.low + profile.line_miss_ns.low;
         let now_ns = world.builder_ns;
         let kind = match outcome {
             EdgeOutcome::Added => TraceKind::EDGE,
@@ -306,7 +307,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let kind = u32::from(task.kind.load(Relaxed) & !SHAPED);
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
-        world.charge(Note::Add { slot, args, func_and_kind });
+        world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
         world.charge(Note::Publish(slot));
     }
 
@@ -328,6 +329,20 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         logging::set_virtual_time(Some(until_ns));
     }
 
+    /// The loader of an image, which no program stands above: charges for the task, and lets the others wait.
+    fn loaded(&mut self, slot: u32) {
+        let until_ns = {
+            let mut world = self.crew.world.borrow_mut();
+            world.beats.iter().for_each(Beat::turn);
+            let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
+            image.charge(slot, &mut world);
+            world.builder_ns
+        };
+        self.crew.run(until_ns, Rival::Caller);
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(until_ns));
+    }
+
     fn published(&mut self) {
         let (until_ns, stops) = {
             let mut world = self.crew.world.borrow_mut();
@@ -337,11 +352,6 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
                 noted = true;
                 world.charge(note);
             });
-            if !noted && world.launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
-                // The loader of an image, which no program stands above.
-                let image = self.image.get_or_insert_with(|| ImageNotes::of(&world.launch));
-                image.charge_next(&mut world);
-            }
             let stops = noted
                 && world.builder_trouble().is_some_and(|found| {
                     found.trouble == Trouble::BuilderStops && found.at == self.publishes
@@ -371,7 +381,11 @@ impl World {
     pub(super) fn charge(&mut self, note: Note) {
         let profile = self.options.profile;
         let cost_ns = match note {
-            Note::Add { args, .. } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
+            Note::Add { args, tensors, .. } => {
+                let [args, tensors] = [args, tensors].map(|count| count as u64);
+                let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
+                profile.add_ns.low + of_arguments
+            }
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,
             Note::Read => profile.line_hit_ns.low,

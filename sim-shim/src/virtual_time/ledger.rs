@@ -173,10 +173,6 @@ impl Ledger {
         page.path_ns = page.path_ns.max(before.path_ns);
     }
 
-    pub(super) fn is_completed(&self, slot: u32) -> bool {
-        self.pages.get(slot as usize).is_some_and(|page| page.place == Place::Completed)
-    }
-
     /// `edges_in`: edges that the task waits for. Whether it is ready at once.
     pub(super) fn publish(&mut self, slot: u32, time_ns: u64, edges_in: u32) -> bool {
         self.advance(slot, time_ns, Place::Published, "published twice");

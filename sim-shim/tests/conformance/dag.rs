@@ -72,6 +72,11 @@ impl Dag {
         [aic as u64, (self.nodes() - aic) as u64]
     }
 
+    /// The producers of each node.
+    pub(crate) fn producers(&self) -> &[Vec<u32>] {
+        &self.producers
+    }
+
     pub(crate) fn edges(&self) -> usize {
         self.producers.iter().map(Vec::len).sum()
     }

@@ -1,12 +1,9 @@
 //! The graph image, through real runs: every field wrong in turn gives the fault that names it, and the device
 //! goes on.
 
-use bytemuck::Zeroable;
 use pto_abi::arena::Capacities;
-use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use pto_abi::{Fault, RuntimeVariant};
 
 use crate::common::{Device, Options};
@@ -23,27 +20,9 @@ pub(crate) struct Image {
 
 impl Image {
     fn header(&self) -> GraphHeader {
-        let counts = (u32::try_from(self.records.len()).unwrap(), self.edges.len() as u64);
-        let args = self.args.len() as u64;
-        let [tasks_offset, edges_offset, args_offset, total_bytes] =
-            offsets(counts.0, counts.1, args);
-        GraphHeader {
-            magic: GRAPH_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(size_of::<GraphHeader>()).unwrap(),
-            layout_hash: LAYOUT_HASH,
-            total_bytes,
-            checksum: 0,
-            flags: GraphFlags::TOPOLOGICAL.bits(),
-            task_count: counts.0,
-            edge_count: counts.1,
-            arg_words: args,
-            tasks_offset,
-            edges_offset,
-            args_offset,
-            ..GraphHeader::zeroed()
-        }
+        let tasks = u32::try_from(self.records.len()).unwrap();
+        let (edges, args) = (self.edges.len() as u64, self.args.len() as u64);
+        GraphHeader::new(GraphFlags::TOPOLOGICAL, tasks, edges, args)
     }
 
     /// The image, with a header that `change` has changed after everything else was right.
@@ -127,6 +106,9 @@ fn every_field_of_a_record() {
         (Fault::GRAPH_RECORD_ARGS, |i| i.records[7].first_arg = 235),
         (Fault::GRAPH_RECORD_ARGS, |i| i.records[7].first_arg = u32::MAX),
         (Fault::GRAPH_RECORD_ARGS, |i| i.records[39].arg_count = 7),
+        (Fault::GRAPH_RECORD_ARGS, |i| i.records[0].arg_count = 5),
+        (Fault::GRAPH_ARG_WORDS, |i| i.args.push(0)),
+        (Fault::GRAPH_ARG_WORDS, |i| i.records[39].arg_count = 5),
         (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].first_edge += 1),
         (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].first_edge = u32::MAX),
         (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].edge_count = u32::MAX),
@@ -139,7 +121,8 @@ fn every_field_of_a_record() {
         (Fault::BUILD_KERNEL_MISSING, |i| i.records[39].func_id = 1023),
         (Fault::BUILD_UNKNOWN_KIND, |i| i.records[39].kind = 2),
         (Fault::BUILD_TOO_MANY_ARGS, |i| {
-            (i.records[39].first_arg, i.records[39].arg_count) = (0, 129);
+            i.args.resize(39 * 6 + 129, 0);
+            i.records[39].arg_count = 129;
         }),
     ];
     // Sequential: what stands before the wrong record does not run.
@@ -186,14 +169,18 @@ fn an_image_in_any_order() {
         let last = u32::try_from(image.records.len() - 1).unwrap();
         image.records.reverse();
         image.edges.iter_mut().for_each(|producer| *producer = last - *producer);
-        let mut edges = Vec::new();
+        let (mut edges, mut args) = (Vec::new(), Vec::new());
         for record in &mut image.records {
+            let first_arg = record.first_arg as usize;
+            let own = image.args[first_arg..first_arg + usize::from(record.arg_count)].to_vec();
+            record.first_arg = u32::try_from(args.len()).unwrap();
+            args.extend(own);
             let first = record.first_edge as usize;
             let own = image.edges[first..first + record.edge_count as usize].to_vec();
             record.first_edge = u32::try_from(edges.len()).unwrap();
             edges.extend(own);
         }
-        image.edges = edges;
+        (image.edges, image.args) = (edges, args);
         dag.reset();
         let outcome = run_image(device, &image.bytes_with(|header| header.flags = 0));
         assert_eq!(outcome.fault, None, "{:?}", device.arena.epitaph());

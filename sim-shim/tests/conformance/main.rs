@@ -1,6 +1,7 @@
 //! What a device must do, in every way of hosting it: both fanout strategies, both build modes, both
 //! variants. One body per property; [`ways::for_every_way`] runs it everywhere.
 
+mod again;
 #[path = "../common/mod.rs"]
 mod common;
 mod dag;

@@ -1,10 +1,7 @@
 //! The image of a random graph, for the runtime variant in which the host builds.
 
-use bytemuck::Zeroable;
-use pto_abi::image::{Checksum, GRAPH_MAGIC, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, TaskRecord, offsets};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 
 use super::graph::{Program, PublishOrder, RandomGraph};
 
@@ -25,7 +22,6 @@ pub(super) fn image(program: &Program) -> Vec<u8> {
     let task_count = u32::try_from(graph.nodes.len()).unwrap_or(u32::MAX);
     let (edge_count, arg_words) =
         (graph.edge_count() as u64, u64::from(task_count) * u64::from(NODE_ARGS));
-    let [tasks, edges, args, end] = offsets(task_count, edge_count, arg_words);
     let mut bytes = Vec::new();
     let mut first_edge = 0;
     for (index, node) in (0..).zip(&graph.nodes) {
@@ -53,22 +49,7 @@ pub(super) fn image(program: &Program) -> Vec<u8> {
     }
     let is_topological = graph.order == PublishOrder::AtOnce;
     let flags = if is_topological { GraphFlags::TOPOLOGICAL } else { GraphFlags::empty() };
-    let header = GraphHeader {
-        magic: GRAPH_MAGIC,
-        abi_major: ABI_MAJOR,
-        abi_minor: ABI_MINOR,
-        header_bytes: u32::try_from(size_of::<GraphHeader>()).unwrap_or(0),
-        layout_hash: LAYOUT_HASH,
-        total_bytes: end,
-        checksum: Checksum::of(&bytes),
-        flags: flags.bits(),
-        task_count,
-        edge_count,
-        arg_words,
-        tasks_offset: tasks,
-        edges_offset: edges,
-        args_offset: args,
-        ..GraphHeader::zeroed()
-    };
+    let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
+    header.checksum = Checksum::of(&bytes);
     [bytemuck::bytes_of(&header), &bytes].concat()
 }
