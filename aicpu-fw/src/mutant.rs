@@ -76,6 +76,8 @@ pub enum Mutant {
     LeavesTheGateEarly,
     /// A scheduler that has pledged cores does not look whether all are there when nothing else waits.
     ForgetsWhatItPledged,
+    /// What reads a tensor is not noted: later tasks write it meanwhile.
+    ForgetsReaders,
 }
 
 #[cfg(pto_mutants)]

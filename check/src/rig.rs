@@ -16,7 +16,7 @@ use pto_abi::stream::{
     MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RING_COUNT, ShapeRecord, SlotRecord,
     StreamHeader, StreamPlan,
 };
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering};
+use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task, chunks_for};
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
@@ -174,7 +174,9 @@ pub(crate) struct Words {
     records: Vec<SlotRecord>,
     shapes: Vec<ShapeRecord>,
     tensors: Vec<MapRecord>,
+    tensor_places: Vec<AtomicU32>,
     cells: Vec<MapRecord>,
+    cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
     tape: Vec<AtomicU64>,
@@ -211,7 +213,9 @@ impl Words {
             records: many(window),
             shapes: many(window),
             tensors: many(tensors),
+            tensor_places: many(tensors),
             cells: many(entries),
+            cell_places: many(entries),
             grids: many(tensors),
             entries: many(entries),
             tape: many(rings.record_words),
@@ -251,7 +255,9 @@ impl Words {
     ) -> Result<R, Fault> {
         let map = MapMemory {
             tensors: &self.tensors,
+            tensor_places: &self.tensor_places,
             cells: &self.cells,
+            cell_places: &self.cell_places,
             grids: &self.grids,
             entries: &self.entries,
         };

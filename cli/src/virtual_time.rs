@@ -132,7 +132,7 @@ impl<'a> VirtualRun<'a> {
         device: &'a Wanted,
     ) -> Option<Self> {
         let report = round.report.virtual_report.as_deref()?;
-        let builders = usize::from(variant == RuntimeVariant::AICPU_BUILD_GRAPH);
+        let builders = usize::from(variant.has_builder());
         Some(Self { options: device.virtual_options()?, report, builders, wall: round.wall })
     }
 

@@ -136,11 +136,14 @@ fn the_instructions_are_those_of_the_image() {
         [p.step_ns, p.complete_ns, p.release_ns, p.dispatch_ns].map(|span| span.low);
     let [add, edge, publish] = [p.add_ns, p.edge_ns, p.publish_ns].map(|span| span.low);
     let task = complete + dispatch;
+    let tensors = add + publish + 2 * (p.argument_ns.low + p.tensor_ns.low);
     for (graph, column, charged_ns) in [
         ("independent", 2, add + publish),
         ("chain", 2, add + publish + edge),
         ("fork_join", 2, add + publish + 2 * edge),
         ("wavefront", 2, add + publish + 2 * edge),
+        ("apart", 2, tensors),
+        ("derived", 2, tensors + 2 * edge),
         ("chain", 3, task + release + 2 * step),
         ("wavefront", 3, task + 2 * release),
         // Through the shared queue, whose instructions no key has.

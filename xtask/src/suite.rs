@@ -39,7 +39,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         python_package(root),
         checker("loom tests", "loom"),
         checker("shuttle tests", "shuttle"),
-        Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware mutants")
+        Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware --test stream mutants")
             .with("RUSTFLAGS", "--cfg pto_mutants")
             .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         Step::cargo("mutants of shaped tasks", "test -p pto-sim-shim --test virtual_shapes")

@@ -3,7 +3,7 @@
 //! ```text
 //! region `stream`:  StreamHeader | SlotRecord x window | ShapeRecord x window | words of parts x workers |
 //!                 MapRecord x tensors | MapRecord x cells | MapGrid x tensors | MapEntry x entries |
-//!                 words of records | heap ring x rings
+//!                 place x tensors | place x cells | words of records | heap ring x rings
 //! ```
 //! The host writes the sizes, the builder alone writes the rest but what [`ShapeBoard`] says; the host reads the marks
 //! when the run is over.
@@ -243,6 +243,10 @@ pub struct StreamPlan {
     pub records: usize,
     /// [`MapEntry`]s.
     pub entries: u64,
+    /// 32 bits for each record of a tensor, by which it is found.
+    pub tensor_places: u64,
+    /// The same of cells.
+    pub cell_places: u64,
     /// Words of records, and how many.
     pub tape: (u64, usize),
     /// The heap rings.
@@ -265,7 +269,11 @@ impl StreamPlan {
         let grids = cells + u64::from(capacities.map_entries) * size_of::<MapRecord>() as u64;
         let entries = grids + u64::from(records) * size_of::<MapGrid>() as u64;
         let entries = entries.next_multiple_of(64);
-        let tape = entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
+        let tensor_places =
+            entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
+        let places = |count: u32| (4 * u64::from(count)).next_multiple_of(64);
+        let cell_places = tensor_places + places(records);
+        let tape = cell_places + places(capacities.map_entries);
         let tape_words = u64::from(capacities.window.max(FEWEST_TAPED)) * TAPE_WORDS;
         let heap = tape + tape_words * size_of::<u64>() as u64;
         let tape = (tape, usize::try_from(tape_words).ok()?);
@@ -281,6 +289,8 @@ impl StreamPlan {
             grids,
             records,
             entries,
+            tensor_places,
+            cell_places,
             tape,
             heap,
             bytes,
@@ -303,6 +313,8 @@ mod tests {
             plan.cells,
             plan.grids,
             plan.entries,
+            plan.tensor_places,
+            plan.cell_places,
             plan.tape.0,
             plan.heap,
             plan.bytes,

@@ -144,30 +144,30 @@ impl<'s> TensorView<'s> {
             offset: 0,
             span: 0,
             strides: [0; MAX_RANK],
-            shape: [1; MAX_RANK],
-            rank: 0,
+            shape: [0; MAX_RANK],
+            rank: u8::try_from(shape.len()).unwrap_or(u8::MAX),
             element,
             dense: true,
             defect: None,
             heap,
             scope: PhantomData,
         };
-        let Some(extents) = view.shape.get_mut(..shape.len()) else {
-            view.defect = Some(ViewDefect::Rank);
-            return view;
-        };
-        for (to, from) in extents.iter_mut().zip(shape) {
-            *to = *from;
+        let (mut bytes, mut fits) = (element.bytes(), true);
+        let mut elements = 1_u64;
+        for (at, extent) in shape.iter().enumerate().take(MAX_RANK).rev() {
+            view.shape[at % MAX_RANK] = *extent;
+            view.strides[at % MAX_RANK] = elements;
+            elements = elements.wrapping_mul(u64::from(*extent));
+            let (product, overflows) = bytes.overflowing_mul(u64::from(*extent));
+            fits &= !overflows;
+            bytes = product;
         }
-        view.rank = u8::try_from(shape.len()).unwrap_or(0);
-        let mut elements = Some(1_u64);
-        for (stride, extent) in view.strides.iter_mut().zip(shape.iter()).rev() {
-            *stride = elements.unwrap_or(0);
-            elements = elements.and_then(|count| count.checked_mul(u64::from(*extent)));
-        }
-        match elements.and_then(|count| count.checked_mul(element.bytes())) {
-            Some(bytes @ 1..=MAX_TENSOR_BYTES) => (view.bytes, view.span) = (bytes, bytes),
-            _ => view.defect = Some(ViewDefect::Range),
+        if shape.len() > MAX_RANK {
+            (view.rank, view.defect) = (0, Some(ViewDefect::Rank));
+        } else if fits && (1..=MAX_TENSOR_BYTES).contains(&bytes) {
+            (view.bytes, view.span) = (bytes, bytes);
+        } else {
+            view.defect = Some(ViewDefect::Range);
         }
         view
     }

@@ -355,8 +355,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
     /// Notes that one task, or what is added at once, takes so much of a ring.
     #[inline]
     pub(super) fn takes(&mut self, ring: RingKind, count: u64) {
-        if let Some(largest) = self.largest.get_mut(usize::from(ring.get())) {
-            *largest = count.max(*largest);
+        if let Some(largest) = self.largest.get_mut(usize::from(ring.get()))
+            && count > *largest
+        {
+            *largest = count;
         }
     }
 

@@ -14,7 +14,7 @@ use pto_abi::sync::Ordering::Relaxed;
 
 use super::grid::Grid;
 use super::looks::{Keep, Look, Now, Stop};
-use super::map::{Access, Cells, NOBODY, NONE, Place, TensorMap, spread};
+use super::map::{Access, Cells, HAS_GRID, NOBODY, NONE, Place, TensorMap};
 use super::region::Region;
 
 /// In `link` of the first cell of a list: the rest is the number of the tensor's record.
@@ -23,13 +23,12 @@ const FIRST: u32 = 1 << 31;
 impl<'a> TensorMap<'a> {
     /// The cells of the tensor in record `at` that an access may meet.
     pub(super) fn cells_of(&self, at: u32, access: &Access<'_>) -> Cells<'a> {
-        let grid = self.memory.grids.get(at as usize).and_then(Grid::of);
-        let Some(cell) = grid.and_then(|grid| grid.cell_of(access)) else {
+        let grid = self.grids.get(at as usize).and_then(Grid::of);
+        let Some(corner) = grid.and_then(|grid| grid.corner_of(access)) else {
             return Cells::All;
         };
-        let hash = spread(access.base >> 4) ^ cell.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        let index = self.cell_index(spread(hash));
-        self.memory.cells.get(index as usize).map_or(Cells::All, |cell| Cells::One(cell, index))
+        let cell = self.cell_at(access.base.wrapping_add(corner));
+        cell.map_or(Cells::All, |(cell, at)| Cells::One(cell, at))
     }
 
     /// Whether an access may be noted in this cell: it is the tensor's, or becomes it.
@@ -53,7 +52,7 @@ impl<'a> TensorMap<'a> {
         let first = place.tensor.next.load(Relaxed);
         cell.next.store(first, Relaxed);
         cell.link.store(FIRST | place.at, Relaxed);
-        if let Some(second) = self.memory.cells.get(first as usize) {
+        if let Some(second) = self.cells.get(first) {
             second.link.store(at, Relaxed);
         }
         place.tensor.next.store(at, Relaxed);
@@ -71,20 +70,20 @@ impl<'a> TensorMap<'a> {
         }
         let (before, next) = (cell.link.load(Relaxed), cell.next.load(Relaxed));
         let before = if before & FIRST != 0 {
-            self.memory.tensors.get((before & !FIRST) as usize)
+            self.tensors.get(before & !FIRST)
         } else {
-            self.memory.cells.get(before as usize)
+            self.cells.get(before)
         };
         if let Some(before) = before {
             before.next.store(next, Relaxed);
         }
-        if let Some(next) = self.memory.cells.get(next as usize) {
+        if let Some(next) = self.cells.get(next) {
             next.link.store(cell.link.load(Relaxed), Relaxed);
         }
         cell.base.store(NOBODY, Relaxed);
     }
 
-    fn is_unused(&self, record: &MapRecord, now: Now) -> bool {
+    pub(super) fn is_unused(&self, record: &MapRecord, now: Now) -> bool {
         let chains = [&record.write_chain, &record.read_chain];
         record.is_free(now) && chains.into_iter().all(|chain| !self.is_live(chain.load(Relaxed)))
     }
@@ -97,13 +96,13 @@ impl<'a> TensorMap<'a> {
         let is_free = place.tensor.next.load(Relaxed) == NONE;
         let is_within = matches!(place.cells, Cells::One(..));
         let Some(grid) = Grid::around(region).filter(|_| is_free && !is_within) else { return };
-        let Some(memory) = self.memory.grids.get(place.at as usize) else { return };
-        if let Some(first) = self.memory.grids.first().filter(|g| g.has_cells.load(Relaxed) == 0) {
-            self.empty(self.memory.cells, 0);
+        let Some(memory) = self.grids.get(place.at as usize) else { return };
+        if let Some(first) = self.grids.first().filter(|g| g.has_cells.load(Relaxed) == 0) {
+            self.cells.clear();
             first.has_cells.store(1, Relaxed);
         }
         grid.store(memory);
-        place.tensor.link.store(1, Relaxed);
+        place.tensor.link.store(HAS_GRID, Relaxed);
     }
 }
 
@@ -116,7 +115,7 @@ impl<F> Look<'_, '_, F> {
     {
         let map = self.map;
         let mut at = place.tensor.next.load(Relaxed);
-        while let Some(cell) = map.memory.cells.get(at as usize) {
+        while let Some(cell) = map.cells.get(at) {
             at = cell.next.load(Relaxed);
             if cell.base.load(Relaxed) == self.access.base {
                 self.record(cell)?;

@@ -70,7 +70,7 @@ impl Grid {
         let access = Access::new(0, AccessKind::Read, region);
         let (row, column) = grid.pitch.divide(region.low);
         let is_first = grid.width.divide(column).1 == 0 && grid.rows.divide(row).1 == 0;
-        (is_first && grid.cell_of(&access).is_some()).then_some(grid)
+        (is_first && grid.corner_of(&access).is_some()).then_some(grid)
     }
 
     fn new([pitch, width, rows]: [u64; 3]) -> Option<Self> {
@@ -103,18 +103,17 @@ impl Grid {
         }
     }
 
-    /// A number of the cell that the access is within; `None`: it is within none.
+    /// The first byte of the cell that the access is within, from the tensor's first one; `None`: it is within none.
     #[inline]
-    pub(super) fn cell_of(self, access: &Access<'_>) -> Option<u64> {
+    pub(super) fn corner_of(self, access: &Access<'_>) -> Option<u64> {
         let pitch = self.pitch.by.get();
         let (rows, run) = access.rows_of(self.pitch)?;
         let (row, column) = self.pitch.divide(access.low);
-        let ((cell_row, in_row), (cell_column, in_column)) =
-            (self.rows.divide(row), self.width.divide(column));
+        let (in_row, in_column) = (self.rows.divide(row).1, self.width.divide(column).1);
         let is_within = column + run <= pitch
             && in_column + run <= self.width.by.get()
             && in_row + rows <= self.rows.by.get();
-        is_within.then(|| cell_row.wrapping_mul(0x1_0000_0001).wrapping_add(cell_column))
+        is_within.then(|| access.low - in_row * pitch - in_column)
     }
 }
 
@@ -134,7 +133,7 @@ mod tests {
     fn tiles_are_within_cells() {
         let grid = Grid::around(&tile(8, 40, 4, 20)).unwrap();
         let cell = |row, column, rows, width| {
-            grid.cell_of(&Access::new(0, AccessKind::Read, &tile(row, column, rows, width)))
+            grid.corner_of(&Access::new(0, AccessKind::Read, &tile(row, column, rows, width)))
         };
         assert_eq!(cell(8, 40, 4, 20), cell(9, 45, 2, 3));
         assert!(cell(8, 40, 4, 20).is_some() && cell(11, 59, 1, 1) == cell(8, 40, 4, 20));

@@ -7,6 +7,7 @@ use super::access::{Access, AccessKind, MANY};
 use super::map::{TensorMap, low_half};
 use super::overlap::{Undecided, overlap};
 use super::region::{Region, tiles_meet};
+use crate::mutant::{self, Mutant};
 
 /// Why a look ended early.
 pub(super) enum Stop<E> {
@@ -142,6 +143,14 @@ pub(super) trait Keep {
     fn forget(&self, gone: u32);
     /// Whether no task under way has touched its region.
     fn is_free(&self, now: Now) -> bool;
+    /// Whether its region is that of the access.
+    fn is_of(&self, access: &Access<'_>) -> bool;
+    /// The region of the access becomes its own.
+    fn begin(&self, access: &Access<'_>, now: Now);
+    /// Notes that the task reads its region; `false`: there are too many readers.
+    fn add_reader(&self, now: Now) -> bool;
+    /// The task writes its region, and waits for those under way that have touched it.
+    fn write<E>(&self, now: Now, found: impl FnMut(u64) -> Result<(), E>) -> Result<(), E>;
     /// Notes an access; `false`: it is to another region, or there are too many readers.
     fn take(&self, access: &Access<'_>, now: Now) -> bool;
 }
@@ -166,23 +175,62 @@ impl Keep for MapRecord {
     }
 
     #[inline]
+    fn is_of(&self, access: &Access<'_>) -> bool {
+        self.base.load(Relaxed) == access.base
+            && self.low.load(Relaxed) == access.low
+            && self.high.load(Relaxed) == access.high
+            && self.rows.load(Relaxed) == access.rows
+    }
+
+    #[inline]
+    fn begin(&self, access: &Access<'_>, now: Now) {
+        self.base.store(access.base, Relaxed);
+        self.low.store(access.low, Relaxed);
+        self.high.store(access.high, Relaxed);
+        self.rows.store(access.rows, Relaxed);
+        self.forget(now.gone());
+    }
+
+    #[inline]
+    fn add_reader(&self, now: Now) -> bool {
+        if mutant::is(Mutant::ForgetsReaders) {
+            return true;
+        }
+        let place = self.readers.iter().find(|task| now.is_gone(task));
+        if let Some(place) = place {
+            place.store(now.low, Relaxed);
+        }
+        place.is_some()
+    }
+
+    #[inline]
+    fn write<E>(&self, now: Now, mut found: impl FnMut(u64) -> Result<(), E>) -> Result<(), E> {
+        let mut is_read = false;
+        let readers = if mutant::is(Mutant::ForgetsReaders) { &[] } else { &self.readers[..] };
+        for reader in readers {
+            if let Some(reader) = now.producer(reader.load(Relaxed)) {
+                is_read = true;
+                found(reader)?;
+            }
+        }
+        if let Some(writer) = now.producer(self.writer.load(Relaxed)).filter(|_| !is_read) {
+            found(writer)?;
+        }
+        self.forget(now.gone());
+        self.writer.store(now.low, Relaxed);
+        Ok(())
+    }
+
+    #[inline]
     fn take(&self, access: &Access<'_>, now: Now) -> bool {
         if access.rows == MANY {
             return false;
         }
-        let is_here = self.base.load(Relaxed) == access.base
-            && self.low.load(Relaxed) == access.low
-            && self.high.load(Relaxed) == access.high
-            && self.rows.load(Relaxed) == access.rows;
-        if !is_here {
+        if !self.is_of(access) {
             if !self.is_free(now) {
                 return false;
             }
-            self.base.store(access.base, Relaxed);
-            self.low.store(access.low, Relaxed);
-            self.high.store(access.high, Relaxed);
-            self.rows.store(access.rows, Relaxed);
-            self.forget(now.gone());
+            self.begin(access, now);
         }
         if access.kind == AccessKind::Write {
             let is_gone = now.is_gone(&self.writer);
@@ -191,11 +239,7 @@ impl Keep for MapRecord {
             }
             return is_gone;
         }
-        let place = self.readers.iter().find(|task| now.is_gone(task));
-        if let Some(place) = place {
-            place.store(now.low, Relaxed);
-        }
-        place.is_some()
+        self.add_reader(now)
     }
 }
 

@@ -21,10 +21,11 @@
 use core::cell::Cell;
 
 use pto_abi::stream::{MapEntry, MapGrid, MapRecord};
-use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 pub use super::access::{Access, AccessKind, Hide};
 use super::looks::{Keep, Look, Now, Stop};
+use super::records::Records;
 
 /// Accesses that a walk passes in vain before the accesses of the tensor are sorted by a grid. 24 comparisons of bounds cost
 /// about as much as what a grid costs a submission.
@@ -34,13 +35,24 @@ pub(super) const NOBODY: u64 = u64::MAX;
 /// No record.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// In `link` of a tensor's record: its accesses are not sorted by a grid.
+pub(super) const NO_GRID: u32 = 0;
+/// They are.
+pub(super) const HAS_GRID: u32 = 1;
+/// They are, and nothing under way stands at the tensor: all of it is in cells.
+pub(super) const QUIET: u32 = 2;
+
 /// The tables of the map: powers of two, as many grids as tensors.
 #[derive(Clone, Copy)]
 pub struct MapMemory<'a> {
     /// Records of tensors.
     pub tensors: &'a [MapRecord],
+    /// A place for each of them.
+    pub tensor_places: &'a [AtomicU32],
     /// Records of cells.
     pub cells: &'a [MapRecord],
+    /// A place for each of them.
+    pub cell_places: &'a [AtomicU32],
     /// Grids of tensors.
     pub grids: &'a [MapGrid],
     /// Accesses that stand in no record.
@@ -49,9 +61,10 @@ pub struct MapMemory<'a> {
 
 /// See the module.
 pub struct TensorMap<'a> {
-    pub(super) memory: MapMemory<'a>,
-    shift: u32,
-    cell_shift: u32,
+    pub(super) tensors: Records<'a>,
+    pub(super) cells: Records<'a>,
+    pub(super) grids: &'a [MapGrid],
+    entries: &'a [MapEntry],
     mask: u64,
     /// Positions given out; the number of the next one.
     head: Cell<u64>,
@@ -85,38 +98,31 @@ impl<'a> TensorMap<'a> {
     /// powers of two.
     #[must_use]
     pub fn new(memory: MapMemory<'a>, first: u64) -> Option<Self> {
-        let count = memory.tensors.len();
-        let entries = memory.entries.len();
-        let cells = memory.cells.len();
-        if [count, entries, cells].into_iter().any(|size| !size.is_power_of_two() || size < 2)
-            || memory.grids.len() != count
-        {
+        let MapMemory { tensors, tensor_places, cells, cell_places, grids, entries } = memory;
+        let count = entries.len();
+        if !count.is_power_of_two() || count < 2 || grids.len() != tensors.len() {
             return None;
         }
-        let shift = 64 - count.checked_ilog2()?;
-        let cell_shift = 64 - cells.checked_ilog2()?;
-        let mask = entries as u64 - 1;
         let [head, tail, watermark] = [first; 3].map(Cell::new);
-        let map = Self { memory, shift, cell_shift, mask, head, tail, watermark };
-        map.empty(memory.tensors, 0);
-        // The cells are emptied when the first grid is chosen.
-        memory.grids.first()?.has_cells.store(0, Relaxed);
-        Some(map)
+        let mask = count as u64 - 1;
+        let tensors = Records::new(tensors, tensor_places)?;
+        let cells = Records::new(cells, cell_places)?;
+        tensors.clear();
+        // Those of cells are cleared when the first grid is chosen.
+        grids.first()?.has_cells.store(0, Relaxed);
+        Some(Self { tensors, cells, grids, entries, mask, head, tail, watermark })
     }
 
-    /// Empties records; `link` is what tensors and cells begin with.
-    pub(super) fn empty(&self, records: &[MapRecord], link: u32) {
+    /// Empties a record that is used for the first time.
+    fn empty(&self, record: &MapRecord) {
         // A position that is never live: it is older than all entries that will be.
         let none = low_half(self.tail.get().wrapping_sub(1));
-        let gone = self.now(self.watermark.get()).gone();
-        for record in records {
-            record.base.store(NOBODY, Relaxed);
-            record.write_chain.store(none, Relaxed);
-            record.read_chain.store(none, Relaxed);
-            record.forget(gone);
-            record.next.store(NONE, Relaxed);
-            record.link.store(link, Relaxed);
-        }
+        record.base.store(NOBODY, Relaxed);
+        record.write_chain.store(none, Relaxed);
+        record.read_chain.store(none, Relaxed);
+        record.forget(self.now(self.watermark.get()).gone());
+        record.next.store(NONE, Relaxed);
+        record.link.store(NO_GRID, Relaxed);
     }
 
     /// Entries given out so far.
@@ -160,7 +166,7 @@ impl<'a> TensorMap<'a> {
     }
 
     #[inline]
-    const fn now(&self, number: u64) -> Now {
+    pub(super) const fn now(&self, number: u64) -> Now {
         // The window is below 2^25.
         Now::new(number, low_half(number.wrapping_sub(self.watermark.get())))
     }
@@ -169,12 +175,17 @@ impl<'a> TensorMap<'a> {
     #[inline]
     #[must_use]
     pub fn place(&self, access: &Access<'_>) -> Option<Place<'a>> {
-        // Tensors are aligned: the low bits say nothing.
-        let at = self.index(spread(access.base >> 4));
-        let tensor = self.memory.tensors.get(at as usize)?;
-        let has_grid = tensor.link.load(Relaxed) != 0;
+        let (tensor, at) = self.tensor_of(access.base)?;
+        let has_grid = tensor.link.load(Relaxed) != NO_GRID;
         let cells = if has_grid { self.cells_of(at, access) } else { Cells::NoGrid };
         Some(Place { tensor, at, cells })
+    }
+
+    /// The record for the tensor at `base`, and its number.
+    #[inline]
+    pub(super) fn tensor_of(&self, base: u64) -> Option<(&'a MapRecord, u32)> {
+        // Tensors are aligned: the low bits say nothing.
+        self.tensors.of(base >> 4, |record| self.empty(record))
     }
 
     /// Hands the tasks under way before task `number` whose accesses conflict with this one to `found`; a task may come
@@ -218,7 +229,11 @@ impl<'a> TensorMap<'a> {
         let now = self.now(number);
         let record = match place.cells {
             Cells::One(cell, at) if self.owns(place, cell, at, access, now) => cell,
-            _ => place.tensor,
+            Cells::NoGrid => place.tensor,
+            _ => {
+                place.tensor.link.store(HAS_GRID, Relaxed);
+                place.tensor
+            }
         };
         if hide == Hide::Nothing || !record.take(access, now) {
             let is_write = access.kind == AccessKind::Write;
@@ -232,9 +247,7 @@ impl<'a> TensorMap<'a> {
     #[cold]
     pub fn sweep(&self, number: u64) {
         let now = self.now(number);
-        let has_cells = self.memory.grids.first().is_some_and(|g| g.has_cells.load(Relaxed) != 0);
-        let cells = if has_cells { self.memory.cells } else { &[] };
-        for record in self.memory.tensors.iter().chain(cells) {
+        for record in self.tensors.used().chain(self.cells.used()) {
             for task in record.tasks() {
                 if now.producer(task.load(Relaxed)).is_none() {
                     task.store(now.gone(), Relaxed);
@@ -243,29 +256,23 @@ impl<'a> TensorMap<'a> {
         }
     }
 
-    /// A place in the table of tensors.
+    /// The record for the cell whose first byte has this address, and its number.
     #[inline]
-    const fn index(&self, hash: u64) -> u32 {
-        low_half(hash >> self.shift)
+    pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRecord, u32)> {
+        self.cells.of(corner >> 2, |record| self.empty(record))
     }
 
-    /// A place in the table of cells.
+    /// The record of the cell that begins where the access does, if there is such a cell.
     #[inline]
-    pub(super) const fn cell_index(&self, hash: u64) -> u32 {
-        low_half(hash >> self.cell_shift)
+    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRecord, u32)> {
+        self.cell_at(access.base.wrapping_add(access.low))
     }
 
     /// The ring is a power of two below 2^32: the low half of a position suffices.
     #[inline]
     pub(super) fn entry(&self, position: u64) -> Option<&'a MapEntry> {
-        self.memory.entries.get(usize::try_from(position & self.mask).ok()?)
+        self.entries.get(usize::try_from(position & self.mask).ok()?)
     }
-}
-
-/// The multiplier is 2^64 divided by the golden ratio: neighbours go to places far apart.
-#[inline]
-pub(super) const fn spread(key: u64) -> u64 {
-    key.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 #[inline]

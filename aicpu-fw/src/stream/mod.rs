@@ -23,6 +23,7 @@ pub mod map;
 mod memory;
 pub mod overlap;
 mod record;
+mod records;
 pub mod region;
 mod replay;
 pub mod rings;
@@ -32,5 +33,6 @@ mod shape_line;
 mod shaped;
 mod submit;
 mod tape;
+mod usual;
 
 pub use builder::{Schedulers, Stream, StreamMemory};

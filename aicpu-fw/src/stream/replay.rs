@@ -15,13 +15,13 @@ use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
 
 use super::builder::Stream;
-use super::map::{Access, Hide};
+use super::map::{Access, Hide, low_half};
 use super::overlap::overlap;
 use super::region::Region;
 use super::scopes::view_fault;
 use super::tape::{BASES, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals};
 use crate::blame::Blame;
-use crate::builder::{BLOCK_0_OF_1, BuilderHost, DeviceMemory, release_published};
+use crate::builder::{BLOCK_0_OF_1, BuilderHost, DeviceMemory, count_some, release_published};
 use crate::fanout::FanoutPolicy;
 
 /// A replay under way.
@@ -32,7 +32,7 @@ struct Playing<'b> {
     /// Number of its first task.
     first: u64,
     /// Words of arguments that are not written: where they are, and their position.
-    place: u64,
+    place: u32,
     position: u64,
 }
 
@@ -54,18 +54,17 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.make_room_for(&totals)?;
         let mode = self.mode();
         let scope = self.open_heap(&totals)?;
-        let mut bases = [0; BASES];
-        let heap = scope.map_or(0, |(_, heap)| heap.0);
-        bases[usize::from(HEAP)] = heap;
-        let tensors = bindings.tensors.iter().map(|view| view.address().0);
-        let places = bases.iter_mut().skip(TENSORS.into());
-        places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
-        let places = bases.iter_mut().skip(SCALARS.into());
-        places.zip(bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
-        let words = totals.arg_words.into();
-        let (first, place) = (self.next, self.words.take(words));
-        let position = self.words.head() - words;
+        // Places are words of a task's line.
+        let (first, place) = (self.next, low_half(self.words.take(totals.arg_words.into())));
+        let position = self.words.head() - u64::from(totals.arg_words);
+        let bases = [0; BASES];
         let mut playing = Playing { bindings, bases, mode, first, place, position };
+        playing.bases[usize::from(HEAP)] = scope.map_or(0, |(_, heap)| heap.0);
+        let tensors = bindings.tensors.iter().map(|view| view.address().0);
+        let places = playing.bases.iter_mut().skip(TENSORS.into());
+        places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
+        let places = playing.bases.iter_mut().skip(SCALARS.into());
+        places.zip(bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
         let mut at = Tape::binding(start, totals.tensors as usize);
         for _ in 0..totals.tasks {
             at = self.write_taped(at, &mut playing)?;
@@ -183,10 +182,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if head.is_shaped() {
             self.write_taped_shape(bases + args.div_ceil(8), id.slot, playing);
         }
-        let place = u32::try_from(playing.place).unwrap_or(u32::MAX);
-        playing.place += args as u64 + 1;
-        playing.position += args as u64 + 1;
-        Self::write_line(task, id, &head, place);
+        Self::write_line(task, id, &head, playing.place);
+        playing.place += u32::from(head.args) + 1;
+        playing.position += u64::from(head.args) + 1;
         self.next = number + 1;
         self.host.added(id.slot);
         if H::TRACES {
@@ -222,9 +220,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// The argument words, and one of block context.
     #[inline]
     fn write_words(&mut self, bases: usize, args: usize, playing: &Playing<'_>) {
-        let start = usize::try_from(playing.place).unwrap_or(usize::MAX);
-        let words = self.state.payloads.get(start..).unwrap_or(&[]);
+        let start = playing.place as usize;
+        let words = self.state.payloads.get(start..start + args + 1).unwrap_or(&[]);
         let values = self.tape.words.get(bases - args..bases).unwrap_or(&[]);
+        let Some((context, words)) = words.split_last() else { return };
+        context.store(BLOCK_0_OF_1, Ordering::Relaxed);
         let mut base = 0;
         for (index, (word, value)) in words.iter().zip(values).enumerate() {
             if index % 8 == 0 {
@@ -233,9 +233,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let from = playing.bases.get((base & 0xFF) as usize).copied().unwrap_or(0);
             word.store(value.load(Ordering::Relaxed).wrapping_add(from), Ordering::Relaxed);
             base >>= 8;
-        }
-        if let Some(context) = words.get(args) {
-            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
         }
     }
 
@@ -248,17 +245,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let slot = self.slot_of(first + (word & 0xFFFF_FFFF));
             let Some(from) = self.state.task(slot) else { continue };
             let fanout = from.fanout.load(Ordering::Relaxed);
-            self.put(from, fanout, consumer);
+            match from.consumers.get(fanout as usize) {
+                Some(place) => place.store(consumer, Ordering::Relaxed),
+                None => self.put(from, fanout, consumer),
+            }
             from.fanout.store(fanout + 1, Ordering::Relaxed);
             self.trace(TraceKind::EDGE, consumer, slot);
             self.host.derived(slot, consumer, pto_abi::graph::EdgeOutcome::Added);
         }
-        let edges = self.line.edges.load(Ordering::Relaxed);
-        self.line.edges.store(edges + u64::from(count), Ordering::Relaxed);
     }
 
     /// The edges that a touch makes from tasks outside of the record, and what later tasks see of it.
-    #[inline]
+    #[inline(never)]
     fn touch(
         &mut self,
         at: usize,
@@ -266,22 +264,41 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         playing: &Playing<'_>,
         has_looked: &mut bool,
     ) -> Result<usize, Fault> {
-        let (mut touch, next) = self.tape.touch(at);
+        let (touch, next) = self.tape.touch_head(at);
         *has_looked |= touch.looks;
         if playing.mode == DependencyMode::MANUAL || !touch.looks && !touch.is_noted {
             return Ok(next);
         }
+        let (mut base, mut offset) = (touch.base, 0);
         if touch.binding != LITERAL {
             let index = usize::from(touch.binding - TENSORS);
             let Some(view) = playing.bindings.tensors.get(index) else { return Ok(next) };
-            touch.base = view.base().0;
-            touch.region = touch.region.moved(view.offset_bytes());
+            (base, offset) = (view.base().0, view.offset_bytes());
         }
         let map = self.map;
-        let access = Access::new(touch.base, touch.kind, &touch.region);
+        let region;
+        let access = if touch.is_run {
+            let [low, high] = [touch.low, touch.high].map(|end| end.wrapping_add(offset));
+            Access::run(base, touch.kind, low, high)
+        } else {
+            region = self.tape.touch(at).0.region.moved(offset);
+            Access::new(base, touch.kind, &region)
+        };
+        let first = playing.first;
+        let is_derived = touch.is_derived && playing.mode == DependencyMode::DERIVED;
+        if is_derived && touch.looks && touch.is_noted {
+            let found = |producer: u64| match producer < first {
+                true => self.derived_edge(producer, number).map_err(Some),
+                false => Ok(()),
+            };
+            let derived = map.derive(&access, number, None, found);
+            return match derived {
+                Ok(()) => Ok(next),
+                Err(fault) => Err(fault.unwrap_or_else(|| self.undecided(number, 0))),
+            };
+        }
         let Some(place) = map.place(&access) else { return Ok(next) };
         if touch.looks && playing.mode == DependencyMode::DERIVED {
-            let first = playing.first;
             let found = |producer: u64| match producer < first {
                 true => self.derived_edge(producer, number).map_err(Some),
                 false => Ok(()),
@@ -291,7 +308,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             }
         }
         if touch.is_noted {
-            let is_derived = touch.is_derived && playing.mode == DependencyMode::DERIVED;
             let hide = if is_derived { Hide::Covered } else { Hide::Nothing };
             map.note(&place, &access, (number, hide));
         }
@@ -303,8 +319,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let tasks = u64::from(totals.tasks);
         // Relaxed: ordered before every decrement of these tasks by the pushes and releases below.
         S::fetch_add(&self.state.progress.outstanding, tasks, Ordering::Relaxed);
-        let published = self.line.published.load(Ordering::Relaxed);
-        self.line.published.store(published + tasks, Ordering::Relaxed);
+        count_some(&self.line.published, tasks);
+        count_some(&self.line.edges, totals.edges.into());
         if H::TRACES {
             self.traced_ns = self.host.now_ns();
         }

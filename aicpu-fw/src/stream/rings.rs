@@ -47,25 +47,26 @@ impl SpanRing {
         self.head - self.tail
     }
 
-    /// Everything before `position` is retired.
+    /// Everything before `position` is retired. A ring with nothing in it begins anew at its start, whose memory was used
+    /// last.
     #[inline]
     pub const fn retire(&mut self, position: u64) {
         self.tail = position;
+        if self.head == position {
+            self.at = 0;
+        }
     }
 
     /// Everything before the position with this low half is retired.
     #[inline]
     pub const fn retire_low(&mut self, position: u32) {
-        self.tail = before(self.head, position);
+        self.retire(before(self.head, position));
     }
 
     /// Whether a span of `count` fits now.
     #[must_use]
     #[inline]
     pub const fn has_room(&self, count: u64) -> bool {
-        if self.head == self.tail {
-            return count <= self.capacity;
-        }
         self.in_use() + self.skip(count) + count <= self.capacity
     }
 
@@ -73,15 +74,12 @@ impl SpanRing {
     #[must_use]
     #[inline]
     pub const fn place(&self, count: u64) -> u64 {
-        if self.head == self.tail || count > self.capacity - self.at { 0 } else { self.at }
+        if count > self.capacity - self.at { 0 } else { self.at }
     }
 
     /// Takes a span of `count`, for which there is room; returns its place.
     #[inline]
     pub const fn take(&mut self, count: u64) -> u64 {
-        if self.head == self.tail {
-            self.at = 0;
-        }
         let skip = self.skip(count);
         let place = if skip > 0 { 0 } else { self.at };
         self.head += skip + count;

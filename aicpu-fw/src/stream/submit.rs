@@ -160,35 +160,35 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// writes.
     #[inline]
     fn write_args(&mut self, task: &TensorTask<'_>) -> Result<u64, Fault> {
-        let words = self.next_words(task.args.len());
-        let (mut accesses, mut writes) = (0, 0);
-        for (index, (arg, word)) in (0_u32..).zip(task.args.iter().zip(words)) {
-            let view = match arg {
-                Arg::Scalar(scalar) => {
-                    word.store(*scalar, Ordering::Relaxed);
-                    continue;
-                }
+        let mut words = self.next_words(task.args.len()).iter();
+        let (mut index, mut accesses, mut writes) = (0, 0, 0);
+        for arg in task.args {
+            let word = match arg {
+                Arg::Scalar(scalar) => *scalar,
                 Arg::BoundScalar(_) => {
                     let fault = Fault::STREAM_NOT_RECORDING;
                     return Err(self.refuse_argument(fault, task, index, 0));
                 }
-                Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view,
-            };
-            if view.defect().is_some() || !self.is_alive(view.heap()) {
-                return Err(self.refuse_view(view, task, index));
-            }
-            word.store(view.address().0, Ordering::Relaxed);
-            match arg {
-                Arg::In(_) => accesses += 1,
-                Arg::Out(_) | Arg::InOut(_) => {
-                    accesses += 1;
-                    if writes > 0 {
-                        self.check_outputs(view, task, index)?;
+                Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
+                    if view.defect().is_some() || !self.is_alive(view.heap()) {
+                        return Err(self.refuse_view(view, task, index));
                     }
-                    writes += 1;
+                    if let Some((_, kind)) = access_of(arg) {
+                        accesses += 1;
+                        if kind == AccessKind::Write {
+                            if writes > 0 {
+                                self.check_outputs(view, task, index)?;
+                            }
+                            writes += 1;
+                        }
+                    }
+                    view.address().0
                 }
-                _ => {}
+            };
+            if let Some(place) = words.next() {
+                place.store(word, Ordering::Relaxed);
             }
+            index += 1;
         }
         Ok(accesses)
     }
@@ -266,13 +266,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     fn derive(&mut self, task: &TensorTask<'_>, number: u64) -> Result<(), Fault> {
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some((view, kind)) = access_of(arg) else { continue };
-            let looked = match Access::simple(view, kind) {
-                Some(access) => self.derive_one(&access, number),
+            let region;
+            let access = match Access::simple(view, kind) {
+                Some(access) => access,
                 None => {
-                    let region = Region::of(view);
-                    self.derive_one(&Access::new(view.base().0, kind, &region), number)
+                    region = Region::of(view);
+                    Access::new(view.base().0, kind, &region)
                 }
             };
+            let looked = self.derive_one(&access, number);
             if let Err(fault) = looked {
                 return Err(fault.unwrap_or_else(|| self.undecided(number, index)));
             }
@@ -288,12 +290,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         number: u64,
     ) -> Result<(), Option<Fault>> {
         let map = self.map;
-        let Some(place) = map.place(access) else { return Ok(()) };
-        let found = |producer| self.derived_edge(producer, number).map_err(Some);
-        let how = (number, Hide::Covered);
-        map.look(&place, access, how, None, found)?;
-        map.note(&place, access, how);
-        Ok(())
+        map.derive(access, number, None, |producer| {
+            self.derived_edge(producer, number).map_err(Some)
+        })
     }
 
     /// Notes the accesses of the newest task.

@@ -116,6 +116,21 @@ pub(super) struct Touch {
     pub(super) previous: u32,
 }
 
+/// A touch without its strides.
+#[derive(Clone, Copy)]
+pub(super) struct TouchHead {
+    pub(super) binding: u8,
+    pub(super) kind: AccessKind,
+    pub(super) is_derived: bool,
+    pub(super) looks: bool,
+    pub(super) is_noted: bool,
+    /// Whether the bytes from `low` up to `high` are all that there is to know of its region.
+    pub(super) is_run: bool,
+    pub(super) base: u64,
+    pub(super) low: u64,
+    pub(super) high: u64,
+}
+
 impl<'a> Tape<'a> {
     #[inline]
     pub(super) fn get(&self, at: usize) -> u64 {
@@ -197,14 +212,19 @@ impl<'a> Tape<'a> {
 
     #[inline]
     pub(super) fn head(&self, at: usize) -> TaskHead {
-        let [func_low, func_high, kind, args, ..] = self.get(at).to_le_bytes();
+        let words = self.words.get(at..at + TaskHead::WORDS);
+        let [counts, touches, kernel] = match words {
+            Some([counts, touches, kernel]) => [counts, touches, kernel].map(|w| w.load(Relaxed)),
+            _ => [0; TaskHead::WORDS],
+        };
+        let [func_low, func_high, kind, args, ..] = counts.to_le_bytes();
         TaskHead {
             func_id: u16::from_le_bytes([func_low, func_high]),
             kind,
             args,
-            producers: low_half(self.get(at) >> 32),
-            touches: low_half(self.get(at + 1)),
-            kernel: self.get(at + 2),
+            producers: low_half(counts >> 32),
+            touches: low_half(touches),
+            kernel,
         }
     }
 
@@ -225,34 +245,42 @@ impl<'a> Tape<'a> {
         at + 5 + 2 * rank
     }
 
-    /// The touch at `at`, and the word behind it.
+    /// The touch at `at` without its strides, and the word behind it.
     #[inline]
-    pub(super) fn touch(&self, at: usize) -> (Touch, usize) {
+    pub(super) fn touch_head(&self, at: usize) -> (TouchHead, usize) {
         let first = self.get(at);
         let [binding, flags, rank, ..] = first.to_le_bytes();
-        let [base, low, high, run] = core::array::from_fn(|word| self.get(at + 1 + word));
-        let rank = usize::from(rank);
-        let region = if rank == 0 {
-            Region::run(low, high)
-        } else {
-            let mut dims = [Dim::default(); MAX_RANK];
-            for (dim, word) in dims.iter_mut().take(rank).zip((at + 5..).step_by(2)) {
-                *dim = Dim { stride: self.get(word), count: low_half(self.get(word + 1)) };
-            }
-            Region::from_parts(low, high, run, dims.get(..rank).unwrap_or(&[]))
-        };
         let kind = if flags & 1 == 0 { AccessKind::Read } else { AccessKind::Write };
-        let touch = Touch {
+        let head = TouchHead {
             binding,
-            base,
-            region,
             kind,
             is_derived: flags & 8 != 0,
             looks: flags & 2 != 0,
             is_noted: flags & 4 != 0,
-            previous: low_half(first >> 32),
+            is_run: rank == 0,
+            base: self.get(at + 1),
+            low: self.get(at + 2),
+            high: self.get(at + 3),
         };
-        (touch, at + 5 + 2 * rank)
+        (head, at + 5 + 2 * usize::from(rank))
+    }
+
+    /// The touch at `at`, and the word behind it.
+    pub(super) fn touch(&self, at: usize) -> (Touch, usize) {
+        let (TouchHead { binding, kind, is_derived, looks, is_noted, base, low, high, .. }, next) =
+            self.touch_head(at);
+        let mut dims = [Dim::default(); MAX_RANK];
+        let mut rank = 0;
+        for (dim, word) in dims.iter_mut().zip((at + 5..next).step_by(2)) {
+            *dim = Dim { stride: self.get(word), count: low_half(self.get(word + 1)) };
+            rank += 1;
+        }
+        let region = match dims.get(..rank) {
+            None | Some([]) => Region::run(low, high),
+            Some(dims) => Region::from_parts(low, high, self.get(at + 4), dims),
+        };
+        let previous = low_half(self.get(at) >> 32);
+        (Touch { binding, base, region, kind, is_derived, looks, is_noted, previous }, next)
     }
 
     /// The touch at `at` is not noted: a later one hides it.

@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{MapEntry, MapGrid, MapRecord, SlotRecord, StreamHeader};
-use pto_abi::sync::{AtomicU64, Ordering, Shared};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Shared};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
@@ -40,7 +40,9 @@ struct Run<D> {
     header: StreamHeader,
     records: Vec<SlotRecord>,
     tensors: Vec<MapRecord>,
+    tensor_places: Vec<AtomicU32>,
     cells: Vec<MapRecord>,
+    cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
     tape: Vec<AtomicU64>,
@@ -81,7 +83,9 @@ fn reuse<D: Done>() {
         header: StreamHeader::default(),
         records: many(1),
         tensors: many(2),
+        tensor_places: many(2),
         cells: many(2),
+        cell_places: many(2),
         grids: many(2),
         entries: many(2),
         tape: many(1),
@@ -98,7 +102,9 @@ fn reuse<D: Done>() {
 fn build<D>(run: &Run<D>) {
     let map = MapMemory {
         tensors: &run.tensors,
+        tensor_places: &run.tensor_places,
         cells: &run.cells,
+        cell_places: &run.cell_places,
         grids: &run.grids,
         entries: &run.entries,
     };

@@ -2,6 +2,8 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod derivation;
+#[cfg(pto_mutants)]
+mod mutants;
 mod oracle;
 mod overlaps;
 mod random;

@@ -8,7 +8,7 @@ use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
     HAS_PREDICATE, MapEntry, MapGrid, MapRecord, ShapeBoard, ShapeRecord, SlotRecord, StreamHeader,
 };
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering::Relaxed};
+use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering::Relaxed};
 use pto_abi::task::{EdgeChunk, SHAPED, Task};
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
@@ -89,7 +89,15 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
         instances: &instances,
         shapes: Some(shapes),
     };
-    let map = MapMemory { tensors: &tensors, cells: &cells, grids: &grids, entries: &entries };
+    let (tensor_places, cell_places) = (many::<AtomicU32>(16), many::<AtomicU32>(64));
+    let map = MapMemory {
+        tensors: &tensors,
+        tensor_places: &tensor_places,
+        cells: &cells,
+        cell_places: &cell_places,
+        grids: &grids,
+        entries: &entries,
+    };
     let memory = StreamMemory {
         header: &header,
         records: &records,

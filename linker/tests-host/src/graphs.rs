@@ -5,7 +5,7 @@ use bytemuck::bytes_of;
 use pto_abi::fault::Fault;
 use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, RuntimeVariant, TaskId, TaskSpec};
 use pto_aicore_kernels::dag_value;
 use pto_virt_platform::builders;
 
@@ -20,6 +20,8 @@ pub enum Shape {
     ForkJoin(u64, u64),
     /// Columns, rows.
     Wavefront(u64, u64),
+    /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
+    Tensors(u64, u64),
 }
 
 impl Shape {
@@ -31,6 +33,7 @@ impl Shape {
             Self::Independent(_) => "independent",
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
+            Self::Tensors(..) => "tensors",
         }
     }
 
@@ -41,6 +44,16 @@ impl Shape {
             Self::Chain(tasks) | Self::Independent(tasks) => [tasks, 0],
             Self::ForkJoin(width, stages) => [width, stages],
             Self::Wavefront(columns, rows) => [columns, rows],
+            Self::Tensors(tasks, live) => [tasks, live],
+        }
+    }
+
+    /// Which runtime runs it, where it is not said.
+    #[must_use]
+    pub const fn variant(self) -> RuntimeVariant {
+        match self {
+            Self::Tensors(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+            _ => RuntimeVariant::AICPU_BUILD_GRAPH,
         }
     }
 
@@ -52,7 +65,8 @@ impl Shape {
         let mut recorder = Recorder { words: words.to_vec(), ..Recorder::default() };
         match self {
             Self::Chain(_) => builders::chain(&mut recorder)?,
-            Self::Independent(_) => builders::independent(&mut recorder)?,
+            // Its edges are the firmware's to find.
+            Self::Independent(_) | Self::Tensors(..) => builders::independent(&mut recorder)?,
             Self::ForkJoin(..) => builders::fork_join(&mut recorder)?,
             Self::Wavefront(..) => builders::wavefront(&mut recorder)?,
         }

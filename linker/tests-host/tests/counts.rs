@@ -16,11 +16,14 @@ use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [[Shape; 2]; 4] = [
-    [Shape::Chain(1000), Shape::Chain(4000)],
-    [Shape::Independent(1000), Shape::Independent(4000)],
-    [Shape::ForkJoin(8, 100), Shape::ForkJoin(38, 100)],
-    [Shape::Wavefront(64, 16), Shape::Wavefront(64, 64)],
+const GRAPHS: [(&str, [Shape; 2]); 6] = [
+    ("chain", [Shape::Chain(1000), Shape::Chain(4000)]),
+    ("independent", [Shape::Independent(1000), Shape::Independent(4000)]),
+    ("fork_join", [Shape::ForkJoin(8, 100), Shape::ForkJoin(38, 100)]),
+    ("wavefront", [Shape::Wavefront(64, 16), Shape::Wavefront(64, 64)]),
+    // Two tensors a task: without edges, and with two that are derived.
+    ("apart", [Shape::Tensors(1000, 1 << 20), Shape::Tensors(4000, 1 << 20)]),
+    ("derived", [Shape::Tensors(1000, 64), Shape::Tensors(4000, 64)]),
 ];
 const WORKERS: u32 = 8;
 
@@ -37,13 +40,14 @@ fn count(session: &mut Session, shapes: [Shape; 2], fanout: FanoutStrategy) -> [
 fn count_run(session: &mut Session, shape: Shape, fanout: FanoutStrategy) -> [u64; 3] {
     let setup = Setup {
         fanout,
+        variant: shape.variant(),
         workers: [0, WORKERS],
         func_id: func::EMPTY_AIV.0,
         tables: Tables::None,
         ..Setup::default()
     };
     let ended = session.run(shape, &setup).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(ended.fault, None, "{:?}", ended.logs);
+    assert_eq!(ended.fault, None, "{shape:?}: {:?}", ended.logs);
     let ticks = |instance: usize| {
         session.machine.block().vcpus[instance].step_ticks.load(Ordering::Relaxed)
     };
@@ -61,9 +65,8 @@ fn table() -> String {
     let mut session = counted();
     let mut table = String::from("graph        fanout     builder scheduler\n");
     for &fanout in FanoutStrategy::ALL {
-        for shapes in GRAPHS {
+        for (name, shapes) in GRAPHS {
             let [builder, scheduler] = count(&mut session, shapes, fanout);
-            let name = shapes[0].builder();
             writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
             assert_eq!(
                 count(&mut session, shapes, fanout),

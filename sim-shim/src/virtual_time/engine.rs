@@ -290,7 +290,8 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
 
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
         let mut world = self.crew.world.borrow_mut();
-        world.builder_ns += world.options.profile.edge_ns.low;
+        let profile = world.options.profile;
+        world.builder_ns += profile.edge_ns.low + profile.line_miss_ns.low;
         let now_ns = world.builder_ns;
         let kind = match outcome {
             EdgeOutcome::Added => TraceKind::EDGE,
@@ -306,7 +307,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let kind = u32::from(task.kind.load(Relaxed) & !SHAPED);
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
-        world.charge(Note::Add { slot, args, func_and_kind });
+        world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
         world.charge(Note::Publish(slot));
     }
 
@@ -380,7 +381,11 @@ impl World {
     pub(super) fn charge(&mut self, note: Note) {
         let profile = self.options.profile;
         let cost_ns = match note {
-            Note::Add { args, .. } => profile.add_ns.low + args as u64 * profile.argument_ns.low,
+            Note::Add { args, tensors, .. } => {
+                let [args, tensors] = [args, tensors].map(|count| count as u64);
+                let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
+                profile.add_ns.low + of_arguments
+            }
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,
             Note::Read => profile.line_hit_ns.low,

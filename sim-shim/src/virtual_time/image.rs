@@ -31,7 +31,7 @@ impl ImageNotes {
         let record = image.record(slot);
         let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
         let args = usize::from(record.arg_count);
-        world.charge(Note::Add { slot, args, func_and_kind });
+        world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
         for producer in image.producers(&record) {
             let (generation, outcome) = (world.launch.run_epoch, EdgeOutcome::Added);
             world.charge(Note::Edge { producer, generation, consumer: slot, outcome });

@@ -88,6 +88,8 @@ profile! {
         add_ns,
         /// One argument word of a task.
         argument_ns,
+        /// A tensor that a task reads or writes: its view, its check, the derivation of edges from it.
+        tensor_ns,
         /// Adding an edge.
         edge_ns,
         /// Publishing a task.

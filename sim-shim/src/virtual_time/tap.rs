@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 
 use pto_abi::graph::{BuilderSet, TaskSpec};
 use pto_abi::stream::{
-    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
+    Arg, Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask,
+    TensorView,
 };
 use pto_abi::{BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
@@ -17,8 +18,19 @@ use super::inject::INJECTED_ERROR;
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    Add { slot: u32, args: usize, func_and_kind: u32 },
-    Edge { producer: u32, generation: u32, consumer: u32, outcome: EdgeOutcome },
+    /// `tensors` of the arguments are derived from.
+    Add {
+        slot: u32,
+        args: usize,
+        tensors: usize,
+        func_and_kind: u32,
+    },
+    Edge {
+        producer: u32,
+        generation: u32,
+        consumer: u32,
+        outcome: EdgeOutcome,
+    },
     Publish(u32),
     Read,
 }
@@ -59,7 +71,7 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
     }
 
     fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
-        let mut graph = TappedGraph { graph, added: 0, has_failed: false, is_recording: false };
+        let mut graph = TappedGraph::over(graph);
         let built = self.0.build(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
@@ -73,8 +85,7 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        let mut graph =
-            TappedGraph { graph: stream, added: 0, has_failed: false, is_recording: false };
+        let mut graph = TappedGraph::over(stream);
         let built = self.0.build_stream(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
     }
@@ -85,9 +96,24 @@ struct TappedGraph<'g, G> {
     added: u32,
     has_failed: bool,
     is_recording: bool,
+    /// Of the open scopes.
+    modes: Vec<DependencyMode>,
 }
 
-impl<G> TappedGraph<'_, G> {
+impl<'g, G> TappedGraph<'g, G> {
+    const fn over(graph: &'g mut G) -> Self {
+        Self { graph, added: 0, has_failed: false, is_recording: false, modes: Vec::new() }
+    }
+
+    /// How many of a task's arguments the tensor map is asked about, or told of.
+    fn derived_from(&self, args: &[Arg<'_>]) -> usize {
+        if self.modes.last() == Some(&DependencyMode::MANUAL) {
+            return 0;
+        }
+        let is_accessed = |arg: &&Arg<'_>| matches!(arg, Arg::In(_) | Arg::Out(_) | Arg::InOut(_));
+        args.iter().filter(is_accessed).count()
+    }
+
     /// One more task, unless the builder is to fail there.
     fn count_task(&mut self) -> Result<(), Fault> {
         self.added += 1;
@@ -100,9 +126,9 @@ impl<G> TappedGraph<'_, G> {
     }
 }
 
-fn note_task(id: TaskId, args: usize, func_id: FuncId, kind: CoreKind) {
+fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, CoreKind)) {
     let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
-    note(Note::Add { slot: id.slot, args, func_and_kind });
+    note(Note::Add { slot: id.slot, args, tensors, func_and_kind });
 }
 
 impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
@@ -114,7 +140,7 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
         self.count_task()?;
         let id = self.graph.add_task(task)?;
-        note_task(id, task.args.len(), task.func_id, task.kind);
+        note_task(id, task.args.len(), 0, (task.func_id, task.kind));
         Ok(id)
     }
 
@@ -150,16 +176,20 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         }
         self.count_task()?;
         let id = self.graph.add_tensor_task(task)?;
-        note_task(id, task.args.len(), task.func_id, task.kind);
+        note_task(id, task.args.len(), self.derived_from(task.args), (task.func_id, task.kind));
         Ok(id)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        self.graph.open_scope(mode)
+        let scope = self.graph.open_scope(mode)?;
+        self.modes.push(mode);
+        Ok(scope)
     }
 
     fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        self.graph.close_scope(scope)
+        self.graph.close_scope(scope)?;
+        self.modes.pop();
+        Ok(())
     }
 
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {

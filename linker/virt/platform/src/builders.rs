@@ -9,7 +9,8 @@
 //! part of `producers`, in the order in which it adds edges. With `values` zero, tasks have no arguments.
 
 use heapless::Vec;
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::stream::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
+use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
 
 /// Widest fork and wavefront.
 pub const MAX_WIDTH: usize = 256;
@@ -122,6 +123,31 @@ pub fn wavefront<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
             row.push(dag.node(&producers)?).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
         }
         above = row;
+    }
+    Ok(())
+}
+
+/// Each task reads one tensor and updates another one; their addresses are all that the kernel gets. Shape: how many,
+/// and how many tensors there are in turn: with 64, each task waits for the two that have written and read them last;
+/// with more than twice as many as tasks, for none.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
+pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let dag = Dag::new(stream)?;
+    let ([tasks, live], func_id, kind) = (dag.shape(), dag.func_id, dag.kind);
+    let tensor = |number: u64| {
+        let at = number.checked_rem(live).unwrap_or(0);
+        TensorView::dense(GmAddr(4096 * (at + 1)), ElementType::F32, &[32, 32])
+    };
+    for number in 0..tasks {
+        let (source, target) = if live > 2 * tasks {
+            (tensor(2 * number), tensor(2 * number + 1))
+        } else {
+            (tensor(number + 17), tensor(number))
+        };
+        let args = [Arg::In(&source), Arg::InOut(&target)];
+        stream.submit_tensors(&TensorTask::new(func_id, kind, &args))?;
     }
     Ok(())
 }

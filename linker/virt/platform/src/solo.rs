@@ -5,7 +5,6 @@
 use heapless::Vec;
 use pto_abi::arena::Arena;
 use pto_abi::graph::BuilderSet;
-use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicore_kernels::worker::{self, WorkerStep};
@@ -18,8 +17,9 @@ use crate::timer;
 use crate::vcpu::{self, Vcpu};
 use crate::worker::{CorePort, Order, forget_instructions};
 
-/// Instances that the stack has room for: a builder and a scheduler.
+/// Instances that the stack has room for: a builder and a scheduler; and workers, beside a program with tensors.
 const MAX_INSTANCES: usize = 2;
+const MAX_SOLO_WORKERS: usize = 32;
 
 /// Runs a whole launch. Not inlined: it needs more stack than others.
 #[inline(never)]
@@ -44,6 +44,11 @@ fn fits_stack(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
         let blame = Blame::of(Fault::RUNTIME_AICPU_INSTANCES);
         return Err(blame.detail(instances, MAX_INSTANCES as u64));
     }
+    let workers = launch.workers.len() as u64;
+    if workers > MAX_SOLO_WORKERS as u64 {
+        let blame = Blame::of(Fault::RUNTIME_WORKER_COUNT);
+        return Err(blame.detail(workers, MAX_SOLO_WORKERS as u64));
+    }
     if launch.is_traced() {
         // One vCPU is for counting.
         return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
@@ -60,14 +65,14 @@ struct Seat<F> {
 
 fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, builders: B) {
     let builders = device_builders::of(builders, launch);
-    // There is room for both: `fits_stack`, and the limit of workers.
+    // There is room for all: `fits_stack`.
     let mut seats: Vec<Seat<F>, MAX_INSTANCES> = Vec::new();
     for number in 0..launch.aicpu_instances {
         let instance = instance_of(me, launch.clone(), number);
         let seat = Seat { instance, ticks: 0, has_returned: false };
         seats.push(seat).unwrap_or_default();
     }
-    let mut cores: Vec<CorePort<'static>, MAX_WORKERS> = Vec::new();
+    let mut cores: Vec<CorePort<'static>, MAX_SOLO_WORKERS> = Vec::new();
     for (worker, _) in (0_u32..).zip(0..launch.workers.len()) {
         if let Some(core) = CorePort::new(&launch.arena, worker, Order::Only) {
             cores.push(core).unwrap_or_default();

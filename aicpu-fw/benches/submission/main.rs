@@ -2,7 +2,12 @@
 //!
 //! A window is filled, which is measured; then everything in it completes, which is not. Prints ns a task for 2 and 4
 //! tensors, for windows from 256 to 65,536, for numbers of live tensors, for tiles of one matrix, and with all tensors
-//! read only. `submission TENSORS WINDOW LIVE` prints one of the figures; `LIVE` may be `tiles`.
+//! read only; and, where more memory is touched than the caches hold, the floor of `floor.rs` beside it.
+//!
+//! `submission TENSORS WINDOW LIVE [floor]` prints one of the figures; `LIVE` may be `tiles`, or `random:LIVE`. In a build
+//! with `--cfg pto_mutants`, `submission war` compares with a firmware that leaves the edges from readers to writers out.
+
+mod floor;
 
 use std::time::Instant;
 
@@ -13,7 +18,7 @@ use pto_abi::stream::{
     Arg, ElementType, MapEntry, MapGrid, MapRecord, SlotRecord, StreamBuilder, StreamHeader,
     TensorTask, TensorView,
 };
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering};
+use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task};
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
@@ -38,11 +43,48 @@ impl DeviceMemory for Kernels {
 enum Pattern {
     /// The last one is written, the others are read; tensors in turn.
     Chains { live: u64 },
-    /// The same, with every access a read.
+    /// The same, with tensors at random.
+    Random { live: u64 },
+    /// As `Chains`, with every access a read.
     Reads { live: u64 },
-    /// The same as `Chains`, with 64 x 64 tiles of one matrix instead of tensors.
+    /// As `Chains`, with 64 x 64 tiles of one matrix instead of tensors.
     Tiles,
 }
+
+impl Pattern {
+    /// Which tensor or tile argument `arg` of task `number` is.
+    #[inline]
+    const fn tensor(self, number: u64, arg: u64) -> u64 {
+        match self {
+            Self::Chains { live } | Self::Reads { live } => (number + arg * 17) % live,
+            Self::Random { live } => {
+                let mixed = (number * 4 + arg).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                ((mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33) % live
+            }
+            Self::Tiles => (number * 7 + arg * 65) % TILES,
+        }
+    }
+
+    /// How many tensors or tiles there are.
+    const fn live(self) -> u64 {
+        match self {
+            Self::Chains { live } | Self::Reads { live } | Self::Random { live } => live,
+            Self::Tiles => TILES,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let live = |text: &str| text.parse().ok();
+        match text.strip_prefix("random:") {
+            Some(text) => Some(Self::Random { live: live(text)? }),
+            None if text == "tiles" => Some(Self::Tiles),
+            None => Some(Self::Chains { live: live(text)? }),
+        }
+    }
+}
+
+/// Tiles of the matrix.
+const TILES: u64 = 4096;
 
 struct Words {
     tasks: Vec<Task>,
@@ -56,7 +98,9 @@ struct Words {
     header: StreamHeader,
     records: Vec<SlotRecord>,
     tensors: Vec<MapRecord>,
+    tensor_places: Vec<AtomicU32>,
     cells: Vec<MapRecord>,
+    cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
 }
@@ -80,7 +124,9 @@ impl Words {
             header: StreamHeader::default(),
             records: many(window),
             tensors: many(window),
+            tensor_places: many(window),
             cells: many(4 * window),
+            cell_places: many(4 * window),
             grids: many(window),
             entries: many(4 * window),
         }
@@ -114,17 +160,13 @@ impl Words {
 /// Tensor `arg` of task `number`.
 #[inline]
 fn view(pattern: Pattern, number: u64, arg: u64) -> TensorView<'static> {
-    match pattern {
-        Pattern::Chains { live } | Pattern::Reads { live } => {
-            let base = GmAddr(0x10_0000 + 4096 * ((number + arg * 17) % live));
-            TensorView::dense(base, ElementType::F32, &[32, 32])
-        }
-        Pattern::Tiles => {
-            let at = u32::try_from((number * 7 + arg * 65) % 4096).unwrap_or(0);
-            let matrix = TensorView::dense(GmAddr(0x4000_0000), ElementType::F32, &[4096, 4096]);
-            matrix.slice(0, 64 * (at / 64), 64).slice(1, 64 * (at % 64), 64)
-        }
+    let tensor = pattern.tensor(number, arg);
+    if !matches!(pattern, Pattern::Tiles) {
+        return TensorView::dense(GmAddr(0x10_0000 + 4096 * tensor), ElementType::F32, &[32, 32]);
     }
+    let at = u32::try_from(tensor).unwrap_or(0);
+    let matrix = TensorView::dense(GmAddr(0x4000_0000), ElementType::F32, &[4096, 4096]);
+    matrix.slice(0, 64 * (at / 64), 64).slice(1, 64 * (at % 64), 64)
 }
 
 /// Submissions that are timed together.
@@ -142,7 +184,9 @@ fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
     };
     let map = MapMemory {
         tensors: &words.tensors,
+        tensor_places: &words.tensor_places,
         cells: &words.cells,
+        cell_places: &words.cell_places,
         grids: &words.grids,
         entries: &words.entries,
     };
@@ -160,20 +204,29 @@ fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
     };
     let mut stream =
         Stream::<Exclusive, LockFree, _, _>::new(inputs, &memory, Schedulers::Run, Kernels, ());
-    // By pieces that are short enough not to be interrupted in all of the rounds.
+    let ns = best_of_rounds(
+        window,
+        |number| submit::<N, _>(&mut stream, number, pattern),
+        || words.complete_all(),
+    );
+    assert!(words.instances[0].published.load(Ordering::Relaxed) > 0);
+    ns
+}
+
+/// ns of each of the steps that fill a window, the best of some rounds by pieces that are short enough not to be
+/// interrupted in all of them; `empty` comes between the rounds and does not count.
+fn best_of_rounds(window: usize, mut step: impl FnMut(u64), mut empty: impl FnMut()) -> f64 {
     let mut best = vec![u128::MAX; window / PIECE];
     for _ in 0..(8 * 65_536 / window).clamp(8, 100) {
         for (piece, best) in best.iter_mut().enumerate() {
             let start = Instant::now();
             for number in piece * PIECE..(piece + 1) * PIECE {
-                submit::<N, _>(&mut stream, number as u64, pattern);
+                step(number as u64);
             }
             *best = start.elapsed().as_nanos().min(*best);
         }
-        words.complete_all();
+        empty();
     }
-    let line = &words.instances[0];
-    assert!(line.published.load(Ordering::Relaxed) > 0);
     best.iter().sum::<u128>() as f64 / window as f64
 }
 
@@ -194,31 +247,65 @@ fn submit<const N: usize, G: StreamBuilder>(stream: &mut G, number: u64, pattern
     }
 }
 
-fn row(name: &str, columns: &[usize], pattern: Pattern) {
-    for (tensors, measure) in [(2, measure::<2> as fn(usize, Pattern) -> f64), (4, measure::<4>)] {
+/// How one figure comes about, for so many tensors a task.
+type Measure = fn(usize, Pattern) -> f64;
+
+const SUBMIT: [(usize, Measure); 2] = [(2, measure::<2>), (4, measure::<4>)];
+const FLOOR: [(usize, Measure); 2] = [(2, floor::measure::<2>), (4, floor::measure::<4>)];
+
+fn row(name: &str, columns: &[usize], pattern: Pattern, measures: &[(usize, Measure)]) {
+    for (tensors, measure) in measures {
         let figures: Vec<String> =
             columns.iter().map(|window| format!("{:>8.1}", measure(*window, pattern))).collect();
-        println!("{:<34} {}", format!("{name}, {tensors} tensors"), figures.join(" "));
+        println!("{:<36} {}", format!("{name}, {tensors} tensors"), figures.join(" "));
     }
 }
 
 fn main() {
-    if let [_, tensors, window, live] = &*std::env::args().collect::<Vec<_>>() {
+    let arguments: Vec<String> = std::env::args().collect();
+    match &*arguments.iter().map(String::as_str).collect::<Vec<_>>() {
+        #[cfg(pto_mutants)]
+        [_, "war", names @ ..] => write_after_read(names),
         // For callgrind and perf: one figure.
-        let number = |text: &String| text.parse::<usize>().ok();
-        if let (Some(tensors), Some(window)) = (number(tensors), number(window)) {
-            let live = number(live).map(|live| Pattern::Chains { live: live as u64 });
-            let pattern = live.unwrap_or(Pattern::Tiles);
-            let measure = if tensors == 2 { measure::<2> } else { measure::<4> };
-            println!("{:.1}", measure(window, pattern));
-            return;
+        [_, tensors, window, live, rest @ ..] if !tensors.starts_with('-') => {
+            let table = if rest.is_empty() { SUBMIT } else { FLOOR };
+            let measure = table.iter().find(|(count, _)| tensors.parse() == Ok(*count));
+            let figure = measure.zip(window.parse().ok()).zip(Pattern::parse(live));
+            let ((measure, window), pattern) = figure.expect("TENSORS WINDOW LIVE [floor]");
+            println!("{:.1}", measure.1(window, pattern));
+        }
+        _ => curve(),
+    }
+}
+
+fn curve() {
+    let windows = [256, 1024, 4096, 16_384, 65_536];
+    println!("{:<36} {}", "ns a task; window", windows.map(|w| format!("{w:>8}")).join(" "));
+    for live in [16, 1024, 4096, 16_384] {
+        row(&format!("{live} tensors in turn"), &windows, Pattern::Chains { live }, &SUBMIT);
+    }
+    row("all of them only read", &windows, Pattern::Reads { live: 1024 }, &SUBMIT);
+    row("4096 tiles of one matrix", &windows, Pattern::Tiles, &SUBMIT);
+    for live in [1024, 16_384, 65_536] {
+        let pattern = Pattern::Random { live };
+        row(&format!("{live} tensors at random"), &windows, pattern, &SUBMIT);
+        row("  memory alone", &windows, pattern, &FLOOR);
+    }
+}
+
+/// All of it, or for callgrind one figure: `with 2`.
+#[cfg(pto_mutants)]
+fn write_after_read(only: &[&str]) {
+    use pto_aicpu_fw::mutant::{Mutant, choose};
+    println!("ns a task; window 4096, 1024 tensors in turn");
+    let is_wanted = |word: &str| only.is_empty() || only.contains(&word);
+    for (name, mutant) in [("with", Mutant::None), ("without", Mutant::ForgetsReaders)] {
+        choose(mutant);
+        let pattern = Pattern::Chains { live: 1024 };
+        let measures = SUBMIT.into_iter().filter(|(count, _)| is_wanted(&count.to_string()));
+        if is_wanted(name) {
+            let name = format!("{name} write after read");
+            row(&name, &[4096], pattern, &measures.collect::<Vec<_>>());
         }
     }
-    let windows = [256, 1024, 4096, 16_384, 65_536];
-    println!("{:<34} {}", "ns a task; window", windows.map(|w| format!("{w:>8}")).join(" "));
-    for live in [16, 256, 1024, 4096, 16_384] {
-        row(&format!("{live} tensors in turn"), &windows, Pattern::Chains { live });
-    }
-    row("all of them only read", &windows, Pattern::Reads { live: 1024 });
-    row("4096 tiles of one matrix", &windows, Pattern::Tiles);
 }
