@@ -10,7 +10,8 @@ use crate::virtual_time::VirtualOptions;
 pub enum Hosting {
     /// One OS thread per AICPU instance and per core: faithful concurrency.
     Threads,
-    /// A few OS threads step everything: the fastest way to run a graph here.
+    /// A few OS threads step everything: the fastest way to run a graph here. Where neither events nor times of kernels
+    /// are recorded, short kernels run where they are rung: then few cores do nearly everything (docs/decisions/0046).
     Pool {
         /// How many.
         os_threads: NonZeroUsize,
