@@ -49,6 +49,12 @@ pub trait Bell {
         self.ring(worker);
     }
 
+    /// See [`Platform::has_borrowers`].
+    #[inline]
+    fn has_borrowers(&self) -> bool {
+        false
+    }
+
     /// See [`Platform::asked_for`].
     #[inline]
     fn asked_for(&self) -> usize {
@@ -265,6 +271,11 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn runs_now(&self) -> bool {
         self.bell.runs_now()
+    }
+
+    #[inline]
+    fn has_borrowers(&self) -> bool {
+        self.bell.has_borrowers()
     }
 
     #[inline]

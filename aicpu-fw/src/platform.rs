@@ -96,6 +96,12 @@ pub trait Platform {
         Err(Fault::SCHEDULE_CORE_NOT_FREE)
     }
 
+    /// Whether anybody may ever be [asked for](Self::asked_for).
+    #[inline]
+    fn has_borrowers(&self) -> bool {
+        false
+    }
+
     /// How many further dispatches other agents of the machine ask for just now, beside those that [`run`](Self::run) runs.
     #[inline]
     fn asked_for(&self) -> usize {

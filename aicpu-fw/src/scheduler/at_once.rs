@@ -20,25 +20,46 @@ use crate::platform::{CoreStatus, Platform};
 
 /// Tasks that one step runs at most: enough that the step itself does not show, few enough that the rest of the instance
 /// (the watchdog, the other instances) gets its turn.
-const TASKS_A_STEP: u32 = 64;
+const TASKS_A_STEP: u32 = 128;
 /// The same while others run some: what they have finished is to be seen soon.
 const TASKS_BESIDE_OTHERS: u32 = 16;
+
+/// What became of a task that was run.
+enum Ran {
+    /// It is completed; what is ready by it and may run next, if anything.
+    Finished(Option<(u32, CoreKind)>),
+    /// The core has not finished.
+    Busy,
+}
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// Runs what is ready, each task to its end, until nothing is left or the step is.
     #[inline(never)]
     pub(super) fn run_ready(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
         let (mut left, mut budget) = (TASKS_A_STEP, RELEASES_A_STEP);
+        let has_borrowers = platform.has_borrowers();
+        let mut free = self.free_cores();
         let mut next = None;
         while left > 0 && self.may_go_on() {
-            let asked = platform.asked_for();
-            if asked > 0 && self.lend(platform, asked)? {
+            if has_borrowers && self.lend(platform)? {
                 moved.dispatched = true;
                 left = left.min(TASKS_BESIDE_OTHERS);
+                free = self.free_cores();
             }
-            let Some((slot, kind)) = next.take().or_else(|| self.take_ready()) else { break };
+            let Some((slot, kind)) = next.take().or_else(|| self.take_ready(&free)) else { break };
+            let Some(core) = free[kind.index()] else {
+                // Its cores have become busy: it waits for one.
+                next = Some((slot, kind));
+                break;
+            };
             left -= 1;
-            next = self.run_task(platform, (slot, kind), &mut budget)?;
+            match self.run_task(platform, core, slot, &mut budget)? {
+                Ran::Finished(ready) => next = ready,
+                Ran::Busy => {
+                    self.cores.take(kind, slot);
+                    free = self.free_cores();
+                }
+            }
         }
         moved.ran += TASKS_A_STEP - left;
         moved.collected |= moved.ran > 0;
@@ -53,9 +74,22 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         Ok(())
     }
 
+    /// The free core of each kind that is taken next.
+    #[inline]
+    fn free_cores(&self) -> [Option<usize>; CoreKind::COUNT] {
+        [CoreKind::AIC, CoreKind::AIV].map(|kind| self.cores.free_core(kind))
+    }
+
+    /// Lends to those who ask for it. Whether there was anything.
+    #[inline(always)]
+    fn lend(&mut self, platform: &mut P) -> Result<bool, Fault> {
+        let asked = platform.asked_for();
+        if asked == 0 { Ok(false) } else { self.lend_some(platform, asked) }
+    }
+
     /// Stages what is ready for those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
     #[inline(never)]
-    fn lend(&mut self, platform: &mut P, asked: usize) -> Result<bool, Fault> {
+    fn lend_some(&mut self, platform: &mut P, asked: usize) -> Result<bool, Fault> {
         let mut has_lent = false;
         for &kind in CoreKind::ALL {
             let shared = usize::try_from(self.state.queue(kind).len()).unwrap_or(usize::MAX);
@@ -84,14 +118,14 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// A ready task for which there is a free core: what this step has made ready first, the newest first, then the oldest of
     /// the shared queues.
     #[inline(always)]
-    fn take_ready(&mut self) -> Option<(u32, CoreKind)> {
+    fn take_ready(&mut self, free: &[Option<usize>; CoreKind::COUNT]) -> Option<(u32, CoreKind)> {
         for kind in [CoreKind::AIC, CoreKind::AIV] {
-            if !self.local[kind.index()].is_empty() && self.cores.free_count(kind) > 0 {
+            if !self.local[kind.index()].is_empty() && free[kind.index()].is_some() {
                 return self.local[kind.index()].pop().map(|slot| (slot, kind));
             }
         }
         for kind in [CoreKind::AIC, CoreKind::AIV] {
-            if self.cores.free_count(kind) > 0
+            if free[kind.index()].is_some()
                 && let Some(slot) = self.state.queue(kind).pop_one::<P::Sharing>()
             {
                 return Some((slot, kind));
@@ -100,35 +134,28 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         None
     }
 
-    /// Runs one task on a free core; what is ready by it and may run next, if anything.
+    /// Runs one task on a free core.
     #[inline(always)]
     fn run_task(
         &mut self,
         platform: &mut P,
-        (slot, kind): (u32, CoreKind),
+        core: usize,
+        slot: u32,
         budget: &mut u32,
-    ) -> Result<Option<(u32, CoreKind)>, Fault> {
-        let Some(core) = self.cores.free_core(kind) else {
-            // Its cores have become busy: it waits for one.
-            self.make_ready(slot, kind);
-            return Ok(None);
-        };
+    ) -> Result<Ran, Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         self.expect_published(slot, task)?;
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
         let words = self.words_of(slot, task);
         match platform.run(core, words) {
             Ok(CoreStatus::Finished) => {}
-            Ok(_) => {
-                self.cores.take(kind, slot);
-                return Ok(None);
-            }
+            Ok(_) => return Ok(Ran::Busy),
             Err(fault) => return Err(self.refused(fault, core)),
         }
         let hands_over = self.hands_over;
         match self.complete(platform, core, slot, |_| hands_over, budget)? {
-            Next::Ready(next, kind) => Ok(Some((next, kind))),
-            Next::Nothing | Next::Rung => Ok(None),
+            Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
+            Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
         }
     }
 }

@@ -120,10 +120,16 @@ impl Cores {
         self.is_alone || !self.is_long()
     }
 
+    /// Whether there are other threads.
+    #[inline]
+    pub(super) fn has_borrowers(&self) -> bool {
+        !self.is_alone
+    }
+
     /// How many dispatches another thread would run.
     #[inline]
     pub(super) fn asked_for(&self) -> usize {
-        if self.is_alone || !self.is_worth_sharing() || !self.offers.is_asked(self.scheduler()) {
+        if !self.is_worth_sharing() || !self.offers.is_asked(self.scheduler()) {
             return 0;
         }
         let count = LENT_NS / self.kernels.mean_ns().max(1);
@@ -143,10 +149,10 @@ impl Cores {
     /// Steps a core on the thread that schedules.
     #[inline(always)]
     pub(super) fn step_rung(&self, worker: u32) {
-        let thread = self.scheduler();
         if self.is_alone {
-            return self.step(thread, worker);
+            return self.step(0, worker);
         }
+        let thread = self.scheduler();
         let mut to_look = self.to_look.load(Ordering::Relaxed);
         self.step_and_look(thread, worker, &mut to_look);
         self.to_look.store(to_look, Ordering::Relaxed);

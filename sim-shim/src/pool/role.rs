@@ -26,9 +26,9 @@ use crate::logging;
 /// Turns after which an instance without busy cores is stepped although nobody shared work. 8: of 1, 4, 8
 /// and 16 the smallest at which a chain of empty tasks no longer pays for its idle siblings (bench `graphs`).
 const LOOK_AGAIN_AFTER: u32 = 8;
-/// Publishes between two turns of the schedulers while a builder program runs. 64: the tasks of that many publishes stay
+/// Publishes between two turns of the schedulers while a builder program runs. 128: the tasks of that many publishes stay
 /// in the first-level cache.
-const PUBLISHES_A_TURN: u32 = 64;
+const PUBLISHES_A_TURN: u32 = 128;
 /// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
 /// siblings' turns.
 const STEPS_A_TURN: u32 = 16;
@@ -102,6 +102,11 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     #[inline(always)]
     fn run(&mut self, worker: u32) {
         self.cores.step_rung(worker);
+    }
+
+    #[inline]
+    fn has_borrowers(&self) -> bool {
+        self.cores.has_borrowers()
     }
 
     #[inline]
