@@ -120,6 +120,8 @@ pub(super) struct Parts {
     waiters: Vec<Waiter>,
     /// When the task in each slot became ready, if it has a shape.
     ready_ns: HashMap<u32, u64>,
+    /// When the latest part of each of them was collected.
+    collected_ns: HashMap<u32, u64>,
     /// Counts what happens, over all instances.
     now: u64,
     /// When each worker became free.
@@ -134,6 +136,7 @@ impl Parts {
             books: HashMap::new(),
             waiters: Vec::new(),
             ready_ns: HashMap::new(),
+            collected_ns: HashMap::new(),
             now: 0,
             free_since: Vec::new(),
             steps: Vec::new(),
@@ -158,6 +161,7 @@ impl Parts {
     pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, now_ns: u64) {
         self.now += 1;
         self.ready_ns.insert(slot, now_ns);
+        self.collected_ns.remove(&slot);
         if let Some(list) = shaped.list.filter(|_| !shaped.has_predicate) {
             let (since, left) = (self.now, shaped.total());
             self.waiters.push(Waiter { slot, list, since, left, is_begun: false });
@@ -167,6 +171,14 @@ impl Parts {
     /// When the last task with a shape in a slot became ready: none of its parts is dispatched earlier.
     pub(super) fn ready_ns(&self, slot: u32) -> u64 {
         self.ready_ns.get(&slot).copied().unwrap_or(0)
+    }
+
+    /// A part of a task is collected at `now_ns`; when the latest one so far was. A sibling that is ahead in virtual time may
+    /// have collected one: who collects the last part sees that then.
+    pub(super) fn collected(&mut self, slot: u32, now_ns: u64) -> u64 {
+        let latest_ns = self.collected_ns.entry(slot).or_default();
+        *latest_ns = now_ns.max(*latest_ns);
+        *latest_ns
     }
 
     /// A worker of `kind` is given `slot` by `instance`: whether somebody else should have had the core.
@@ -263,10 +275,12 @@ impl Parts {
 
     /// Hashes the book. Moments count by their order only; steps that have begun are over between two steps.
     pub(super) fn hash_state(&self, into: &mut impl Hasher) {
-        let Self { books, waiters, ready_ns, now: _, free_since, steps: _ } = self;
-        let mut ready: Vec<_> = ready_ns.iter().collect();
-        ready.sort_unstable();
-        ready.hash(into);
+        let Self { books, waiters, ready_ns, collected_ns, now: _, free_since, steps: _ } = self;
+        for times in [ready_ns, collected_ns] {
+            let mut times: Vec<_> = times.iter().collect();
+            times.sort_unstable();
+            times.hash(into);
+        }
         let mut books: Vec<_> = books.iter().collect();
         books.sort_unstable_by_key(|(slot, _)| **slot);
         let of_book = |(_, book): &(&u32, &Book)| {

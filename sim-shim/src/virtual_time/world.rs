@@ -255,8 +255,12 @@ impl World {
         if self.recorded_part(slot, number).is_some() {
             self.recorder.instance(instance, now, TraceKind::COLLECTED, (slot, number));
         }
-        if !self.book_collected(slot, worker, now) {
-            return now;
+        let part_ns = now;
+        if is_shaped(task) {
+            now = self.parts.collected(slot, now);
+        }
+        if !self.book_collected(slot, worker, part_ns) {
+            return part_ns;
         }
         self.ledger.complete(slot, now);
         self.trace.add(now, EventKind::Completed, instance, slot);
