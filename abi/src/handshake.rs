@@ -337,13 +337,13 @@ impl Handshake {
         self.bring_up_command()
     }
 
-    /// A core that has left its loop waits for the next greeting: the order to quit, and the greeting that it
-    /// had answered, are those of its last life.
+    /// A core that has left its loop waits for the next greeting, which takes the order to quit back: until then a greeting
+    /// that it has not answered is one of its last life, ended before it began.
     fn bring_up_command(&self) -> Command {
         let in_service = self.worker.status.load(Ordering::Relaxed) != STATUS_EXITED;
         // Acquire: pairs with the Release store of control in `quit`.
-        if in_service && self.scheduler.control.load(Ordering::Acquire) == CONTROL_QUIT {
-            return Command::Quit;
+        if self.scheduler.control.load(Ordering::Acquire) == CONTROL_QUIT {
+            return if in_service { Command::Quit } else { Command::Wait };
         }
         // Acquire: pairs with the Release store of aicpu_ready in `greet`.
         let epoch = self.scheduler.aicpu_ready.load(Ordering::Acquire);

@@ -127,3 +127,19 @@ fn ids_wrap_below_the_reserved_values() {
     assert_eq!(next_dispatch_id(super::DOORBELL_IDLE), 0);
     assert_eq!(next_dispatch_id(6), 7);
 }
+
+/// It left without having answered; what it finds in its next life, before it is greeted, is not for it.
+#[test]
+fn a_greeting_that_was_taken_back_is_not_answered() {
+    let lines = Handshake::default();
+    lines.reset();
+    lines.greet(1);
+    lines.introduce(1, 0, CoreKind::AIV);
+    lines.greet(2);
+    lines.quit();
+    assert_eq!(lines.command(), Command::Quit);
+    lines.leave();
+    assert_eq!(lines.command(), Command::Wait, "neither the greeting nor the order");
+    lines.greet(3);
+    assert_eq!(lines.command(), Command::Greet(3));
+}
