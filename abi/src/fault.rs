@@ -325,17 +325,17 @@ faults! {
         0x28 STREAM_SCOPE_MODE: "A scope is opened with an unknown dependency mode.",
             "Use derived, explicit or manual.";
         0x30 STREAM_WINDOW_RING: "The window is full, and nothing in it can retire.",
-            "Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode).";
-        0x31 STREAM_ARGS_RING: "A task has more argument words than the ring of arguments can hold.",
+            "Raise the window to the size that the report names, publish the task that it names earlier, or let the schedulers run while the program does (concurrent build mode).";
+        0x31 STREAM_ARGS_RING: "The ring of arguments is full, and nothing in it can retire.",
             "Raise arg_words to the size that the report names.";
         0x32 STREAM_EDGES_RING: "The ring of edges is full, and nothing in it can retire.",
             "Raise edges to the size that the report names.";
-        0x33 STREAM_MAP_RING: "A task has more accesses than the tensor map can hold.",
+        0x33 STREAM_MAP_RING: "The tensor map is full, and nothing in it can retire.",
             "Raise map_entries to the size that the report names.";
-        0x34 STREAM_HEAP_RING: "A heap ring is full of tensors of a scope that is open, so that nothing in it can retire.",
-            "Raise heap_bytes to the size that the report names, or close the scope earlier.";
-        0x35 STREAM_WAIT_FOREVER: "The program waits for a task, and the schedulers wait for the program.",
-            "Use the concurrent build mode.";
+        0x34 STREAM_HEAP_RING: "A heap ring is full of tensors of a scope that is open, or of tasks that cannot complete.",
+            "Raise heap_bytes to the size that the report names, or close the scope, or publish the task, earlier.";
+        0x35 STREAM_WAIT_FOREVER: "The program waits for a task that cannot complete before the program goes on.",
+            "Publish the task that the report names before you wait, or let the schedulers run while the program does (concurrent build mode).";
         0x40 STREAM_BLOCKS: "A task has no block, or more than 16,777,215.",
             "Give each block more to do.";
         0x41 STREAM_SYNC_BLOCKS: "A task that starts all of its blocks at once has more of them than the device has cores.",

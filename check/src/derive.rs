@@ -1,7 +1,6 @@
 //! The edges that the runtime derives: the firmware's builder is given the whole program on rings that hold all of it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 use pto_abi::stream::MAX_HEAP_RINGS;
 use pto_abi::{BuildMode, Fault};
@@ -33,11 +32,10 @@ pub(crate) fn derive(
     let mut rings = ample(program, nodes);
     loop {
         let words = Words::new(&rings);
-        let (edges, later) = (RefCell::new(Vec::new()), RefCell::new(HashMap::new()));
+        let edges = RefCell::new(Vec::new());
         let heap = addresses.heap;
         let done = words.with_stream((cores, heap), &[], &Zeros, Watch(&edges), |stream| {
-            let submitter =
-                Submitter::new((program, addresses), stream, HostAccess::AsTask, &later);
+            let submitter = Submitter::new((program, addresses), stream, HostAccess::AsTask);
             let ended = submitter
                 .submit()
                 .and_then(|()| stream.finish().map_err(|fault| Refused { fault, step: None }));
@@ -54,7 +52,7 @@ pub(crate) fn derive(
             Fault::STREAM_RECORD_FULL if rings.record_words < MOST_RECORD_WORDS => {
                 rings.record_words *= 4;
             }
-            _ => return Err(Trouble { refused, blame, stuck: None }),
+            _ => return Err(Trouble { refused, blame }),
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Two hosts stand in for the schedulers. [`Watch`] lets nothing complete and notes every derived edge. [`Lazy`] completes
 //! a task only when the builder waits for room, the oldest one that can: rings are as full as they can become.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 
 use pto_abi::arena::Capacities;
 use pto_abi::gm::GmWindow;
@@ -13,13 +13,14 @@ use pto_abi::kinds::TaskState;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
-    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RING_COUNT, ShapeRecord, SlotRecord,
+    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, ShapeRecord, SlotRecord,
     StreamHeader, StreamPlan,
 };
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task, chunks_for};
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
+use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::ready_queue::ReadyQueue;
 use pto_aicpu_fw::shapes::{LANE_SETS, Lanes, ShapeMemory};
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
@@ -288,13 +289,22 @@ impl Words {
         Ok(body(&mut Stream::new(inputs, &stream, schedulers, kernels, host)))
     }
 
-    fn state_of(&self, slot: u32) -> u8 {
-        self.tasks.get(slot as usize).map_or(0, |task| task.state.load(Ordering::Relaxed))
+    /// Whether nothing keeps the task in a slot from running.
+    fn is_ready(&self, slot: u32) -> bool {
+        self.tasks.get(slot as usize).is_some_and(|task| {
+            task.state.load(Ordering::Relaxed) == TaskState::PUBLISHED.get()
+                && task.fanin.load(Ordering::Relaxed) == 0
+        })
     }
 
     fn complete(&self, slot: u32) {
         let Some(task) = self.tasks.get(slot as usize) else { return };
-        task.fanout.fetch_or(CLOSED, Ordering::Relaxed);
+        let mut walk = ConsumerWalk::new(task.fanout.fetch_or(CLOSED, Ordering::Relaxed));
+        while let Some(consumer) = walk.next(task, &self.chunks) {
+            if let Some(consumer) = self.tasks.get(consumer as usize) {
+                consumer.fanin.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
         // Release: pairs with the Acquire load in `Stream::advance`.
         task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         // Nobody takes tasks out of the queues and lists.
@@ -314,32 +324,11 @@ impl BuilderHost for Watch<'_> {
     }
 }
 
-/// Completes a task only when the builder waits.
+/// Completes a task only when the builder waits; none, if none can complete: then the builder proves that itself.
 pub(crate) struct Lazy<'w> {
     pub(crate) words: &'w Words,
     /// Slots of tasks that have not completed, in the order in which they were added.
     pub(crate) alive: VecDeque<u32>,
-    /// Of tasks that wait for later ones: their slots, by the slot of who waits.
-    pub(crate) later: &'w RefCell<HashMap<u32, Vec<u32>>>,
-    /// The ring that the builder waits for, by its number.
-    pub(crate) waits_for: usize,
-    /// How often it has waited for each.
-    pub(crate) waits: [u64; RING_COUNT],
-    /// The ring that it waits for when nothing can complete.
-    pub(crate) stuck: &'w Cell<Option<usize>>,
-}
-
-impl Lazy<'_> {
-    /// Which ring it waits for: the one for which it has begun to wait since the last look.
-    fn look_at_waits(&mut self) {
-        let rings = self.words.header.rings.iter().enumerate();
-        for ((ring, line), known) in rings.zip(&mut self.waits) {
-            let waits = line.waits.load(Ordering::Relaxed);
-            if std::mem::replace(known, waits) != waits {
-                self.waits_for = ring;
-            }
-        }
-    }
 }
 
 impl BuilderHost for Lazy<'_> {
@@ -350,24 +339,9 @@ impl BuilderHost for Lazy<'_> {
     }
 
     fn relax(&mut self) {
-        self.look_at_waits();
-        let is_completed = |slot: &u32| self.words.state_of(*slot) == TaskState::COMPLETED.get();
-        let can_complete = |slot: &u32| {
-            let is_free = |producers: &Vec<u32>| producers.iter().all(is_completed);
-            self.words.state_of(*slot) == TaskState::PUBLISHED.get()
-                && self.later.borrow().get(slot).is_none_or(is_free)
-        };
-        match self.alive.iter().position(can_complete) {
-            Some(at) => {
-                if let Some(slot) = self.alive.remove(at) {
-                    self.later.borrow_mut().remove(&slot);
-                    self.words.complete(slot);
-                }
-            }
-            None => {
-                self.stuck.set(Some(self.waits_for));
-                self.words.fault.raise(Fault::STALL_DEADLOCK);
-            }
+        let oldest = self.alive.iter().position(|slot| self.words.is_ready(*slot));
+        if let Some(slot) = oldest.and_then(|at| self.alive.remove(at)) {
+            self.words.complete(slot);
         }
     }
 }

@@ -3,10 +3,9 @@
 //! Nothing is estimated: the firmware's builder submits the program on rings of that size while tasks complete as late as
 //! they may ([`crate::rig::Lazy`]), and says itself what it refuses and what it would have needed.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use pto_abi::stream::{RING_COUNT, RingKind};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -35,8 +34,6 @@ pub struct RingReport {
 pub(crate) struct Trouble {
     pub(crate) refused: Refused,
     pub(crate) blame: Blame,
-    /// The builder waited for this ring, by its number, and no task could complete.
-    pub(crate) stuck: Option<usize>,
 }
 
 /// What a run used.
@@ -81,18 +78,10 @@ pub(crate) fn attempt(
     rings: &Rings,
 ) -> Result<Used, Trouble> {
     let words = Words::new(rings);
-    let (later, stuck) = (RefCell::new(HashMap::new()), Cell::new(None));
-    let host = Lazy {
-        words: &words,
-        alive: VecDeque::new(),
-        later: &later,
-        waits_for: 0,
-        waits: [0; RING_COUNT],
-        stuck: &stuck,
-    };
-    let trouble = |refused: Refused, blame| Trouble { refused, blame, stuck: stuck.get() };
+    let host = Lazy { words: &words, alive: VecDeque::new() };
+    let trouble = |refused: Refused, blame| Trouble { refused, blame };
     let done = words.with_stream((cores, addresses.heap), &[], &Zeros, host, |stream| {
-        let submitter = Submitter::new((program, addresses), stream, HostAccess::AsItIs, &later);
+        let submitter = Submitter::new((program, addresses), stream, HostAccess::AsItIs);
         let ended = submitter
             .submit()
             .and_then(|()| stream.finish().map_err(|fault| Refused { fault, step: None }));
@@ -165,10 +154,7 @@ fn tighten(
 impl Rings {
     /// Makes larger what is too small; `None`: it is not a ring that is wanting.
     fn raise(&mut self, trouble: &Trouble, patiently: bool) -> Option<()> {
-        let suffices = match trouble.refused.fault {
-            Fault::STALL_DEADLOCK => 0,
-            _ => trouble.blame.detail[1],
-        };
+        let suffices = trouble.blame.detail[1];
         let larger = |size: u64| suffices.max(if patiently { size + 1 } else { 2 * size });
         let ring = match trouble.refused.fault {
             Fault::STREAM_WINDOW_RING => 0,
@@ -176,8 +162,6 @@ impl Rings {
             Fault::STREAM_EDGES_RING => 2,
             Fault::STREAM_MAP_RING => 3,
             Fault::STREAM_HEAP_RING => 4,
-            // Later tasks have to be there before earlier ones complete.
-            Fault::STALL_DEADLOCK => trouble.stuck?,
             Fault::STREAM_SCOPE_DEPTH if self.heap_rings < 8 => {
                 self.heap_rings += 1;
                 return Some(());

@@ -1,6 +1,5 @@
 //! Submitting a program once more: its steps as calls of a builder.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 
 use pto_abi::limits::MAX_ARGS;
@@ -46,13 +45,11 @@ pub(crate) struct Submitter<'p, G> {
     graph: &'p mut G,
     host_access: HostAccess,
     tensors: Vec<Option<Known>>,
-    /// Tasks by id, and how many were added before.
-    ids: HashMap<u32, (TaskId, usize)>,
+    /// Tasks by id.
+    ids: HashMap<u32, TaskId>,
     scopes: Vec<(ScopeId, DependencyMode)>,
     records: HashMap<u32, Record>,
     open_record: Option<u32>,
-    /// Of tasks that wait for later ones: slots of these, by the slot of who waits.
-    later: &'p RefCell<HashMap<u32, Vec<u32>>>,
 }
 
 impl<'p, G: StreamBuilder> Submitter<'p, G> {
@@ -60,7 +57,6 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
         (program, addresses): (&'p Program, &Addresses),
         graph: &'p mut G,
         host_access: HostAccess,
-        later: &'p RefCell<HashMap<u32, Vec<u32>>>,
     ) -> Self {
         let known = |(tensor, base): (&crate::program::Tensor, &GmAddr)| {
             let heap = HeapTag::default();
@@ -76,7 +72,6 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
             scopes: Vec::new(),
             records: HashMap::new(),
             open_record: None,
-            later,
         }
     }
 
@@ -103,7 +98,7 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
             Action::Add(place) => self.add(&self.program.tasks[*place]),
             Action::Edge { producer, consumer } => self.edge(*producer, *consumer),
             Action::Publish(id) => match self.ids.get(id) {
-                Some((id, _)) => self.graph.publish(*id),
+                Some(id) => self.graph.publish(*id),
                 None => Err(Fault::BUILD_UNKNOWN_TASK),
             },
             Action::Get(view) => self.touch(view, AccessKind::Read),
@@ -148,7 +143,7 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
         let args: Vec<Arg<'_>> =
             task.args.iter().zip(&views).map(|(a, v)| argument(a, v)).collect();
         // Those that are not there, or later, are findings of their own.
-        let after: Vec<_> = task.after.iter().filter_map(|id| Some(self.ids.get(id)?.0)).collect();
+        let after: Vec<_> = task.after.iter().filter_map(|id| self.ids.get(id).copied()).collect();
         let mix: Vec<_> = task.shape.mix.iter().map(|func| FuncId(*func)).collect();
         let when = match &task.shape.when {
             Some(when) => {
@@ -174,8 +169,7 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
             Publish::Now => self.graph.submit_tensors(&tensors)?,
             Publish::Later => self.graph.add_tensor_task(&tensors)?,
         };
-        let before = self.ids.len();
-        self.ids.insert(task.id, (id, before));
+        self.ids.insert(task.id, id);
         Ok(())
     }
 
@@ -186,11 +180,7 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
         if from == to {
             return Ok(());
         }
-        self.graph.add_edge(from.0, to.0)?;
-        if from.1 > to.1 {
-            self.later.borrow_mut().entry(to.0.slot).or_default().push(from.0.slot);
-        }
-        Ok(())
+        self.graph.add_edge(*from, *to).map(|_| ())
     }
 
     /// The program reads or writes an element.

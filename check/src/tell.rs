@@ -218,11 +218,6 @@ pub(crate) fn too_small(
                 unit = unit(ring)
             )
         }
-        None if trouble.stuck.is_some() => format!(
-            "STALL_DEADLOCK at {at}: the builder waits for {}, and no task that was added can complete, because those that \
-             they wait for are not published.",
-            name(trouble.stuck.unwrap_or(0))
-        ),
         None => format!("{fault} at {at}: {sentence} {remedy}"),
     };
     match least {

@@ -194,9 +194,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
                 .leave(Blame::of(Fault::STREAM_SCOPE_LEFT_OPEN).detail(scope, 0)));
         }
         if self.line.published.load(Ordering::Relaxed) != self.added() {
-            let is_added = |number: &u64| self.state_of(*number) == TaskState::ADDED.get();
-            let number = (self.watermark..self.next).find(is_added).unwrap_or(self.watermark);
-            let task = self.id_of(number);
+            let task = self.id_of(self.oldest_unpublished().unwrap_or(self.watermark));
             return Err(self.blame.leave(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task)));
         }
         self.advance();

@@ -1,8 +1,8 @@
 //! Edges and publishes of the streaming builder.
 //!
 //! Chunks of edges are a ring: one is given out while a task is added, for a producer that was added before, and is
-//! taken back with that task. Waiting for chunks never deadlocks where edges lead forward: when all earlier tasks
-//! have completed, no edge is needed any more.
+//! taken back with that task. Waiting for one ends when the producer has completed, too: no edge is needed then. So it
+//! never deadlocks where edges lead forward and no task is held back.
 
 use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
@@ -104,7 +104,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         slots: (u32, u32),
     ) -> Result<EdgeOutcome, Fault> {
         if place_of(count) == Place::NewChunk && !self.has_room(RingKind::EDGES, 1) {
-            self.wait_for_room(RingKind::EDGES, 1)?;
+            self.wait_for_room_or(RingKind::EDGES, 1, Some(producer))?;
             // The producer may have completed meanwhile.
             match F::count(from).filter(|_| producer >= self.watermark) {
                 Some(now) => count = now,

@@ -22,6 +22,7 @@ pub mod map;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;
 pub mod overlap;
+pub mod proof;
 mod record;
 mod records;
 pub mod region;

@@ -112,6 +112,8 @@ pub struct HeapRing {
     /// What the open scope has taken, and its largest span.
     open_bytes: u64,
     open_largest: u64,
+    /// The largest span that was ever taken.
+    largest: u64,
 }
 
 impl HeapRing {
@@ -119,7 +121,7 @@ impl HeapRing {
     #[must_use]
     pub const fn new(capacity: u64) -> Self {
         let span = SpanRing::new(capacity, 0);
-        Self { span, closed: Deque::new(), open_bytes: 0, open_largest: 0 }
+        Self { span, closed: Deque::new(), open_bytes: 0, open_largest: 0, largest: 0 }
     }
 
     /// Takes back what belongs to scopes all of whose tasks are below `watermark`.
@@ -151,6 +153,9 @@ impl HeapRing {
         if bytes > self.open_largest {
             self.open_largest = bytes;
         }
+        if bytes > self.largest {
+            self.largest = bytes;
+        }
         self.span.take(bytes)
     }
 
@@ -166,6 +171,13 @@ impl HeapRing {
     pub const fn needed(&self, more: u64) -> u64 {
         let largest = if more > self.open_largest { more } else { self.open_largest };
         self.open_bytes.saturating_add(more).saturating_add(largest)
+    }
+
+    /// A capacity that holds all that is in it with `more` bytes, while none of it can retire.
+    #[must_use]
+    pub const fn needed_beside(&self, more: u64) -> u64 {
+        let largest = if more > self.largest { more } else { self.largest };
+        self.in_use().saturating_add(more).saturating_add(largest)
     }
 
     /// The open scope ends; `next_task` is the number that the next task will have.

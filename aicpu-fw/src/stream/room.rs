@@ -1,41 +1,22 @@
-//! Waiting for room, the proof that there will be none, and the marks that a run leaves.
+//! Waiting for room, and the marks that a run leaves.
 //!
-//! The builder waits only for the watermark. It will move unless the oldest task that has not completed is one that
-//! the program has not published, or the schedulers wait for the program, or there is no such task: those three are
-//! the proof that nothing can retire. Everything else that keeps it from moving is the schedulers' business, and
-//! their watchdog's.
+//! Rings retire at the watermark. It will move unless the oldest task that has not completed is one that the program has
+//! not published, or the schedulers wait for the program, or there is no such task, or that task waits for others of
+//! which none moves (proof.rs): those four are the proof that nothing can retire. Everything else that keeps it from moving is
+//! the schedulers' business, and their watchdog's.
 
 use pto_abi::Fault;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 
-use super::builder::{Schedulers, Stream};
+use super::builder::Stream;
+use super::proof::{Patience, Until};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
-/// Whether waiting can help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outlook {
-    /// A published task is under way.
-    Moves,
-    /// Nothing can retire.
-    Stuck,
-}
-
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    pub(super) fn outlook(&self) -> Outlook {
-        let is_idle = self.watermark == self.next;
-        if is_idle
-            || self.schedulers == Schedulers::Wait
-            || self.state_of(self.watermark) == TaskState::ADDED.get()
-        {
-            return Outlook::Stuck;
-        }
-        Outlook::Moves
-    }
-
     /// Lets the others work, then looks again.
     ///
     /// # Errors
@@ -53,23 +34,46 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     #[cold]
     #[inline(never)]
     pub(super) fn wait_for_room(&mut self, ring: RingKind, count: u64) -> Result<(), Fault> {
+        self.wait_for_room_or(ring, count, None)
+    }
+
+    /// Waits until `ring` takes `count` more, or this task is complete.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_for_room_or(
+        &mut self,
+        ring: RingKind,
+        count: u64,
+        complete: Option<u64>,
+    ) -> Result<(), Fault> {
         self.advance();
         self.mark_need(ring, count);
-        if self.has_room(ring, count) {
+        if self.is_over(ring, count, complete) {
             return Ok(());
         }
         self.mark_use();
         self.count_wait(usize::from(ring.get()));
-        while !self.has_room(ring, count) {
-            // The state is read before room is looked for once more: a task may complete in between.
-            let outlook = self.outlook();
+        let until = complete.map_or(Until::Retired, Until::RetiredOrComplete);
+        let mut patience = Patience::new();
+        while !self.is_over(ring, count, complete) {
+            // The states are read before room is looked for once more: a task may complete in between.
+            let is_hopeless = self.is_hopeless(until, &mut patience);
             self.advance();
-            if outlook == Outlook::Stuck && !self.has_room(ring, count) {
+            if is_hopeless && !self.is_over(ring, count, complete) {
                 return Err(self.ring_too_small(ring, count));
             }
             self.wait_a_turn()?;
         }
         Ok(())
+    }
+
+    fn is_over(&self, ring: RingKind, count: u64, complete: Option<u64>) -> bool {
+        self.has_room(ring, count) || complete.is_some_and(|task| self.has_completed(task))
+    }
+
+    /// Whether a task has completed, or retired.
+    pub(super) fn has_completed(&self, number: u64) -> bool {
+        number < self.watermark || self.state_of(number) == TaskState::COMPLETED.get()
     }
 
     #[cold]
@@ -84,10 +88,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             RingKind::EDGES => (Fault::STREAM_EDGES_RING, in_use + count),
             _ => (Fault::STREAM_MAP_RING, (in_use + count).next_power_of_two()),
         };
-        let oldest = if self.watermark < self.next { self.watermark } else { self.next };
         let scope = self.scopes.last().map_or(0, |scope| scope.id.serial);
-        let blame = Blame::of(fault).task(self.id_of(oldest)).detail(in_use, suffices);
-        self.blame.leave(blame.ring(ring.get().into(), scope))
+        let blame = Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope);
+        self.hopeless(blame, self.watermark)
     }
 
     pub(super) fn begin_marks(&self) {

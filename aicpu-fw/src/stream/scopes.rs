@@ -6,8 +6,8 @@ use pto_abi::stream::{
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr};
 
-use super::builder::{OpenScope, Schedulers, Stream};
-use super::room::Outlook;
+use super::builder::{OpenScope, Stream};
+use super::proof::{Patience, Until};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -90,7 +90,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// Takes a part of the heap of `depth`; waits for closed scopes to retire.
     pub(super) fn take_heap(&mut self, depth: usize, scope: u64, bytes: u64) -> Result<u64, Fault> {
-        let mut waits = false;
+        let (mut waits, mut patience) = (false, Patience::new());
         loop {
             let watermark = self.watermark;
             let Some(heap) = self.heaps.get_mut(depth) else {
@@ -105,16 +105,19 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 return Ok(place);
             }
             let (is_held, in_use) = (heap.is_held(), heap.in_use());
+            let suffices = if is_held { needed } else { heap.needed_beside(bytes) };
             let ring = usize::from(RingKind::HEAP.get()) + depth;
             self.mark_heap(depth, in_use, needed);
+            let blame = Blame::of(Fault::STREAM_HEAP_RING).detail(in_use, suffices);
+            let blame = blame.ring(u32::try_from(ring).unwrap_or(u32::MAX), scope);
+            if is_held {
+                return Err(self.blame.leave(blame));
+            }
             // Closed scopes go when the watermark passes them; it gets there unless it is stuck itself.
-            let is_idle = self.watermark == self.next;
-            let is_stuck =
-                self.schedulers == Schedulers::Wait || !is_idle && self.outlook() == Outlook::Stuck;
-            if is_held || is_stuck {
-                let ring = u32::try_from(ring).unwrap_or(u32::MAX);
-                let blame = Blame::of(Fault::STREAM_HEAP_RING).detail(in_use, needed);
-                return Err(self.blame.leave(blame.ring(ring, scope)));
+            let is_hopeless = self.is_hopeless(Until::Retired, &mut patience);
+            self.advance();
+            if is_hopeless && self.watermark == watermark {
+                return Err(self.hopeless(blame, watermark));
             }
             if !waits {
                 waits = true;

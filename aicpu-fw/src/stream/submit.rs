@@ -1,7 +1,6 @@
 //! Submission: a task with tensors, from its arguments to its edges.
 
 use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::kinds::TaskState;
 use pto_abi::stream::{
     Arg, Bindings, DependencyMode, ElementType, Record, RingKind, ScopeId, StreamBuilder,
     TensorTask, TensorView,
@@ -12,8 +11,8 @@ use pto_abi::{Fault, GmAddr, TaskId};
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};
 use super::overlap::overlap;
+use super::proof::{Patience, Until};
 use super::region::Region;
-use super::room::Outlook;
 use super::scopes::view_fault;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
@@ -340,7 +339,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// A task under way that conflicts with an access.
     fn newest_conflict(&mut self, access: &Access<'_>) -> Result<Option<u64>, Fault> {
-        let is_under_way = |task: u64| task >= self.watermark && !self.has_completed(task);
+        let is_under_way = |task: u64| !self.has_completed(task);
         let Some(place) = self.map.place(access) else { return Ok(None) };
         let look = (self.next, Hide::Nothing);
         let found = self.map.look(&place, access, look, None, |producer| {
@@ -355,18 +354,14 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// Waits for one task.
     fn wait_for_task(&mut self, number: u64) -> Result<(), Fault> {
-        while number >= self.watermark && !self.has_completed(number) {
-            let is_unpublished = self.state_of(number) == TaskState::ADDED.get();
-            if is_unpublished || self.outlook() == Outlook::Stuck {
-                let blame = Blame::of(Fault::STREAM_WAIT_FOREVER).task(self.id_of(number));
-                return Err(self.blame.leave(blame));
+        let mut patience = Patience::new();
+        while !self.has_completed(number) {
+            let is_hopeless = self.is_hopeless(Until::Complete(number), &mut patience);
+            if is_hopeless && !self.has_completed(number) {
+                return Err(self.hopeless(Blame::of(Fault::STREAM_WAIT_FOREVER), number));
             }
             self.wait_a_turn()?;
         }
         Ok(())
-    }
-
-    fn has_completed(&self, number: u64) -> bool {
-        self.state_of(number) == TaskState::COMPLETED.get()
     }
 }

@@ -15,6 +15,7 @@ mod fanout;
 mod fault;
 mod lines;
 mod log_ring;
+mod proof;
 mod queue;
 mod reuse;
 mod termination;

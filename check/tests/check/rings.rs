@@ -121,7 +121,7 @@ fn a_builder_that_waits_for_itself_is_found() {
     assert!(checked(&program, standard()).is_clean());
     let report = checked(&program, Rings { window: 8, ..standard() });
     let text = report.findings[0].to_string();
-    assert!(text.contains("STALL_DEADLOCK") && text.contains("window of 32"), "{text}");
+    assert!(text.contains("STREAM_WINDOW_RING") && text.contains("window of 32"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,248 @@
+//! The proof that nothing can move: it ends a wait that no scheduler will end.
+//!
+//! A task *moves* from when its fanin is zero until it is complete: it is in a queue, on a core, or its consumers are being
+//! released. While the builder waits, everything that happens to other tasks is done for one that moves, so if none does,
+//! none ever will. Schedulers may be at work while the builder looks at one task after the other; so it looks at all
+//! of them twice.
+//!
+//! **Claim.** If in both looks every task is added, complete, or published with a fanin that is not zero, and as many are
+//! complete in the second one as in the first, then nothing moves.
+//! *Proof.* As no task leaves `COMPLETED` while the builder waits, the same tasks are complete in both: the set `C`. Suppose
+//! that some task outside of `C` has moved; let `m` be the first such one in the order of happens-before. All its producers have
+//! completed their release of it, so they have moved, so they are in `C`. A scheduler stores `COMPLETED` with Release after
+//! its last decrement for a task, and the first look has loaded that with Acquire: all decrements of `m`'s fanin, and the
+//! publish, which is the builder's own, happen before the second look. So that finds a fanin of zero, or `DISPATCHED`, or
+//! `COMPLETED`: against the assumption. The first look alone does not say it: a task that waits for one with a later number
+//! (an edge of [`add_edge`](pto_abi::graph::GraphBuilder::add_edge)) has been passed when that one completes.
+//!
+//! A look ends at the first task that moves. The oldest one that has not completed does, unless it is added or waits for a later
+//! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. [`Patience`]
+//! makes even those rare.
+
+use pto_abi::Fault;
+use pto_abi::kinds::TaskState;
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::Task;
+
+use super::builder::{Schedulers, Stream};
+use crate::blame::Blame;
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::{ConsumerWalk, FanoutPolicy};
+
+/// Turns of a wait before the first proof is tried. Under loom, where every turn multiplies what there is to explore: none.
+const FIRST_PROOF: u64 = if cfg!(loom) { 0 } else { 8 };
+/// Turns between two proofs at most, where fewer tasks than this are under way: a fraction of every stall budget.
+const MOST_TURNS: u64 = 1024;
+/// Walks back through the window in search of who keeps a task waiting. Each but the last one follows an edge from a later
+/// task to an earlier one, of which a chain that somebody wrote has few.
+const WALKS: u32 = 64;
+
+/// How many of these tasks are complete; `None`: one of them moves.
+#[must_use]
+pub fn rest<'t>(tasks: impl Iterator<Item = &'t Task>) -> Option<u64> {
+    let mut completed = 0;
+    for task in tasks {
+        // Acquire: pairs with the Release store in `Scheduler::is_completed`; what that task has released is seen from here on.
+        let state = task.state.load(Ordering::Acquire);
+        if state == TaskState::COMPLETED.get() {
+            completed += 1;
+        } else if state == TaskState::ADDED.get() {
+            // The builder's own, which waits.
+        } else if state != TaskState::PUBLISHED.get() || task.fanin.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+    }
+    Some(completed)
+}
+
+/// Whether none of these tasks, which are all that have not retired, moves or ever will while the builder waits.
+#[must_use]
+pub fn nothing_moves<'t>(tasks: impl Iterator<Item = &'t Task> + Clone) -> bool {
+    let first = rest(tasks.clone());
+    first.is_some() && rest(tasks) == first
+}
+
+/// When a wait that does not end asks for the proof: after 8 turns, 16, 32, and so on, up to as many as there are tasks to be
+/// looked at (at least 1,024). So it costs less than a load a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    turns: u64,
+    pause: u64,
+}
+
+impl Patience {
+    pub(super) const fn new() -> Self {
+        Self { turns: FIRST_PROOF, pause: FIRST_PROOF }
+    }
+
+    /// One more turn has brought nothing; whether it is time, with so many tasks under way.
+    const fn is_out(&mut self, alive: u64) -> bool {
+        if self.turns > 0 {
+            self.turns -= 1;
+            return false;
+        }
+        let most = if alive > MOST_TURNS { alive } else { MOST_TURNS };
+        self.pause = if 2 * self.pause < most { 2 * self.pause } else { most };
+        self.turns = self.pause;
+        true
+    }
+}
+
+/// Who keeps a task waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The program has not published this one.
+    Unpublished(u64),
+    /// This one waits for itself, through others, or nobody releases it.
+    Deadlock(u64),
+}
+
+/// What a wait is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// The watermark passes more tasks.
+    Retired,
+    /// It does, or this task completes.
+    RetiredOrComplete(u64),
+    /// This task completes.
+    Complete(u64),
+}
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+    /// Whether what is waited for can never come. Who hears so looks once more: it may have come in between.
+    pub(super) fn is_hopeless(&self, until: Until, patience: &mut Patience) -> bool {
+        let is_at_once = match until {
+            Until::Retired => self.watermark == self.next || self.is_added(self.watermark),
+            Until::RetiredOrComplete(task) => self.is_added(self.watermark) && self.is_added(task),
+            Until::Complete(task) => self.is_added(task),
+        };
+        let under_way = self.watermark..self.next;
+        is_at_once
+            || self.schedulers == Schedulers::Wait
+            || patience.is_out(self.next - self.watermark)
+                && nothing_moves(under_way.filter_map(|number| self.task_of(number)))
+    }
+
+    fn task_of(&self, number: u64) -> Option<&Task> {
+        self.state.task(self.slot_of(number))
+    }
+
+    /// Whether the program has added a task that has not retired, and not published it.
+    fn is_added(&self, number: u64) -> bool {
+        self.state_of(number) == TaskState::ADDED.get()
+    }
+
+    /// The oldest task that the program has added and not published.
+    pub(super) fn oldest_unpublished(&self) -> Option<u64> {
+        (self.watermark..self.next).find(|number| self.is_added(*number))
+    }
+
+    /// Why task `number`, which is not complete, never will be, when nothing moves: follows the edges back.
+    ///
+    /// A walk goes from the newest task to the oldest one, so that it follows any number of edges from earlier tasks to later
+    /// ones. Circles are found in Brent's way: the search comes back to a task that it has remembered.
+    fn cause_of(&self, number: u64) -> Cause {
+        let (mut at, mut remembered) = (number, number);
+        let (mut steps, mut limit) = (0_u64, 1_u64);
+        for _ in 0..WALKS {
+            let start = at;
+            for producer in (self.watermark..self.next).rev() {
+                if self.is_added(at) {
+                    return Cause::Unpublished(at);
+                }
+                if !self.keeps_waiting(producer, at) {
+                    continue;
+                }
+                at = producer;
+                if at == remembered {
+                    return Cause::Deadlock(at);
+                }
+                steps += 1;
+                if steps == limit {
+                    (remembered, steps, limit) = (at, 0, 2 * limit);
+                }
+            }
+            if at == start {
+                return Cause::Deadlock(at);
+            }
+        }
+        self.oldest_unpublished().map_or(Cause::Deadlock(at), Cause::Unpublished)
+    }
+
+    /// Whether `consumer` waits for `producer`, which has not completed.
+    fn keeps_waiting(&self, producer: u64, consumer: u64) -> bool {
+        let Some((task, count)) = self.task_of(producer).and_then(|t| Some((t, F::count(t)?)))
+        else {
+            return false;
+        };
+        let (mut walk, slot) = (ConsumerWalk::new(count), self.slot_of(consumer));
+        core::iter::from_fn(|| walk.next(task, self.state.chunks)).any(|found| found == slot)
+    }
+
+    /// The fault of a wait that is hopeless, by what keeps `number` waiting: `blame`, or that tasks wait for each other.
+    #[cold]
+    pub(super) fn hopeless(&mut self, blame: Blame, number: u64) -> Fault {
+        let (blame, number) = match number < self.next && self.schedulers == Schedulers::Run {
+            true => match self.cause_of(number) {
+                Cause::Unpublished(cause) => (blame, cause),
+                Cause::Deadlock(cause) => (Blame::of(Fault::STALL_DEADLOCK), cause),
+            },
+            // Nothing is under way, and the next task is too large; or nothing has run yet.
+            false => (blame, number),
+        };
+        let func = self.task_of(number).filter(|_| number < self.next);
+        let blame = blame.task(self.id_of(number));
+        self.blame.leave(match func {
+            Some(task) => blame.func(task.func_id.load(Ordering::Relaxed).into()),
+            None => blame,
+        })
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+    use super::{MOST_TURNS, Patience, nothing_moves, rest};
+    use pto_abi::kinds::TaskState;
+    use pto_abi::sync::Ordering::Relaxed;
+    use pto_abi::task::{Task, UNPUBLISHED};
+
+    fn task(state: TaskState, fanin: u32) -> Task {
+        let task = Task::default();
+        task.state.store(state.get(), Relaxed);
+        task.fanin.store(fanin, Relaxed);
+        task
+    }
+
+    #[test]
+    fn a_task_moves_from_its_last_release_to_its_completion() {
+        let still = [
+            task(TaskState::COMPLETED, 0),
+            task(TaskState::ADDED, UNPUBLISHED),
+            // Its producers have completed, and nobody has published it.
+            task(TaskState::ADDED, 0),
+            task(TaskState::PUBLISHED, 1),
+            task(TaskState::COMPLETED, 0),
+        ];
+        assert_eq!((rest(still.iter()), nothing_moves(still.iter())), (Some(2), true));
+        for moving in [task(TaskState::PUBLISHED, 0), task(TaskState::DISPATCHED, 0)] {
+            assert!(!nothing_moves(still.iter().chain([&moving])));
+        }
+        assert!(nothing_moves(still[..0].iter()));
+    }
+
+    #[test]
+    fn the_proof_is_tried_at_growing_distances_that_have_a_bound() {
+        let tried = |alive: u64| {
+            let mut patience = Patience::new();
+            let turns = (0..100_000_u64).filter(|_| patience.is_out(alive));
+            turns.collect::<std::vec::Vec<_>>()
+        };
+        for (alive, most) in [(0, MOST_TURNS), (5000, 5000)] {
+            let tried = tried(alive);
+            assert_eq!(tried[..3], [8, 25, 58]);
+            let longest = tried.windows(2).map(|pair| pair[1] - pair[0]).max();
+            assert_eq!(longest, Some(most + 1), "{alive}");
+        }
+    }
+}
