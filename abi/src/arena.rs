@@ -4,7 +4,7 @@
 //! the firmware works with a `pto_aicpu_fw::Launch`, which it checks.
 
 use crate::CoreKind;
-use crate::limits::{MAX_AICPU_INSTANCES, MAX_TASKS};
+use crate::limits::{MAX_AICPU_INSTANCES, MAX_ARGS, MAX_TASKS};
 use crate::log_ring::{LogCursor, LogEntry};
 use crate::ready::{QueueEnds, slots_for};
 use crate::runtime::{Region, Runtime, region};
@@ -101,7 +101,7 @@ impl ArenaLayout {
         };
         let tasks = limit("tasks", capacities.tasks.into(), MAX_TASKS.into())?;
         let words = capacities.arg_words.saturating_add(tasks);
-        let words = limit("arg_words", words, MAX_INDEX)?;
+        let words = limit("arg_words", words, MAX_INDEX - MAX_ARGS as u64)?;
         let edges = limit("edges", capacities.edges, crate::limits::MAX_IMAGE_EDGES)?;
         let image = limit("image_bytes", capacities.image_bytes, 1 << 40)?;
         let ring_events = capacities.trace.instance_events.max(capacities.trace.core_events);
@@ -109,7 +109,9 @@ impl ArenaLayout {
         let stream = limit("stream", capacities.stream.bytes().unwrap_or(u64::MAX), 1 << 40)?;
         let mut sizes = [0; region::COUNT];
         sizes[region::TASKS] = tasks * size_of::<Task>() as u64;
-        sizes[region::PAYLOADS] = words * 8;
+        // The streaming builder's ring of words runs on behind its end.
+        let run_on = if stream > 0 { MAX_ARGS as u64 } else { 0 };
+        sizes[region::PAYLOADS] = (words + run_on) * 8;
         sizes[region::EDGES] = chunks_for(edges) * size_of::<EdgeChunk>() as u64;
         sizes[region::READY] = ready_bytes(capacities.tasks);
         sizes[region::LOGS] = logs_bytes(capacities.log_entries);

@@ -10,6 +10,7 @@ use pto_abi::arena::Capacities;
 use pto_abi::gm::GmWindow;
 use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
@@ -203,7 +204,8 @@ impl Words {
         Self {
             rings: *rings,
             tasks: many(window),
-            payloads: many(index(rings.arg_words)),
+            // The words of one task run on behind the end of the ring.
+            payloads: many(index(rings.arg_words.saturating_add(MAX_ARGS as u64))),
             chunks: many(index(rings.edge_chunks)),
             ends: Default::default(),
             slots: [queue(), queue()],

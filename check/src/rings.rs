@@ -12,7 +12,7 @@ use pto_aicpu_fw::blame::Blame;
 use serde::Serialize;
 
 use crate::memory_map::Addresses;
-use crate::program::Program;
+use crate::program::{Action, Program, Step};
 use crate::rig::{Cores, Lazy, Rings, Words, Zeros};
 use crate::submit::{HostAccess, Refused, Submitter};
 
@@ -113,11 +113,16 @@ pub(crate) fn least(
     let of = |ring: RingKind| start[usize::from(ring.get())];
     let heaps = &start[usize::from(RingKind::HEAP.get())..];
     let deepest = heaps.iter().rposition(|bytes| *bytes > 0).map_or(1, |depth| depth + 1);
+    // While tasks are kept back, how many edges and entries there are depends on what has completed: here nothing has.
+    let at_once = |ring: RingKind| match given.build_mode {
+        BuildMode::SEQUENTIAL => of(ring),
+        _ => 0,
+    };
     let mut rings = Rings {
         window: power(of(RingKind::WINDOW))?,
         arg_words: of(RingKind::ARGS).max(1),
-        edge_chunks: of(RingKind::EDGES).max(1),
-        map_entries: power(of(RingKind::MAP))?.max(256),
+        edge_chunks: at_once(RingKind::EDGES).max(1),
+        map_entries: power(at_once(RingKind::MAP))?.max(256),
         heap_rings: u32::try_from(deepest).ok()?.max(given.heap_rings),
         heap_bytes: heaps.iter().copied().max().unwrap_or(0).next_multiple_of(64),
         ..*given
@@ -126,13 +131,30 @@ pub(crate) fn least(
     for round in 0..MOST_ROUNDS {
         let Err(trouble) = attempt(program, cores, &rings) else {
             let gets_through = |rings: &Rings| attempt(program, cores, rings).is_ok();
-            tighten(&mut rings, first.arg_words, |rings| &mut rings.arg_words, &gets_through);
+            let mut too_small = first.arg_words;
+            if is_estimated(program.0) {
+                too_small = 0;
+                let half = |rings: &Rings| Rings { window: rings.window / 2, ..*rings };
+                while rings.window > 1 && gets_through(&half(&rings)) {
+                    rings = half(&rings);
+                }
+            }
+            tighten(&mut rings, too_small, |rings| &mut rings.arg_words, &gets_through);
             tighten(&mut rings, first.edge_chunks, |rings| &mut rings.edge_chunks, &gets_through);
             return Some(rings);
         };
         rings.raise(&trouble, round < PATIENCE)?;
     }
     None
+}
+
+/// Whether slots and words that suffice may be more than the least: what the program itself reads and writes counts as
+/// tasks where nothing runs, and who waits for later tasks for longer than it does (`aicpu-fw/src/stream/kept.rs`).
+fn is_estimated(program: &Program) -> bool {
+    let waits = |step: &Step| {
+        matches!(step.action, Action::Get(_) | Action::Set(_) | Action::Edge { .. })
+    };
+    program.steps.iter().any(waits)
 }
 
 /// Halves the way from a size that was too small to one that suffices.

@@ -12,6 +12,7 @@ mod floor;
 use std::time::Instant;
 
 use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
@@ -195,7 +196,7 @@ fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
         records: &words.records,
         map: TensorMap::new(map, 0).unwrap(),
         tape: &[],
-        arg_words: words.payloads.len() as u64,
+        arg_words: (words.payloads.len() - MAX_ARGS) as u64,
         edge_chunks: words.chunks.len() as u64,
         heap_rings: 1,
         heap_bytes: 0,

@@ -15,9 +15,10 @@ use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
+use super::kept::Kept;
 use super::map::{TensorMap, low_half};
 use super::record::Draft;
-use super::rings::{HeapRing, SpanRing, before};
+use super::rings::{HeapRing, RunOnRing, before};
 use super::tape::{Tape, TaskHead};
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
@@ -41,7 +42,7 @@ pub struct StreamMemory<'a> {
     pub map: TensorMap<'a>,
     /// Words of records.
     pub tape: &'a [AtomicU64],
-    /// Argument words.
+    /// Argument words. Memory holds [`MAX_ARGS`] more, behind the end of the ring.
     pub arg_words: u64,
     /// Chunks of edges.
     pub edge_chunks: u64,
@@ -82,8 +83,8 @@ pub struct Stream<'a, S, F, M, H> {
     pub(super) header: &'a StreamHeader,
     records: &'a [SlotRecord],
     pub(super) map: &'a TensorMap<'a>,
-    pub(super) words: SpanRing,
-    pub(super) chunks: SpanRing,
+    pub(super) words: RunOnRing,
+    pub(super) chunks: RunOnRing,
     pub(super) heaps: Vec<HeapRing, MAX_HEAP_RINGS>,
     pub(super) heap: GmAddr,
     pub(super) heap_bytes: u64,
@@ -104,8 +105,10 @@ pub struct Stream<'a, S, F, M, H> {
     generation: u32,
     pub(super) schedulers: Schedulers,
     pub(super) reserve: u64,
-    /// The most that one task took of a ring, by `RingKind`.
+    /// The most that one task took of a ring, or what is added at once, or is kept back, by `RingKind`.
     pub(super) largest: [u64; 4],
+    /// Of tasks that are kept back.
+    pub(super) kept: Kept,
     pub(super) traced_ns: u64,
     pub(super) blame: BlameSlot,
     policy: PhantomData<(S, F)>,
@@ -131,6 +134,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             // More than there is room for are not used.
             heaps.push(HeapRing::new(stream.heap_bytes)).unwrap_or_default();
         }
+        // The words of one task run on behind the end of the ring.
+        let held = (inputs.state.payloads.len() as u64).saturating_sub(MAX_ARGS as u64);
+        let arg_words = stream.arg_words.min(held);
         let this = Self {
             state: inputs.state,
             line: inputs.line,
@@ -141,8 +147,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             header: stream.header,
             records: stream.records,
             map: &stream.map,
-            words: SpanRing::new(stream.arg_words, first),
-            chunks: SpanRing::new(stream.edge_chunks, first),
+            words: RunOnRing::new(arg_words, first),
+            chunks: RunOnRing::new(stream.edge_chunks, first),
             heaps,
             heap: stream.heap,
             heap_bytes: stream.heap_bytes,
@@ -162,6 +168,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             schedulers,
             reserve: 0,
             largest: [0; 4],
+            kept: Kept::new(),
             traced_ns: 0,
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -382,7 +389,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
     /// Where the next `count` argument words are.
     #[inline]
     pub(super) fn next_words(&self, count: usize) -> &'a [AtomicU64] {
-        let start = usize::try_from(self.words.place(count as u64 + 1)).unwrap_or(usize::MAX);
+        let start = usize::try_from(self.words.place()).unwrap_or(usize::MAX);
         let words = self.state.payloads.get(start..).unwrap_or(&[]);
         words.get(..count).unwrap_or(&[])
     }

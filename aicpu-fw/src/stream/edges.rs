@@ -28,6 +28,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             let found = self.state_of(consumer).into();
             return Err(self.refuse_task(Fault::BUILD_CONSUMER_PUBLISHED, to, found, 1));
         }
+        if producer > consumer {
+            self.kept.waits_for_later(consumer);
+        }
         self.edge(producer, consumer)
     }
 
@@ -167,8 +170,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if state != TaskState::ADDED.get() {
             return Err(self.refuse_task(Fault::BUILD_ALREADY_PUBLISHED, id, state.into(), 1));
         }
-        // The slots from an unpublished task on cannot be taken again.
-        self.takes(RingKind::WINDOW, self.next - number);
+        self.note_kept(number);
         self.publish_added(id.slot)
     }
 

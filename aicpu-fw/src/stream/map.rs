@@ -26,6 +26,7 @@ use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 pub use super::access::{Access, AccessKind, Hide};
 use super::looks::{Keep, Look, Now, Stop};
 use super::records::Records;
+use super::rings::before;
 
 /// Accesses that a walk passes in vain before the accesses of the tensor are sorted by a grid. 24 comparisons of bounds cost
 /// about as much as what a grid costs a submission.
@@ -143,6 +144,12 @@ impl<'a> TensorMap<'a> {
     #[inline]
     pub const fn in_use(&self) -> u64 {
         self.head.get() - self.tail.get()
+    }
+
+    /// Entries that were given out from the position with this low half on.
+    #[must_use]
+    pub const fn since_low(&self, position: u32) -> u64 {
+        self.head.get() - before(self.head.get(), position)
     }
 
     /// Entries that it holds.

@@ -6,13 +6,11 @@ use pto_abi::stream::{MAX_HEAP_RINGS, StreamCapacities, StreamPlan};
 use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
+use super::FEWEST_ENTRIES;
 use super::builder::StreamMemory;
 use super::map::{MapMemory, TensorMap};
 use crate::blame::Blame;
 use crate::state::SharedState;
-
-/// Entries of the tensor map, at least: a task with the most arguments has a place for each, twice.
-const FEWEST_ENTRIES: u32 = 256;
 
 impl<'a> StreamMemory<'a> {
     /// Checks the region at `at`, and empties the tensor map.

@@ -17,6 +17,7 @@ mod cells;
 mod chains;
 mod edges;
 mod grid;
+mod kept;
 mod looks;
 pub mod map;
 #[cfg(not(any(loom, shuttle)))]
@@ -37,3 +38,6 @@ mod tape;
 mod usual;
 
 pub use builder::{Schedulers, Stream, StreamMemory};
+
+/// Entries of the tensor map, at least: a task with the most arguments has a place for each, twice.
+const FEWEST_ENTRIES: u32 = 256;

@@ -34,6 +34,8 @@ struct Playing<'b> {
     /// Words of arguments that are not written: where they are, and their position.
     place: u32,
     position: u64,
+    /// Words of the ring.
+    ring_words: u32,
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
@@ -57,8 +59,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         // Places are words of a task's line.
         let (first, place) = (self.next, low_half(self.words.take(totals.arg_words.into())));
         let position = self.words.head() - u64::from(totals.arg_words);
-        let bases = [0; BASES];
-        let mut playing = Playing { bindings, bases, mode, first, place, position };
+        let (bases, ring_words) = ([0; BASES], low_half(self.words.capacity()));
+        let mut playing = Playing { bindings, bases, mode, first, place, position, ring_words };
         playing.bases[usize::from(HEAP)] = scope.map_or(0, |(_, heap)| heap.0);
         let tensors = bindings.tensors.iter().map(|view| view.address().0);
         let places = playing.bases.iter_mut().skip(TENSORS.into());
@@ -184,6 +186,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         }
         Self::write_line(task, id, &head, playing.place);
         playing.place += u32::from(head.args) + 1;
+        if playing.place >= playing.ring_words {
+            playing.place -= playing.ring_words;
+        }
         playing.position += u64::from(head.args) + 1;
         self.next = number + 1;
         self.host.added(id.slot);

@@ -1,7 +1,9 @@
 //! Rings: storage that is given out in order and taken back in order.
 //!
 //! Positions only grow; a position modulo the capacity is the place. [`SpanRing`] gives out spans that do not wrap, for
-//! argument words and for the heap. A heap belongs to one depth of scopes and is taken back scope by scope: at a
+//! the heap: what is left at its end may be skipped. [`RunOnRing`] skips nothing: there is memory behind its end for the longest
+//! span, and a span that begins before the end runs on there. So what it has in use is what was taken, wherever it stands, and a
+//! ring of exactly that size suffices; it is for argument words, and for chunks, which are spans of one. A heap belongs to one depth of scopes and is taken back scope by scope: at a
 //! depth one scope is open at a time, so the oldest part of a full heap belongs either to scopes that are closed, whose
 //! tasks will complete, or to the open one, and then nothing can retire: that is the proof of `STREAM_HEAP_RING`.
 
@@ -25,12 +27,6 @@ impl SpanRing {
     #[must_use]
     pub const fn new(capacity: u64, first: u64) -> Self {
         Self { capacity, head: first, tail: first, at: 0 }
-    }
-
-    /// Units that it holds.
-    #[must_use]
-    pub const fn capacity(&self) -> u64 {
-        self.capacity
     }
 
     /// The next position.
@@ -57,24 +53,11 @@ impl SpanRing {
         }
     }
 
-    /// Everything before the position with this low half is retired.
-    #[inline]
-    pub const fn retire_low(&mut self, position: u32) {
-        self.retire(before(self.head, position));
-    }
-
     /// Whether a span of `count` fits now.
     #[must_use]
     #[inline]
     pub const fn has_room(&self, count: u64) -> bool {
         self.in_use() + self.skip(count) + count <= self.capacity
-    }
-
-    /// Where a span of `count`, for which there is room, will be.
-    #[must_use]
-    #[inline]
-    pub const fn place(&self, count: u64) -> u64 {
-        if count > self.capacity - self.at { 0 } else { self.at }
     }
 
     /// Takes a span of `count`, for which there is room; returns its place.
@@ -92,6 +75,92 @@ impl SpanRing {
     const fn skip(&self, count: u64) -> u64 {
         let rest = self.capacity - self.at;
         if count > rest { rest } else { 0 }
+    }
+}
+
+/// A ring whose spans run on behind its end. See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOnRing {
+    capacity: u64,
+    head: u64,
+    tail: u64,
+    /// The place of `head`.
+    at: u64,
+}
+
+impl RunOnRing {
+    /// An empty ring of `capacity` units, with positions from `first` on.
+    #[must_use]
+    pub const fn new(capacity: u64, first: u64) -> Self {
+        Self { capacity, head: first, tail: first, at: 0 }
+    }
+
+    /// Units that it holds.
+    #[must_use]
+    pub const fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The next position.
+    #[must_use]
+    #[inline]
+    pub const fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// Where the next span will be: below the capacity.
+    #[must_use]
+    #[inline]
+    pub const fn place(&self) -> u64 {
+        self.at
+    }
+
+    /// Units that are not retired.
+    #[must_use]
+    #[inline]
+    pub const fn in_use(&self) -> u64 {
+        self.head - self.tail
+    }
+
+    /// Units that were taken from the position with this low half on.
+    #[must_use]
+    pub const fn since_low(&self, position: u32) -> u64 {
+        self.head - before(self.head, position)
+    }
+
+    /// Everything before `position` is retired. A ring with nothing in it begins anew at its start, whose memory was used
+    /// last.
+    #[inline]
+    pub const fn retire(&mut self, position: u64) {
+        self.tail = position;
+        if self.head == position {
+            self.at = 0;
+        }
+    }
+
+    /// Everything before the position with this low half is retired.
+    #[inline]
+    pub const fn retire_low(&mut self, position: u32) {
+        self.retire(before(self.head, position));
+    }
+
+    /// Whether `count` units are free.
+    #[must_use]
+    #[inline]
+    pub const fn has_room(&self, count: u64) -> bool {
+        self.in_use() + count <= self.capacity
+    }
+
+    /// Takes a span of `count`, for which there is room; returns its place.
+    #[inline]
+    pub const fn take(&mut self, count: u64) -> u64 {
+        let place = self.at;
+        self.head += count;
+        self.at = place + count;
+        if self.at >= self.capacity {
+            self.at -= self.capacity;
+        }
+        place
     }
 }
 
@@ -180,6 +249,16 @@ impl HeapRing {
         self.in_use().saturating_add(more).saturating_add(largest)
     }
 
+    /// A capacity that holds all that was taken for scopes that were not closed before task `from` was added: while that one
+    /// is kept back, none of it retires. Zero: there is nothing but the open scope.
+    #[must_use]
+    pub fn needed_since(&self, from: u64) -> u64 {
+        let retires = self.closed.iter().take_while(|(_, first_after)| *first_after <= from);
+        let start = retires.last().map_or(self.span.tail, |(end, _)| *end);
+        let is_kept = self.closed.back().is_some_and(|(_, first_after)| *first_after > from);
+        if is_kept { (self.span.head - start).saturating_add(self.largest) } else { 0 }
+    }
+
     /// The open scope ends; `next_task` is the number that the next task will have.
     pub fn close(&mut self, next_task: u64) {
         let taken = core::mem::take(&mut self.open_bytes);
@@ -199,7 +278,7 @@ impl HeapRing {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::{HeapRing, SpanRing};
+    use super::{HeapRing, RunOnRing, SpanRing};
 
     #[test]
     fn spans_never_wrap_and_never_meet() {
@@ -210,11 +289,35 @@ mod tests {
                 let (end, _, _) = held.pop_front().unwrap();
                 ring.retire(end);
             }
-            let place = ring.place(count);
-            assert_eq!(place, ring.take(count));
+            let place = ring.take(count);
             assert!(place + count <= 10);
             assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
             held.push_back((ring.head(), place, count));
+        }
+        assert!(!ring.has_room(11));
+    }
+
+    #[test]
+    fn spans_that_run_on_fill_the_ring_to_the_last_unit_and_never_meet() {
+        let counts = [3, 4, 5, 1, 10, 2, 7, 7, 3, 6, 4, 9, 1, 1];
+        let mut ring = RunOnRing::new(10, u64::from(u32::MAX) - 12);
+        let (mut held, mut in_use) = (std::collections::VecDeque::new(), 0);
+        for count in counts.into_iter().cycle().take(4000) {
+            while !ring.has_room(count) {
+                assert!(in_use + count > 10, "as much fits as is free");
+                let (end, _, size) = held.pop_front().unwrap();
+                ring.retire(end);
+                in_use -= size;
+            }
+            let (start, place) = (ring.head(), ring.place());
+            assert_eq!((place, place < 10), (ring.take(count), true));
+            // Behind the end there is memory for the longest span but one unit.
+            assert!(place + count < 20);
+            assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
+            assert_eq!(ring.since_low(super::super::map::low_half(start)), count);
+            held.push_back((ring.head(), place, count));
+            in_use += count;
+            assert_eq!(ring.in_use(), in_use);
         }
         assert!(!ring.has_room(11));
     }

@@ -10,6 +10,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 
+use super::FEWEST_ENTRIES;
 use super::builder::Stream;
 use super::proof::{Patience, Until};
 use crate::blame::Blame;
@@ -83,10 +84,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let (fault, suffices) = match ring {
             // As many as are added until the oldest one is published.
             RingKind::WINDOW => (Fault::STREAM_WINDOW_RING, (in_use + count).next_power_of_two()),
-            RingKind::ARGS if self.watermark == self.next => (Fault::STREAM_ARGS_RING, count),
-            RingKind::ARGS => (Fault::STREAM_ARGS_RING, in_use + 2 * count),
+            RingKind::ARGS => (Fault::STREAM_ARGS_RING, in_use + count),
             RingKind::EDGES => (Fault::STREAM_EDGES_RING, in_use + count),
-            _ => (Fault::STREAM_MAP_RING, (in_use + count).next_power_of_two()),
+            _ => (Fault::STREAM_MAP_RING, map_of(in_use + count)),
         };
         let scope = self.scopes.last().map_or(0, |scope| scope.id.serial);
         let blame = Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope);
@@ -141,12 +141,22 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     pub(super) fn end_marks(&self) {
         self.mark_use();
-        let kinds = [RingKind::WINDOW, RingKind::ARGS, RingKind::EDGES, RingKind::MAP];
-        for (ring, largest) in kinds.into_iter().zip(self.largest) {
-            self.mark_need(ring, largest);
+        let [window, words, chunks, entries] = self.largest;
+        let window = window.max(self.added().min(1));
+        if window > 0 {
+            self.mark_need(RingKind::WINDOW, window.next_power_of_two());
         }
-        self.mark_need(RingKind::WINDOW, self.added().min(1));
+        self.mark_need(RingKind::ARGS, words);
+        self.mark_need(RingKind::EDGES, chunks);
+        if entries > 0 {
+            self.mark_need(RingKind::MAP, map_of(self.kept.entries_beside(entries)));
+        }
     }
+}
+
+/// The smallest tensor map with so many entries.
+fn map_of(entries: u64) -> u64 {
+    entries.next_power_of_two().max(FEWEST_ENTRIES.into())
 }
 
 /// Only the builder writes the marks.

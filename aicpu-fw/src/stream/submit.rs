@@ -136,9 +136,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let kernel = self.accept(&spec, args)?;
         self.make_room(args)?;
         // At most: scalars take none.
-        let entries = args as u64 * Access::MAX_ENTRIES;
-        if !self.has_room(RingKind::MAP, entries) {
-            self.wait_for_room(RingKind::MAP, entries)?;
+        if !self.has_room(RingKind::MAP, args as u64 * Access::MAX_ENTRIES) {
+            let accesses = task.args.iter().filter_map(access_of).count() as u64;
+            self.wait_for_room(RingKind::MAP, accesses * Access::MAX_ENTRIES)?;
         }
         let accesses = self.write_args(task)?;
         self.takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use loom::cell::UnsafeCell;
 use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{MapEntry, MapGrid, MapRecord, SlotRecord, StreamHeader};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Shared};
 use pto_abi::{CoreKind, FuncId, GmAddr};
@@ -77,7 +78,7 @@ fn many<T: Default>(count: usize) -> Vec<T> {
 }
 
 fn reuse<D: Done>() {
-    let size = Size { tasks: 1, arg_words: 3, edges: 1, instances: 1 };
+    let size = Size { tasks: 1, arg_words: 3 + MAX_ARGS, edges: 1, instances: 1 };
     let setup = move || Run::<D> {
         words: Words::new(size),
         header: StreamHeader::default(),

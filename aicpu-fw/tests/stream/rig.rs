@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use pto_abi::gm::GmWindow;
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::QueueEnds;
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
@@ -103,7 +104,7 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
         records: &records,
         map: TensorMap::new(map, 0).unwrap(),
         tape: &tape,
-        arg_words: payloads.len() as u64,
+        arg_words: (payloads.len() - MAX_ARGS) as u64,
         edge_chunks: chunks.len() as u64,
         heap_rings: 4,
         heap_bytes: 1 << 20,
