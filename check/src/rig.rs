@@ -14,8 +14,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
-    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, ShapeRecord, SlotRecord,
-    StreamHeader, StreamPlan,
+    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, ShapeRecord, SlotRecord, StreamHeader, StreamPlan,
 };
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task, chunks_for};

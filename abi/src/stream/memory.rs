@@ -224,6 +224,12 @@ const TAPE_WORDS: u64 = 32;
 /// Slots for which there are words of records at least.
 const FEWEST_TAPED: u32 = 256;
 
+/// Slots that a window has whose records take so many words together.
+#[must_use]
+pub const fn slots_for_records(words: u64) -> u64 {
+    if words <= FEWEST_TAPED as u64 * TAPE_WORDS { 1 } else { words.div_ceil(TAPE_WORDS) }
+}
+
 /// Where everything stands in the region `stream`, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPlan {

@@ -8,7 +8,7 @@ mod lists;
 use pto_abi::graph::TaskSpec;
 use pto_abi::stream::{
     Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
-    RingKind, ScopeId, TensorTask, TensorView,
+    RingKind, ScopeId, TensorTask, TensorView, slots_for_records,
 };
 use pto_abi::sync::Sharing;
 use pto_abi::task::{SHAPED, chunks_for};
@@ -112,6 +112,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         }
         self.tape.put_totals(draft.start, &draft.totals);
         self.taped = draft.next;
+        let slots = slots_for_records(draft.next as u64);
+        self.takes(RingKind::WINDOW, slots.max(draft.totals.tasks.into()));
         let at = u32::try_from(draft.start).unwrap_or(u32::MAX);
         Ok(Record { run: self.run(), at, tasks: draft.totals.tasks })
     }
@@ -201,8 +203,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             false => Some(self.shape_of(task)?),
         };
         let entries = self.look_at(task)? * Access::MAX_ENTRIES;
-        if !self.has_room(RingKind::MAP, entries) {
-            return Err(self.ring_too_small(RingKind::MAP, entries));
+        if entries > self.map.capacity() {
+            return Err(self.too_large(RingKind::MAP, entries));
         }
         let Some(mut draft) = self.draft.take() else { return Err(Fault::STREAM_NOT_RECORDING) };
         let result = self.write_task(&mut draft, task, kernel, shape);

@@ -185,10 +185,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             self.write_taped_shape(bases + args.div_ceil(8), id.slot, playing);
         }
         Self::write_line(task, id, &head, playing.place);
-        playing.place += u32::from(head.args) + 1;
-        if playing.place >= playing.ring_words {
-            playing.place -= playing.ring_words;
-        }
+        let place = playing.place + u32::from(head.args) + 1;
+        playing.place =
+            if place >= playing.ring_words { place - playing.ring_words } else { place };
         playing.position += u64::from(head.args) + 1;
         self.next = number + 1;
         self.host.added(id.slot);

@@ -78,19 +78,30 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[cold]
-    pub(super) fn ring_too_small(&mut self, ring: RingKind, count: u64) -> Fault {
+    fn ring_too_small(&mut self, ring: RingKind, count: u64) -> Fault {
         let index = usize::from(ring.get());
         let in_use = self.in_use().get(index).copied().unwrap_or(0);
+        let blame = self.blame_ring(ring, in_use, in_use + count);
+        self.hopeless(blame, self.watermark)
+    }
+
+    /// What is added at once is more than the whole ring.
+    #[cold]
+    pub(super) fn too_large(&mut self, ring: RingKind, count: u64) -> Fault {
+        let blame = self.blame_ring(ring, 0, count);
+        self.hopeless(blame, self.next)
+    }
+
+    fn blame_ring(&self, ring: RingKind, in_use: u64, suffices: u64) -> Blame {
         let (fault, suffices) = match ring {
             // As many as are added until the oldest one is published.
-            RingKind::WINDOW => (Fault::STREAM_WINDOW_RING, (in_use + count).next_power_of_two()),
-            RingKind::ARGS => (Fault::STREAM_ARGS_RING, in_use + count),
-            RingKind::EDGES => (Fault::STREAM_EDGES_RING, in_use + count),
-            _ => (Fault::STREAM_MAP_RING, map_of(in_use + count)),
+            RingKind::WINDOW => (Fault::STREAM_WINDOW_RING, suffices.next_power_of_two()),
+            RingKind::ARGS => (Fault::STREAM_ARGS_RING, suffices),
+            RingKind::EDGES => (Fault::STREAM_EDGES_RING, suffices),
+            _ => (Fault::STREAM_MAP_RING, map_of(suffices)),
         };
         let scope = self.scopes.last().map_or(0, |scope| scope.id.serial);
-        let blame = Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope);
-        self.hopeless(blame, self.watermark)
+        Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope)
     }
 
     pub(super) fn begin_marks(&self) {

@@ -61,7 +61,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if !self.has_room(RingKind::MAP, Access::MAX_ENTRIES) {
             self.wait_for_room(RingKind::MAP, Access::MAX_ENTRIES)?;
         }
-        let first = self.record(number).map_or(0, |record| record.first_entry.load(Ordering::Relaxed));
+        let first =
+            self.record(number).map_or(0, |record| record.first_entry.load(Ordering::Relaxed));
         self.takes(RingKind::MAP, self.map.since_low(first) + Access::MAX_ENTRIES);
         let (view, region) = (predicate.element(), Region::of(predicate.element()));
         let access = Access::new(view.base().0, AccessKind::Read, &region);

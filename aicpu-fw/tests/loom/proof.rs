@@ -93,31 +93,35 @@ impl Platform for Core {
 /// Task 0 waits for task 1; task 2 is not published.
 fn look_at_work<P: Proof>() {
     let size = Size { tasks: 3, arg_words: 0, edges: 1, instances: 2 };
-    explore(4, move || Words::new(size), |words| {
-        let mut builder = Builder::<Shared, LockFree, _, _>::new(words.inputs(), Kernels, ());
-        let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
-        let [waits, first, _] = [0; 3].map(|_| builder.add_task(spec).unwrap());
-        builder.add_edge(first, waits).unwrap();
-        builder.publish(waits).unwrap();
-        builder.publish(first).unwrap();
-        let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
-        let (line, mode) = (&words.instances[1], BuildMode::CONCURRENT);
-        let mut core = Core(None);
-        let mut scheduler =
-            Scheduler::<_, LockFree>::new(words.state(), line, mode, GENERATION, budgets);
-        scheduler.add_core(0, CoreKind::AIV).unwrap();
-        let runs = spawn(move || {
-            // One is dispatched; it finishes, and the other one is dispatched; that one finishes.
-            for _ in 0..=RUN {
-                scheduler.step(&mut core).unwrap();
+    explore(
+        4,
+        move || Words::new(size),
+        |words| {
+            let mut builder = Builder::<Shared, LockFree, _, _>::new(words.inputs(), Kernels, ());
+            let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
+            let [waits, first, _] = [0; 3].map(|_| builder.add_task(spec).unwrap());
+            builder.add_edge(first, waits).unwrap();
+            builder.publish(waits).unwrap();
+            builder.publish(first).unwrap();
+            let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
+            let (line, mode) = (&words.instances[1], BuildMode::CONCURRENT);
+            let mut core = Core(None);
+            let mut scheduler =
+                Scheduler::<_, LockFree>::new(words.state(), line, mode, GENERATION, budgets);
+            scheduler.add_core(0, CoreKind::AIV).unwrap();
+            let runs = spawn(move || {
+                // One is dispatched; it finishes, and the other one is dispatched; that one finishes.
+                for _ in 0..=RUN {
+                    scheduler.step(&mut core).unwrap();
+                }
+            });
+            if P::holds(&words.tasks) {
+                assert_eq!(rest(words.tasks.iter()), Some(RUN), "something moved");
             }
-        });
-        if P::holds(&words.tasks) {
-            assert_eq!(rest(words.tasks.iter()), Some(RUN), "something moved");
-        }
-        runs.join().unwrap();
-        assert!(P::holds(&words.tasks), "nothing moves any more");
-    });
+            runs.join().unwrap();
+            assert!(P::holds(&words.tasks), "nothing moves any more");
+        },
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The streaming builder: regions, overlaps, derived edges against a brute-force oracle, rings near their wrap.
+//! The streaming builder: regions, overlaps, derived edges against a brute-force oracle, rings near their wrap, waits.
 #![cfg(not(any(loom, shuttle)))]
 
 mod derivation;
@@ -9,3 +9,4 @@ mod overlaps;
 mod random;
 mod replay;
 mod rig;
+mod stuck;

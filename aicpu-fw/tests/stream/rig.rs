@@ -18,7 +18,7 @@ use pto_aicpu_fw::ready_queue::ReadyQueue;
 use pto_aicpu_fw::shapes::ShapeMemory;
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
-use pto_aicpu_fw::{DeviceMemory, LockFree, SharedState};
+use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree, SharedState};
 
 const WINDOW: usize = 512;
 const HEAP: u64 = 1 << 40;
@@ -42,7 +42,7 @@ impl DeviceMemory for Kernels {
     }
 }
 
-pub(crate) type TestStream<'a> = Stream<'a, Exclusive, LockFree, Kernels, ()>;
+pub(crate) type TestStream<'a, H = ()> = Stream<'a, Exclusive, LockFree, Kernels, H>;
 
 /// What a program has made: pairs of producers and consumers, the words of each task, and those of its shape, if it has
 /// one; addresses of the heap as zero.
@@ -57,78 +57,146 @@ fn many<T: Default>(count: usize) -> Vec<T> {
     (0..count).map(|_| T::default()).collect()
 }
 
+/// How large rings are.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) window: usize,
+    pub(crate) words: usize,
+    pub(crate) chunks: usize,
+    pub(crate) heap_bytes: u64,
+}
+
+const LARGE: Sizes =
+    Sizes { window: WINDOW, words: 16 * WINDOW, chunks: 8 * WINDOW, heap_bytes: 1 << 20 };
+
+/// The memory of a run.
+pub(crate) struct Memory {
+    sizes: Sizes,
+    pub(crate) tasks: Vec<Task>,
+    payloads: Vec<AtomicU64>,
+    pub(crate) chunks: Vec<EdgeChunk>,
+    slots: [Vec<AtomicU64>; 2],
+    pub(crate) ends: [QueueEnds; 2],
+    progress: Progress,
+    fault: FaultLine,
+    instances: Vec<InstanceLine>,
+    pub(crate) header: StreamHeader,
+    tensors: Vec<MapRecord>,
+    tensor_places: Vec<AtomicU32>,
+    cells: Vec<MapRecord>,
+    cell_places: Vec<AtomicU32>,
+    grids: Vec<MapGrid>,
+    entries: Vec<MapEntry>,
+    records: Vec<SlotRecord>,
+    tape: Vec<AtomicU64>,
+    board: ShapeBoard,
+    shapes: Vec<ShapeRecord>,
+}
+
+impl Memory {
+    pub(crate) fn new(sizes: Sizes) -> Self {
+        let window = sizes.window;
+        let board = ShapeBoard::default();
+        board.reset();
+        Self {
+            sizes,
+            tasks: many(window),
+            payloads: many(sizes.words + MAX_ARGS),
+            chunks: many(sizes.chunks),
+            slots: [many(2 * WINDOW), many(2 * WINDOW)],
+            ends: Default::default(),
+            progress: Progress::default(),
+            fault: FaultLine::default(),
+            instances: many(1),
+            header: StreamHeader::default(),
+            tensors: many(16),
+            tensor_places: many(16),
+            cells: many(64),
+            cell_places: many(64),
+            grids: many(16),
+            entries: many(4096),
+            records: many(window),
+            tape: many(32 * WINDOW),
+            board,
+            shapes: many(window),
+        }
+    }
+
+    /// Runs `program` with a builder on this memory.
+    pub(crate) fn run<H: BuilderHost, R>(
+        &self,
+        host: H,
+        program: impl FnOnce(&mut TestStream<'_, H>) -> R,
+    ) -> R {
+        // SAFETY: there is nothing in it.
+        let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
+        let shapes = ShapeMemory {
+            board: &self.board,
+            records: &self.shapes,
+            parts: &[],
+            parts_address: GmAddr::NULL,
+            gm,
+            room: [0, CORES, CORES, CORES / 2, 0, 0, CORES / 2, CORES / 2],
+        };
+        let queue = |kind: usize| ReadyQueue::new(&self.ends[kind], &self.slots[kind]).unwrap();
+        let state = SharedState {
+            tasks: &self.tasks,
+            payloads: &self.payloads,
+            payloads_address: GmAddr(0x1000),
+            chunks: &self.chunks,
+            ready: [queue(0), queue(1)],
+            progress: &self.progress,
+            fault: &self.fault,
+            instances: &self.instances,
+            shapes: Some(shapes),
+        };
+        let map = MapMemory {
+            tensors: &self.tensors,
+            tensor_places: &self.tensor_places,
+            cells: &self.cells,
+            cell_places: &self.cell_places,
+            grids: &self.grids,
+            entries: &self.entries,
+        };
+        let memory = StreamMemory {
+            header: &self.header,
+            records: &self.records,
+            map: TensorMap::new(map, 0).unwrap(),
+            tape: &self.tape,
+            arg_words: self.sizes.words as u64,
+            edge_chunks: self.sizes.chunks as u64,
+            heap_rings: 4,
+            heap_bytes: self.sizes.heap_bytes,
+            heap: GmAddr(HEAP),
+            first_task: 0,
+        };
+        let inputs = BuilderInputs {
+            state,
+            line: &self.instances[0],
+            orch_args: &[],
+            generation: 1,
+            has_kind: [true; 2],
+        };
+        program(&mut TestStream::new(inputs, &memory, Schedulers::Run, Kernels, host))
+    }
+}
+
 pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
-    let tasks: Vec<Task> = many(WINDOW);
-    let payloads: Vec<AtomicU64> = many(16 * WINDOW);
-    let (chunks, slots) = (many::<EdgeChunk>(8 * WINDOW), [many(2 * WINDOW), many(2 * WINDOW)]);
-    let (ends, progress, fault) = <([QueueEnds; 2], Progress, FaultLine)>::default();
-    let (instances, header) = (many::<InstanceLine>(1), StreamHeader::default());
-    let (tensors, cells) = (many::<MapRecord>(16), many::<MapRecord>(64));
-    let (grids, entries) = (many::<MapGrid>(16), many::<MapEntry>(4096));
-    let (records, tape) = (many::<SlotRecord>(WINDOW), many::<AtomicU64>(32 * WINDOW));
-    let (board, shapes) = (ShapeBoard::default(), many::<ShapeRecord>(WINDOW));
-    board.reset();
-    // SAFETY: there is nothing in it.
-    let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
-    let shapes = ShapeMemory {
-        board: &board,
-        records: &shapes,
-        parts: &[],
-        parts_address: GmAddr::NULL,
-        gm,
-        room: [0, CORES, CORES, CORES / 2, 0, 0, CORES / 2, CORES / 2],
-    };
-    let queue = |kind: usize| ReadyQueue::new(&ends[kind], &slots[kind]).unwrap();
-    let state = SharedState {
-        tasks: &tasks,
-        payloads: &payloads,
-        payloads_address: GmAddr(0x1000),
-        chunks: &chunks,
-        ready: [queue(0), queue(1)],
-        progress: &progress,
-        fault: &fault,
-        instances: &instances,
-        shapes: Some(shapes),
-    };
-    let (tensor_places, cell_places) = (many::<AtomicU32>(16), many::<AtomicU32>(64));
-    let map = MapMemory {
-        tensors: &tensors,
-        tensor_places: &tensor_places,
-        cells: &cells,
-        cell_places: &cell_places,
-        grids: &grids,
-        entries: &entries,
-    };
-    let memory = StreamMemory {
-        header: &header,
-        records: &records,
-        map: TensorMap::new(map, 0).unwrap(),
-        tape: &tape,
-        arg_words: (payloads.len() - MAX_ARGS) as u64,
-        edge_chunks: chunks.len() as u64,
-        heap_rings: 4,
-        heap_bytes: 1 << 20,
-        heap: GmAddr(HEAP),
-        first_task: 0,
-    };
-    let inputs = BuilderInputs {
-        state,
-        line: &instances[0],
-        orch_args: &[],
-        generation: 1,
-        has_kind: [true; 2],
-    };
-    let mut stream = TestStream::new(inputs, &memory, Schedulers::Run, Kernels, ());
-    program(&mut stream);
-    assert_eq!(stream.added(), instances[0].published.load(Relaxed));
-    let added = usize::try_from(stream.added()).unwrap();
+    let memory = Memory::new(LARGE);
+    let added = memory.run((), |stream| {
+        program(stream);
+        stream.added()
+    });
+    let Memory { tasks, chunks, payloads, instances, shapes, .. } = &memory;
+    assert_eq!(added, instances[0].published.load(Relaxed));
+    let added = usize::try_from(added).unwrap();
     let mut made = Made { edges: BTreeSet::new(), words: Vec::new(), shapes: Vec::new() };
     let hidden = |word: u64| if word >= HEAP { 0 } else { word };
     for (number, task) in (0..).zip(&tasks[..added]) {
         let fanin = task.edges_in.load(Relaxed);
         assert_eq!(task.fanin.load(Relaxed), fanin, "task {number}");
         let mut walk = ConsumerWalk::new(task.fanout.load(Relaxed));
-        while let Some(consumer) = walk.next(task, &chunks) {
+        while let Some(consumer) = walk.next(task, chunks) {
             made.edges.insert((number, consumer.into()));
         }
         let first = task.payload.load(Relaxed) as usize;
@@ -136,7 +204,7 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
         let words = payloads[first..first + count].iter().map(|word| word.load(Relaxed));
         made.words.push(words.map(hidden).collect());
         let is_shaped = task.kind.load(Relaxed) & SHAPED != 0;
-        let words = &shapes.records[made.shapes.len()];
+        let words = &shapes[made.shapes.len()];
         made.shapes.push(is_shaped.then(|| shape_words(words).map(hidden).collect()));
     }
     let into = |number: u64| made.edges.iter().filter(|(_, consumer)| *consumer == number).count();

@@ -43,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-host",
             "pto-native",
             "pto-timeline",
+            "pto-check",
             "pto-examples",
             "pto-cli",
             "pto-fw-build",
