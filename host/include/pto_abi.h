@@ -387,17 +387,17 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_SCOPE_LEFT_OPEN UINT32_C(0x000a0022)
 /* A scope is opened with an unknown dependency mode. Use derived, explicit or manual. */
 #define PTO_FAULT_STREAM_SCOPE_MODE UINT32_C(0x000a0028)
-/* The window is full, and nothing in it can retire. Publish the task that the report names, or let the schedulers run while the program does (concurrent build mode). */
+/* The window is full, and nothing in it can retire. Raise the window to the size that the report names, publish the task that it names earlier, or let the schedulers run while the program does (concurrent build mode). */
 #define PTO_FAULT_STREAM_WINDOW_RING UINT32_C(0x000a0030)
-/* A task has more argument words than the ring of arguments can hold. Raise arg_words to the size that the report names. */
+/* The ring of arguments is full, and nothing in it can retire. Raise arg_words to the size that the report names. */
 #define PTO_FAULT_STREAM_ARGS_RING UINT32_C(0x000a0031)
 /* The ring of edges is full, and nothing in it can retire. Raise edges to the size that the report names. */
 #define PTO_FAULT_STREAM_EDGES_RING UINT32_C(0x000a0032)
-/* A task has more accesses than the tensor map can hold. Raise map_entries to the size that the report names. */
+/* The tensor map is full, and nothing in it can retire. Raise map_entries to the size that the report names. */
 #define PTO_FAULT_STREAM_MAP_RING UINT32_C(0x000a0033)
-/* A heap ring is full of tensors of a scope that is open, so that nothing in it can retire. Raise heap_bytes to the size that the report names, or close the scope earlier. */
+/* A heap ring is full of tensors of a scope that is open, or of tasks that cannot complete. Raise heap_bytes to the size that the report names, or close the scope, or publish the task, earlier. */
 #define PTO_FAULT_STREAM_HEAP_RING UINT32_C(0x000a0034)
-/* The program waits for a task, and the schedulers wait for the program. Use the concurrent build mode. */
+/* The program waits for a task that cannot complete before the program goes on. Publish the task that the report names before you wait, or let the schedulers run while the program does (concurrent build mode). */
 #define PTO_FAULT_STREAM_WAIT_FOREVER UINT32_C(0x000a0035)
 /* A task has no block, or more than 16,777,215. Give each block more to do. */
 #define PTO_FAULT_STREAM_BLOCKS UINT32_C(0x000a0040)

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::program::{New, REPLAYED, Step};
 
 /// Rings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) window: usize,
     pub(crate) words: usize,
@@ -61,7 +61,7 @@ struct Account {
     tasks: Vec<Task>,
     tensors: HashMap<usize, Tensor>,
     /// What the rings need.
-    least: Option<Sizes>,
+    least: Sizes,
 }
 
 impl Account {
@@ -114,8 +114,8 @@ impl Account {
         let (oldest, added) = (self.oldest(), self.tasks.len());
         let kept: usize = self.tasks[oldest..].iter().map(|task| task.words).sum();
         let (slots, sum) = (added - oldest + words.len(), kept + words.iter().sum::<usize>());
-        let least = self.least.get_or_insert(Sizes { window: 0, words: 0 });
-        *least = Sizes { window: least.window.max(slots), words: least.words.max(sum) };
+        let Sizes { window, words: most } = self.least;
+        self.least = Sizes { window: window.max(slots), words: most.max(sum) };
         let from: Vec<usize> = (oldest < added).then_some(oldest).into_iter().collect();
         let vain = if slots > sizes.window {
             Vain::Ring(0, [added - oldest, slots.next_power_of_two()].map(|size| size as u64))
@@ -191,12 +191,14 @@ impl Account {
 
 /// How a program ends on rings of these sizes, and what it needs as far as it comes.
 pub(crate) fn end(steps: &[Step], sizes: Sizes) -> (End, Sizes) {
-    let mut account = Account::default();
+    // The record has as many tasks as the window has slots, at most.
+    let least = Sizes { window: REPLAYED, words: 0 };
+    let mut account = Account { least, ..Account::default() };
     let stopped = steps.iter().try_for_each(|step| account.step(step, sizes));
     let end = match stopped {
         Err(end) => end,
         Ok(()) if account.oldest() == account.tasks.len() => End::Done,
         Ok(()) => End::Circle,
     };
-    (end, account.least.unwrap_or(Sizes { window: 0, words: 0 }))
+    (end, account.least)
 }
