@@ -31,11 +31,20 @@ struct Playing<'b> {
     mode: DependencyMode,
     /// Number of its first task.
     first: u64,
-    /// Words of arguments that are not written: where they are, and their position.
-    place: u32,
+    /// The position of the words of arguments that are not written, and where the ring begins and ends around it.
     position: u64,
-    /// Words of the ring.
-    ring_words: u32,
+    lap: u64,
+    lap_end: u64,
+}
+
+impl Playing<'_> {
+    /// The words go on at the start of the ring.
+    #[cold]
+    const fn begin_lap(&mut self) {
+        let words = self.lap_end - self.lap;
+        self.lap = self.lap_end;
+        self.lap_end += words;
+    }
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
@@ -56,11 +65,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.make_room_for(&totals)?;
         let mode = self.mode();
         let scope = self.open_heap(&totals)?;
-        // Places are words of a task's line.
-        let (first, place) = (self.next, low_half(self.words.take(totals.arg_words.into())));
-        let position = self.words.head() - u64::from(totals.arg_words);
-        let (bases, ring_words) = ([0; BASES], low_half(self.words.capacity()));
-        let mut playing = Playing { bindings, bases, mode, first, place, position, ring_words };
+        let (first, position, bases) = (self.next, self.words.head(), [0; BASES]);
+        let lap = position - self.words.take(totals.arg_words.into());
+        let lap_end = lap + self.words.capacity();
+        let mut playing = Playing { bindings, bases, mode, first, position, lap, lap_end };
         playing.bases[usize::from(HEAP)] = scope.map_or(0, |(_, heap)| heap.0);
         let tensors = bindings.tensors.iter().map(|view| view.address().0);
         let places = playing.bases.iter_mut().skip(TENSORS.into());
@@ -179,16 +187,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, 0));
         };
         self.note_rings(record, playing.position);
+        // Places are words of a task's line.
+        let place = low_half(playing.position - playing.lap);
         let bases = at + TaskHead::WORDS + args;
-        self.write_words(bases, args, playing);
+        self.write_words(bases, args, place, playing);
         if head.is_shaped() {
             self.write_taped_shape(bases + args.div_ceil(8), id.slot, playing);
         }
-        Self::write_line(task, id, &head, playing.place);
-        let place = playing.place + u32::from(head.args) + 1;
-        playing.place =
-            if place >= playing.ring_words { place - playing.ring_words } else { place };
+        Self::write_line(task, id, &head, place);
         playing.position += u64::from(head.args) + 1;
+        if playing.position >= playing.lap_end {
+            playing.begin_lap();
+        }
         self.next = number + 1;
         self.host.added(id.slot);
         if H::TRACES {
@@ -223,8 +233,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// The argument words, and one of block context.
     #[inline]
-    fn write_words(&mut self, bases: usize, args: usize, playing: &Playing<'_>) {
-        let start = playing.place as usize;
+    fn write_words(&mut self, bases: usize, args: usize, place: u32, playing: &Playing<'_>) {
+        let start = place as usize;
         let words = self.state.payloads.get(start..start + args + 1).unwrap_or(&[]);
         let values = self.tape.words.get(bases - args..bases).unwrap_or(&[]);
         let Some((context, words)) = words.split_last() else { return };
