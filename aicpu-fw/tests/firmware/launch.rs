@@ -2,6 +2,7 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::runtime::{
     ABI_MINOR, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader, WorkerEntry, region,
 };
@@ -40,7 +41,8 @@ fn what_is_right_is_accepted_as_it_is() {
         assert_eq!((budgets.task_ns, budgets.stall_ns, budgets.run_ns), (1, 2, 4));
         assert_eq!(launch.bring_up_budget_ns, 3);
         assert_eq!(launch.state.tasks.len(), CAPACITIES.tasks as usize);
-        assert_eq!(launch.state.payloads.len(), 32 + 8);
+        // Arguments, a word of context a task, and what the streaming builder's ring runs on into.
+        assert_eq!(launch.state.payloads.len(), 32 + 8 + MAX_ARGS);
         assert_eq!(launch.has_kind(), [true, true]);
         let shares: Vec<Vec<u32>> = (0..3).map(|i| launch.share(i).collect()).collect();
         assert_eq!(shares, [vec![], vec![0, 3, 4], vec![1, 2, 5, 6, 7, 8]]);
