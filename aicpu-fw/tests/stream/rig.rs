@@ -73,7 +73,7 @@ const LARGE: Sizes =
 pub(crate) struct Memory {
     sizes: Sizes,
     pub(crate) tasks: Vec<Task>,
-    payloads: Vec<AtomicU64>,
+    pub(crate) payloads: Vec<AtomicU64>,
     pub(crate) chunks: Vec<EdgeChunk>,
     slots: [Vec<AtomicU64>; 2],
     pub(crate) ends: [QueueEnds; 2],

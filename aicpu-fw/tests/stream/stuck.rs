@@ -7,7 +7,7 @@ use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::ready::QueueEnds;
 use pto_abi::stream::{
-    Arg, DependencyMode, ElementType, RingKind, StreamBuilder, TensorTask, TensorView,
+    Arg, Bindings, DependencyMode, ElementType, RingKind, StreamBuilder, TensorTask, TensorView,
 };
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::CLOSED;
@@ -257,4 +257,42 @@ fn a_record_needs_a_slot_for_each_of_its_tasks() {
         Ok(())
     });
     assert_eq!(needs.unwrap()[0], 8);
+}
+
+/// The words of a replay stand wherever they were put, each task's side by side.
+#[test]
+fn words_of_a_replay_run_on_behind_the_end_of_the_ring() {
+    let counts = [3_u64, 1, 8, 4];
+    let mut run_on = 0;
+    for ring in 20..60 {
+        let memory = Memory::new(Sizes { words: ring, ..SMALL });
+        let host = Lazy { memory: &memory, alive: VecDeque::new(), turns: 0 };
+        memory.run(host, |stream| {
+            let record = stream.record(&[], |stream, bound| {
+                for count in counts {
+                    let mut args: Vec<_> =
+                        (1..count).map(|at| Arg::Scalar(10 * count + at)).collect();
+                    args.push(bound.scalar(0));
+                    stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &args))?;
+                }
+                Ok::<_, Fault>(())
+            });
+            for round in 0..100 {
+                let bindings = Bindings { tensors: &[], scalars: &[1000 + round] };
+                stream.replay(record.as_ref().unwrap(), &bindings).unwrap();
+                let first = stream.added() - 4;
+                for (number, count) in (first..).zip(counts) {
+                    let task = &memory.tasks[usize::try_from(number % 8).unwrap()];
+                    let place = task.payload.load(Relaxed) as usize;
+                    let words = &memory.payloads[place..=place + usize::try_from(count).unwrap()];
+                    let found: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
+                    let scalars = (1..count).map(|at| 10 * count + at);
+                    let expected: Vec<u64> = scalars.chain([1000 + round, 1 << 32]).collect();
+                    assert_eq!(found, expected, "ring {ring}, round {round}, task {number}");
+                    run_on += usize::from(place + found.len() > ring);
+                }
+            }
+        });
+    }
+    assert!(run_on > 100, "{run_on}");
 }
