@@ -1,5 +1,6 @@
 //! How much of its rings a streaming run used, and what it would have needed.
 
+use pto_abi::BuildMode;
 use pto_abi::arena::Arena;
 use pto_abi::runtime::region;
 use pto_abi::stream::RingKind;
@@ -18,7 +19,7 @@ pub struct RingUse {
     pub high_water: u64,
     /// How often the builder waited for room in it.
     pub waits: u64,
-    /// With fewer units the run would have been refused: the largest task, or the largest scope.
+    /// Units that suffice for the run (`docs/streaming.md`, "Memory"): the largest task, the largest scope, what is kept back.
     pub needed: u64,
 }
 
@@ -37,15 +38,18 @@ impl StreamReport {
     /// Only when the builder has returned.
     pub(crate) fn read(arena: &Arena<'_>) -> Option<Self> {
         let header = arena.stream_header(arena.regions()[region::STREAM])?;
+        let is_sequential = arena.config().build_mode == BuildMode::SEQUENTIAL.get();
         let rings = header.rings.iter().enumerate().filter_map(|(index, line)| {
             let capacity = line.capacity.load(Ordering::Relaxed);
+            let high_water = line.high_water.load(Ordering::Relaxed);
+            let needed = line.needed.load(Ordering::Relaxed);
             (capacity > 0).then(|| RingUse {
                 name: ring_name(index),
                 unit: ring_unit(index),
                 capacity,
-                high_water: line.high_water.load(Ordering::Relaxed),
+                high_water,
                 waits: line.waits.load(Ordering::Relaxed),
-                needed: line.needed.load(Ordering::Relaxed),
+                needed: if is_sequential { needed.max(whole(index, high_water)) } else { needed },
             })
         });
         Some(Self {
@@ -53,6 +57,18 @@ impl StreamReport {
             scopes: header.scopes.load(Ordering::Relaxed),
             tensors: header.tensors.load(Ordering::Relaxed),
         })
+    }
+}
+
+/// What is needed where nothing retires before the program has returned: all of it. The builder counts the entries of the map
+/// itself.
+const fn whole(ring: usize, high_water: u64) -> u64 {
+    const WINDOW: usize = RingKind::WINDOW.get() as usize;
+    const MAP: usize = RingKind::MAP.get() as usize;
+    match ring {
+        WINDOW if high_water > 0 => high_water.next_power_of_two(),
+        MAP => 0,
+        _ => high_water,
     }
 }
 

@@ -46,11 +46,21 @@ fn capacities(sizes: Sizes) -> Capacities {
 }
 
 fn run(device: &mut Device, seed: u64, kind: Kind, sizes: Sizes) -> Result<RunReport, Error> {
+    run_as(device, BuildMode::CONCURRENT, (seed, kind), sizes)
+}
+
+fn run_as(
+    device: &mut Device,
+    build_mode: BuildMode,
+    (seed, kind): (u64, Kind),
+    sizes: Sizes,
+) -> Result<RunReport, Error> {
     let tensors = device.zeroed::<u64>(WORDS).unwrap();
     let orch_args = orch_args(seed, kind, tensors.address());
     let work = Work::Stream { builder: "held", orch_args: &orch_args };
-    let capacities = capacities(sizes);
-    device.run(work, &RunOptions { capacities, aicpu_instances: 3, ..RunOptions::default() })
+    let (capacities, aicpu_instances) = (capacities(sizes), 3);
+    device
+        .run(work, &RunOptions { capacities, build_mode, aicpu_instances, ..RunOptions::default() })
 }
 
 /// Whether a fault says what the oracle says.
@@ -223,4 +233,24 @@ fn what_a_run_says_that_it_needs_is_what_it_needs() {
         compared > 250 && estimated < compared / 4,
         "{compared} compared, {estimated} estimated"
     );
+}
+
+/// Where the schedulers wait for the program, it needs room for all of it.
+#[test]
+fn what_a_sequential_run_says_that_it_needs_is_what_it_needs() {
+    let mut device = open(pool(1));
+    for seed in 0..60 {
+        let which = (seed, Kind::Forward);
+        let mut run = |sizes| run_as(&mut device, BuildMode::SEQUENTIAL, which, sizes);
+        let needed = needed(&run(AMPLE).unwrap_or_else(|error| panic!("seed {seed}: {error}")));
+        assert!(run(needed).is_ok(), "seed {seed}: {needed:?}");
+        let less = [
+            Sizes { window: needed.window / 2, ..needed },
+            Sizes { words: needed.words - 1, ..needed },
+        ];
+        for less in less {
+            let is_size = less.window > 0 && less.words >= less.window;
+            assert!(!is_size || run(less).is_err(), "seed {seed}: {less:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use pto_abi::stream::RingKind;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 
 use super::FEWEST_ENTRIES;
-use super::builder::Stream;
+use super::builder::{Schedulers, Stream};
 use super::proof::{Patience, Until};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
@@ -160,7 +160,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.mark_need(RingKind::ARGS, words);
         self.mark_need(RingKind::EDGES, chunks);
         if entries > 0 {
-            self.mark_need(RingKind::MAP, map_of(self.kept.entries_beside(entries)));
+            // Where the schedulers wait, everything is kept back.
+            let kept = if self.schedulers == Schedulers::Wait { self.map.in_use() } else { 0 };
+            self.mark_need(
+                RingKind::MAP,
+                map_of(self.kept.entries_beside(entries).max(kept + entries)),
+            );
         }
     }
 }
