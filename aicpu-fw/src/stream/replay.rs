@@ -176,8 +176,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let mut consumers = list;
         let mut at = Tape::binding(start, totals.tensors as usize);
         let (mut place, mut position) = (playing.place, playing.position);
-        // How many words stand before the ring begins anew.
-        let (ring, mut before) = (low_half(self.words.capacity()), totals.arg_words as usize);
+        let ring = low_half(self.words.capacity());
         for _ in 0..totals.tasks {
             let number = self.next;
             let id = self.id_of(number);
@@ -191,7 +190,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 kind: head.kind,
                 args: head.args,
                 kernel: head.kernel,
-                payload: place,
+                payload: if place >= ring { place - ring } else { place },
                 producers: head.producers,
                 consumers: head.consumers,
                 is_published: !head.starts,
@@ -202,10 +201,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             }
             place += u32::from(head.args) + 1;
             position += u64::from(head.args) + 1;
-            if place >= ring {
-                place -= ring;
-                before = low_half(position - playing.position) as usize;
-            }
             self.next = number + 1;
             self.host.added(id.slot);
             if H::TRACES {
@@ -222,18 +217,20 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 at = self.touch(at, number, playing)?;
             }
         }
-        self.write_words(totals, playing, before);
+        if place > ring {
+            self.write_words_around(totals, playing);
+        } else {
+            self.write_words(totals, playing);
+        }
         self.tell_edges(playing.first, list);
         Ok(())
     }
 
-    /// The argument words of all tasks, of which so many stand before the ring begins anew.
-    fn write_words(&self, totals: &Totals, playing: &Playing<'_>, before: usize) {
+    /// The argument words of all tasks.
+    fn write_words(&self, totals: &Totals, playing: &Playing<'_>) {
         let place = playing.place as usize;
-        let words = self.state.payloads.get(place..place + before).unwrap_or(&[]);
-        if before < totals.arg_words as usize {
-            return self.write_words_around(totals, playing, words);
-        }
+        let words = place..place + totals.arg_words as usize;
+        let words = self.state.payloads.get(words).unwrap_or(&[]);
         let taped = self.tape.words.get(totals.words()).unwrap_or(&[]);
         let write = |(word, value): (&AtomicU64, &AtomicU64), base: u8| {
             let base = playing.bases[usize::from(base)];
@@ -251,11 +248,20 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         }
     }
 
-    /// As `write_words`, where the ring ends behind these words: the others stand at its start.
+    /// As `write_words`, where the ring ends among them: what begins behind its end stands at its start.
     #[cold]
-    fn write_words_around(&self, totals: &Totals, playing: &Playing<'_>, words: &[AtomicU64]) {
-        let start = playing.place as usize + words.len() - low_half(self.words.capacity()) as usize;
-        let others = self.state.payloads.get(start..).unwrap_or(&[]);
+    fn write_words_around(&self, totals: &Totals, playing: &Playing<'_>) {
+        let (start, ring) = (playing.place, low_half(self.words.capacity()));
+        let mut end = start;
+        for task in (playing.first..self.next).filter_map(|n| self.state.task(self.slot_of(n))) {
+            if end >= ring {
+                break;
+            }
+            end += u32::from(task.arg_count.load(Ordering::Relaxed)) + 1;
+        }
+        let others = end.saturating_sub(ring) as usize;
+        let words = self.state.payloads.get(start as usize..end as usize).unwrap_or(&[]);
+        let others = self.state.payloads.get(others..).unwrap_or(&[]);
         let taped = self.tape.words.get(totals.words()).unwrap_or(&[]);
         let groups = taped.as_chunks::<GROUP>().0.iter().rev();
         let values = groups.flat_map(|[bases, values @ ..]| {
