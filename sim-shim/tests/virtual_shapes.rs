@@ -92,6 +92,13 @@ mod right {
         in_every_order(&[at_once(VECTOR, 3), spread(ALL, 1)], two((2, 4)));
     }
 
+    /// As above, and the program submits while they run: each task may come at any moment of the others.
+    #[test]
+    fn two_schedulers_while_the_builder_builds() {
+        let two = |cores| device(2, cores, BuildMode::CONCURRENT);
+        in_every_order(&[at_once(CUBE, 2), at_once(CUBE, 2)], two((2, 0)));
+    }
+
     #[test]
     fn one_scheduler_while_the_builder_builds() {
         let one = |cores| device(1, cores, BuildMode::CONCURRENT);

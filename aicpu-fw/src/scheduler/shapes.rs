@@ -34,13 +34,13 @@ const NONE: u8 = u8::MAX;
 const BEFORE_PLAIN: u32 =
     List::level(Priority::URGENT) | List::level(Priority::HIGH) | List::level(Priority::NORMAL);
 
-/// The cores of a cluster by lane: cube core, vector core, vector core.
+/// Cores by lane: of a cluster its cube core and its vector cores, of a block the core for each of its kernels.
 pub(super) type ClusterCores = [u8; MAX_LANES];
 
-/// A core, or the cluster of that number, that waits for a block to start.
+/// The cores that wait for a block to start.
 #[derive(Clone, Copy, Hash)]
 struct Pledge {
-    place: u8,
+    place: ClusterCores,
     block: u32,
 }
 
@@ -66,19 +66,15 @@ impl Shapes {
         }
     }
 
-    pub(super) fn cluster(&self, index: usize) -> ClusterCores {
-        self.clusters.get(index).copied().unwrap_or([NONE; MAX_LANES])
-    }
-
     /// Whether it has nothing pledged.
     pub(super) fn is_idle(&self) -> bool {
         self.pledged_to == NO_TASK
     }
 }
 
-/// The cores of a cluster for these lanes; [`NONE`] for a lane that it has no core for.
-fn members(cores: ClusterCores, lanes: Lanes) -> impl Iterator<Item = u8> {
-    (0..MAX_LANES).filter(move |lane| lanes.has(*lane)).map(move |lane| cores[lane])
+/// The cores of a place for these lanes; [`NONE`] for a lane that it has no core for.
+fn members(place: ClusterCores, lanes: Lanes) -> impl Iterator<Item = u8> {
+    (0..MAX_LANES).filter(move |lane| lanes.has(*lane)).map(move |lane| place[lane])
 }
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
@@ -283,14 +279,14 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let Some(slot) = shapes.head(list) else { break };
             let Some(record) = shapes.record(slot) else { break };
             let lanes = lanes_of(record);
-            let Some(cluster) = self.free_cluster(lanes) else {
+            let Some(place) = self.free_cluster(lanes) else {
                 self.hold_a_cluster(lanes);
                 break;
             };
             // Another scheduler may have taken the last block, and there is another task at the head.
             let Some(claim) = shapes.claim(list, Some(slot), 1) else { continue };
-            self.set_cluster_apart(cluster, lanes);
-            self.stage_block(platform, shapes, cluster, (slot, claim.first, lanes))?;
+            self.set_place_apart(place, lanes);
+            self.stage_block(platform, shapes, place, (slot, claim.first, lanes))?;
             staged = true;
         }
         Ok(staged)
@@ -344,46 +340,43 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         }
         let lanes = lanes_of(record);
         self.shapes.pledged_to = NO_TASK;
-        while let Some(pledge) = self.shapes.pledges.pop() {
-            let place = usize::from(pledge.place);
-            match lanes.single() {
-                Some(kind) => {
-                    let lane = usize::from(kind == CoreKind::AIV);
-                    let part = Part { slot, lane, block: pledge.block };
-                    self.stage_part(platform, shapes, place, part)?;
-                }
-                None => self.stage_block(platform, shapes, place, (slot, pledge.block, lanes))?,
-            }
+        while let Some(Pledge { place, block }) = self.shapes.pledges.pop() {
+            self.stage_block(platform, shapes, place, (slot, block, lanes))?;
         }
         Ok(true)
     }
 
     /// A free core or a cluster of free cores for a block.
-    fn free_place(&self, lanes: Lanes) -> Option<u8> {
-        let place = match lanes.single() {
-            Some(kind) => self.cores.free_core(kind),
-            None => self.free_cluster(lanes),
-        };
-        place.and_then(|place| u8::try_from(place).ok())
+    fn free_place(&self, lanes: Lanes) -> Option<ClusterCores> {
+        let Some(kind) = lanes.single() else { return self.free_cluster(lanes) };
+        let core = u8::try_from(self.cores.free_core(kind)?).unwrap_or(NONE);
+        // Of one lane.
+        Some([core; MAX_LANES])
     }
 
-    fn set_place_apart(&mut self, place: u8, lanes: Lanes) {
-        match lanes.single() {
-            Some(_) => self.cores.set_apart(place.into()),
-            None => self.set_cluster_apart(place.into(), lanes),
-        }
+    fn set_place_apart(&mut self, place: ClusterCores, lanes: Lanes) {
+        members(place, lanes).for_each(|core| self.cores.set_apart(core.into()));
     }
 
-    /// A cluster all of whose cores for these lanes are free.
-    fn free_cluster(&self, lanes: Lanes) -> Option<usize> {
+    /// Cores for these lanes in one cluster that are all free.
+    fn free_cluster(&self, lanes: Lanes) -> Option<ClusterCores> {
         let is_free = |core: u8| self.cores.is_free(core.into());
-        self.shapes.clusters.iter().position(|cores| members(*cores, lanes).all(is_free))
+        let places = self.shapes.clusters.iter().map(|cores| self.place_in(*cores, lanes));
+        places.into_iter().find(|place| members(*place, lanes).all(is_free))
     }
 
-    fn set_cluster_apart(&mut self, cluster: usize, lanes: Lanes) {
-        for core in members(self.shapes.cluster(cluster), lanes) {
-            self.cores.set_apart(core.into());
+    /// The cores of a cluster that a block with these lanes gets. One vector kernel goes to either vector core: to the first
+    /// one, unless only the second one is free, or only that one will be.
+    fn place_in(&self, mut cores: ClusterCores, lanes: Lanes) -> ClusterCores {
+        if lanes.has(1) && !lanes.has(2) {
+            let [first, second] = [1, 2].map(|lane| usize::from(cores[lane]));
+            let will_be = |core| self.cores.is_free(core) || self.cores.is_busy(core);
+            let is_second = self.cores.is_free(second) && !self.cores.is_free(first);
+            if is_second || will_be(second) && !will_be(first) {
+                cores[1] = cores[2];
+            }
         }
+        cores
     }
 
     /// Keeps what is free of one cluster from tasks of lower rank, for the rest of the step: of the one with the most free
@@ -391,7 +384,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     fn hold_a_cluster(&mut self, lanes: Lanes) -> bool {
         let score = |(cluster, cores): (usize, &ClusterCores)| {
             let mut free = 0;
-            for core in members(*cores, lanes).map(usize::from) {
+            let place = self.place_in(*cores, lanes);
+            for core in members(place, lanes).map(usize::from) {
                 if self.cores.is_free(core) {
                     free += 1;
                 } else if !self.cores.is_busy(core) {
@@ -400,13 +394,13 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 }
             }
             let is_filling = usize::from(self.shapes.filling) == cluster;
-            Some((2 * free + u32::from(is_filling), cluster))
+            Some((2 * free + u32::from(is_filling), cluster, place))
         };
         let clusters = self.shapes.clusters.iter().enumerate();
-        let best = clusters.filter_map(score).max_by_key(|(score, _)| *score);
-        let Some((_, cluster)) = best.filter(|(score, _)| *score > 1) else { return false };
+        let best = clusters.filter_map(score).max_by_key(|(score, ..)| *score);
+        let Some((_, cluster, place)) = best.filter(|(score, ..)| *score > 1) else { return false };
         self.shapes.filling = u8::try_from(cluster).unwrap_or(NONE);
-        for core in members(self.shapes.cluster(cluster), lanes) {
+        for core in members(place, lanes) {
             if self.cores.is_free(core.into()) {
                 self.cores.set_apart(core.into());
                 // A core is held once, so there is room.

@@ -5,13 +5,15 @@
 //! depth one scope is open at a time, so the oldest part of a full heap belongs either to scopes that are closed, whose
 //! tasks will complete, or to the open one, and then nothing can retire: that is the proof of `STREAM_HEAP_RING`.
 
+use core::hash::{Hash, Hasher};
+
 use heapless::Deque;
 
 /// Closed scopes that a heap keeps apart; beyond that, the newest ones retire together.
 const CLOSED_SCOPES: usize = 16;
 
 /// See the module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct SpanRing {
     capacity: u64,
     head: u64,
@@ -120,6 +122,13 @@ impl HeapRing {
     pub const fn new(capacity: u64) -> Self {
         let span = SpanRing::new(capacity, 0);
         Self { span, closed: Deque::new(), open_bytes: 0, open_largest: 0 }
+    }
+
+    /// Hashes where it stands.
+    pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { span, closed, open_bytes, open_largest } = self;
+        (span, open_bytes, open_largest).hash(into);
+        closed.iter().for_each(|scope| scope.hash(into));
     }
 
     /// Takes back what belongs to scopes all of whose tasks are below `watermark`.

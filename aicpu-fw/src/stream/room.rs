@@ -36,14 +36,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Outlook::Moves
     }
 
-    /// Lets the others work, then looks again.
+    /// Lets the others work, then looks again; `at`: for what.
     ///
     /// # Errors
     /// The fault of the run, if it has one.
-    pub(super) fn wait_a_turn(&mut self) -> Result<(), Fault> {
+    pub(super) fn wait_a_turn(&mut self, at: u64) -> Result<(), Fault> {
         if self.state.fault.is_raised() {
             return Err(self.raised());
         }
+        self.tell_state(at);
         self.host.relax();
         self.advance();
         Ok(())
@@ -67,7 +68,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             if outlook == Outlook::Stuck && !self.has_room(ring, count) {
                 return Err(self.ring_too_small(ring, count));
             }
-            self.wait_a_turn()?;
+            self.wait_a_turn(count)?;
         }
         Ok(())
     }

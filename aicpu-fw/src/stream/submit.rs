@@ -361,7 +361,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 let blame = Blame::of(Fault::STREAM_WAIT_FOREVER).task(self.id_of(number));
                 return Err(self.blame.leave(blame));
             }
-            self.wait_a_turn()?;
+            self.wait_a_turn(number)?;
         }
         Ok(())
     }
