@@ -128,8 +128,8 @@ struct Shaped {
 }
 
 const SHAPED: [Shaped; 2] = [
-    Shaped { example: "decoder_layer", tasks: 476, overhead: [0.5, 0.5], over_bound: 5.0 },
-    Shaped { example: "moe_layer", tasks: 1, overhead: [0.5, 0.5], over_bound: 5.0 },
+    Shaped { example: "decoder_layer", tasks: 476, overhead: [0.06, 0.035], over_bound: 2.2 },
+    Shaped { example: "moe_layer", tasks: 710, overhead: [0.06, 0.08], over_bound: 3.0 },
 ];
 
 /// Kernels really run, because predicates are on what they compute.

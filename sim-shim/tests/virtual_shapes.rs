@@ -54,11 +54,16 @@ fn explored(shapes: &[NodeShape], device: Shape) -> Exploration {
 
 #[cfg(not(pto_mutants))]
 mod right {
-    use super::{CUBE, VECTOR, at_once, device, explored};
+    use std::sync::Arc;
+
+    use super::{CUBE, VECTOR, at_once, device, explored, graph};
     use super::{NodeShape, Priority, Shape};
     use pto_abi::BuildMode;
+    use pto_abi::stream::Comparison;
     use pto_aicpu_fw::shapes::Lanes;
-    use pto_sim_shim::virtual_time::soak::{Troubles, soak_shapes};
+    use pto_sim_shim::virtual_time::soak::{
+        NodePredicate, RandomGraph, Troubles, explore, explore_states, soak_shapes,
+    };
 
     const PAIR: Lanes = Lanes(6);
     const ALL: Lanes = Lanes(7);
@@ -92,11 +97,29 @@ mod right {
         in_every_order(&[at_once(VECTOR, 3), spread(ALL, 1)], two((2, 4)));
     }
 
-    /// As above, and the program submits while they run: each task may come at any moment of the others.
+    /// As above, and the program submits while they run: each task may come at any moment of the others. Larger ones are in
+    /// `examples/every_order.rs`.
     #[test]
     fn two_schedulers_while_the_builder_builds() {
-        let two = |cores| device(2, cores, BuildMode::CONCURRENT);
-        in_every_order(&[at_once(CUBE, 2), at_once(CUBE, 2)], two((2, 0)));
+        in_every_order(&[at_once(CUBE, 2); 2], device(2, (2, 0), BuildMode::CONCURRENT));
+    }
+
+    /// The builder's own state hides nothing: one by one, the orders are as many.
+    #[test]
+    fn a_builder_under_way_has_a_state() {
+        let predicate = NodePredicate { producer: 0, comparison: Comparison::NOT_EQUAL, value: 0 };
+        let behind = NodeShape { when: Some(predicate), ..spread(CUBE, 1) };
+        for second in [behind, at_once(CUBE, 1)] {
+            let mut graph = RandomGraph::clone(&graph(&[at_once(CUBE, 1), second]));
+            graph.nodes[1].producers = second.when.iter().map(|when| when.producer).collect();
+            let (graph, device) = (Arc::new(graph), device(1, (2, 0), BuildMode::CONCURRENT));
+            let paths = explore(&graph, device, 100_000);
+            let states = explore_states(&graph, device, 100_000);
+            assert_eq!((paths.failure, states.failure), (None, None));
+            assert!(paths.is_complete && paths.runs > 1_000, "{}", paths.runs);
+            assert_eq!(u128::from(paths.runs), states.orders);
+            assert!(states.runs < paths.runs / 4, "{} of {}", states.runs, paths.runs);
+        }
     }
 
     #[test]
@@ -166,12 +189,15 @@ mod wrong {
         {
             let blocks = if lanes == VECTOR { 3 } else { 2 };
             let shapes = [at_once(lanes, blocks); 2];
-            choose(mutant);
-            let found = explored(&shapes, device(2, cores, BuildMode::SEQUENTIAL));
-            choose(Mutant::None);
-            let text = found.failure.map(|(_, failure)| failure.to_string()).unwrap_or_default();
-            println!("{mutant:?}: {text}");
-            assert!(!text.is_empty() && text.contains(words), "{mutant:?} on {cores:?}");
+            for build_mode in [BuildMode::SEQUENTIAL, BuildMode::CONCURRENT] {
+                choose(mutant);
+                let found = explored(&shapes, device(2, cores, build_mode));
+                choose(Mutant::None);
+                let failure = found.failure.map(|(_, failure)| failure.to_string());
+                let text = failure.unwrap_or_default();
+                println!("{mutant:?}, {build_mode}: {text}");
+                assert!(!text.is_empty() && text.contains(words), "{mutant:?} on {cores:?}");
+            }
         }
     }
 }

@@ -160,12 +160,20 @@ pub(super) fn live_ranges(
     ranges.extend([region::TASKS, region::PAYLOADS, region::EDGES, region::READY].map(of_region));
     let (stream, bytes) = of_region(region::STREAM);
     if bytes > 0 {
-        // Up to the words of parts of the workers that there are; the builder's own memory stands behind.
         let header = arena.stream_header(regions[region::STREAM]);
-        let plan = header.and_then(|header| StreamPlan::of(&header.capacities()));
-        let plan = plan.filter(|_| builder == Builder::Gone);
-        let used = plan.map(|plan| plan.parts + 8 * (BLOCK_WORDS * workers) as u64);
-        ranges.push((stream, used.unwrap_or(bytes)));
+        match header.and_then(|header| StreamPlan::of(&header.capacities())) {
+            Some(plan) => {
+                // Up to the words of parts of the workers that there are, and what kernels have in the heap.
+                ranges.push((stream, plan.parts + 8 * (BLOCK_WORDS * workers) as u64));
+                ranges.push((stream + plan.heap, bytes.saturating_sub(plan.heap)));
+                // The tensor map. The words of records behind it follow from what the program was told.
+                let (tape, _) = plan.tape;
+                if builder == Builder::UnderWay {
+                    ranges.push((stream + plan.tensors, tape - plan.tensors));
+                }
+            }
+            None => ranges.push((stream, bytes)),
+        }
     }
     // What kernels read and write stands behind the arena.
     ranges.push((window.bytes(), gm.bytes() - start - window.bytes()));

@@ -77,7 +77,7 @@ pub(super) struct World {
     pub(super) parts: Parts,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
     pub(super) tasks_run: [u64; CoreKind::COUNT],
-    /// The time of the builder program, while one is on the stack.
+    /// Of the builder program, while one is on the stack.
     pub(super) builder_ns: u64,
     pub(super) build_noticed: bool,
     pub(super) fault_noticed: bool,
@@ -330,8 +330,7 @@ impl World {
         if is_shaped(task) {
             self.book_ready(slot, now_ns);
         } else {
-            let is_vector = task.kind.load(Relaxed) == CoreKind::AIV.get();
-            let kind = if is_vector { CoreKind::AIV } else { CoreKind::AIC };
+            let kind = CoreKind::try_from(task.kind.load(Relaxed)).unwrap_or(CoreKind::AIC);
             self.account.add(now_ns, Change::TaskReady(kind));
         }
     }
