@@ -9,7 +9,7 @@ use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::shapes::Lanes;
 use pto_sim_shim::virtual_time::soak::{
-    KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore_states,
+    EdgesFrom, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore_states,
 };
 
 const CUBE: Lanes = Lanes(1);
@@ -29,11 +29,13 @@ const fn spread(lanes: Lanes, blocks: u32) -> NodeShape {
 /// Cube cores, vector cores, and the tasks.
 type Case = ((u32, u32), &'static [NodeShape]);
 
+const LOW: NodeShape = NodeShape { priority: Priority::LOW, ..at_once(CUBE, 2) };
 const HIGH: NodeShape = NodeShape { priority: Priority::HIGH, ..at_once(CUBE, 3) };
 const URGENT: NodeShape = NodeShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
 
 const CASES: &[Case] = &[
     ((2, 0), &[at_once(CUBE, 2), at_once(CUBE, 2)]),
+    ((2, 0), &[LOW, at_once(CUBE, 2)]),
     ((2, 0), &[at_once(CUBE, 2), URGENT]),
     ((3, 0), &[at_once(CUBE, 2), at_once(CUBE, 2)]),
     ((3, 0), &[at_once(CUBE, 2), HIGH]),
@@ -55,7 +57,12 @@ fn main() {
             shape: Some(*shape),
         };
         let nodes = shapes.iter().map(node).collect();
-        let graph = Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce });
+        let graph = Arc::new(RandomGraph {
+            nodes,
+            seed: 7,
+            order: PublishOrder::AtOnce,
+            edges: EdgesFrom::Program,
+        });
         let device = Shape {
             variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
             aicpu: 3,

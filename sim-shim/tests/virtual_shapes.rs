@@ -8,7 +8,8 @@ use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::shapes::Lanes;
 use pto_sim_shim::virtual_time::soak::{
-    Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore_states,
+    EdgesFrom, Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape,
+    explore_states,
 };
 
 const CUBE: Lanes = Lanes(1);
@@ -25,7 +26,7 @@ fn graph(shapes: &[NodeShape]) -> Arc<RandomGraph> {
         shape: Some(*shape),
     };
     let nodes = shapes.iter().map(node).collect();
-    Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce })
+    Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })
 }
 
 fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Shape {
@@ -101,7 +102,12 @@ mod right {
     /// `examples/every_order.rs`.
     #[test]
     fn two_schedulers_while_the_builder_builds() {
-        in_every_order(&[at_once(CUBE, 2); 2], device(2, (2, 0), BuildMode::CONCURRENT));
+        let two = device(2, (2, 0), BuildMode::CONCURRENT);
+        in_every_order(&[at_once(CUBE, 2); 2], two);
+        // The second one takes the place of the first one at the gate, as long as that has no core.
+        let [low, high] =
+            [Priority::LOW, Priority::HIGH].map(|p| NodeShape { priority: p, ..at_once(CUBE, 2) });
+        in_every_order(&[low, high], two);
     }
 
     /// The builder's own state hides nothing: one by one, the orders are as many.
@@ -151,7 +157,7 @@ mod wrong {
     const TABLE: &[(Mutant, &str)] = &[
         (Mutant::IgnoresPriority, "Priority"),
         (Mutant::IgnoresPredicates, "Predicate"),
-        (Mutant::SkipsTheConsumersToo, "STALL_DEADLOCK"),
+        (Mutant::SkipsTheConsumersToo, "STALL"),
         (Mutant::ForgetsAPart, ""),
         (Mutant::RunsABlockTwice, "ExactlyOnce"),
         (Mutant::StartsBeforeAllAreThere, "Together"),

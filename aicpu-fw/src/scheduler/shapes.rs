@@ -1,7 +1,7 @@
 //! Shaped tasks, as one scheduler dispatches them: which blocks go to which of its cores.
 //!
 //! ```text
-//! step: collect -> arrivals -> start what is pledged -> urgent, high, normal -> (plain tasks) -> low
+//! step: collect -> arrivals -> start what is pledged -> the task that gathers -> urgent, high, normal -> (plain tasks) -> low
 //!                                 each level: gather for the task at the gate, then clusters, then single cores
 //! ```
 //! Invariants:
@@ -23,16 +23,18 @@ use super::{RELEASES_A_STEP, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::shapes::{Lanes, List, ShapeMemory, has_predicate, lanes_of};
+use crate::shapes::{GATHERS, Lanes, List, ShapeMemory, has_predicate, lanes_of};
 use crate::state::kind_of;
 
 /// Tasks whose predicate one step reads at most: each may release as many consumers as a completion.
 const ARRIVALS_A_STEP: usize = 16;
 /// No core, no cluster.
 const NONE: u8 = u8::MAX;
-/// The lists whose tasks go before plain ones.
-const BEFORE_PLAIN: u32 =
-    List::level(Priority::URGENT) | List::level(Priority::HIGH) | List::level(Priority::NORMAL);
+/// The lists whose tasks go before plain ones; and the task that has cores and lacks others.
+const BEFORE_PLAIN: u32 = List::level(Priority::URGENT)
+    | List::level(Priority::HIGH)
+    | List::level(Priority::NORMAL)
+    | GATHERS;
 
 /// Cores by lane: of a cluster its cube core and its vector cores, of a block the core for each of its kernels.
 pub(super) type ClusterCores = [u8; MAX_LANES];
@@ -53,6 +55,8 @@ pub(super) struct Shapes {
     held: Vec<u8, MAX_WORKERS>,
     /// The cluster that was held last.
     filling: u8,
+    /// The task that has gathered in this step before its turn.
+    went_on: u32,
 }
 
 impl Shapes {
@@ -63,6 +67,7 @@ impl Shapes {
             pledges: Vec::new(),
             held: Vec::new(),
             filling: NONE,
+            went_on: NO_TASK,
         }
     }
 
@@ -146,6 +151,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     ) -> Result<(), Fault> {
         self.take_arrivals(platform, shapes, moved)?;
         moved.dispatched |= self.start_pledged(platform, shapes)?;
+        moved.dispatched |= self.go_on_gathering(platform, shapes)?;
         for number in 0..Priority::ALL.len() {
             let is_wrong = mutant::is(Mutant::IgnoresPriority);
             let last = Priority::ALL.len() - 1;
@@ -292,6 +298,26 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         Ok(staged)
     }
 
+    /// Pledges free cores to the task that has some: nothing goes before it, whatever its priority, because the cores that it
+    /// has are idle until it has all.
+    fn go_on_gathering(
+        &mut self,
+        platform: &mut P,
+        shapes: &ShapeMemory<'_>,
+    ) -> Result<bool, Fault> {
+        let mut staged = false;
+        let is_there = shapes.lists() & GATHERS != 0 && !mutant::is(Mutant::GathersInItsTurn);
+        let found = if is_there { shapes.gathers() } else { None };
+        self.shapes.went_on = found.unwrap_or(NO_TASK);
+        while found.is_some() && shapes.gathers() == found {
+            let slot = self.shapes.went_on;
+            if !self.gather_for(platform, shapes, slot, &mut staged)? {
+                break;
+            }
+        }
+        Ok(staged)
+    }
+
     /// Pledges free cores to the task at the gate.
     fn gather(
         &mut self,
@@ -301,33 +327,50 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     ) -> Result<bool, Fault> {
         let mut staged = false;
         while shapes.lists() & List::sync(priority).bit() != 0 {
-            let Some(slot) = shapes.gathering(priority) else { break };
-            let Some(record) = shapes.record(slot) else { break };
-            if self.shapes.pledged_to != slot {
-                // The one before has left the gate, so that all of its blocks can start.
-                staged |= self.start_pledged(platform, shapes)?;
-            }
-            let lanes = lanes_of(record);
-            let Some(place) = self.free_place(lanes) else {
-                if lanes.single().is_none() {
-                    let left = shapes.blocks_left(slot);
-                    (0..left).take_while(|_| self.hold_a_cluster(lanes)).for_each(drop);
-                }
+            // What could go on has done so in this step.
+            let slot = shapes.gathering(priority).filter(|slot| *slot != self.shapes.went_on);
+            let Some(slot) = slot else { break };
+            if !self.gather_for(platform, shapes, slot, &mut staged)? {
                 break;
-            };
-            let Some(claim) = shapes.pledge(slot, 1) else { continue };
-            self.set_place_apart(place, lanes);
-            let pledge = Pledge { place, block: claim.first };
-            self.shapes.pledged_to = slot;
-            // A core is pledged once, so there is room.
-            self.shapes.pledges.push(pledge).unwrap_or_default();
-            if claim.is_last || mutant::is(Mutant::StartsBeforeAllAreThere) {
-                // Siblings have pledged cores too.
-                self.shared = true;
-                staged |= self.start_pledged(platform, shapes)?;
             }
         }
         Ok(staged)
+    }
+
+    /// Pledges the cores of one block to the task at the gate; `false`: there are none.
+    fn gather_for(
+        &mut self,
+        platform: &mut P,
+        shapes: &ShapeMemory<'_>,
+        slot: u32,
+        staged: &mut bool,
+    ) -> Result<bool, Fault> {
+        let Some(record) = shapes.record(slot) else { return Ok(false) };
+        if self.shapes.pledged_to != slot {
+            // The one before has left the gate, so that all of its blocks can start.
+            *staged |= self.start_pledged(platform, shapes)?;
+        }
+        let lanes = lanes_of(record);
+        let Some(place) = self.free_place(lanes) else {
+            if lanes.single().is_none() {
+                let left = shapes.blocks_left(slot);
+                (0..left).take_while(|_| self.hold_a_cluster(lanes)).for_each(drop);
+            }
+            return Ok(false);
+        };
+        // Another scheduler may have pledged the last one, or sent it back.
+        let Some(claim) = shapes.pledge(slot, 1) else { return Ok(true) };
+        self.set_place_apart(place, lanes);
+        let pledge = Pledge { place, block: claim.first };
+        self.shapes.pledged_to = slot;
+        // A core is pledged once, so there is room.
+        self.shapes.pledges.push(pledge).unwrap_or_default();
+        if claim.is_last || mutant::is(Mutant::StartsBeforeAllAreThere) {
+            // Siblings have pledged cores too.
+            self.shared = true;
+            *staged |= self.start_pledged(platform, shapes)?;
+        }
+        Ok(true)
     }
 
     /// Starts the blocks for which cores were pledged, if all are there.

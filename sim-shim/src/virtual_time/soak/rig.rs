@@ -126,7 +126,14 @@ impl Rig {
     pub(super) fn new(shape: Shape, graph: &Arc<RandomGraph>) -> Option<Self> {
         let tasks = u32::try_from(graph.nodes.len()).ok()?;
         let edges = graph.edge_count() as u64;
-        let arg_words = u64::from(NODE_ARGS) * u64::from(tasks);
+        let streams = shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        // With tensors: the words of a part, itself, its producers, and the word behind.
+        let most = u64::from(NODE_ARGS) + 3;
+        let arg_words = if streams {
+            most * u64::from(tasks) + edges
+        } else {
+            u64::from(NODE_ARGS) * u64::from(tasks)
+        };
         let image_bytes = image_bytes(graph);
         let capacities = Capacities {
             tasks,
@@ -136,11 +143,11 @@ impl Rig {
             log_entries: 4,
             ..Capacities::default()
         };
-        let streams = shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
         capacities.stream.heap_bytes = 0;
-        // Only predicates have tensors. What a search compares is small by that.
-        capacities.stream.map_entries = (4 * tasks).next_power_of_two().max(FEWEST_ENTRIES);
+        // What a search compares is small by that.
+        let accesses = 2 * tasks + u32::try_from(edges).ok()?;
+        capacities.stream.map_entries = (2 * accesses).next_power_of_two().max(FEWEST_ENTRIES);
         let layout = ArenaLayout::plan(&capacities).ok()?;
         let first_cells = graph.first_cells();
         let nodes = u64::from(first_cells.last().copied()? * STRIDE);
