@@ -1,7 +1,8 @@
 //! What the scheduler costs on profile `a2a3`, full die, in virtual time: `paged_attention` with kernels of 5 to 20 us.
 //!
 //! Overhead is what the field calls so: an idle core of a kind and a ready, undispatched task of that kind exist at
-//! once. The table stands in docs/simulation.md: `cargo test -p pto-tests --test schedule -- --nocapture`.
+//! once; beside it streaming programs whose tasks have shapes. The tables stand in
+//! docs/simulation.md: `cargo test -p pto-tests --test schedule -- --nocapture`.
 
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params};
@@ -113,5 +114,76 @@ fn overhead_makespan_and_aicpu_time_stay_below_their_ceilings() {
     println!("{PUBLISHED}");
     for graph in &GRAPHS {
         (0..3).for_each(|seed| judge(graph, seed));
+    }
+}
+
+/// A program whose tasks have shapes, with its default sizes, and what it must stay below.
+struct Shaped {
+    example: &'static str,
+    tasks: u64,
+    /// Of AIC and AIV: time with overhead, over the makespan.
+    overhead: [f64; 2],
+    /// Makespan over the larger lower bound.
+    over_bound: f64,
+}
+
+const SHAPED: [Shaped; 2] = [
+    Shaped { example: "decoder_layer", tasks: 476, overhead: [0.06, 0.035], over_bound: 2.2 },
+    Shaped { example: "moe_layer", tasks: 710, overhead: [0.06, 0.08], over_bound: 3.0 },
+];
+
+/// Kernels really run, because predicates are on what they compute.
+fn run_shaped(program: &Shaped, seed: u64) -> VirtualReport {
+    let costs = KernelCosts::Drawn { low: 5_000, high: 20_000, seed };
+    let hosting = Hosting::Virtual(VirtualOptions { seed, costs, ..VirtualOptions::default() });
+    let mut device =
+        Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Builders)
+            .expect("the device opens");
+    device.register_library().expect("the library registers");
+    let example = host::find(program.example).expect("the example exists");
+    let mut params = Params::defaults(example.params());
+    host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
+    let mut prepared =
+        example.prepare(&params, &Inputs::default(), &device).expect("there is room");
+    let options = RunOptions { capacities: prepared.capacities(), ..RunOptions::default() };
+    let work = Work::Stream { builder: prepared.builder(), orch_args: prepared.orch_args() };
+    let report = device.run(work, &options).expect("the run passes");
+    assert!(prepared.verify().expect("the outputs are read").passed());
+    *report.virtual_report.expect("it is virtual")
+}
+
+#[test]
+#[expect(clippy::cast_precision_loss, reason = "ratios for people")]
+fn tasks_with_shapes_stay_below_their_ceilings() {
+    for (program, seed) in SHAPED.iter().flat_map(|program| (0..3).map(move |seed| (program, seed)))
+    {
+        let report = run_shaped(program, seed);
+        assert_eq!(report.violation_count, 0, "{:?}", report.violations);
+        let of_cores = |kind: CoreKind, core_ns: u64| {
+            let cores = u64::from(report.kinds[kind.index()].cores);
+            100.0 * core_ns as f64 / (cores * report.graph_ns) as f64
+        };
+        let over_bound = report.graph_ns as f64 / report.lower_bound_ns() as f64;
+        print!("{}, {} tasks, seed {seed}: ", program.example, report.tasks);
+        for kind in [CoreKind::AIC, CoreKind::AIV] {
+            let time = &report.kinds[kind.index()].time;
+            let [lost, unfit] =
+                [time.overhead_core_ns, time.unfit_core_ns].map(|ns| of_cores(kind, ns));
+            let overhead = 100.0 * report.overhead(kind);
+            print!(
+                "{kind} overhead {overhead:.1} % ({lost:.2} % of core time), unfit {unfit:.2} %; "
+            );
+        }
+        println!(
+            "makespan {:.0} us = {over_bound:.3} of the bound, AICPU {:.0} ns a task",
+            report.graph_ns as f64 / 1e3,
+            report.aicpu_ns_per_task(1)
+        );
+        let Shaped { tasks, overhead, over_bound: times, .. } = program;
+        assert_eq!(report.tasks, *tasks);
+        for kind in [CoreKind::AIC, CoreKind::AIV] {
+            assert!(report.overhead(kind) <= overhead[kind.index()], "{kind}");
+        }
+        assert!(over_bound <= *times, "{over_bound} > {times}");
     }
 }

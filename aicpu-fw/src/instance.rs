@@ -346,6 +346,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.host.replayed(slot);
     }
 
+    #[inline]
+    fn hasher(&mut self) -> Option<&mut dyn Hasher> {
+        self.host.hasher()
+    }
+
     fn relax(&mut self) {
         self.host.relax();
         self.platform.relax();

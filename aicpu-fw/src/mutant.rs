@@ -74,6 +74,8 @@ pub enum Mutant {
     GathersForTwo,
     /// A task leaves the gate when its first block has a core.
     LeavesTheGateEarly,
+    /// A task that has cores, and lacks others, waits for its turn by priority.
+    GathersInItsTurn,
     /// A scheduler that has pledged cores does not look whether all are there when nothing else waits.
     ForgetsWhatItPledged,
     /// What reads a tensor is not noted: later tasks write it meanwhile.

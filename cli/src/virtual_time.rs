@@ -151,12 +151,18 @@ impl<'a> VirtualRun<'a> {
         let kinds = CoreKind::ALL.iter().filter(|kind| self.kind(**kind).cores > 0);
         let text = |kind: &CoreKind| {
             let time = self.kind(*kind).time;
-            let lost =
-                ratio(time.overhead_core_ns, self.kind(*kind).cores as u64 * self.report.graph_ns);
+            let cores_ns = self.kind(*kind).cores as u64 * self.report.graph_ns;
+            let lost = ratio(time.overhead_core_ns, cores_ns);
+            let unfit = match time.unfit_core_ns {
+                0 => String::new(),
+                unfit_ns => {
+                    format!("; {:.1} % waited for others", 100.0 * ratio(unfit_ns, cores_ns))
+                }
+            };
             let overhead = self.report.overhead(*kind);
             let name = kind.name().to_uppercase();
             format!(
-                "{name} {:.1} % of the makespan ({:.1} % of core time)",
+                "{name} {:.1} % of the makespan ({:.1} % of core time{unfit})",
                 100.0 * overhead,
                 100.0 * lost
             )
@@ -209,6 +215,7 @@ impl<'a> VirtualRun<'a> {
                 "overhead_ns": time.overhead_ns,
                 "all_idle_ns": time.all_idle_ns,
                 "overhead_core_ns": time.overhead_core_ns,
+                "unfit_core_ns": time.unfit_core_ns,
                 "no_work_core_ns": time.no_work_core_ns,
             })
         });

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_sim_shim::virtual_time::soak::{
-    KeepCores, Node, PublishOrder, RandomGraph, Shape, explore, explore_bring_up, explore_states,
+    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Shape, explore, explore_bring_up,
+    explore_states,
 };
 
 /// AIC: one core a cluster, so that two schedulers need no more than two cores.
@@ -15,7 +16,7 @@ fn graph(producers: &[&[u32]]) -> Arc<RandomGraph> {
         shape: None,
     };
     let nodes = producers.iter().map(node).collect();
-    Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce })
+    Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })
 }
 
 fn shape(aicpu: u32, aic: u32, fanout: FanoutStrategy) -> Shape {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, RuntimeVariant};
 use pto_sim_shim::virtual_time::soak::{
-    KeepCores, Node, PublishOrder, RandomGraph, Scenario, Shape, TROUBLES, try_scenario,
+    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Scenario, Shape, TROUBLES, try_scenario,
 };
 use pto_sim_shim::virtual_time::{
     Injection, KernelCosts, LineModel, Profile, Trouble, VirtualOptions,
@@ -19,7 +19,7 @@ fn rows() -> Arc<RandomGraph> {
         Node { kind: CoreKind::AIV, producers, shape: None }
     };
     let nodes = (0..24).map(node).collect();
-    Arc::new(RandomGraph { nodes, seed: 3, order: PublishOrder::AtOnce })
+    Arc::new(RandomGraph { nodes, seed: 3, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })
 }
 
 fn scenario(trouble: Trouble, at: u32, profile: &'static Profile) -> Scenario {

@@ -42,9 +42,12 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware --test stream mutants")
             .with("RUSTFLAGS", "--cfg pto_mutants")
             .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
-        Step::cargo("mutants of shaped tasks", "test -p pto-sim-shim --test virtual_shapes")
-            .with("RUSTFLAGS", "--cfg pto_mutants")
-            .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
+        Step::cargo(
+            "mutants of shaped tasks",
+            "test -p pto-sim-shim --test virtual_shapes --test virtual_gate",
+        )
+        .with("RUSTFLAGS", "--cfg pto_mutants")
+        .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         build_without_std(root),
     ]
 }

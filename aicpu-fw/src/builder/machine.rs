@@ -1,5 +1,7 @@
 //! What a builder needs of the machine around it: the memory of the device, and somebody to step the others.
 
+use core::hash::Hasher;
+
 use pto_abi::graph::EdgeOutcome;
 use pto_abi::trace::TraceRecord;
 use pto_abi::{FuncId, GmAddr};
@@ -47,6 +49,12 @@ pub trait BuilderHost {
     /// A task of a record was added to this slot, with its edges, and is about to be published.
     #[inline]
     fn replayed(&mut self, _slot: u32) {}
+
+    /// In a search over all orders of steps: what a streaming builder hashes its state into before each turn of the others.
+    #[inline]
+    fn hasher(&mut self) -> Option<&mut dyn Hasher> {
+        None
+    }
 
     /// The builder waits for schedulers. A host whose thread steps other instances gives them a turn.
     #[inline]

@@ -8,6 +8,7 @@ use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr};
 
 use super::Scheduler;
+use super::shapes::ClusterCores;
 use crate::blame::Blame;
 use crate::cores::apart::PART;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
@@ -24,18 +25,17 @@ pub(super) struct Part {
 }
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
-    /// Stages all parts of a block on a cluster whose cores are set apart for it.
+    /// Stages all parts of a block on cores that are set apart for it.
     pub(super) fn stage_block(
         &mut self,
         platform: &mut P,
         shapes: &ShapeMemory<'_>,
-        cluster: usize,
+        place: ClusterCores,
         (slot, block, lanes): (u32, u32, Lanes),
     ) -> Result<(), Fault> {
-        let cores = self.shapes.cluster(cluster);
         for lane in (0..MAX_LANES).filter(|lane| lanes.has(*lane)) {
             let part = Part { slot, lane, block };
-            self.stage_part(platform, shapes, cores[lane].into(), part)?;
+            self.stage_part(platform, shapes, place[lane].into(), part)?;
         }
         Ok(())
     }

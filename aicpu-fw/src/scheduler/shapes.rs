@@ -1,7 +1,7 @@
 //! Shaped tasks, as one scheduler dispatches them: which blocks go to which of its cores.
 //!
 //! ```text
-//! step: collect -> arrivals -> start what is pledged -> urgent, high, normal -> (plain tasks) -> low
+//! step: collect -> arrivals -> start what is pledged -> the task that gathers -> urgent, high, normal -> (plain tasks) -> low
 //!                                 each level: gather for the task at the gate, then clusters, then single cores
 //! ```
 //! Invariants:
@@ -23,24 +23,26 @@ use super::{RELEASES_A_STEP, Scheduler};
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::shapes::{Lanes, List, ShapeMemory, has_predicate, lanes_of};
+use crate::shapes::{GATHERS, Lanes, List, ShapeMemory, has_predicate, lanes_of};
 use crate::state::kind_of;
 
 /// Tasks whose predicate one step reads at most: each may release as many consumers as a completion.
 const ARRIVALS_A_STEP: usize = 16;
 /// No core, no cluster.
 const NONE: u8 = u8::MAX;
-/// The lists whose tasks go before plain ones.
-const BEFORE_PLAIN: u32 =
-    List::level(Priority::URGENT) | List::level(Priority::HIGH) | List::level(Priority::NORMAL);
+/// The lists whose tasks go before plain ones; and the task that has cores and lacks others.
+const BEFORE_PLAIN: u32 = List::level(Priority::URGENT)
+    | List::level(Priority::HIGH)
+    | List::level(Priority::NORMAL)
+    | GATHERS;
 
-/// The cores of a cluster by lane: cube core, vector core, vector core.
+/// Cores by lane: of a cluster its cube core and its vector cores, of a block the core for each of its kernels.
 pub(super) type ClusterCores = [u8; MAX_LANES];
 
-/// A core, or the cluster of that number, that waits for a block to start.
+/// The cores that wait for a block to start.
 #[derive(Clone, Copy, Hash)]
 struct Pledge {
-    place: u8,
+    place: ClusterCores,
     block: u32,
 }
 
@@ -53,6 +55,8 @@ pub(super) struct Shapes {
     held: Vec<u8, MAX_WORKERS>,
     /// The cluster that was held last.
     filling: u8,
+    /// The task that has gathered in this step before its turn.
+    went_on: u32,
 }
 
 impl Shapes {
@@ -63,11 +67,8 @@ impl Shapes {
             pledges: Vec::new(),
             held: Vec::new(),
             filling: NONE,
+            went_on: NO_TASK,
         }
-    }
-
-    pub(super) fn cluster(&self, index: usize) -> ClusterCores {
-        self.clusters.get(index).copied().unwrap_or([NONE; MAX_LANES])
     }
 
     /// Whether it has nothing pledged.
@@ -76,9 +77,9 @@ impl Shapes {
     }
 }
 
-/// The cores of a cluster for these lanes; [`NONE`] for a lane that it has no core for.
-fn members(cores: ClusterCores, lanes: Lanes) -> impl Iterator<Item = u8> {
-    (0..MAX_LANES).filter(move |lane| lanes.has(*lane)).map(move |lane| cores[lane])
+/// The cores of a place for these lanes; [`NONE`] for a lane that it has no core for.
+fn members(place: ClusterCores, lanes: Lanes) -> impl Iterator<Item = u8> {
+    (0..MAX_LANES).filter(move |lane| lanes.has(*lane)).map(move |lane| place[lane])
 }
 
 impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
@@ -150,6 +151,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     ) -> Result<(), Fault> {
         self.take_arrivals(platform, shapes, moved)?;
         moved.dispatched |= self.start_pledged(platform, shapes)?;
+        moved.dispatched |= self.go_on_gathering(platform, shapes)?;
         for number in 0..Priority::ALL.len() {
             let is_wrong = mutant::is(Mutant::IgnoresPriority);
             let last = Priority::ALL.len() - 1;
@@ -283,15 +285,35 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             let Some(slot) = shapes.head(list) else { break };
             let Some(record) = shapes.record(slot) else { break };
             let lanes = lanes_of(record);
-            let Some(cluster) = self.free_cluster(lanes) else {
+            let Some(place) = self.free_cluster(lanes) else {
                 self.hold_a_cluster(lanes);
                 break;
             };
             // Another scheduler may have taken the last block, and there is another task at the head.
             let Some(claim) = shapes.claim(list, Some(slot), 1) else { continue };
-            self.set_cluster_apart(cluster, lanes);
-            self.stage_block(platform, shapes, cluster, (slot, claim.first, lanes))?;
+            self.set_place_apart(place, lanes);
+            self.stage_block(platform, shapes, place, (slot, claim.first, lanes))?;
             staged = true;
+        }
+        Ok(staged)
+    }
+
+    /// Pledges free cores to the task that has some: nothing goes before it, whatever its priority, because the cores that it
+    /// has are idle until it has all.
+    fn go_on_gathering(
+        &mut self,
+        platform: &mut P,
+        shapes: &ShapeMemory<'_>,
+    ) -> Result<bool, Fault> {
+        let mut staged = false;
+        let is_there = shapes.lists() & GATHERS != 0 && !mutant::is(Mutant::GathersInItsTurn);
+        let found = if is_there { shapes.gathers() } else { None };
+        self.shapes.went_on = found.unwrap_or(NO_TASK);
+        while found.is_some() && shapes.gathers() == found {
+            let slot = self.shapes.went_on;
+            if !self.gather_for(platform, shapes, slot, &mut staged)? {
+                break;
+            }
         }
         Ok(staged)
     }
@@ -305,33 +327,50 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     ) -> Result<bool, Fault> {
         let mut staged = false;
         while shapes.lists() & List::sync(priority).bit() != 0 {
-            let Some(slot) = shapes.gathering(priority) else { break };
-            let Some(record) = shapes.record(slot) else { break };
-            if self.shapes.pledged_to != slot {
-                // The one before has left the gate, so that all of its blocks can start.
-                staged |= self.start_pledged(platform, shapes)?;
-            }
-            let lanes = lanes_of(record);
-            let Some(place) = self.free_place(lanes) else {
-                if lanes.single().is_none() {
-                    let left = shapes.blocks_left(slot);
-                    (0..left).take_while(|_| self.hold_a_cluster(lanes)).for_each(drop);
-                }
+            // What could go on has done so in this step.
+            let slot = shapes.gathering(priority).filter(|slot| *slot != self.shapes.went_on);
+            let Some(slot) = slot else { break };
+            if !self.gather_for(platform, shapes, slot, &mut staged)? {
                 break;
-            };
-            let Some(claim) = shapes.pledge(slot, 1) else { continue };
-            self.set_place_apart(place, lanes);
-            let pledge = Pledge { place, block: claim.first };
-            self.shapes.pledged_to = slot;
-            // A core is pledged once, so there is room.
-            self.shapes.pledges.push(pledge).unwrap_or_default();
-            if claim.is_last || mutant::is(Mutant::StartsBeforeAllAreThere) {
-                // Siblings have pledged cores too.
-                self.shared = true;
-                staged |= self.start_pledged(platform, shapes)?;
             }
         }
         Ok(staged)
+    }
+
+    /// Pledges the cores of one block to the task at the gate; `false`: there are none.
+    fn gather_for(
+        &mut self,
+        platform: &mut P,
+        shapes: &ShapeMemory<'_>,
+        slot: u32,
+        staged: &mut bool,
+    ) -> Result<bool, Fault> {
+        let Some(record) = shapes.record(slot) else { return Ok(false) };
+        if self.shapes.pledged_to != slot {
+            // The one before has left the gate, so that all of its blocks can start.
+            *staged |= self.start_pledged(platform, shapes)?;
+        }
+        let lanes = lanes_of(record);
+        let Some(place) = self.free_place(lanes) else {
+            if lanes.single().is_none() {
+                let left = shapes.blocks_left(slot);
+                (0..left).take_while(|_| self.hold_a_cluster(lanes)).for_each(drop);
+            }
+            return Ok(false);
+        };
+        // Another scheduler may have pledged the last one, or sent it back.
+        let Some(claim) = shapes.pledge(slot, 1) else { return Ok(true) };
+        self.set_place_apart(place, lanes);
+        let pledge = Pledge { place, block: claim.first };
+        self.shapes.pledged_to = slot;
+        // A core is pledged once, so there is room.
+        self.shapes.pledges.push(pledge).unwrap_or_default();
+        if claim.is_last || mutant::is(Mutant::StartsBeforeAllAreThere) {
+            // Siblings have pledged cores too.
+            self.shared = true;
+            *staged |= self.start_pledged(platform, shapes)?;
+        }
+        Ok(true)
     }
 
     /// Starts the blocks for which cores were pledged, if all are there.
@@ -344,46 +383,43 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         }
         let lanes = lanes_of(record);
         self.shapes.pledged_to = NO_TASK;
-        while let Some(pledge) = self.shapes.pledges.pop() {
-            let place = usize::from(pledge.place);
-            match lanes.single() {
-                Some(kind) => {
-                    let lane = usize::from(kind == CoreKind::AIV);
-                    let part = Part { slot, lane, block: pledge.block };
-                    self.stage_part(platform, shapes, place, part)?;
-                }
-                None => self.stage_block(platform, shapes, place, (slot, pledge.block, lanes))?,
-            }
+        while let Some(Pledge { place, block }) = self.shapes.pledges.pop() {
+            self.stage_block(platform, shapes, place, (slot, block, lanes))?;
         }
         Ok(true)
     }
 
     /// A free core or a cluster of free cores for a block.
-    fn free_place(&self, lanes: Lanes) -> Option<u8> {
-        let place = match lanes.single() {
-            Some(kind) => self.cores.free_core(kind),
-            None => self.free_cluster(lanes),
-        };
-        place.and_then(|place| u8::try_from(place).ok())
+    fn free_place(&self, lanes: Lanes) -> Option<ClusterCores> {
+        let Some(kind) = lanes.single() else { return self.free_cluster(lanes) };
+        let core = u8::try_from(self.cores.free_core(kind)?).unwrap_or(NONE);
+        // Of one lane.
+        Some([core; MAX_LANES])
     }
 
-    fn set_place_apart(&mut self, place: u8, lanes: Lanes) {
-        match lanes.single() {
-            Some(_) => self.cores.set_apart(place.into()),
-            None => self.set_cluster_apart(place.into(), lanes),
-        }
+    fn set_place_apart(&mut self, place: ClusterCores, lanes: Lanes) {
+        members(place, lanes).for_each(|core| self.cores.set_apart(core.into()));
     }
 
-    /// A cluster all of whose cores for these lanes are free.
-    fn free_cluster(&self, lanes: Lanes) -> Option<usize> {
+    /// Cores for these lanes in one cluster that are all free.
+    fn free_cluster(&self, lanes: Lanes) -> Option<ClusterCores> {
         let is_free = |core: u8| self.cores.is_free(core.into());
-        self.shapes.clusters.iter().position(|cores| members(*cores, lanes).all(is_free))
+        let places = self.shapes.clusters.iter().map(|cores| self.place_in(*cores, lanes));
+        places.into_iter().find(|place| members(*place, lanes).all(is_free))
     }
 
-    fn set_cluster_apart(&mut self, cluster: usize, lanes: Lanes) {
-        for core in members(self.shapes.cluster(cluster), lanes) {
-            self.cores.set_apart(core.into());
+    /// The cores of a cluster that a block with these lanes gets. One vector kernel goes to either vector core: to the first
+    /// one, unless only the second one is free, or only that one will be.
+    fn place_in(&self, mut cores: ClusterCores, lanes: Lanes) -> ClusterCores {
+        if lanes.has(1) && !lanes.has(2) {
+            let [first, second] = [1, 2].map(|lane| usize::from(cores[lane]));
+            let will_be = |core| self.cores.is_free(core) || self.cores.is_busy(core);
+            let is_second = self.cores.is_free(second) && !self.cores.is_free(first);
+            if is_second || will_be(second) && !will_be(first) {
+                cores[1] = cores[2];
+            }
         }
+        cores
     }
 
     /// Keeps what is free of one cluster from tasks of lower rank, for the rest of the step: of the one with the most free
@@ -391,7 +427,8 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     fn hold_a_cluster(&mut self, lanes: Lanes) -> bool {
         let score = |(cluster, cores): (usize, &ClusterCores)| {
             let mut free = 0;
-            for core in members(*cores, lanes).map(usize::from) {
+            let place = self.place_in(*cores, lanes);
+            for core in members(place, lanes).map(usize::from) {
                 if self.cores.is_free(core) {
                     free += 1;
                 } else if !self.cores.is_busy(core) {
@@ -400,13 +437,13 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
                 }
             }
             let is_filling = usize::from(self.shapes.filling) == cluster;
-            Some((2 * free + u32::from(is_filling), cluster))
+            Some((2 * free + u32::from(is_filling), cluster, place))
         };
         let clusters = self.shapes.clusters.iter().enumerate();
-        let best = clusters.filter_map(score).max_by_key(|(score, _)| *score);
-        let Some((_, cluster)) = best.filter(|(score, _)| *score > 1) else { return false };
+        let best = clusters.filter_map(score).max_by_key(|(score, ..)| *score);
+        let Some((_, cluster, place)) = best.filter(|(score, ..)| *score > 1) else { return false };
         self.shapes.filling = u8::try_from(cluster).unwrap_or(NONE);
-        for core in members(self.shapes.cluster(cluster), lanes) {
+        for core in members(place, lanes) {
             if self.cores.is_free(core.into()) {
                 self.cores.set_apart(core.into());
                 // A core is held once, so there is room.

@@ -10,9 +10,13 @@
 //!
 //! **The gate.** One task at a time gathers cores. A pledged core is neither free nor busy: it waits for the others, and
 //! no task but the one at the gate ever holds a core that it does not use. So the task gets its cores: each of them is
-//! pledged to it, or free, or runs a kernel that ends without anybody's help (decision 0029).
+//! pledged to it, or free, or runs a kernel that ends without anybody's help (decision 0029). Until its first core is pledged a
+//! task of higher priority takes its place at the gate; from then on nothing goes before it, so that its cores are idle for as
+//! long as the longest kernel under way.
 
-use pto_abi::stream::{ARRIVALS, LISTS_A_LEVEL, ListEnds, NO_TASK, Priority, ShapeRecord};
+use pto_abi::stream::{
+    ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, Priority, ShapeRecord,
+};
 use pto_abi::sync::{AtomicU32, Ordering};
 
 use super::{Lanes, ShapeMemory};
@@ -21,6 +25,10 @@ use crate::mutant::{self, Mutant};
 /// A list of the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List(pub u32);
+
+/// The bit of `ShapeBoard::waiting` that says that the task at the gate has cores, and lacks others.
+pub const GATHERS: u32 = 1 << LIST_COUNT;
+const _: () = assert!(LIST_COUNT < u32::BITS, "the word has a bit for it");
 
 impl List {
     /// Tasks whose predicate has not been read.
@@ -150,18 +158,34 @@ impl<'a> ShapeMemory<'a> {
         let list = List::sync(priority);
         self.board.lock.hold(|| {
             let at_gate = get(&self.board.gathering);
+            let slot = get(&self.ends(list)?.head);
             if let Some(record) = self.record(at_gate)
                 && !mutant::is(Mutant::GathersForTwo)
             {
-                return (get(&record.list) == list.0).then_some(at_gate);
+                let (of, has_cores) = (get(&record.list), get(&record.next_block) > 0);
+                if of == list.0 {
+                    return Some(at_gate);
+                }
+                if of > list.0 || has_cores || self.record(slot).is_none() {
+                    return None;
+                }
+                self.send_back(at_gate, record);
             }
-            let slot = get(&self.ends(list)?.head);
             self.record(slot)?;
             self.take_head(list);
             set(&self.board.gathering, slot);
             // The bit of the list says that there is something to be done for it.
             set(&self.board.waiting, get(&self.board.waiting) | list.bit());
             Some(slot)
+        })
+    }
+
+    /// The task at the gate, if it has cores.
+    #[must_use]
+    pub fn gathers(&self) -> Option<u32> {
+        self.board.lock.hold(|| {
+            let slot = get(&self.board.gathering);
+            self.record(slot).filter(|record| get(&record.next_block) > 0).map(|_| slot)
         })
     }
 
@@ -174,7 +198,10 @@ impl<'a> ShapeMemory<'a> {
             if claim.is_last || mutant::is(Mutant::LeavesTheGateEarly) {
                 set(&self.board.gathering, NO_TASK);
                 set(&self.board.count, get(&self.board.count) - 1);
+                set(&self.board.waiting, get(&self.board.waiting) & !GATHERS);
                 self.note_empty(List(get(&record.list)));
+            } else {
+                set(&self.board.waiting, get(&self.board.waiting) | GATHERS);
             }
             Some(claim)
         })
@@ -190,6 +217,17 @@ impl<'a> ShapeMemory<'a> {
 
     fn ends(&self, list: List) -> Option<&'a ListEnds> {
         self.board.lists.get(list.0 as usize)
+    }
+
+    /// Puts the task at the gate, which has no core, back to the head of its list.
+    fn send_back(&self, at_gate: u32, record: &ShapeRecord) {
+        let Some(ends) = self.ends(List(get(&record.list))) else { return };
+        let head = get(&ends.head);
+        set(&record.next, head);
+        set(&ends.head, at_gate);
+        if head == NO_TASK {
+            set(&ends.tail, at_gate);
+        }
     }
 
     /// Takes the first task off a list that has one.

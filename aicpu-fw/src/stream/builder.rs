@@ -25,6 +25,8 @@ use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 use crate::state::SharedState;
 
+mod hashed;
+
 /// Submissions after which the watermark is looked for anew. 16 of 1, 4, 16 and 64: the first with which a look costs
 /// nothing that shows.
 const LOOK_EVERY: u64 = 16;

@@ -196,6 +196,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
             self.is_ready(slot, task);
         }
+        self.tell_state(slot.into());
         self.host.published();
         Ok(())
     }

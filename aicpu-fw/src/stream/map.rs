@@ -133,6 +133,11 @@ impl<'a> TensorMap<'a> {
         self.head.get()
     }
 
+    /// Head, tail and watermark.
+    pub(super) const fn positions(&self) -> [u64; 3] {
+        [self.head.get(), self.tail.get(), self.watermark.get()]
+    }
+
     /// Gives out the entry at the head.
     #[inline]
     pub(super) fn advance(&self) {

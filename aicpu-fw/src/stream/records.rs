@@ -34,6 +34,11 @@ impl<'a> Records<'a> {
         Some(Self { records, places, shift: 64 - count.checked_ilog2()?, used: Cell::new(0) })
     }
 
+    /// How many places have a record.
+    pub(super) const fn count(&self) -> u32 {
+        self.used.get()
+    }
+
     /// Forgets all of them.
     pub(super) fn clear(&self) {
         for place in self.places {

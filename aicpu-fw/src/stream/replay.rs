@@ -394,6 +394,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             if release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
                 self.is_ready(slot, task);
             }
+            self.tell_state(at as u64);
             self.host.published();
         }
         Ok(())

@@ -7,13 +7,15 @@
 //! depth one scope is open at a time, so the oldest part of a full heap belongs either to scopes that are closed, whose
 //! tasks will complete, or to the open one, and then nothing can retire: that is the proof of `STREAM_HEAP_RING`.
 
+use core::hash::{Hash, Hasher};
+
 use heapless::Deque;
 
 /// Closed scopes that a heap keeps apart; beyond that, the newest ones retire together.
 const CLOSED_SCOPES: usize = 16;
 
 /// See the module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct SpanRing {
     capacity: u64,
     head: u64,
@@ -79,7 +81,7 @@ impl SpanRing {
 }
 
 /// A ring whose spans run on behind its end. See the module.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct RunOnRing {
     capacity: u64,
     head: u64,
@@ -191,6 +193,14 @@ impl HeapRing {
     pub const fn new(capacity: u64) -> Self {
         let span = SpanRing::new(capacity, 0);
         Self { span, closed: Deque::new(), open_bytes: 0, open_largest: 0, largest: 0 }
+    }
+
+    /// Hashes where it stands.
+    pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        // What is only told is left out.
+        let Self { span, closed, open_bytes, open_largest, largest: _ } = self;
+        (span, open_bytes, open_largest).hash(into);
+        closed.iter().for_each(|scope| scope.hash(into));
     }
 
     /// Takes back what belongs to scopes all of whose tasks are below `watermark`.

@@ -18,14 +18,15 @@ use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Lets the others work, then looks again.
+    /// Lets the others work, then looks again; `at`: for what.
     ///
     /// # Errors
     /// The fault of the run, if it has one.
-    pub(super) fn wait_a_turn(&mut self) -> Result<(), Fault> {
+    pub(super) fn wait_a_turn(&mut self, at: u64) -> Result<(), Fault> {
         if self.state.fault.is_raised() {
             return Err(self.raised());
         }
+        self.tell_state(at);
         self.host.relax();
         self.advance();
         Ok(())
@@ -63,7 +64,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             if is_hopeless && !self.is_over(ring, count, complete) {
                 return Err(self.ring_too_small(ring, count));
             }
-            self.wait_a_turn()?;
+            self.wait_a_turn(count)?;
         }
         Ok(())
     }

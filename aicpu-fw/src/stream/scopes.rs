@@ -123,7 +123,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 waits = true;
                 self.count_wait(ring);
             }
-            self.wait_a_turn()?;
+            self.wait_a_turn(bytes)?;
         }
     }
 }

@@ -360,7 +360,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             if is_hopeless && !self.has_completed(number) {
                 return Err(self.hopeless(Blame::of(Fault::STREAM_WAIT_FOREVER), number));
             }
-            self.wait_a_turn()?;
+            self.wait_a_turn(number)?;
         }
         Ok(())
     }

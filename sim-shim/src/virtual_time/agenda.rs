@@ -58,9 +58,13 @@ impl Agenda {
         (&self.due, self.present_ns).hash(into);
     }
 
-    /// Whether more than one agent is due at the present moment.
-    pub(super) fn has_rivals(&self) -> bool {
-        self.present.len() > 1
+    /// Whether [`next`](Self::next) would have a choice.
+    pub(super) fn has_choice(&mut self, limit_ns: u64, rival: Rival) -> bool {
+        if self.present.is_empty() && !self.move_on(limit_ns) || self.present_ns > limit_ns {
+            return false;
+        }
+        let is_rival = rival == Rival::Caller && self.present_ns == limit_ns;
+        self.present.len() + usize::from(is_rival) > 1
     }
 
     /// The present moment: no agent is due earlier.

@@ -55,6 +55,11 @@ impl Chooser {
         }
     }
 
+    /// Whether this is a search over states.
+    pub(super) fn searches_states(&self) -> bool {
+        self.searched().is_some_and(Search::is_over_states)
+    }
+
     /// Whether the state before the next choice is of interest.
     #[inline]
     pub(super) fn wants_state(&self) -> bool {

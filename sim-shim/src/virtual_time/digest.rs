@@ -2,7 +2,8 @@
 //! again need not go on from there.
 //!
 //! What is left out is what nobody reads again: sums for reports, the trace, logs, the builder's tensor map and records once
-//! it has returned. Times are part of a state; in a search the clock stands still as long as anybody has something to do.
+//! it has returned. While a streaming builder is under way its own state is part: what it has in its fields
+//! (`Stream::tell_state`), its memory, and what its program was told, of which the program's stack is a function. Times are part of a state; in a search the clock stands still as long as anybody has something to do.
 
 use std::hash::{Hash, Hasher};
 use std::mem::offset_of;
@@ -16,7 +17,7 @@ use super::world::World;
 
 /// 128 bits of a state: two lanes of multiplication with different odd factors (the first digits of the golden ratio and of the
 /// square root of two). A million states have one chance in 2^89 to collide.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Digest([u64; 2]);
 
 impl Digest {
@@ -91,7 +92,7 @@ impl Hasher for Digest {
 
 impl World {
     /// Hashes the machine and the memory of the run.
-    pub(super) fn hash_state(&self, into: &mut Digest) {
+    pub(super) fn hash_state(&self, into: &mut Digest, builder: Builder) {
         let Self {
             launch: _,
             options: _,
@@ -121,13 +122,13 @@ impl World {
         naps.hash(into);
         ledger.hash_state(into);
         parts.hash_state(into);
-        self.hash_memory(into);
+        self.hash_memory(into, builder);
     }
 
-    fn hash_memory(&self, into: &mut Digest) {
+    fn hash_memory(&self, into: &mut Digest, builder: Builder) {
         let arena = &self.launch.arena;
         let mut bytes = Vec::new();
-        for (offset, count) in live_ranges(arena, self.launch.workers.len()) {
+        for (offset, count) in live_ranges(arena, self.launch.workers.len(), builder) {
             bytes.resize(count, 0);
             // The arena was checked: every range is in GM.
             arena.gm().read_bytes(offset, &mut bytes).unwrap_or_default();
@@ -136,8 +137,20 @@ impl World {
     }
 }
 
-/// Everything that schedulers, cores and kernels use of GM, and nothing that only the builder does: offsets in GM, and sizes.
-pub(super) fn live_ranges(arena: &Arena<'_>, workers: usize) -> Vec<(u64, usize)> {
+/// Whether a builder is under way, or to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Builder {
+    Gone,
+    UnderWay,
+}
+
+/// Everything that schedulers, cores and kernels use of GM, and what only the builder does while it is under way: offsets in GM,
+/// and sizes.
+pub(super) fn live_ranges(
+    arena: &Arena<'_>,
+    workers: usize,
+    builder: Builder,
+) -> Vec<(u64, usize)> {
     let (gm, window, regions) = (arena.gm(), arena.window(), arena.regions());
     let start = window.address().0 - gm.address().0;
     let first = offset_of!(Runtime, progress);
@@ -147,11 +160,20 @@ pub(super) fn live_ranges(arena: &Arena<'_>, workers: usize) -> Vec<(u64, usize)
     ranges.extend([region::TASKS, region::PAYLOADS, region::EDGES, region::READY].map(of_region));
     let (stream, bytes) = of_region(region::STREAM);
     if bytes > 0 {
-        // Up to the words of parts of the workers that there are; the builder's own memory stands behind.
         let header = arena.stream_header(regions[region::STREAM]);
-        let plan = header.and_then(|header| StreamPlan::of(&header.capacities()));
-        let used = plan.map(|plan| plan.parts + 8 * (BLOCK_WORDS * workers) as u64);
-        ranges.push((stream, used.unwrap_or(bytes)));
+        match header.and_then(|header| StreamPlan::of(&header.capacities())) {
+            Some(plan) => {
+                // Up to the words of parts of the workers that there are, and what kernels have in the heap.
+                ranges.push((stream, plan.parts + 8 * (BLOCK_WORDS * workers) as u64));
+                ranges.push((stream + plan.heap, bytes.saturating_sub(plan.heap)));
+                // The tensor map. The words of records behind it follow from what the program was told.
+                let (tape, _) = plan.tape;
+                if builder == Builder::UnderWay {
+                    ranges.push((stream + plan.tensors, tape - plan.tensors));
+                }
+            }
+            None => ranges.push((stream, bytes)),
+        }
     }
     // What kernels read and write stands behind the arena.
     ranges.push((window.bytes(), gm.bytes() - start - window.bytes()));

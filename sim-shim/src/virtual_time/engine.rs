@@ -11,7 +11,7 @@
 //! before it was ready waits for that moment (`VirtualPlatform::stage`), so that effects follow causes.
 
 use std::cell::RefCell;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 
 use super::agenda::{Agent, Rival, Turn};
 use super::chooser::Chooser;
-use super::digest::Digest;
+use super::digest::{Builder, Digest};
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;
 use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
-use super::tap::{self, Note, Tapped};
+use super::tap::{self, Note, Tapped, Told};
 use super::trace::EventKind;
 use super::world::{Nap, World};
 use crate::logging;
@@ -59,6 +59,8 @@ struct Crew<'e, F: FanoutPolicy, B> {
     world: &'e Shared,
     builders: &'e Tapped<B>,
     nap_ns: u64,
+    /// Of the builder program on the stack, as far as it is known.
+    builder: Option<u128>,
 }
 
 /// Runs a launch to its end.
@@ -71,7 +73,8 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
 ) -> (World, Vec<InstanceReport>) {
     let world = World::new(launch.clone().with_shapes(), options, chooser, Arc::clone(beats));
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
-    tap::reset(fails.map(|found| found.at));
+    let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };
+    tap::reset(fails.map(|found| found.at), told);
     let world = Rc::new(RefCell::new(world));
     let mut seats: Vec<Seat<F>> =
         (0..launch.aicpu_instances as usize).map(|me| seat(launch, me, &world)).collect();
@@ -83,7 +86,15 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     }
     let tapped = Tapped(Arc::clone(builders));
     let nap_ns = nap_ns(launch);
-    let mut crew = Crew { seats: &mut seats, first: 0, world: &world, builders: &tapped, nap_ns };
+    let seats_of_all = &mut seats;
+    let mut crew = Crew {
+        seats: seats_of_all,
+        first: 0,
+        world: &world,
+        builders: &tapped,
+        nap_ns,
+        builder: None,
+    };
     crew.run(u64::MAX - 1, Rival::Nobody);
     logging::set_ring(None);
     logging::set_virtual_time(None);
@@ -120,7 +131,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
     /// Lets everybody take turns until nobody is due before `limit_ns`, or until it is the caller's turn.
     fn run(&mut self, limit_ns: u64, rival: Rival) {
         loop {
-            self.note_state();
+            self.note_state(limit_ns, rival);
             let turn = {
                 let mut world = self.world.borrow_mut();
                 let World { agenda, chooser, .. } = &mut *world;
@@ -137,16 +148,21 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         }
     }
 
-    /// In a search over states: says which one this is, before a choice. While a builder program is on the stack the state is
-    /// not known.
+    /// In a search over states: says which one this is, before a choice. While a builder program is on the stack that does not
+    /// say what it is in, the state is not known.
     #[inline]
-    fn note_state(&self) {
-        let world = self.world.borrow();
-        if !world.chooser.wants_state() || self.first > 0 || !world.agenda.has_rivals() {
+    fn note_state(&self, limit_ns: u64, rival: Rival) {
+        let mut world = self.world.borrow_mut();
+        let is_known = self.first == 0 || self.builder.is_some();
+        let is_wanted = is_known && world.chooser.wants_state();
+        if !is_wanted || !world.agenda.has_choice(limit_ns, rival) {
             return;
         }
         let mut digest = Digest::new();
-        world.hash_state(&mut digest);
+        let is_under_way = self.first > 0 || !world.launch.state.build_is_done();
+        let builder = if is_under_way { Builder::UnderWay } else { Builder::Gone };
+        (self.builder, limit_ns, rival == Rival::Caller).hash(&mut digest);
+        world.hash_state(&mut digest, builder);
         drop(world);
         for seat in self.seats.iter() {
             seat.has_returned.hash(&mut digest);
@@ -182,8 +198,9 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         let Some((seat, others)) = self.seats.split_first_mut() else { return };
         let (world, builders, nap_ns) = (self.world, self.builders, self.nap_ns);
         // Only instance 0 builds.
-        let crew = Crew { seats: others, first: 1, world, builders, nap_ns };
-        let host = Host { crew, publishes: 0, log_ring: seat.log_ring, image: None };
+        let crew = Crew { seats: others, first: 1, world, builders, nap_ns, builder: None };
+        let (log_ring, state) = (seat.log_ring, None);
+        let host = Host { crew, publishes: 0, log_ring, image: None, state };
         seat.step(0, time_ns, world, builders, host, nap_ns);
     }
 }
@@ -281,6 +298,21 @@ struct Host<'e, F: FanoutPolicy, B> {
     publishes: u32,
     log_ring: Option<LogRing<'static>>,
     image: Option<ImageNotes>,
+    /// In a search over states: what the builder says of itself before others take turns.
+    state: Option<Digest>,
+}
+
+impl<F: FanoutPolicy, B: BuilderSet> Host<'_, F, B> {
+    /// Lets the others take turns.
+    fn run(&mut self, limit_ns: u64, rival: Rival) {
+        let state = self.state.take();
+        self.crew.builder = state.map(|mut state| {
+            tap::told().hash(&mut state);
+            state.number()
+        });
+        self.crew.run(limit_ns, rival);
+        self.crew.builder = None;
+    }
 }
 
 impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
@@ -313,6 +345,13 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         world.charge(Note::Publish(slot));
     }
 
+    fn hasher(&mut self) -> Option<&mut dyn Hasher> {
+        if !self.crew.world.borrow().chooser.searches_states() {
+            return None;
+        }
+        Some(self.state.get_or_insert_with(Digest::new))
+    }
+
     /// One look at the watermark, then everybody who is due until then.
     fn relax(&mut self) {
         let until_ns = {
@@ -326,7 +365,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             world.builder_ns = due_ns.max(world.builder_ns) + look_ns;
             world.builder_ns
         };
-        self.crew.run(until_ns, Rival::Nobody);
+        self.run(until_ns, Rival::Nobody);
         logging::set_ring(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
@@ -340,7 +379,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             image.charge(slot, &mut world);
             world.builder_ns
         };
-        self.crew.run(until_ns, Rival::Caller);
+        self.run(until_ns, Rival::Caller);
         logging::set_ring(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
@@ -366,11 +405,11 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             world.trace.add(until_ns, EventKind::Injected, 0, u32::MAX);
             drop(world);
             // The others go on without it until they give up.
-            self.crew.run(u64::MAX - 1, Rival::Nobody);
+            self.run(u64::MAX - 1, Rival::Nobody);
             let mut world = self.crew.world.borrow_mut();
             world.builder_ns = world.builder_ns.max(world.agenda.now());
         } else {
-            self.crew.run(until_ns, Rival::Caller);
+            self.run(until_ns, Rival::Caller);
         }
         // What the builder logs next is its own again.
         logging::set_ring(self.log_ring);

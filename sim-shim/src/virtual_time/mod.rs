@@ -5,7 +5,8 @@
 //!     platform.rs  an instance's operations, each with its time     core.rs   a core, its lines and its clock
 //!     agenda.rs    who is due when                                  chooser.rs  what is left open
 //!     tap.rs       a builder program's calls                        profile.rs, cost.rs  what things cost
-//!     ledger.rs, lines.rs  what must never happen                   trace.rs, account.rs, report.rs  what did
+//!     ledger.rs, lines.rs  what must never happen                   trace.rs, report.rs  what did
+//!     account.rs, fitting.rs  where the cores' time went
 //!     recorder.rs  the trace rings of a recorded run
 //!     inject.rs    what goes wrong                                  soak/   many runs at once
 //!     spec.rs      faults and costs as a user writes them
@@ -19,6 +20,7 @@ mod core;
 mod cost;
 mod digest;
 mod engine;
+mod fitting;
 mod host;
 mod image;
 mod inject;

@@ -20,6 +20,7 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::Task;
 use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory, has_predicate, lanes_of, starts_at_once};
 
+use super::fitting::{Waiting, need};
 use super::ledger::Rule;
 
 /// Something that must not be.
@@ -74,12 +75,29 @@ impl Shaped {
         self.blocks.saturating_mul(self.lanes.count())
     }
 
+    /// What it waits for when it is ready.
+    pub(super) fn waiting(&self, slot: u32) -> Waiting {
+        let (need, blocks) = (need(self.lanes), self.blocks.into());
+        Waiting { slot, need, blocks, at_once: self.starts_at_once }
+    }
+
     /// The part that a worker of `kind` with this context has.
     pub(super) fn part(&self, kind: CoreKind, context: u64) -> Part {
         let context = BlockContext::of(context);
         let lane = if kind == CoreKind::AIC { 0 } else { 1 + context.lane as usize };
         Part { block: context.block, lane }
     }
+}
+
+/// What a part is the first one of to be dispatched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    /// Of its task.
+    Task,
+    /// Of its block.
+    Block,
+    /// Others of its block were.
+    Nothing,
 }
 
 /// How far a part is.
@@ -218,14 +236,14 @@ impl Parts {
         found
     }
 
-    /// A part goes to a worker. Whether it is the task's first one, and what is wrong.
+    /// A part goes to a worker. What it is the first one of, and what is wrong.
     pub(super) fn dispatched(
         &mut self,
         slot: u32,
         shaped: &Shaped,
         part: Part,
         (worker, cluster): (usize, u32),
-    ) -> (bool, Vec<Found>) {
+    ) -> (First, Vec<Found>) {
         let now = self.now;
         let book = self.books.entry(slot).or_default();
         let is_first = book.counts[Stage::Dispatched as usize] == 0;
@@ -237,6 +255,11 @@ impl Parts {
             found.push((Rule::ExactlyOnce, "a part that the task does not have"));
         }
         found.extend(book.advance(part, Stage::Dispatched));
+        let first = match (is_first, book.blocks.contains_key(&part.block)) {
+            (true, _) => First::Task,
+            (false, false) => First::Block,
+            (false, true) => First::Nothing,
+        };
         let (of_block, since) = *book.blocks.entry(part.block).or_insert((cluster, now));
         if of_block != cluster {
             found.push((Rule::Together, "parts of one block on two clusters"));
@@ -245,7 +268,7 @@ impl Parts {
         if self.free_since.get(worker).is_some_and(|free| *free > since) {
             found.push((Rule::Together, "a part waited for its core while others had started"));
         }
-        (is_first, found)
+        (first, found)
     }
 
     /// A part is further. Whether it is the first and whether it is the last one to come there, and what is wrong.
@@ -348,7 +371,7 @@ pub(super) fn is_shaped(task: &Task) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, Parts, Shaped, Stage};
+    use super::{First, Part, Parts, Shaped, Stage};
     use crate::virtual_time::ledger::Rule;
     use pto_abi::CoreKind;
     use pto_abi::stream::Priority;
@@ -372,8 +395,9 @@ mod tests {
         let (mut parts, shaped) = (Parts::new(), mix(2));
         for block in 0..2 {
             for lane in 0..3 {
-                let (is_first, found) = parts.dispatched(5, &shaped, part(block, lane), (lane, 0));
-                assert_eq!((is_first, found), (block == 0 && lane == 0, vec![]));
+                let found = parts.dispatched(5, &shaped, part(block, lane), (lane, 0));
+                let first = [First::Task, First::Block][block as usize];
+                assert_eq!(found, (if lane == 0 { first } else { First::Nothing }, vec![]));
             }
         }
         for stage in [Stage::Started, Stage::Finished, Stage::Collected] {

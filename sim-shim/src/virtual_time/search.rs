@@ -57,6 +57,11 @@ impl Search {
         Self::new(Some(HashMap::new()))
     }
 
+    /// Whether states are compared.
+    pub(super) const fn is_over_states(&self) -> bool {
+        self.known.is_some()
+    }
+
     /// How many orders of choices there are; 0 before the search is over. One that comes back to where it was is not counted.
     #[must_use]
     pub const fn orders(&self) -> u128 {

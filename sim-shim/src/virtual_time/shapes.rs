@@ -7,7 +7,7 @@ use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::shapes::has_predicate;
 
 use super::ledger::{Rule, Violation};
-use super::parts::{Part, Shaped, Stage, is_shaped};
+use super::parts::{First, Part, Shaped, Stage, is_shaped};
 use super::trace::EventKind;
 use super::world::{CoreMachine, World};
 
@@ -22,6 +22,17 @@ pub(super) struct Advance {
 
 impl Advance {
     const ONLY: Self = Self { is_first: true, is_last: true };
+}
+
+/// What a worker is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// A task without a shape.
+    Plain,
+    /// The first part of a block of a task with a shape.
+    Block,
+    /// A further part of one.
+    Part,
 }
 
 /// A task of several parts: what it is, and the part that a worker has.
@@ -47,23 +58,28 @@ impl World {
 
     /// A task with a shape is ready.
     pub(super) fn book_ready(&mut self, slot: u32, now_ns: u64) {
-        let shapes = self.launch.state.shapes.as_ref();
-        if let Some(shaped) = shapes.and_then(|shapes| Shaped::of(shapes, slot)) {
-            self.parts.ready(slot, &shaped, now_ns);
+        let Some(shapes) = &self.launch.state.shapes else { return };
+        let Some((shaped, record)) = Shaped::of(shapes, slot).zip(shapes.record(slot)) else {
+            return;
+        };
+        self.parts.ready(slot, &shaped, now_ns);
+        // One that will not run needs no core, whether a scheduler knows that yet or not.
+        if !has_predicate(record) || shapes.predicate_holds(record) {
+            self.account.shaped_is_ready(now_ns, shaped.waiting(slot));
         }
     }
 
-    /// A worker is given a task, or a part of it; whether the task has a shape.
+    /// A worker is given a task, or a part of it.
     pub(super) fn book_dispatch(
         &mut self,
         slot: u32,
         (worker, instance): (usize, usize),
         now_ns: u64,
-    ) -> bool {
+    ) -> Given {
         let state = self.launch.state;
         let (Some(shapes), Some(task)) = (&state.shapes, state.task(slot)) else {
             self.ledger.dispatch(slot, now_ns);
-            return false;
+            return Given::Plain;
         };
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
@@ -74,19 +90,23 @@ impl World {
             found.extend(wrong_predicate(shapes, slot, true));
         }
         let part = part_of(&self.launch, slot, (number, kind));
-        let is_first = part.is_none_or(|(shaped, part)| {
+        let first = part.map_or(First::Task, |(shaped, part)| {
             let cluster = self.launch.workers.cluster(number).unwrap_or(u32::MAX);
-            let (is_first, wrong) = self.parts.dispatched(slot, &shaped, part, (worker, cluster));
+            let (first, wrong) = self.parts.dispatched(slot, &shaped, part, (worker, cluster));
             found.extend(wrong);
-            is_first
+            first
         });
-        if is_first {
+        if first == First::Task {
             self.ledger.dispatch(slot, now_ns);
         }
         for (rule, what) in found {
             self.violate(rule, slot, worker, what);
         }
-        shaped.is_some()
+        match (shaped, first) {
+            (None, _) => Given::Plain,
+            (Some(_), First::Nothing) => Given::Part,
+            (Some(_), First::Task | First::Block) => Given::Block,
+        }
     }
 
     /// In a run that is recorded: the part of a task that a worker has; `None`: the task has one only.
@@ -130,6 +150,7 @@ impl World {
         let cost_ns = self.chooser.delay(profile.complete_ns) + 2 * profile.line_miss_ns.low;
         now_ns = now_ns.max(self.ledger.ready_ns(slot)) + cost_ns;
         self.ledger.skip(slot, now_ns);
+        self.account.shaped_is_skipped(now_ns, slot);
         let found = state.shapes.as_ref().and_then(|shapes| wrong_predicate(shapes, slot, false));
         if let Some((rule, what)) = found {
             self.violate(rule, slot, instance, what);

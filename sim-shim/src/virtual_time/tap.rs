@@ -5,6 +5,7 @@
 //! machine empties it whenever the builder publishes, on the same thread.
 
 use std::cell::{Cell, RefCell};
+use std::hash::Hash;
 
 use pto_abi::graph::{BuilderSet, TaskSpec};
 use pto_abi::stream::{
@@ -13,6 +14,7 @@ use pto_abi::stream::{
 };
 use pto_abi::{BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
+use super::digest::Digest;
 use super::inject::INJECTED_ERROR;
 
 /// One call of a builder.
@@ -39,10 +41,20 @@ thread_local! {
     static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
     static FAIL_AT: Cell<Option<u32>> = const { Cell::new(None) };
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
+    /// What a builder program has been told so far, if that is wanted.
+    static TOLD: Cell<Option<Digest>> = const { Cell::new(None) };
+}
+
+/// Whether what the program is told is kept: its stack is a function of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Forgotten,
+    Kept,
 }
 
 /// Forgets what an earlier run left, and lets the builder fail at its task number `fail_at`.
-pub(super) fn reset(fail_at: Option<u32>) {
+pub(super) fn reset(fail_at: Option<u32>, told: Told) {
+    TOLD.set((told == Told::Kept).then(Digest::new));
     NOTES.with_borrow_mut(Vec::clear);
     FAIL_AT.set(fail_at);
     HAS_FAILED.set(false);
@@ -56,6 +68,20 @@ pub(super) fn take_failure() -> bool {
 /// Hands the notes to `take`, in order, and forgets them.
 pub(super) fn drain(take: impl FnMut(Note)) {
     NOTES.with_borrow_mut(|notes| notes.drain(..).for_each(take));
+}
+
+/// What the program has been told so far, as one number.
+pub(super) fn told() -> u128 {
+    TOLD.get().map_or(0, Digest::number)
+}
+
+/// The program is told something. Its calls follow from what it was told before, and need not be noted.
+#[inline]
+fn tell(what: impl Hash) {
+    if let Some(mut digest) = TOLD.get() {
+        what.hash(&mut digest);
+        TOLD.set(Some(digest));
+    }
 }
 
 fn note(note: Note) {
@@ -127,6 +153,7 @@ impl<'g, G> TappedGraph<'g, G> {
 }
 
 fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, CoreKind)) {
+    tell((id.slot, id.generation));
     let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
     note(Note::Add { slot: id.slot, args, tensors, func_and_kind });
 }
@@ -149,6 +176,7 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         let outcome = self.graph.add_edge(producer, consumer)?;
         let (generation, consumer) = (producer.generation, consumer.slot);
         note(Note::Edge { producer: producer.slot, generation, consumer, outcome });
+        tell(outcome == EdgeOutcome::Added);
         Ok(outcome)
     }
 
@@ -159,12 +187,15 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         }
         // Before the call: the machine looks when the firmware tells it of the publish.
         note(Note::Publish(task.slot));
+        tell(0_u8);
         self.graph.publish(task)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         note(Note::Read);
-        self.graph.read_u32(address)
+        let word = self.graph.read_u32(address)?;
+        tell(word);
+        Ok(word)
     }
 }
 
@@ -172,6 +203,7 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         if self.is_recording {
+            tell(1_u8);
             return self.graph.add_tensor_task(task);
         }
         self.count_task()?;
@@ -183,26 +215,32 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         let scope = self.graph.open_scope(mode)?;
         self.modes.push(mode);
+        tell(scope.serial);
         Ok(scope)
     }
 
     fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
         self.graph.close_scope(scope)?;
+        tell(2_u8);
         self.modes.pop();
         Ok(())
     }
 
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        self.graph.alloc(element, shape)
+        let view = self.graph.alloc(element, shape)?;
+        tell(view.base().0);
+        Ok(view)
     }
 
     fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.is_recording = true;
+        tell(3_u8);
         self.graph.begin_record(shapes)
     }
 
     fn end_record(&mut self) -> Result<Record, Fault> {
         self.is_recording = false;
+        tell(4_u8);
         self.graph.end_record()
     }
 
@@ -210,16 +248,21 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         for _ in 0..record.tasks {
             self.count_task()?;
         }
+        tell(5_u8);
         self.graph.replay(record, bindings)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
         note(Note::Read);
-        self.graph.get(view, index)
+        tell(6_u8);
+        let value = self.graph.get(view, index)?;
+        tell(value);
+        Ok(value)
     }
 
     fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
         note(Note::Read);
+        tell(7_u8);
         self.graph.set(view, index, value)
     }
 }

@@ -24,6 +24,7 @@ use super::lines::{Access, Lines};
 use super::options::{LineModel, VirtualOptions};
 use super::parts::{Parts, Stage, is_shaped};
 use super::recorder::Recorder;
+use super::shapes::Given;
 use super::trace::{EventKind, Trace};
 #[cfg(test)]
 use super::wrong_core::step;
@@ -76,7 +77,7 @@ pub(super) struct World {
     pub(super) parts: Parts,
     pub(super) busy_ns: [u64; CoreKind::COUNT],
     pub(super) tasks_run: [u64; CoreKind::COUNT],
-    /// The time of the builder program, while one is on the stack.
+    /// Of the builder program, while one is on the stack.
     pub(super) builder_ns: u64,
     pub(super) build_noticed: bool,
     pub(super) fault_noticed: bool,
@@ -101,14 +102,13 @@ impl World {
                 Some(Core::new(worker, launch.workers.kind(worker)?, lines))
             })
             .collect();
-        let count = |kind| launch.workers.count(kind) as u64;
         Self {
             agenda: Agenda::new(),
             naps: vec![Nap::default(); launch.aicpu_instances as usize],
             ledger: Ledger::new(),
             trace: Trace::new(options.keep),
             recorder: Recorder::of(&launch),
-            account: Account::new([count(CoreKind::AIC), count(CoreKind::AIV)]),
+            account: Account::new(&launch.workers),
             lines: Lines::new(),
             parts: Parts::new(),
             busy_ns: [0; CoreKind::COUNT],
@@ -219,7 +219,7 @@ impl World {
         let Some(core) = self.cores.get_mut(worker) else { return };
         let line = &core.arena_lines.scheduler;
         let slot = line.dispatch(line.doorbell.load(Relaxed)).task;
-        let (is_free, kind) = (core.is_free(now_ns), core.kind.index());
+        let (is_free, kind, number) = (core.is_free(now_ns), core.kind, core.worker);
         core.unstarted += 1;
         // A dispatch that is given ahead occupies the core from the end of its kernel on; one that waits behind
         // another which has not started occupies nothing more.
@@ -227,18 +227,19 @@ impl World {
         if !is_free {
             self.violate(Rule::FreeCore, slot, worker, "rung while the core is not free");
         }
-        let shaped = self.book_dispatch(slot, (worker, instance), now_ns);
+        let given = self.book_dispatch(slot, (worker, instance), now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
-        let number = u32::try_from(worker).unwrap_or(u32::MAX);
         if let Some(part) = self.recorded_part(slot, number) {
             self.recorder.instance(instance, now_ns, TraceKind::PART, (slot, part));
         }
         self.recorder.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
-        if !shaped {
-            self.account.add(now_ns, kind, Change::TaskDispatched);
+        match given {
+            Given::Plain => self.account.add(now_ns, Change::TaskDispatched(kind)),
+            Given::Block => self.account.block_is_dispatched(now_ns, slot),
+            Given::Part => {}
         }
         if let Some(busy_from_ns) = busy_from_ns {
-            self.account.add(busy_from_ns, kind, Change::CoreBusy);
+            self.account.add(busy_from_ns, Change::CoreBusy(number));
         }
         self.account.settle(self.agenda.now());
     }
@@ -326,12 +327,11 @@ impl World {
         self.trace.add(now_ns, EventKind::Ready, instance, slot);
         self.ledger.made_ready_by(slot, instance);
         self.recorder.instance(instance, now_ns, TraceKind::READY, (slot, 0));
-        let kind = usize::from(task.kind.load(Relaxed) & 1);
         if is_shaped(task) {
-            // It may be for several cores, or for none: it is not counted among those that wait for one.
             self.book_ready(slot, now_ns);
         } else {
-            self.account.add(now_ns, kind, Change::TaskReady);
+            let kind = CoreKind::try_from(task.kind.load(Relaxed)).unwrap_or(CoreKind::AIC);
+            self.account.add(now_ns, Change::TaskReady(kind));
         }
     }
 
@@ -452,7 +452,7 @@ impl CoreMachine<'_> {
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
         self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
         if core.unstarted == 0 {
-            self.account.add(core.now_ns, kind, Change::CoreIdle);
+            self.account.add(core.now_ns, Change::CoreIdle(core.worker));
         }
         if self.options.lines == LineModel::Results {
             let during = (started_ns, core.now_ns);

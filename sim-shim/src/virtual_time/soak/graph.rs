@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use pto_abi::graph::BuilderSet;
-use pto_abi::stream::{ElementType, StreamBuilder};
+use pto_abi::stream::{ElementType, StreamBuilder, TensorView};
 use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
 use pto_aicore_kernels::{dag_value, func};
 
 use super::super::random::Random;
+use super::derived;
 use super::shaped::{self, NodeShape, Submission};
 
 /// Elements from one node's value to the next: each value and each counter has a line of its own, as `dcci`
@@ -36,6 +37,17 @@ pub enum PublishOrder {
     AtEnd,
 }
 
+/// Where the edges of a streaming run come from; of other runs they come from the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgesFrom {
+    /// From the program.
+    Program,
+    /// From tensors: a node writes its cells, and reads those of its producers. Scopes come and go.
+    Tensors,
+    /// The same, and the program reads values on its way.
+    TensorsAndValues,
+}
+
 /// A graph, and how it is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomGraph {
@@ -45,6 +57,8 @@ pub struct RandomGraph {
     pub seed: u64,
     /// When tasks are published.
     pub order: PublishOrder,
+    /// Where edges come from.
+    pub edges: EdgesFrom,
 }
 
 impl RandomGraph {
@@ -70,7 +84,7 @@ impl RandomGraph {
             1 => PublishOrder::Backwards(2 + random.below(7)),
             _ => PublishOrder::AtOnce,
         };
-        Self { nodes, seed: random.word(), order }
+        Self { nodes, seed: random.word(), order, edges: EdgesFrom::Program }
     }
 
     /// How many edges.
@@ -155,7 +169,10 @@ impl BuilderSet for Program {
         symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(stream, Self::add_shaped))
+        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| match self.graph.edges {
+            EdgesFrom::Program => self.run(stream, Self::add_shaped),
+            EdgesFrom::Tensors | EdgesFrom::TensorsAndValues => derived::run(self, stream),
+        })
     }
 }
 
@@ -223,13 +240,15 @@ impl Program {
         let after: Vec<TaskId> =
             node.producers.iter().map(|producer| ids[*producer as usize]).collect();
         let on = shape.when.map_or(0, |when| self.first_cells[when.producer as usize]);
+        let at = self.tables.values.offset(8 * u64::from(on) * u64::from(STRIDE));
         let submission = Submission {
             first_cell: self.first_cells[index],
-            predicate_cell: on,
+            element: TensorView::dense(at, ElementType::U64, &[1]),
             args: self.args(index, first_producer),
+            tensors: &[],
             after: &after,
         };
-        shaped::add(stream, shape, &self.tables, &submission)
+        shaped::add(stream, shape, &submission)
     }
 
     /// The kernel of a node.
@@ -255,7 +274,11 @@ impl Program {
 }
 
 /// Publishes the last `count` tasks, the last one first.
-fn publish_last<G: GraphBuilder>(graph: &mut G, ids: &[TaskId], count: u32) -> Result<(), Fault> {
+pub(super) fn publish_last<G: GraphBuilder>(
+    graph: &mut G,
+    ids: &[TaskId],
+    count: u32,
+) -> Result<(), Fault> {
     let last = ids.iter().rev().take(count as usize);
     last.copied().try_for_each(|id| graph.publish(id))
 }

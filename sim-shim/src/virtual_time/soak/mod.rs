@@ -7,6 +7,7 @@
 //! A seed is a bug report: the same seed and options give the same runs on every machine. Each scenario is run
 //! twice if it has trouble: the second run, on the same device and without trouble, must succeed.
 
+mod derived;
 mod explore;
 mod graph;
 mod image;
@@ -27,7 +28,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 use super::profile::Profile;
 
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
-pub use graph::{Node, PublishOrder, RandomGraph, STRIDE};
+pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
 pub use judge::{Failure, Passed, expected, try_scenario};
 pub use rig::{KeepCores, Shape};
 pub use scenario::{Scenario, TROUBLES, Troubles};
@@ -81,7 +82,7 @@ impl fmt::Display for FailedSeed {
             }
         }
         let Scenario { shape, options, graph, .. } = scenario;
-        writeln!(f, "  {shape}, publishes {:?}", graph.order)?;
+        writeln!(f, "  {shape}, publishes {:?}, edges from {:?}", graph.order, graph.edges)?;
         let (name, costs) = (&options.profile.name, options.costs);
         write!(f, "  profile {name}, kernels cost {costs:?}")?;
         match options.injection {

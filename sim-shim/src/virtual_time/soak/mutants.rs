@@ -94,13 +94,14 @@ fn caught<F: FanoutPolicy>(seeds: u64) -> Option<(u64, String)> {
 
 #[test]
 fn every_mutant_is_caught() {
+    // A program that waits for a value makes STALL_BUILDER of what is STALL_DEADLOCK otherwise.
     let found = [
         ("AlwaysSatisfied", caught::<AlwaysSatisfied>(100), "EdgeOrder"),
         ("RefusesTheEdge", caught::<RefusesTheEdge>(100), "EdgeOrder"),
-        ("LosesTheEdge", caught::<LosesTheEdge>(100), "STALL_DEADLOCK"),
-        ("ForgetsToClose", caught::<ForgetsToClose>(100), "STALL_DEADLOCK"),
-        ("DropsTheLast", caught::<DropsTheLast>(100), "STALL_DEADLOCK"),
-        ("ReleasesNobody", caught::<ReleasesNobody>(100), "STALL_DEADLOCK"),
+        ("LosesTheEdge", caught::<LosesTheEdge>(100), "STALL_"),
+        ("ForgetsToClose", caught::<ForgetsToClose>(100), "STALL_"),
+        ("DropsTheLast", caught::<DropsTheLast>(100), "STALL_"),
+        ("ReleasesNobody", caught::<ReleasesNobody>(100), "STALL_"),
     ];
     for (name, caught, by) in found {
         let (seed, what) = caught.unwrap_or_else(|| panic!("{name} was not caught"));

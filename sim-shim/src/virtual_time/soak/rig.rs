@@ -20,7 +20,7 @@ use pto_aicore_kernels::LIBRARY;
 use pto_aicpu_fw::{FanoutPolicy, Launch};
 
 use super::super::chooser::Chooser;
-use super::super::digest::live_ranges;
+use super::super::digest::{Builder, live_ranges};
 use super::super::host::run_once;
 #[cfg(test)]
 use super::super::host::run_with;
@@ -30,6 +30,9 @@ use super::super::spec::time_text;
 use super::graph::{BUILDER, Program, RandomGraph, STRIDE, Tables};
 use super::image::{NODE_ARGS, image, image_bytes};
 use super::shaped;
+
+/// Entries of a tensor map, at least.
+const FEWEST_ENTRIES: u32 = 256;
 
 /// A line of memory.
 #[derive(Clone, Copy)]
@@ -123,7 +126,14 @@ impl Rig {
     pub(super) fn new(shape: Shape, graph: &Arc<RandomGraph>) -> Option<Self> {
         let tasks = u32::try_from(graph.nodes.len()).ok()?;
         let edges = graph.edge_count() as u64;
-        let arg_words = u64::from(NODE_ARGS) * u64::from(tasks);
+        let streams = shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        // With tensors: the words of a part, itself, its producers, and the word behind.
+        let most = u64::from(NODE_ARGS) + 3;
+        let arg_words = if streams {
+            most * u64::from(tasks) + edges
+        } else {
+            u64::from(NODE_ARGS) * u64::from(tasks)
+        };
         let image_bytes = image_bytes(graph);
         let capacities = Capacities {
             tasks,
@@ -133,9 +143,11 @@ impl Rig {
             log_entries: 4,
             ..Capacities::default()
         };
-        let streams = shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
         capacities.stream.heap_bytes = 0;
+        // What a search compares is small by that.
+        let accesses = 2 * tasks + u32::try_from(edges).ok()?;
+        capacities.stream.map_entries = (2 * accesses).next_power_of_two().max(FEWEST_ENTRIES);
         let layout = ArenaLayout::plan(&capacities).ok()?;
         let first_cells = graph.first_cells();
         let nodes = u64::from(first_cells.last().copied()? * STRIDE);
@@ -179,7 +191,8 @@ impl Rig {
             self.arena.gm().read_bytes(offset, &mut bytes).unwrap_or_default();
             (offset, bytes)
         };
-        let memory = live_ranges(&self.arena, workers).into_iter().map(read).collect();
+        let ranges = live_ranges(&self.arena, workers, Builder::UnderWay);
+        let memory = ranges.into_iter().map(read).collect();
         Snapshot { memory, run_epoch: self.run_epoch, bring_up_epoch: self.bring_up_epoch }
     }
 

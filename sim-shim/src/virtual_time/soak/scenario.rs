@@ -10,7 +10,7 @@ use super::super::options::{Compute, LineModel, VirtualOptions};
 use super::super::profile::Profile;
 use super::super::random::Random;
 use super::super::trace::Keep;
-use super::graph::RandomGraph;
+use super::graph::{EdgesFrom, RandomGraph};
 use super::rig::{KeepCores, Shape};
 
 /// Everything that a run depends on.
@@ -65,7 +65,6 @@ impl Scenario {
                 graph.shape_up(&mut random, &shape);
             }
         }
-        let graph = Arc::new(graph);
         let profile = match random.below(4) {
             0 => Profile::ideal(),
             _ => Profile::a2a3(),
@@ -77,6 +76,16 @@ impl Scenario {
             Troubles::Some if random.below(3) == 0 => None,
             Troubles::Some => Some(draw_injection(&mut random, &shape, tasks)),
         };
+        if shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            // As above. What goes wrong while the program waits for a value is another class of stall.
+            let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed ^ 1));
+            let values = match injection {
+                None => EdgesFrom::TensorsAndValues,
+                Some(_) => EdgesFrom::Tensors,
+            };
+            graph.derive_edges(&mut random, &shape, values);
+        }
+        let graph = Arc::new(graph);
         let options = VirtualOptions {
             seed: random.word(),
             profile,

@@ -5,16 +5,15 @@
 //! value. The cells of a node that does not run stay zero.
 
 use pto_abi::stream::{
-    Arg, BlockContext, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
-    TensorView,
+    Arg, BlockContext, Comparison, Predicate, Priority, StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_abi::{BuildMode, CoreKind, Fault, FuncId, TaskId};
 use pto_aicore_kernels::probe::{dag_node_aic, dag_node_aiv};
 use pto_aicore_kernels::{KernelFn, args};
 use pto_aicpu_fw::shapes::Lanes;
 
 use super::super::random::Random;
-use super::graph::{RandomGraph, STRIDE, Tables};
+use super::graph::{EdgesFrom, PublishOrder, RandomGraph, STRIDE};
 use super::rig::Shape;
 
 /// The kernels of parts, as they are registered.
@@ -96,6 +95,18 @@ impl RandomGraph {
         }
     }
 
+    /// Takes the edges from tensors, in two of three.
+    pub(super) fn derive_edges(&mut self, random: &mut Random, shape: &Shape, values: EdgesFrom) {
+        if random.below(3) > 0 {
+            // Where schedulers wait for the builder it cannot wait for values.
+            let waits = shape.build_mode == BuildMode::SEQUENTIAL;
+            self.edges = if waits { EdgesFrom::Tensors } else { values };
+            if matches!(self.order, PublishOrder::Backwards(_)) {
+                self.order = PublishOrder::AtOnce;
+            }
+        }
+    }
+
     /// The first cell of each node, and behind them how many there are.
     #[must_use]
     pub fn first_cells(&self) -> Vec<u32> {
@@ -118,9 +129,11 @@ impl RandomGraph {
 /// A node as a streaming program submits it: its arguments, from its first cell on.
 pub(super) struct Submission<'a> {
     pub(super) first_cell: u32,
-    /// The first cell of the producer that its predicate is on.
-    pub(super) predicate_cell: u32,
+    /// What its predicate is on.
+    pub(super) element: TensorView<'a>,
     pub(super) args: [u64; 6],
+    /// What it reads and writes, as far as edges come from that.
+    pub(super) tensors: &'a [Arg<'a>],
     pub(super) after: &'a [TaskId],
 }
 
@@ -128,15 +141,16 @@ pub(super) struct Submission<'a> {
 pub(super) fn add<G: StreamBuilder>(
     stream: &mut G,
     shape: &NodeShape,
-    tables: &Tables,
     node: &Submission<'_>,
 ) -> Result<TaskId, Fault> {
     let has_cube = shape.lanes.has(0);
     let lanes = u64::from(shape.lanes.count()) | u64::from(has_cube) << 8;
+    let lanes = lanes | (node.tensors.len() as u64) << 16;
     let [_, seed, values, counters, producers, count] = node.args;
     let index = u64::from(node.first_cell) * u64::from(STRIDE);
     let words = [index, seed, values, counters, producers, count, lanes];
-    let args = words.map(Arg::Scalar);
+    let args: Vec<_> =
+        words.into_iter().map(Arg::Scalar).chain(node.tensors.iter().copied()).collect();
     let [(cube, _), (vector, _)] = KERNELS;
     let (func, kind) = if has_cube { (cube, CoreKind::AIC) } else { (vector, CoreKind::AIV) };
     let vectors = [vector; 2];
@@ -145,14 +159,12 @@ pub(super) fn add<G: StreamBuilder>(
     let task = task.priority(shape.priority).after(node.after);
     let task = if shape.starts_at_once { task.sync_start() } else { task };
     let Some(when) = shape.when else { return stream.add_tensor_task(&task) };
-    let at = tables.values.offset(8 * u64::from(node.predicate_cell) * u64::from(STRIDE));
-    let element = TensorView::dense(GmAddr(at.0), ElementType::U64, &[1]);
-    let predicate = Predicate::new(&element, &[0], when.comparison, when.value);
+    let predicate = Predicate::new(&node.element, &[0], when.comparison, when.value);
     stream.add_tensor_task(&task.when(&predicate))
 }
 
 /// A part on a cube core. Arguments: those of `dag_node` with the index of the first cell, then how many kernels a block has,
-/// and from bit 8 on whether one of them is for a cube core.
+/// in bit 8 whether one of them is for a cube core, and from bit 16 on how many words stand before the one behind the arguments.
 ///
 /// # Safety
 /// As `dag_node_aic`, for every cell of the node.
@@ -178,10 +190,13 @@ unsafe extern "C" fn part_aiv(args: *const u64) {
 /// `args` are those of a part, and the word behind them.
 unsafe fn own_args(args: *const u64, kind: CoreKind) -> [u64; 6] {
     // SAFETY: by this function's contract.
-    let words: [u64; PART_ARGS + 1] = unsafe { args::words(args) };
-    let [first, seed, values, counters, producers, count, lanes, context] = words;
+    let words: [u64; PART_ARGS] = unsafe { args::words(args) };
+    let [first, seed, values, counters, producers, count, lanes] = words;
+    let behind = args.wrapping_add(PART_ARGS + (lanes >> 16) as usize);
+    // SAFETY: by this function's contract, the word behind the arguments, of which there are so many.
+    let [context] = unsafe { args::words(behind) };
     let BlockContext { block, lane, .. } = BlockContext::of(context);
-    let lane = if kind == CoreKind::AIC { 0 } else { (lanes >> 8) + u64::from(lane) };
+    let lane = if kind == CoreKind::AIC { 0 } else { (lanes >> 8 & 1) + u64::from(lane) };
     let cell = u64::from(block) * (lanes & 0xFF) + lane;
     [first + cell * u64::from(STRIDE), seed, values, counters, producers, count]
 }

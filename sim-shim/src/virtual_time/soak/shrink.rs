@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::graph::{PublishOrder, RandomGraph};
+use super::graph::{EdgesFrom, PublishOrder, RandomGraph};
 use super::judge::{Failure, try_scenario};
 use super::scenario::Scenario;
 
@@ -54,6 +54,8 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
     let calmer = (of.graph.order != PublishOrder::AtOnce).then(|| {
         with(RandomGraph { order: PublishOrder::AtOnce, ..RandomGraph::clone(&of.graph) })
     });
+    let plain_edges = (of.graph.edges != EdgesFrom::Program)
+        .then(|| with(RandomGraph { edges: EdgesFrom::Program, ..RandomGraph::clone(&of.graph) }));
     let alone = of.options.injection.map(|_| {
         let mut scenario = of.clone();
         scenario.options.injection = None;
@@ -70,6 +72,7 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
         .chain(alone)
         .chain(fewer)
         .chain(calmer)
+        .chain(plain_edges)
         .chain(nodes)
         .chain(plainer)
         .chain(edges)
