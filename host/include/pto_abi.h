@@ -1069,7 +1069,7 @@ PTO_STATIC_ASSERT(offsetof(pto_list_ends, tail) == 4, "offset of pto_list_ends.t
 
 /* Where shaped tasks wait for cores. */
 typedef struct pto_shape_board {
-    /* atomic: Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores. */
+    /* atomic: Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the bit behind them: that one has some. */
     PTO_ALIGN(64) uint32_t waiting;
     /* atomic: Guards everything else. */
     uint8_t lock;

@@ -80,7 +80,7 @@ shared_struct! {
     /// Where shaped tasks wait for cores.
     #[derive(Default)]
     pub struct ShapeBoard [size = 256, align = 64] {
-        /// Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores.
+        /// Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the bit behind them: that one has some.
         0 => waiting: AtomicU32,
         /// Guards everything else.
         4 => lock: TaskLock,
