@@ -170,10 +170,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Timeline", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(4..=i64::from(MAX_RING_EVENTS)))]
     pub(crate) trace_events: Option<u32>,
-    /// Which events are kept where there are more; of all of them, rings hold 16,384 at a time
+    /// Which events are kept where there are more; of all of them, rings hold 16,384 at a time [default: newest; of a stream
+    /// with more tasks than its window holds, all]
     #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
-    #[arg(default_value_t = KeptEvents::Newest)]
-    pub(crate) trace_keep: KeptEvents,
+    pub(crate) trace_keep: Option<KeptEvents>,
     /// Records the run, and shows it as a chart
     #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
     pub(crate) gantt: bool,

@@ -9,7 +9,7 @@ use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
-use pto_abi::task::SHAPED;
+use pto_abi::task::Task;
 use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TraceRecord, WhenFull,
 };
@@ -72,7 +72,7 @@ pub(crate) fn rings(
 pub(crate) struct Ring {
     lane: TraceLane<'static>,
     owner: TraceOwner,
-    events: Vec<TraceRecord>,
+    events: Vec<(TraceRecord, u8)>,
     missing: u64,
 }
 
@@ -132,7 +132,7 @@ fn read_until(ended: &Receiver<()>, mut rings: Vec<Ring>) -> Vec<Ring> {
 impl Ring {
     fn read(&mut self) -> u64 {
         let Self { lane, events, .. } = self;
-        let (read, wrong) = lane.read_new(|event| events.push(event));
+        let (read, wrong) = lane.read_new(|event, lap| events.push((event, lap)));
         self.missing += wrong;
         read
     }
@@ -140,7 +140,7 @@ impl Ring {
     /// Reads a ring that nobody has read meanwhile.
     fn read_all(&mut self) {
         let Self { lane, events, .. } = self;
-        self.missing = lane.read_all(|event| events.push(event));
+        self.missing = lane.read_all(|event, lap| events.push((event, lap)));
     }
 }
 
@@ -154,20 +154,33 @@ pub(crate) struct Known<'a> {
 /// The timeline of a run that has ended, of whose rings `read` was read while it lasted; `None`: it was not traced.
 pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>) -> Option<Trace> {
     let header = arena.trace_header(arena.regions()[region::TRACE])?;
-    let mut collector = Collector::new(known.cores, header.instances);
-    add_tasks(arena, &mut collector);
+    let Known { cores, kernels, mut run } = known;
     let mut rings = read;
     if rings.is_empty() {
         // How full rings were treated is done with.
         rings = lanes(arena, WhenFull::default());
         rings.iter_mut().for_each(Ring::read_all);
     }
+    let mut collector = Collector::new(cores, header.instances);
+    let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
+    let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
+    if added <= tasks.len() as u64 {
+        add_tasks(tasks.iter().take(usize::try_from(added).unwrap_or(0)), &mut collector);
+    } else {
+        // Slots were used again: which tasks there were stands in the rings alone.
+        let events = rings.iter().flat_map(|ring| &ring.events);
+        events.for_each(|(event, lap)| collector.reused(event, *lap));
+        let recorded = collector.tasks();
+        if (recorded as u64) < added {
+            run.insert("recorded".to_owned(), format!("{recorded} of {added} tasks"));
+        }
+    }
     for Ring { owner, events, missing, .. } in rings {
         let recorded = events.len() as u64;
-        events.into_iter().for_each(|event| collector.event(owner, event));
+        events.into_iter().for_each(|(event, lap)| collector.event(owner, event, lap));
         collector.lane(owner, recorded, missing);
     }
-    Some(collector.finish(known.kernels, known.run))
+    Some(collector.finish(kernels, run))
 }
 
 fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
@@ -176,23 +189,10 @@ fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
 }
 
 /// Func id and kind stand in the tasks' own lines.
-fn add_tasks(arena: &Arena<'_>, collector: &mut Collector) {
-    let Ok(tasks) = arena.tasks(arena.regions()[region::TASKS]) else { return };
-    let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
-    let added = usize::try_from(added).unwrap_or(usize::MAX);
-    let mut records = arena.shape_records(arena.regions()[region::STREAM]).unwrap_or(&[]).iter();
-    for task in tasks.iter().take(added) {
-        let kind = task.kind.load(Ordering::Relaxed);
-        let core_kind = CoreKind::ALL[usize::from(kind & 1)];
-        collector.task(task.func_id.load(Ordering::Relaxed), core_kind);
-        if let Some(record) = records.next().filter(|_| kind & SHAPED != 0) {
-            let lanes = record.flags.load(Ordering::Relaxed);
-            let func_ids = record.func_ids.each_ref().map(|id| id.load(Ordering::Relaxed));
-            collector.shape(core::array::from_fn(|lane| {
-                let func_id = u16::try_from(func_ids[lane]).ok()?;
-                (lanes >> lane & 1 == 1).then_some(func_id)
-            }));
-        }
+fn add_tasks<'t>(tasks: impl Iterator<Item = &'t Task>, collector: &mut Collector) {
+    for task in tasks {
+        let kind = CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)];
+        collector.task(task.func_id.load(Ordering::Relaxed), kind);
     }
 }
 

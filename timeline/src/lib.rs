@@ -15,12 +15,13 @@ pub mod file;
 pub mod gantt;
 pub mod graph;
 pub mod html;
+mod laps;
 mod model;
 pub mod report;
 pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
-pub use collect::{Collector, LaneKernels};
+pub use collect::Collector;
 pub use graph::Graph;
 pub use model::{Edge, Lane, Moments, Neighbours, Part, Run, Task, Trace};

@@ -31,6 +31,7 @@ const TENSORS: &[&[&str]] = &[
         "--param=max_context=100",
     ],
     &["moe_layer", "--param=tokens=4", "--param=hidden=48", "--param=intermediate=40"],
+    &["task_shapes", "--param=tasks=20", "--param=layers=5", "--param=together=2"],
 ];
 
 fn json(args: &[&str], code: i32) -> Value {
