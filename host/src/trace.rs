@@ -8,8 +8,9 @@ use std::time::Duration;
 use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::region;
+use pto_abi::stream::ShapeRecord;
 use pto_abi::sync::Ordering;
-use pto_abi::task::Task;
+use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TraceRecord, WhenFull,
 };
@@ -26,7 +27,8 @@ pub struct TraceOptions {
     /// Events that the ring of a core holds; `None`: eight times its share of the tasks, at least 4,096 or as
     /// many as the run's capacities can cause; or 16,384 where a full ring waits.
     pub core_events: Option<u32>,
-    /// What a full ring does. With [`WhenFull::Wait`] a thread of the host reads the rings while the run lasts; a host that
+    /// What a full ring does. A stream with more tasks than its window holds is recorded as a whole with [`WhenFull::Wait`];
+    /// with the others its timeline has one end of it, and says how much (`Trace::run`, `recorded`). With [`WhenFull::Wait`] a thread of the host reads the rings while the run lasts; a host that
     /// reads nothing for half the stall budget ends the run with `STALL_TRACE`.
     pub when_full: WhenFull,
 }
@@ -165,7 +167,9 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
     let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
     let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
     if added <= tasks.len() as u64 {
-        add_tasks(tasks.iter().take(usize::try_from(added).unwrap_or(0)), &mut collector);
+        let records = arena.shape_records(arena.regions()[region::STREAM]).unwrap_or(&[]);
+        let tasks = tasks.iter().take(usize::try_from(added).unwrap_or(0));
+        add_tasks(tasks, records.iter(), &mut collector);
     } else {
         // Slots were used again: which tasks there were stands in the rings alone.
         let events = rings.iter().flat_map(|ring| &ring.events);
@@ -188,11 +192,24 @@ fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
     instances.chain((0..header.cores).map(TraceOwner::Core))
 }
 
-/// Func id and kind stand in the tasks' own lines.
-fn add_tasks<'t>(tasks: impl Iterator<Item = &'t Task>, collector: &mut Collector) {
+/// Func id and kind stand in the tasks' own lines, kernels of parts in their shape records.
+fn add_tasks<'t>(
+    tasks: impl Iterator<Item = &'t Task>,
+    mut records: impl Iterator<Item = &'t ShapeRecord>,
+    collector: &mut Collector,
+) {
     for task in tasks {
-        let kind = CoreKind::ALL[usize::from(task.kind.load(Ordering::Relaxed) & 1)];
-        collector.task(task.func_id.load(Ordering::Relaxed), kind);
+        let kind = task.kind.load(Ordering::Relaxed);
+        let core_kind = CoreKind::ALL[usize::from(kind & 1)];
+        collector.task(task.func_id.load(Ordering::Relaxed), core_kind);
+        if let Some(record) = records.next().filter(|_| kind & SHAPED != 0) {
+            let lanes = record.flags.load(Ordering::Relaxed);
+            let func_ids = record.func_ids.each_ref().map(|id| id.load(Ordering::Relaxed));
+            collector.shape(core::array::from_fn(|lane| {
+                let func_id = u16::try_from(func_ids[lane]).ok()?;
+                (lanes >> lane & 1 == 1).then_some(func_id)
+            }));
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::laps::Laps;
 use crate::model::{Edge, Lane, Moments, Part, Task, Trace};
 
 /// The kernels of a task with parts: of the cube core, of the first and of the second vector core.
-type LaneKernels = [Option<u16>; MAX_LANES];
+pub type LaneKernels = [Option<u16>; MAX_LANES];
 
 /// Takes the events of all rings, one ring after the other; those of instances before those of cores.
 #[derive(Debug)]
@@ -44,6 +44,13 @@ impl Collector {
     pub fn task(&mut self, func_id: u16, kind: CoreKind) {
         let at = Moments::default();
         self.trace.tasks.push(Task { func_id, kind, core: None, scheduler: None, at });
+    }
+
+    /// The newest task has these kernels; without it, those that its events say.
+    pub fn shape(&mut self, kernels: LaneKernels) {
+        if let Some(slot) = self.trace.tasks.len().checked_sub(1) {
+            self.shapes.insert(u32::try_from(slot).unwrap_or(u32::MAX), kernels);
+        }
     }
 
     /// In a run that used slots again: the next task, if this event says that there is one; tasks are in the order in which they

@@ -22,6 +22,6 @@ pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
-pub use collect::Collector;
+pub use collect::{Collector, LaneKernels};
 pub use graph::Graph;
 pub use model::{Edge, Lane, Moments, Neighbours, Part, Run, Task, Trace};

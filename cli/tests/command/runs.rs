@@ -78,7 +78,6 @@ fn an_example_with_tensors_is_for_one_runtime() {
         let parts = ["'cholesky'", runtime, "--runtime tensormap_and_ringbuffer"];
         refused(&["run", "cholesky", "--runtime", runtime], 2, &parts);
     }
-    refused(&["graph", "cholesky"], 2, &["'cholesky'", "pto run cholesky --trace FILE"]);
     let sequential = ["run", "newton_solve", "--build-mode=0"];
     refused(&sequential, 2, &["'newton_solve'", "--build-mode 1"]);
 }
