@@ -102,6 +102,14 @@ impl CoreRef<'_> {
         usize::from(self.rung) < B::SLOTS && !(B::SLOTS > 1 && self.is_staged)
     }
 
+    /// Writes the next dispatch of the core, without ringing; its id.
+    #[inline(always)]
+    fn write(&self, dispatch: Staged) -> u32 {
+        let id = next_dispatch_id(self.id);
+        self.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        id
+    }
+
     /// Rings the only dispatch of the core.
     #[inline]
     fn ring(&mut self, id: u32) {
@@ -236,8 +244,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         let is_open = |entry: &&mut CoreRef<'a>| entry.is_open::<B>();
         let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
-        let id = next_dispatch_id(entry.id);
-        entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        let id = entry.write(dispatch);
         if B::RINGS_AT_ONCE {
             entry.ring(id);
             self.bell.ring(entry.worker);
@@ -301,8 +308,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
         let is_free = |entry: &&mut CoreRef<'a>| entry.rung == 0;
         let entry = self.cores.get_mut(core).filter(is_free).ok_or(refused)?;
-        let id = next_dispatch_id(entry.id);
-        entry.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+        let id = entry.write(dispatch);
         entry.id = id;
         entry.lines.ring(id);
         self.bell.run(entry.worker);
@@ -319,8 +325,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         if let Some(core) = self.cores.get(core).filter(|core| core.is_open::<B>()) {
-            let id = next_dispatch_id(core.id);
-            core.lines.stage(id, dispatch.task, dispatch.kernel.0, dispatch.args.0);
+            core.write(dispatch);
         }
     }
 

@@ -9,8 +9,6 @@
 //! - A core that does not finish at once (it has left its loop, or reports something else) is busy from then on, and is
 //!   polled as every other one.
 
-use pto_abi::kinds::TaskState;
-use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, Fault};
 
 use super::collect::{Moved, Next};
@@ -143,10 +141,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         slot: u32,
         budget: &mut u32,
     ) -> Result<Ran, Fault> {
-        let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
-        self.expect_published(slot, task)?;
-        task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
-        let words = self.words_of(slot, task);
+        let words = self.take_published(slot)?;
         match platform.run(core, words) {
             Ok(CoreStatus::Finished) => {}
             Ok(_) => return Ok(Ran::Busy),

@@ -177,14 +177,20 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
 
     #[inline]
     fn stage(&mut self, platform: &mut P, core: usize, slot: u32) -> Result<(), Fault> {
+        let staged = self.take_published(slot)?;
+        self.stage_words(platform, core, staged)
+    }
+
+    /// Marks a task dispatched; what its core is to be given.
+    #[inline(always)]
+    pub(super) fn take_published(&mut self, slot: u32) -> Result<Staged, Fault> {
         let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
         self.expect_published(slot, task)?;
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
         if mutant::is(Mutant::CountsTooEarly) {
             self.unflushed += 1;
         }
-        let staged = self.words_of(slot, task);
-        self.stage_words(platform, core, staged)
+        Ok(self.words_of(slot, task))
     }
 
     /// Stages what a core is given, for a task or a part of one.

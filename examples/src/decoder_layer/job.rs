@@ -15,6 +15,7 @@ use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, Te
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
 use crate::paged_attention::job::scale;
+use crate::paged_attention::job::{BLOCK_TABLE, CONTEXT_LENS};
 
 /// See [`crate::decoder_layer`].
 pub struct DecoderLayer;
@@ -63,16 +64,8 @@ pub(crate) static INPUTS: &[TensorSpec] = &[
     TensorSpec::f32("wd", &["intermediate", "hidden"], "down projection of the MLP"),
     TensorSpec::f32("k", CACHE, "cache of the keys; the token that is decoded is written"),
     TensorSpec::f32("v", CACHE, "cache of the values; as k"),
-    TensorSpec::i32(
-        "block_table",
-        &["batch", "max_blocks"],
-        "where in the cache the blocks of each request are",
-    ),
-    TensorSpec::i32(
-        "context_lens",
-        &["batch"],
-        "tokens of each request; random from 1 to max_context unless given",
-    ),
+    BLOCK_TABLE,
+    CONTEXT_LENS,
 ];
 
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", TOKENS, "the tokens behind the layer")];

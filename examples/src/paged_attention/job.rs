@@ -41,20 +41,25 @@ pub(crate) static PARAMS: &[ParamSpec] = &[
 const CACHE: &[&str] = &["num_blocks", "block_size", "kv_heads", "head_dim"];
 const QUERY: &[&str] = &["batch", "heads", "head_dim"];
 
+/// Of every cache in blocks.
+pub(crate) const BLOCK_TABLE: TensorSpec = TensorSpec::i32(
+    "block_table",
+    &["batch", "max_blocks"],
+    "where in the cache the blocks of each request are",
+);
+/// As [`BLOCK_TABLE`].
+pub(crate) const CONTEXT_LENS: TensorSpec = TensorSpec::i32(
+    "context_lens",
+    &["batch"],
+    "tokens of each request; random from 1 to max_context unless given",
+);
+
 pub(crate) static INPUTS: &[TensorSpec] = &[
     TensorSpec::f32("q", QUERY, "queries"),
     TensorSpec::f32("k", CACHE, "cache of the keys"),
     TensorSpec::f32("v", CACHE, "cache of the values"),
-    TensorSpec::i32(
-        "block_table",
-        &["batch", "max_blocks"],
-        "where in the cache the blocks of each request are",
-    ),
-    TensorSpec::i32(
-        "context_lens",
-        &["batch"],
-        "tokens of each request; random from 1 to max_context unless given",
-    ),
+    BLOCK_TABLE,
+    CONTEXT_LENS,
 ];
 
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", QUERY, "softmax(q @ k^T) @ v")];

@@ -2,7 +2,7 @@
  * of them recorded once and replayed; and what is refused. */
 #include "check.h"
 
-#include "pto_stream.h"
+#include "tensors.h"
 
 enum { AIC = 0, AIV = 1, CUBE = 0, VECTOR = 1, STORE = 2, CELLS = 12, LAYERS = 5 };
 
@@ -21,22 +21,6 @@ static void on_vector(int64_t *args) { mark(args, 1 + ((uint64_t)args[2] >> 24 &
 
 /* Words: flag, value. */
 static void store(int64_t *args) { *(uint32_t *)args[0] = (uint32_t)args[1]; }
-
-static pto_stream_tensor whole(uint64_t address, uint32_t n) {
-    const pto_stream_tensor tensor = {
-        .base = address, .bytes = 4 * n, .strides = {1}, .shape = {n}, .rank = 1, .element = PTO_ELEMENT_TYPE_U32};
-    return tensor;
-}
-
-static pto_stream_arg argument(uint32_t kind, pto_stream_tensor tensor) {
-    const pto_stream_arg arg = {.kind = kind, .tensor = tensor};
-    return arg;
-}
-
-static pto_stream_arg word(uint32_t kind, uint64_t value) {
-    const pto_stream_arg arg = {.kind = kind, .scalar = value};
-    return arg;
-}
 
 /* A layer on a table and a flag: a MIX task of 4 blocks, one of 2 blocks at once; one that runs, and one that does not. */
 static int layer(pto_builder *builder, pto_stream_tensor cells, pto_stream_tensor flag, pto_stream_arg value) {

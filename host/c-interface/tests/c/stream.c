@@ -1,6 +1,8 @@
 /* A streaming builder program in C: tasks with tensors, scopes, tensors of the heap, elements; and what is refused. */
 #include "check.h"
 
+#include "tensors.h"
+
 enum { AIV = 1, N = 64, ADD = 0 };
 
 static pto_device *the_device;
@@ -14,20 +16,8 @@ static void add(int64_t *args) {
     }
 }
 
-static pto_stream_tensor whole(uint64_t address, uint32_t n) {
-    const pto_stream_tensor tensor = {
-        .base = address, .bytes = 4 * n, .strides = {1}, .shape = {n}, .rank = 1, .element = PTO_ELEMENT_TYPE_U32};
-    return tensor;
-}
-
-static pto_stream_arg argument(uint32_t kind, pto_stream_tensor tensor) {
-    const pto_stream_arg arg = {.kind = kind, .tensor = tensor};
-    return arg;
-}
-
-static pto_stream_arg scalar(uint64_t word) {
-    const pto_stream_arg arg = {.kind = PTO_ARG_KIND_SCALAR, .scalar = word};
-    return arg;
+static pto_stream_arg scalar(uint64_t value) {
+    return word(PTO_ARG_KIND_SCALAR, value);
 }
 
 static int32_t add_step(pto_builder *builder, pto_stream_tensor in, pto_stream_tensor out, uint64_t step, int64_t *number) {
