@@ -358,9 +358,9 @@ impl<'a> TraceLane<'a> {
         self.cursor.refused.store(0, Ordering::Relaxed);
     }
 
-    /// Hands the events that were written since the last call to `each`, with the laps of their slots, the oldest first, and lets the writer have
-    /// their places; returns how many there were, and how many of them were none. One reader per ring, whose writer
-    /// waits.
+    /// Hands the events that were written since the last call to `each`, with the laps of their slots, the oldest
+    /// first, and lets the writer have their places; returns how many there were, and how many of them were none. One
+    /// reader per ring, whose writer waits.
     pub fn read_new(&self, mut each: impl FnMut(TraceRecord, u8)) -> (u64, u64) {
         // Acquire: pairs with the Release store of written in `record`.
         let written = self.cursor.written.load(Ordering::Acquire);
