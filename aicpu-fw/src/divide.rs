@@ -83,17 +83,22 @@ impl WorkerTable {
         self.clusters.get(worker as usize).copied()
     }
 
-    /// How many clusters have at least `cores` cores of each kind.
+    /// How many clusters have how many AIC, and how many AIV.
     #[must_use]
-    pub fn clusters_with(&self, cores: [usize; CoreKind::COUNT]) -> u32 {
-        let count = |cluster: u32, kind: CoreKind| {
-            let members = self.kinds.iter().zip(&self.clusters);
-            members.filter(|member| *member == (&kind, &cluster)).count()
-        };
-        let has = |cluster: &u32| {
-            CoreKind::ALL.iter().all(|kind| count(*cluster, *kind) >= cores[kind.index()])
-        };
-        u32::try_from((0..self.cluster_count).filter(has).count()).unwrap_or(u32::MAX)
+    pub fn tally(&self) -> ClusterTally {
+        let mut members = [[0_usize; CoreKind::COUNT]; MAX_WORKERS];
+        for (kind, cluster) in self.kinds.iter().zip(&self.clusters) {
+            if let Some(members) = members.get_mut(*cluster as usize) {
+                members[kind.index()] += 1;
+            }
+        }
+        let mut tally = ClusterTally::default();
+        for [aic, aiv] in members.iter().take(self.cluster_count as usize) {
+            let clusters = tally.0.get_mut(*aic).and_then(|row| row.get_mut(*aiv));
+            // A checked table has no larger ones.
+            clusters.into_iter().for_each(|clusters| *clusters += 1);
+        }
+        tally
     }
 
     /// How many workers of `kind`.
@@ -120,10 +125,28 @@ impl WorkerTable {
     }
 }
 
+/// Cores of each kind in a cluster.
+const MOST_AIC: u8 = 1;
+const MOST_AIV: u8 = 2;
+
 const fn cluster_limit(kind: CoreKind) -> u8 {
     match kind {
-        CoreKind::AIC => 1,
-        _ => 2,
+        CoreKind::AIC => MOST_AIC,
+        _ => MOST_AIV,
+    }
+}
+
+/// Clusters by the AIC and the AIV that they have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClusterTally([[u32; MOST_AIV as usize + 1]; MOST_AIC as usize + 1]);
+
+impl ClusterTally {
+    /// How many clusters have at least `cores` cores of each kind.
+    #[must_use]
+    pub fn with(&self, cores: [usize; CoreKind::COUNT]) -> u32 {
+        let [aic, aiv] = cores;
+        let rows = self.0.get(aic..).unwrap_or(&[]);
+        rows.iter().flat_map(|row| row.get(aiv..).unwrap_or(&[])).sum()
     }
 }
 
@@ -195,7 +218,7 @@ mod tests {
         assert_eq!((table.count(CoreKind::AIC), table.count(CoreKind::AIV)), (3, 7));
         assert_eq!((table.kind(2), table.kind(3)), (Some(CoreKind::AIC), Some(CoreKind::AIV)));
         let clusters =
-            [[1, 0], [1, 2], [0, 2], [0, 1], [2, 0]].map(|cores| table.clusters_with(cores));
+            [[1, 0], [1, 2], [0, 2], [0, 1], [2, 0]].map(|cores| table.tally().with(cores));
         assert_eq!(clusters, [3, 3, 3, 4, 0]);
         assert_eq!(
             (table.cluster(2), table.cluster(9), table.cluster(10)),

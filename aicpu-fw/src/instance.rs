@@ -319,6 +319,7 @@ struct OnInstance<'p, P, H> {
 
 impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     const TRACES: bool = P::TRACES;
+    const NOTES_EDGES: bool = H::NOTES_EDGES;
 
     #[inline]
     fn published(&mut self) {
@@ -459,6 +460,8 @@ pub fn run<P: Platform, F: FanoutPolicy, B: BuilderSet, H: BuilderHost>(
 struct HostRef<'h, H>(&'h mut H);
 
 impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
+    const NOTES_EDGES: bool = H::NOTES_EDGES;
+
     #[inline]
     fn published(&mut self) {
         self.0.published();

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use pto_abi::stream::MAX_HEAP_RINGS;
+use pto_abi::stream::{MAX_HEAP_RINGS, record_words};
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
 
@@ -68,14 +68,16 @@ pub(crate) fn ample(program: &Program, nodes: usize) -> Rings {
             .tasks
             .iter()
             .any(|task| task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_))));
+    let window = u32::try_from(slots).unwrap_or(1 << 25);
+    let for_records = usize::try_from(record_words(window)).unwrap_or(MOST_RECORD_WORDS);
     Rings {
-        window: u32::try_from(slots).unwrap_or(1 << 25),
+        window,
         arg_words: (nodes as u64 + 1) * (longest as u64 + 1),
         edge_chunks: 1024.max(slots as u64 / 8),
         map_entries: u32::try_from(slots.clamp(1024, 1 << 24)).unwrap_or(1 << 24),
         heap_rings: u32::try_from(MAX_HEAP_RINGS).unwrap_or(1),
         heap_bytes: HEAPS / MAX_HEAP_RINGS as u64,
-        record_words: if has_records { 32 * slots.max(256) } else { 8192 },
+        record_words: if has_records { for_records } else { 8192 },
         // Nothing completes: a ring that is full is a fault at once.
         build_mode: BuildMode::SEQUENTIAL,
     }

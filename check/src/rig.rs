@@ -307,6 +307,8 @@ impl Words {
 pub(crate) struct Watch<'e>(pub(crate) &'e RefCell<Vec<(u32, u32)>>);
 
 impl BuilderHost for Watch<'_> {
+    const NOTES_EDGES: bool = true;
+
     fn published(&mut self) {}
 
     fn derived(&mut self, producer: u32, consumer: u32, _: EdgeOutcome) {

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
-use pto_abi::stream::{RING_COUNT, RingKind};
+use pto_abi::stream::{RING_COUNT, RingKind, record_words};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -185,7 +185,7 @@ impl Rings {
             // A record takes words with the window, and no more tasks than it has slots.
             Fault::STREAM_RECORD_FULL => {
                 self.window = power(2 * u64::from(self.window))?;
-                self.record_words = 32 * (self.window as usize).max(256);
+                self.record_words = usize::try_from(record_words(self.window)).ok()?;
                 return Some(());
             }
             _ => return None,

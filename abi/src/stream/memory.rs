@@ -219,10 +219,18 @@ impl StreamCapacities {
     }
 }
 
-/// Words that there are for records, for each slot of the window; a task with four tensors takes about 32.
+/// Words that there are for records, for each slot of the window; a task with four tensors that are not the record's own takes
+/// about 32.
 const TAPE_WORDS: u64 = 32;
 /// Slots for which there are words of records at least.
 const FEWEST_TAPED: u32 = 256;
+
+/// Words that there are for records in a run with this window.
+#[must_use]
+pub const fn record_words(window: u32) -> u64 {
+    let slots = if window > FEWEST_TAPED { window } else { FEWEST_TAPED };
+    slots as u64 * TAPE_WORDS
+}
 
 /// Where everything stands in the region `stream`, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,7 +282,7 @@ impl StreamPlan {
         let places = |count: u32| (4 * u64::from(count)).next_multiple_of(64);
         let cell_places = tensor_places + places(records);
         let tape = cell_places + places(capacities.map_entries);
-        let tape_words = u64::from(capacities.window.max(FEWEST_TAPED)) * TAPE_WORDS;
+        let tape_words = record_words(capacities.window);
         let heap = tape + tape_words * size_of::<u64>() as u64;
         let tape = (tape, usize::try_from(tape_words).ok()?);
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;

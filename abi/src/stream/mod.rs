@@ -29,7 +29,7 @@ pub use foreign::{
 };
 pub use memory::{
     MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
-    SlotRecord, StreamCapacities, StreamHeader, StreamPlan,
+    SlotRecord, StreamCapacities, StreamHeader, StreamPlan, record_words,
 };
 pub use record::{Bindings, Bound, MAX_BOUND, Record};
 pub use shape::{BlockContext, Comparison, Predicate, Priority, StartMode, TaskShape};

@@ -2,12 +2,15 @@
 //!
 //! A window is filled, which is measured; then everything in it completes, which is not. Prints ns a task for 2 and 4
 //! tensors, for windows from 256 to 65,536, for numbers of live tensors, for tiles of one matrix, and with all tensors
-//! read only; and, where more memory is touched than the caches hold, the floor of `floor.rs` beside it.
+//! read only; and, where more memory is touched than the caches hold, the floor of `floor.rs` beside it. Then a layer of
+//! tasks with temporaries (`layer.rs`), submitted and replayed.
 //!
-//! `submission TENSORS WINDOW LIVE [floor]` prints one of the figures; `LIVE` may be `tiles`, or `random:LIVE`. In a build
+//! `submission TENSORS WINDOW LIVE [floor]` prints one of the figures; `LIVE` may be `tiles`, or `random:LIVE`; `submission
+//! layers` prints the layers only. In a build
 //! with `--cfg pto_mutants`, `submission war` compares with a firmware that leaves the edges from readers to writers out.
 
 mod floor;
+mod layer;
 
 use std::time::Instant;
 
@@ -103,6 +106,7 @@ struct Words {
     cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
+    tape: Vec<AtomicU64>,
 }
 
 fn many<T: Default>(count: usize) -> Vec<T> {
@@ -129,6 +133,7 @@ impl Words {
             cell_places: many(4 * window),
             grids: many(window),
             entries: many(4 * window),
+            tape: many(16 * window),
         }
     }
 
@@ -172,9 +177,10 @@ fn view(pattern: Pattern, number: u64, arg: u64) -> TensorView<'static> {
 /// Submissions that are timed together.
 const PIECE: usize = 256;
 
-/// Tasks of `N` tensors and two scalars; ns for each, of the best of some windows.
-fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
-    let words = Words::new(window);
+type TestStream<'a> = Stream<'a, Exclusive, LockFree, Kernels, ()>;
+
+/// Runs a program on these words. Nothing stands in the heap.
+fn with_stream<R>(words: &Words, program: impl FnOnce(&mut TestStream<'_>) -> R) -> R {
     let inputs = BuilderInputs {
         state: words.state(),
         line: &words.instances[0],
@@ -194,21 +200,25 @@ fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
         header: &words.header,
         records: &words.records,
         map: TensorMap::new(map, 0).unwrap(),
-        tape: &[],
+        tape: &words.tape,
         arg_words: words.payloads.len() as u64,
         edge_chunks: words.chunks.len() as u64,
-        heap_rings: 1,
-        heap_bytes: 0,
-        heap: GmAddr(0),
+        heap_rings: 4,
+        // As a run has by default, or what a window of temporaries takes.
+        heap_bytes: (64 << 20).max(2 * 4096 * words.tasks.len() as u64),
+        heap: GmAddr(1 << 40),
         first_task: 0,
     };
-    let mut stream =
-        Stream::<Exclusive, LockFree, _, _>::new(inputs, &memory, Schedulers::Run, Kernels, ());
-    let ns = best_of_rounds(
-        window,
-        |number| submit::<N, _>(&mut stream, number, pattern),
-        || words.complete_all(),
-    );
+    program(&mut TestStream::new(inputs, &memory, Schedulers::Run, Kernels, ()))
+}
+
+/// Tasks of `N` tensors and two scalars; ns for each, of the best of some windows.
+fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
+    let words = Words::new(window);
+    let ns = with_stream(&words, |stream| {
+        let step = |number| submit::<N, _>(stream, number, pattern);
+        best_of_rounds(window, step, || words.complete_all())
+    });
     assert!(words.instances[0].published.load(Ordering::Relaxed) > 0);
     ns
 }
@@ -266,6 +276,7 @@ fn main() {
     match &*arguments.iter().map(String::as_str).collect::<Vec<_>>() {
         #[cfg(pto_mutants)]
         [_, "war", names @ ..] => write_after_read(names),
+        [_, "layers"] => layers(),
         // For callgrind and perf: one figure.
         [_, tensors, window, live, rest @ ..] if !tensors.starts_with('-') => {
             let table = if rest.is_empty() { SUBMIT } else { FLOOR };
@@ -290,6 +301,27 @@ fn curve() {
         let pattern = Pattern::Random { live };
         row(&format!("{live} tensors at random"), &windows, pattern, &SUBMIT);
         row("  memory alone", &windows, pattern, &FLOOR);
+    }
+    layers();
+}
+
+/// Replays take room for a whole layer at once: the window is to hold some.
+fn layers() {
+    let windows = [1024, 4096, 16_384, 65_536];
+    println!(
+        "\n{:<36} {}",
+        "a layer, ns a task; window",
+        windows.map(|w| format!("{w:>8}")).join(" ")
+    );
+    for (tensors, measure) in [(2, layer::measure::<2> as fn(usize) -> _), (4, layer::measure::<4>)]
+    {
+        let ways = windows.map(measure);
+        for (way, name) in ["submitted", "replayed"].into_iter().enumerate() {
+            let figures = ways.map(|ns| format!("{:>8.1}", ns[way]));
+            println!("{:<36} {}", format!("{name}, {tensors} tensors"), figures.join(" "));
+        }
+        let ratios = ways.map(|[submitted, replayed]| format!("{:>8.2}", submitted / replayed));
+        println!("{:<36} {}", "  submitted over replayed", ratios.join(" "));
     }
 }
 

@@ -37,6 +37,9 @@ pub trait BuilderHost {
     #[inline]
     fn added(&mut self, _slot: u32) {}
 
+    /// Whether [`derived`](Self::derived) does anything; where not, the edges of a replay are not looked for to tell them.
+    const NOTES_EDGES: bool = false;
+
     /// An edge was derived from tensors.
     #[inline]
     fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}

@@ -6,7 +6,7 @@ use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 use pto_abi::{CoreKind, GmAddr};
 
 use super::{LANE_SETS, Lanes, ShapeMemory};
-use crate::divide::WorkerTable;
+use crate::divide::{ClusterTally, WorkerTable};
 
 impl<'a> ShapeMemory<'a> {
     /// The memory in the region at `at`; `None`: there is no such region, or it is not what it says, which
@@ -17,19 +17,20 @@ impl<'a> ShapeMemory<'a> {
         let sizes = header.capacities();
         let plan = StreamPlan::of(&sizes).filter(|plan| plan.bytes <= at.bytes)?;
         let window = arena.window().part(at.offset, at.bytes)?;
+        let tally = workers.tally();
         Some(Self {
             board: &header.board,
             records: window.live_slice(plan.shapes, sizes.window as usize)?,
             parts: window.live_slice(plan.parts, BLOCK_WORDS * workers.len())?,
             parts_address: GmAddr(window.address().0).offset(plan.parts),
             gm: arena.gm(),
-            room: core::array::from_fn(|lanes| room(workers, lanes)),
+            room: core::array::from_fn(|lanes| room((workers, &tally), lanes)),
         })
     }
 }
 
 /// Blocks with these lanes that the device can run at once.
-fn room(workers: &WorkerTable, lanes: usize) -> u32 {
+fn room((workers, tally): (&WorkerTable, &ClusterTally), lanes: usize) -> u32 {
     let lanes = Lanes(u8::try_from(lanes % LANE_SETS).unwrap_or(0));
     match lanes.single() {
         Some(kind) => u32::try_from(workers.count(kind)).unwrap_or(u32::MAX),
@@ -37,7 +38,7 @@ fn room(workers: &WorkerTable, lanes: usize) -> u32 {
             let mut cores = [0; CoreKind::COUNT];
             cores[CoreKind::AIC.index()] = usize::from(lanes.has(0));
             cores[CoreKind::AIV.index()] = usize::from(lanes.has(1)) + usize::from(lanes.has(2));
-            workers.clusters_with(cores)
+            tally.with(cores)
         }
     }
 }

@@ -18,7 +18,7 @@ use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use super::map::{TensorMap, low_half};
 use super::record::Draft;
 use super::rings::{HeapRing, SpanRing, before};
-use super::tape::{Tape, TaskHead};
+use super::tape::Tape;
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -69,6 +69,42 @@ pub enum Schedulers {
 pub(super) struct OpenScope {
     pub(super) id: ScopeId,
     pub(super) mode: DependencyMode,
+}
+
+/// What the line of a task is to say.
+pub(super) struct TaskLine {
+    pub(super) func_id: u16,
+    pub(super) kind: u8,
+    pub(super) args: u8,
+    pub(super) kernel: u64,
+    /// Where its arguments stand.
+    pub(super) payload: u32,
+    pub(super) producers: u32,
+    /// How many there are already.
+    pub(super) consumers: u32,
+    /// Whether its producers release it, without a publish.
+    pub(super) is_published: bool,
+}
+
+impl TaskLine {
+    #[inline]
+    pub(super) fn write(self, task: &Task, id: TaskId) {
+        let (fanin, state) = match self.is_published {
+            true => (self.producers, TaskState::PUBLISHED),
+            false => (UNPUBLISHED, TaskState::ADDED),
+        };
+        task.fanin.store(fanin, Ordering::Relaxed);
+        task.fanout.store(self.consumers, Ordering::Relaxed);
+        task.state.store(state.get(), Ordering::Relaxed);
+        task.func_id.store(self.func_id, Ordering::Relaxed);
+        task.edges_in.store(self.producers, Ordering::Relaxed);
+        task.kernel.store(self.kernel, Ordering::Relaxed);
+        task.payload.store(self.payload, Ordering::Relaxed);
+        task.arg_count.store(self.args, Ordering::Relaxed);
+        task.kind.store(self.kind, Ordering::Relaxed);
+        task.generation.store(id.generation, Ordering::Relaxed);
+        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+    }
 }
 
 /// The builder of `tensormap_and_ringbuffer`. See the module.
@@ -148,7 +184,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             heap_bytes: stream.heap_bytes,
             scopes,
             next_scope: 1,
-            tape: Tape { words: stream.tape },
+            tape: Tape::new(stream.tape),
             taped: 0,
             record_count: 0,
             draft: None,
@@ -407,15 +443,17 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if let Some(context) = self.state.payloads.get(start + count) {
             context.store(BLOCK_0_OF_1, Ordering::Relaxed);
         }
-        let head = TaskHead {
+        TaskLine {
             func_id: spec.func_id.0,
             kind: spec.kind.get(),
             args: u8::try_from(count).unwrap_or(u8::MAX),
-            producers: 0,
-            touches: 0,
             kernel: kernel.0,
-        };
-        Self::write_line(task, id, &head, u32::try_from(payload).unwrap_or(u32::MAX));
+            payload: u32::try_from(payload).unwrap_or(u32::MAX),
+            producers: 0,
+            consumers: 0,
+            is_published: false,
+        }
+        .write(task, id);
         self.next = number + 1;
         self.line.added.store(self.added(), Ordering::Relaxed);
         self.host.added(id.slot);
@@ -433,22 +471,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         record.first_word.store(low_half(first_word), Ordering::Relaxed);
         record.first_chunk.store(low_half(self.chunks.head()), Ordering::Relaxed);
         record.first_entry.store(low_half(self.map.head()), Ordering::Relaxed);
-    }
-
-    /// Writes the line of a task, added and without edges; its arguments stand at `payload`.
-    #[inline]
-    pub(super) fn write_line(task: &Task, id: TaskId, head: &TaskHead, payload: u32) {
-        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
-        task.fanout.store(0, Ordering::Relaxed);
-        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
-        task.func_id.store(head.func_id, Ordering::Relaxed);
-        task.edges_in.store(0, Ordering::Relaxed);
-        task.kernel.store(head.kernel, Ordering::Relaxed);
-        task.payload.store(payload, Ordering::Relaxed);
-        task.arg_count.store(head.args, Ordering::Relaxed);
-        task.kind.store(head.kind, Ordering::Relaxed);
-        task.generation.store(id.generation, Ordering::Relaxed);
-        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
     }
 
     pub(super) fn raised(&self) -> Fault {

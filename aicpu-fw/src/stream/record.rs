@@ -22,7 +22,7 @@ use super::shape_line::ShapeLine;
 use super::submit::access_of;
 use super::tape::{HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals, Touch};
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
+use crate::builder::{BLOCK_0_OF_1, BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
 /// In the base of a tensor of the record's heap.
@@ -57,11 +57,28 @@ pub(super) struct Draft {
     serial: u32,
     totals: Totals,
     scope: ScopeId,
+    /// Why it is of no use: a task could not be written down as it is.
+    broken: Option<Fault>,
     /// The last touch of each binding.
     last: [u32; 1 + MAX_BOUND],
 }
 
 impl Draft {
+    /// Where tasks and lists may end: where its argument words begin.
+    fn bound(&self) -> usize {
+        self.totals.words().start
+    }
+
+    /// Where the consumers would end, with a word for each task, which it takes to make that list.
+    const fn wanted(&self) -> usize {
+        self.next + self.totals.edges as usize + self.totals.tasks as usize
+    }
+
+    /// Where its first task stands.
+    const fn first_task(&self) -> usize {
+        Tape::binding(self.start, self.totals.tensors as usize)
+    }
+
     /// Whether this scope is around the record, or its own.
     pub(super) const fn is_in(&self, scope: ScopeId) -> bool {
         scope.depth <= self.scope.depth
@@ -92,11 +109,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         }
         let scope = self.open(DependencyMode::DERIVED)?;
         self.record_count += 1;
-        let totals = Totals { tensors, ..Totals::default() };
+        let words_end = u32::try_from(self.tape.end).unwrap_or(u32::MAX);
+        let totals = Totals { tensors, words_end, ..Totals::default() };
         let next = Tape::binding(start, shapes.len());
         let last = [0; 1 + MAX_BOUND];
         let serial = self.record_count;
-        self.draft = Some(Draft { start, next, serial, totals, scope, last });
+        self.draft = Some(Draft { start, next, serial, totals, scope, broken: None, last });
         Ok(serial)
     }
 
@@ -105,13 +123,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             return Err(self.blame.leave(Blame::of(Fault::STREAM_NOT_RECORDING)));
         };
         self.close(draft.scope)?;
+        if let Some(fault) = draft.broken {
+            return Err(self.blame.leave(Blame::of(fault)));
+        }
+        let held = draft.bound();
         self.put_lists(&mut draft);
-        let held = self.tape.words.len();
         if draft.next > held {
             return Err(self.record_full(draft.next as u64, held as u64));
         }
         self.tape.put_totals(draft.start, &draft.totals);
-        self.taped = draft.next;
+        (self.taped, self.tape.end) = (draft.next, held);
         let at = u32::try_from(draft.start).unwrap_or(u32::MAX);
         Ok(Record { run: self.run(), at, tasks: draft.totals.tasks })
     }
@@ -208,13 +229,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let result = self.write_task(&mut draft, task, kernel, shape);
         let id = self.recorded_id(&draft, draft.totals.tasks);
         draft.totals.tasks += 1;
-        let (next, held) = (draft.next, self.tape.words.len());
+        let (wanted, held) = (draft.wanted(), draft.bound());
+        let is_full = wanted > held || id.slot >= self.slots();
+        let result = match result {
+            Ok(()) if is_full => Err(self.record_full(wanted as u64, held as u64)),
+            other => other,
+        };
+        draft.broken = draft.broken.or(result.err());
         self.draft = Some(draft);
-        result?;
-        if next > held || id.slot >= self.slots() {
-            return Err(self.record_full(next as u64, held as u64));
-        }
-        Ok(id)
+        result.map(|()| id)
     }
 
     /// Tasks of a record have a generation that no task of the run has for a long time.
@@ -230,6 +253,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         shape: Option<ShapeLine>,
     ) -> Result<(), Fault> {
         let at = draft.next;
+        draft.next += TaskHead::WORDS;
         self.record_args(draft, task)?;
         if let Some(line) = shape {
             self.record_shape(draft, task, line);
@@ -240,14 +264,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             kind: task.kind.get() | if shape.is_some() { SHAPED } else { 0 },
             args,
             producers: 0,
+            consumers: 0,
             touches: 0,
+            starts: false,
             kernel: kernel.0,
         };
         for after in task.after {
             if after.slot >= draft.totals.tasks || *after != self.recorded_id(draft, after.slot) {
                 return Err(self.refuse_task(Fault::BUILD_UNKNOWN_TASK, *after, 0, 0));
             }
-            self.write_producer(draft.next, &mut head, after.slot);
+            self.write_producer(draft, &mut head, after.slot);
         }
         let mode = self.mode();
         if mode != DependencyMode::MANUAL {
@@ -258,18 +284,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             self.write_touches(draft, &mut head, task, mode);
         }
         self.tape.put_head(at, &head);
-        draft.totals.arg_words += u32::from(args) + 1;
-        draft.totals.edges += head.producers;
         draft.totals.touches += head.touches;
         Ok(())
     }
 
     /// Writes what the words of the arguments are made of.
     fn record_args(&mut self, draft: &mut Draft, task: &TensorTask<'_>) -> Result<(), Fault> {
-        let values = draft.next + TaskHead::WORDS;
-        let bases = values + task.args.len();
-        let mut word = 0;
-        for (index, arg) in task.args.iter().enumerate() {
+        for arg in task.args {
             let (base, value) = match arg.tensor() {
                 Some(view) => Self::place_of(view),
                 None => match arg {
@@ -281,15 +302,23 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                     _ => return Err(self.record_full(MAX_BOUND as u64 + 1, MAX_BOUND as u64)),
                 },
             };
-            self.tape.put(values + index, value);
-            word |= u64::from(base) << (8 * (index % 8));
-            if index % 8 == 7 || index + 1 == task.args.len() {
-                self.tape.put(bases + index / 8, word);
-                word = 0;
-            }
+            self.put_word(draft, base, value);
         }
-        draft.next = bases + task.args.len().div_ceil(8);
+        self.put_word(draft, LITERAL, BLOCK_0_OF_1);
         Ok(())
+    }
+
+    /// Writes an argument word behind those before it.
+    fn put_word(&self, draft: &mut Draft, base: u8, value: u64) {
+        let place = draft.totals.arg_words as usize % 8;
+        draft.totals.arg_words += 1;
+        let group = draft.bound();
+        // Where words meet tasks, the record is refused: what stands there is not overwritten.
+        if group >= draft.next {
+            let bases = if place == 0 { 0 } else { self.tape.get(group) };
+            self.tape.put(group, bases | u64::from(base) << (8 * place));
+            self.tape.put(group + 1 + place, value);
+        }
     }
 
     /// Writes what the task is beyond one kernel on one core.
@@ -332,7 +361,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// The edges within the record.
     fn write_producers(
         &mut self,
-        draft: &Draft,
+        draft: &mut Draft,
         head: &mut TaskHead,
         task: &TensorTask<'_>,
         mode: DependencyMode,
@@ -348,7 +377,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             if mode == DependencyMode::DERIVED {
                 let found = |producer: u64| {
                     let slot = u32::try_from(producer.wrapping_sub(first)).unwrap_or(u32::MAX);
-                    this.write_producer(draft.next, head, slot);
+                    this.write_producer(draft, head, slot);
                     Ok(())
                 };
                 if map.look(&place, &access, (number, hide), (), found).is_err() {
@@ -360,15 +389,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 
-    /// Adds a producer to the list at `at`, unless it is there.
-    fn write_producer(&self, at: usize, head: &mut TaskHead, producer: u32) {
-        let count = head.producers as usize;
+    /// Adds an edge to the newest task, unless it is there.
+    fn write_producer(&self, draft: &mut Draft, head: &mut TaskHead, producer: u32) {
+        let (at, count) = (draft.next, head.producers as usize);
         let half = |number: usize| self.tape.get(at + number / 2) >> (32 * (number % 2));
         if (0..count).any(|number| half(number) & 0xFFFF_FFFF == u64::from(producer)) {
             return;
         }
         let before = if count.is_multiple_of(2) { 0 } else { self.tape.get(at + count / 2) };
         self.tape.put(at + count / 2, before | u64::from(producer) << (32 * (count % 2)));
+        draft.totals.edges += 1;
         head.producers += 1;
     }
 

@@ -1,27 +1,28 @@
 //! Replay: the tasks of a record become tasks of the run, without a look at what they do to each other.
 //!
 //! ```text
-//! bindings checked -> room for all of it -> every task written: line, words, edges within the record, and for each touch
+//! bindings checked -> room for all of it -> every task written: line, words, consumers within the record, and for each touch
 //!                                           a look at the tensor map, a note in it -> the starters published
 //! ```
 //! No task of the record can run before the last one is written: all that wait for nothing within the record, or may wait for
 //! something outside of it, are published at the end. The others need no publish: they are released by their producers.
 
+use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{Bindings, DependencyMode, Record, RingKind};
-use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::SHAPED;
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
 
-use super::builder::Stream;
+use super::builder::{Stream, TaskLine};
 use super::map::{Access, Hide, low_half};
 use super::overlap::overlap;
 use super::region::Region;
 use super::scopes::view_fault;
-use super::tape::{BASES, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals};
+use super::tape::{BASES, GROUP, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals};
 use crate::blame::Blame;
-use crate::builder::{BLOCK_0_OF_1, BuilderHost, DeviceMemory, count_some, release_published};
+use crate::builder::{BuilderHost, DeviceMemory, count_some, release_published};
 use crate::fanout::FanoutPolicy;
 
 /// A replay under way.
@@ -31,7 +32,7 @@ struct Playing<'b> {
     mode: DependencyMode,
     /// Number of its first task.
     first: u64,
-    /// Words of arguments that are not written: where they are, and their position.
+    /// Words of its arguments: where the first one is, and its position.
     place: u32,
     position: u64,
 }
@@ -65,10 +66,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
         let places = playing.bases.iter_mut().skip(SCALARS.into());
         places.zip(bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
-        let mut at = Tape::binding(start, totals.tensors as usize);
-        for _ in 0..totals.tasks {
-            at = self.write_taped(at, &mut playing)?;
-        }
+        self.write_tasks(start, &totals, &playing)?;
         self.line.added.store(self.added(), Ordering::Relaxed);
         self.start(first, &totals)?;
         scope.map_or(Ok(()), |(scope, _)| self.close(scope))
@@ -166,50 +164,120 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(Some((scope, heap)))
     }
 
-    /// Writes the task at `at` into the next slot; where the next one stands.
-    #[inline]
-    fn write_taped(&mut self, at: usize, playing: &mut Playing<'_>) -> Result<usize, Fault> {
-        let head = self.tape.head(at);
-        let args = usize::from(head.args);
-        let number = self.next;
-        let id = self.id_of(number);
-        let (Some(record), Some(task)) = (self.record(number), self.state.task(id.slot)) else {
-            return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, 0));
-        };
-        self.note_rings(record, playing.position);
-        let bases = at + TaskHead::WORDS + args;
-        self.write_words(bases, args, playing);
-        if head.is_shaped() {
-            self.write_taped_shape(bases + args.div_ceil(8), id.slot, playing);
-        }
-        Self::write_line(task, id, &head, playing.place);
-        playing.place += u32::from(head.args) + 1;
-        playing.position += u64::from(head.args) + 1;
-        self.next = number + 1;
-        self.host.added(id.slot);
-        if H::TRACES {
-            self.traced_ns = self.host.now_ns();
-            let kind = u32::from(head.kind & !SHAPED);
-            self.trace(TraceKind::ADDED, id.slot, u32::from(head.func_id) | kind << 16);
+    /// Writes every task into the next slot.
+    #[inline(never)]
+    fn write_tasks(
+        &mut self,
+        start: usize,
+        totals: &Totals,
+        playing: &Playing<'_>,
+    ) -> Result<(), Fault> {
+        let list = self.tape.words.get(totals.consumers()).unwrap_or(&[]);
+        self.write_words(totals, playing);
+        let mut consumers = list;
+        let mut at = Tape::binding(start, totals.tensors as usize);
+        let (mut place, mut position) = (playing.place, playing.position);
+        for _ in 0..totals.tasks {
+            let number = self.next;
+            let id = self.id_of(number);
+            let (Some(record), Some(task)) = (self.record(number), self.state.task(id.slot)) else {
+                return Err(self.refuse_task(Fault::STREAM_WINDOW_SIZE, id, number, 0));
+            };
+            self.note_rings(record, position);
+            let head = self.tape.head(at);
+            TaskLine {
+                func_id: head.func_id,
+                kind: head.kind,
+                args: head.args,
+                kernel: head.kernel,
+                payload: place,
+                producers: head.producers,
+                consumers: head.consumers,
+                is_published: !head.starts,
+            }
+            .write(task, id);
             if head.is_shaped() {
-                let (line, _) = self.tape.shape(bases + args.div_ceil(8));
-                self.trace_lanes(id.slot, &line);
+                self.write_taped_shape(at + TaskHead::WORDS, id.slot, playing);
+            }
+            place += u32::from(head.args) + 1;
+            position += u64::from(head.args) + 1;
+            self.next = number + 1;
+            self.host.added(id.slot);
+            if H::TRACES {
+                self.traced_ns = self.host.now_ns();
+                let kind = u32::from(head.kind & !SHAPED);
+                self.trace(TraceKind::ADDED, id.slot, u32::from(head.func_id) | kind << 16);
+                if head.is_shaped() {
+                    let (line, _) = self.tape.shape(at + TaskHead::WORDS);
+                    self.trace_lanes(id.slot, &line);
+                }
+            }
+            let taken;
+            let count = head.consumers as usize;
+            (taken, consumers) = consumers.split_at_checked(count).unwrap_or((&[], &[]));
+            self.write_consumers(task, taken, playing.first);
+            at = head.touches_at(at);
+            for _ in 0..head.touches {
+                at = self.touch(at, number, playing)?;
             }
         }
-        let producers = head.producers_at(at);
-        self.write_edges(producers, head.producers, id.slot, playing.first);
-        let mut at = producers + (head.producers as usize).div_ceil(2);
-        task.edges_in.store(head.producers, Ordering::Relaxed);
-        let mut looks = head.producers == 0;
-        for _ in 0..head.touches {
-            at = self.touch(at, number, playing, &mut looks)?;
+        self.tell_edges(playing.first, list);
+        Ok(())
+    }
+
+    /// The argument words of all tasks.
+    fn write_words(&self, totals: &Totals, playing: &Playing<'_>) {
+        let place = playing.place as usize;
+        let words = place..place + totals.arg_words as usize;
+        let words = self.state.payloads.get(words).unwrap_or(&[]);
+        let taped = self.tape.words.get(totals.words()).unwrap_or(&[]);
+        let write = |(word, value): (&AtomicU64, &AtomicU64), base: u8| {
+            let base = playing.bases[usize::from(base)];
+            word.store(value.load(Ordering::Relaxed).wrapping_add(base), Ordering::Relaxed);
+        };
+        let mut groups = taped.as_chunks::<GROUP>().0.iter().rev();
+        let (full, rest) = words.as_chunks::<8>();
+        for (words, [bases, values @ ..]) in full.iter().zip(&mut groups) {
+            let bases = bases.load(Ordering::Relaxed).to_le_bytes();
+            words.iter().zip(values).zip(bases).for_each(|(both, base)| write(both, base));
         }
-        if !looks {
-            // The producers release it; it is not in any list that a scheduler can see before they are.
-            task.fanin.store(head.producers, Ordering::Relaxed);
-            task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        if let Some([bases, values @ ..]) = groups.next() {
+            let bases = bases.load(Ordering::Relaxed).to_le_bytes();
+            rest.iter().zip(values).zip(bases).for_each(|(both, base)| write(both, base));
         }
-        Ok(at)
+    }
+
+    /// The consumers of a task that is not published: nobody looks at it, nor at them.
+    #[inline]
+    fn write_consumers(&mut self, task: &Task, consumers: &[AtomicU64], first: u64) {
+        let mut left = consumers.iter();
+        for place in &task.consumers {
+            let Some(consumer) = left.next() else { return };
+            let slot = self.slot_of(first + consumer.load(Ordering::Relaxed));
+            place.store(slot, Ordering::Relaxed);
+        }
+        for (count, consumer) in (0..).zip(consumers).skip(INLINE_CONSUMERS) {
+            let slot = self.slot_of(first + consumer.load(Ordering::Relaxed));
+            self.put(task, count, slot);
+        }
+    }
+
+    /// The edges within the record, for those who listen: behind all of its tasks.
+    fn tell_edges(&mut self, first: u64, mut consumers: &[AtomicU64]) {
+        if !H::TRACES && !H::NOTES_EDGES {
+            return;
+        }
+        for number in first..self.next {
+            let from = self.slot_of(number);
+            let count = self.state.task(from).map_or(0, |task| task.fanout.load(Ordering::Relaxed));
+            let taken;
+            (taken, consumers) = consumers.split_at_checked(count as usize).unwrap_or((&[], &[]));
+            for consumer in taken {
+                let to = self.slot_of(first + consumer.load(Ordering::Relaxed));
+                self.trace(TraceKind::EDGE, to, from);
+                self.host.derived(from, to, EdgeOutcome::Added);
+            }
+        }
     }
 
     /// The record of the task in `slot`, from the words at `at`.
@@ -221,55 +289,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.write_shape(slot, &line);
     }
 
-    /// The argument words, and one of block context.
-    #[inline]
-    fn write_words(&mut self, bases: usize, args: usize, playing: &Playing<'_>) {
-        let start = playing.place as usize;
-        let words = self.state.payloads.get(start..start + args + 1).unwrap_or(&[]);
-        let values = self.tape.words.get(bases - args..bases).unwrap_or(&[]);
-        let Some((context, words)) = words.split_last() else { return };
-        context.store(BLOCK_0_OF_1, Ordering::Relaxed);
-        let mut base = 0;
-        for (index, (word, value)) in words.iter().zip(values).enumerate() {
-            if index % 8 == 0 {
-                base = self.tape.get(bases + index / 8);
-            }
-            let from = playing.bases.get((base & 0xFF) as usize).copied().unwrap_or(0);
-            word.store(value.load(Ordering::Relaxed).wrapping_add(from), Ordering::Relaxed);
-            base >>= 8;
-        }
-    }
-
-    /// The edges from tasks of the record, none of which is published: nobody else looks at them.
-    #[inline]
-    fn write_edges(&mut self, at: usize, count: u32, consumer: u32, first: u64) {
-        let mut word = 0;
-        for index in 0..count as usize {
-            word = if index % 2 == 0 { self.tape.get(at + index / 2) } else { word >> 32 };
-            let slot = self.slot_of(first + (word & 0xFFFF_FFFF));
-            let Some(from) = self.state.task(slot) else { continue };
-            let fanout = from.fanout.load(Ordering::Relaxed);
-            match from.consumers.get(fanout as usize) {
-                Some(place) => place.store(consumer, Ordering::Relaxed),
-                None => self.put(from, fanout, consumer),
-            }
-            from.fanout.store(fanout + 1, Ordering::Relaxed);
-            self.trace(TraceKind::EDGE, consumer, slot);
-            self.host.derived(slot, consumer, pto_abi::graph::EdgeOutcome::Added);
-        }
-    }
-
     /// The edges that a touch makes from tasks outside of the record, and what later tasks see of it.
     #[inline(never)]
-    fn touch(
-        &mut self,
-        at: usize,
-        number: u64,
-        playing: &Playing<'_>,
-        has_looked: &mut bool,
-    ) -> Result<usize, Fault> {
+    fn touch(&mut self, at: usize, number: u64, playing: &Playing<'_>) -> Result<usize, Fault> {
         let (touch, next) = self.tape.touch_head(at);
-        *has_looked |= touch.looks;
         if playing.mode == DependencyMode::MANUAL || !touch.looks && !touch.is_noted {
             return Ok(next);
         }

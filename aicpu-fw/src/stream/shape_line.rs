@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(kernels.lanes, Lanes(7));
         let line = ShapeLine::of(&task.shape, &kernels);
         let words: [_; 2 + ShapeLine::WORDS] = core::array::from_fn(|_| AtomicU64::new(9));
-        let tape = Tape { words: &words };
+        let tape = Tape::new(&words);
         tape.put_shape(1, &line, 65);
         assert_eq!(tape.shape(1), (line, 65));
         let ends = [&words[0], &words[1 + ShapeLine::WORDS]].map(|word| word.load(Relaxed));

@@ -1,18 +1,24 @@
 //! The words that hold records.
 //!
 //! ```text
-//! record: START | tasks, bindings | words, edges | heap | touches, predicates | starters | binding x n | task x n |
-//!          starters | predicates
+//! record: START | tasks, bindings | words, edges | heap | touches, predicates | starters | end of its argument words |
+//!          binding x n | task x n | consumer x edges | starters | predicates
 //! binding: element, rank, written | extents | strides
-//! task:    func, kind, arguments, producers | touches | kernel | value x arguments | base of each value, 8 in a word |
+//! task:    func, kind, arguments, producers | touches, starts, consumers | kernel |
 //!          its shape, if it has one (`ShapeLine`) | producers, 2 in a word | touch x touches
 //! touch:   binding, kind, rank, looks, is noted, the touch of the same tensor before | base | low | high | run |
 //!          (stride, count) x rank
+//! words:   base of each | value x 8
 //! ```
-//! The value of an argument is added to a base of the replay: nothing, where its heap begins, the address of a bound
+//! Records stand one after the other from the start; their argument words do so from the end, the first group of eight last.
+//! Those of all tasks of a record follow each other as a run has them, a word of block context behind those of each task.
+//! The value of a word is added to a base of the replay: nothing, where its heap begins, the address of a bound
 //! tensor, a bound scalar. A *touch* is an access to a tensor that others may touch as well: it *looks* for what it meets
 //! around the record unless a write of the record covers it from before, and it is *noted* for what comes behind the
-//! record unless a write of the record covers it later. The predicates in the list are those on bound tensors.
+//! record unless a write of the record covers it later. The consumers of all tasks follow each other in one list. The
+//! predicates in the list are those on bound tensors. Producers are read only while the record is made.
+
+use core::ops::Range;
 
 use pto_abi::stream::{MAX_BOUND, MAX_RANK, TensorView};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
@@ -25,9 +31,12 @@ use super::shape_line::ShapeLine;
 /// What a record begins with, with its place in the low half.
 const START: u64 = 0x5245_434F << 32;
 /// Words before the bindings.
-pub(super) const HEADER: usize = 6;
+pub(super) const HEADER: usize = 7;
 /// Words of a binding.
 const BINDING: usize = 1 + 2 * MAX_RANK;
+
+/// Eight argument words, and the word with their bases.
+pub(super) const GROUP: usize = 9;
 
 /// The base of a value that is nothing but itself.
 pub(super) const LITERAL: u8 = 0;
@@ -37,13 +46,17 @@ pub(super) const HEAP: u8 = 1;
 pub(super) const TENSORS: u8 = 2;
 /// See [`TENSORS`].
 pub(super) const SCALARS: u8 = 66;
-/// How many bases there are at most.
-pub(super) const BASES: usize = 2 + 2 * MAX_BOUND;
+/// Places of bases: as many as a byte can name. Those behind the bound scalars are nothing.
+pub(super) const BASES: usize = 256;
+const _: () =
+    assert!(SCALARS as usize == TENSORS as usize + MAX_BOUND && 2 * MAX_BOUND + 2 <= BASES);
 
 /// The words of all records of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Tape<'a> {
     pub(super) words: &'a [AtomicU64],
+    /// Where the argument words of all records begin: nothing is written from there on.
+    pub(super) end: usize,
 }
 
 /// What the first words of a record say.
@@ -52,8 +65,9 @@ pub(super) struct Totals {
     pub(super) tasks: u32,
     pub(super) tensors: u32,
     pub(super) scalars: u32,
-    /// Argument words, with one of block context a task.
+    /// Argument words, with one of block context a task; and where they end.
     pub(super) arg_words: u32,
+    pub(super) words_end: u32,
     pub(super) edges: u32,
     pub(super) heap_bytes: u64,
     /// Touches.
@@ -71,9 +85,28 @@ pub(super) struct TaskHead {
     /// As in the task's line: a `CoreKind`, and `SHAPED`.
     pub(super) kind: u8,
     pub(super) args: u8,
+    /// Within the record.
     pub(super) producers: u32,
+    /// Within the record.
+    pub(super) consumers: u32,
     pub(super) touches: u32,
+    /// Whether a replay publishes it: it waits for nothing within the record, or may wait for something around it.
+    pub(super) starts: bool,
     pub(super) kernel: u64,
+}
+
+impl Totals {
+    /// Where the consumers stand.
+    pub(super) fn consumers(&self) -> Range<usize> {
+        let end = self.starters.0 as usize;
+        end.wrapping_sub(self.edges as usize)..end
+    }
+
+    /// Where the argument words stand.
+    pub(super) fn words(&self) -> Range<usize> {
+        let end = self.words_end as usize;
+        end.saturating_sub(GROUP * (self.arg_words as usize).div_ceil(8))..end
+    }
 }
 
 impl TaskHead {
@@ -85,18 +118,17 @@ impl TaskHead {
         self.kind & SHAPED != 0
     }
 
-    /// Words of the arguments of the task that stand before its shape.
-    #[inline]
-    pub(super) fn arg_words(&self) -> usize {
-        let args = usize::from(self.args);
-        args + args.div_ceil(8)
-    }
-
     /// Where the producers of the task at `at` stand.
     #[inline]
     pub(super) fn producers_at(&self, at: usize) -> usize {
         let shape = if self.is_shaped() { ShapeLine::WORDS } else { 0 };
-        at + Self::WORDS + self.arg_words() + shape
+        at + Self::WORDS + shape
+    }
+
+    /// Where the touches of the task at `at` stand.
+    #[inline]
+    pub(super) fn touches_at(&self, at: usize) -> usize {
+        self.producers_at(at) + (self.producers as usize).div_ceil(2)
     }
 }
 
@@ -132,6 +164,11 @@ pub(super) struct TouchHead {
 }
 
 impl<'a> Tape<'a> {
+    /// A tape without records.
+    pub(super) const fn new(words: &'a [AtomicU64]) -> Self {
+        Self { words, end: words.len() }
+    }
+
     #[inline]
     pub(super) fn get(&self, at: usize) -> u64 {
         self.words.get(at).map_or(0, |word| word.load(Relaxed))
@@ -140,7 +177,7 @@ impl<'a> Tape<'a> {
     /// Writes a word; one behind the end is counted, not written.
     #[inline]
     pub(super) fn put(&self, at: usize, word: u64) {
-        if let Some(place) = self.words.get(at) {
+        if let Some(place) = self.words.get(at).filter(|_| at < self.end) {
             place.store(word, Relaxed);
         }
     }
@@ -152,13 +189,14 @@ impl<'a> Tape<'a> {
         self.put(start + 3, totals.heap_bytes);
         self.put(start + 4, two(totals.touches, totals.predicates));
         self.put(start + 5, two(totals.starters.0, totals.starters.1));
+        self.put(start + 6, totals.words_end.into());
         self.put(start, START | start as u64);
     }
 
     /// What the record says that begins at `start`; `None`: none begins there.
     pub(super) fn totals(&self, start: usize) -> Option<Totals> {
         let two = |word: u64| (low_half(word), low_half(word >> 32));
-        let [counts, sizes, heap_bytes, touches, starters] =
+        let [counts, sizes, heap_bytes, touches, starters, words_end] =
             core::array::from_fn(|word| self.get(start + 1 + word));
         let (tasks, bindings) = two(counts);
         let (arg_words, edges) = two(sizes);
@@ -168,6 +206,7 @@ impl<'a> Tape<'a> {
             tensors: bindings >> 16,
             scalars: bindings & 0xFFFF,
             arg_words,
+            words_end: low_half(words_end),
             edges,
             heap_bytes,
             touches,
@@ -206,16 +245,17 @@ impl<'a> Tape<'a> {
     pub(super) fn put_head(&self, at: usize, head: &TaskHead) {
         let counts = u64::from(head.func_id) | u64::from(head.kind) << 16;
         self.put(at, counts | u64::from(head.args) << 24 | u64::from(head.producers) << 32);
-        self.put(at + 1, head.touches.into());
+        let touches = u64::from(head.touches) | u64::from(head.starts) << STARTS;
+        self.put(at + 1, touches | u64::from(head.consumers) << 32);
         self.put(at + 2, head.kernel);
     }
 
     #[inline]
     pub(super) fn head(&self, at: usize) -> TaskHead {
-        let words = self.words.get(at..at + TaskHead::WORDS);
+        let words = self.words.get(at..).and_then(|words| words.first_chunk());
         let [counts, touches, kernel] = match words {
-            Some([counts, touches, kernel]) => [counts, touches, kernel].map(|w| w.load(Relaxed)),
-            _ => [0; TaskHead::WORDS],
+            Some(head) => head.each_ref().map(|word| word.load(Relaxed)),
+            None => [0; TaskHead::WORDS],
         };
         let [func_low, func_high, kind, args, ..] = counts.to_le_bytes();
         TaskHead {
@@ -223,7 +263,9 @@ impl<'a> Tape<'a> {
             kind,
             args,
             producers: low_half(counts >> 32),
-            touches: low_half(touches),
+            consumers: low_half(touches >> 32),
+            touches: low_half(touches) & ((1 << STARTS) - 1),
+            starts: touches >> STARTS & 1 != 0,
             kernel,
         }
     }
@@ -289,6 +331,8 @@ impl<'a> Tape<'a> {
     }
 }
 
+/// The bit in the second word of a task that says whether it starts.
+const STARTS: u32 = 31;
 /// In the first word of a binding: the record writes it.
 const WRITTEN: u64 = 1 << 32;
 

@@ -336,3 +336,77 @@ fn what_a_record_cannot_hold_is_refused() {
         assert_eq!(refused.unwrap_err(), Fault::STREAM_REPLAY_MISFIT, "of an outer scope");
     });
 }
+
+#[test]
+fn a_record_that_there_is_no_room_for_leaves_the_others_alone() {
+    let all = [0, 1, 2, 3].map(whole);
+    // Its words, its edges or its touches are what there is no room for.
+    let too_much: [&[Arg<'_>]; 3] =
+        [&[Arg::Scalar(1); 16], &[Arg::InOut(&all[0])], &[Arg::In(&all[1]), Arg::In(&all[2])]];
+    let made = |too_much: Option<&[Arg<'_>]>| {
+        with_stream(|stream| {
+            let [a, b, c, d] = all;
+            let record = stream
+                .record(&[a], |stream, bound| {
+                    piece(stream, 7, &[bound.tensor(0), b, c, d], Arg::Scalar(3))
+                })
+                .unwrap();
+            if let Some(args) = too_much {
+                let task = TensorTask::new(FuncId(3), CoreKind::AIV, args);
+                let endless = stream.record(&[], |stream, _| -> Result<(), Fault> {
+                    loop {
+                        stream.submit_tensors(&task)?;
+                    }
+                });
+                assert_eq!(endless.unwrap_err(), Fault::STREAM_RECORD_FULL);
+                assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_RECORD_FULL);
+            }
+            stream.replay(&record, &Bindings { tensors: &[d], scalars: &[] }).unwrap();
+        })
+    };
+    let expected = made(None);
+    for args in too_much {
+        let found = made(Some(args));
+        assert_eq!((&found.words, &found.edges), (&expected.words, &expected.edges));
+    }
+}
+
+#[test]
+fn a_task_that_there_is_no_room_for_leaves_the_record_before_alone() {
+    // 15 words for each touch, and one for each argument: more than the words of the record before are away.
+    let view = |number: u64| {
+        TensorView::dense(GmAddr(0x10_0000 * (1 + number)), ElementType::F32, &[2; 5])
+    };
+    let views: Vec<_> = (0..15).map(|number| view(number).slice(4, 0, 1)).collect();
+    let args: Vec<_> = views.iter().map(Arg::In).collect();
+    let task = TensorTask::new(FuncId(3), CoreKind::AIV, &args);
+    let made = with_stream(|stream| {
+        let mut last = None;
+        let full = loop {
+            let made = stream.record(&[], |stream, _| stream.submit_tensors(&task).map(|_| ()));
+            match made {
+                Ok(record) => last = Some(record),
+                Err(fault) => break fault,
+            }
+        };
+        assert_eq!(full, Fault::STREAM_RECORD_FULL);
+        assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_RECORD_FULL);
+        stream.replay(&last.unwrap(), &Bindings::default()).unwrap();
+    });
+    let addresses: Vec<_> = views.iter().map(|view| view.address().0).collect();
+    assert_eq!(made.words, [addresses]);
+}
+
+#[test]
+fn a_record_with_a_task_that_was_not_written_down_is_of_no_use() {
+    with_stream(|stream| {
+        let submit = |stream: &mut TestStream<'_>, arg: Arg<'_>| {
+            stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &[arg]))
+        };
+        stream.begin_record(&[]).unwrap();
+        let unknown = Arg::BoundScalar(64);
+        assert_eq!(submit(stream, unknown).unwrap_err(), Fault::STREAM_RECORD_FULL);
+        submit(stream, Arg::Scalar(1)).unwrap();
+        assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_RECORD_FULL);
+    });
+}

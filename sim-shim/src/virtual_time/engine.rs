@@ -284,6 +284,8 @@ struct Host<'e, F: FanoutPolicy, B> {
 }
 
 impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
+    const NOTES_EDGES: bool = true;
+
     fn added(&mut self, slot: u32) {
         self.crew.world.borrow_mut().ledger.reuse(slot);
     }

@@ -1,21 +1,23 @@
-//! What stands behind the tasks of a record: which of them a replay publishes, and which predicates it looks at first.
+//! What stands behind the tasks of a record: their consumers, which of them a replay publishes, and which predicates it
+//! looks at first.
 
 use pto_abi::sync::Sharing;
 
 use super::super::builder::Stream;
-use super::super::tape::{TENSORS, Tape, TaskHead};
+use super::super::map::low_half;
+use super::super::tape::{TENSORS, TaskHead};
 use super::Draft;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Lists the tasks that wait for nothing within the record, and the predicates on bound tensors.
+    /// Makes the lists. There is room for the consumers, and for a word for each task behind them.
     pub(super) fn put_lists(&self, draft: &mut Draft) {
-        let is_starter = |number: u32, _: usize, head: &TaskHead, looks: bool| {
-            (head.producers == 0 || looks).then_some(number.into())
-        };
-        let is_bound = |_: u32, at: usize, head: &TaskHead, _: bool| {
-            let at = at + TaskHead::WORDS + head.arg_words();
+        self.put_consumers(draft);
+        let is_starter =
+            |number: u32, _: usize, head: &TaskHead| head.starts.then_some(number.into());
+        let is_bound = |_: u32, at: usize, head: &TaskHead| {
+            let at = at + TaskHead::WORDS;
             let (line, base) = self.tape.shape(at);
             let is_bound = head.is_shaped() && line.has_predicate() && base >= TENSORS;
             is_bound.then_some(at as u64)
@@ -24,23 +26,69 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         draft.totals.predicates = self.put_list(draft, is_bound).1;
     }
 
-    /// Lists what `of` says of the tasks, which it is given by number, place, head, and whether they look around; where
-    /// the list stands, and how long it is.
+    /// Lists the consumers of each task in the order in which they were recorded, and writes into its head how many there
+    /// are, and whether it starts.
+    fn put_consumers(&self, draft: &mut Draft) {
+        let tape = &self.tape;
+        let (list, edges) = (draft.next, draft.totals.edges as usize);
+        let tasks = draft.totals.tasks as usize;
+        // How many consumers a task has, then where the next one of them belongs.
+        let place_of = |task: u64| list + edges + usize::try_from(task).unwrap_or(usize::MAX);
+        (0..tasks as u64).for_each(|task| tape.put(place_of(task), 0));
+        self.for_each_edge(draft, |producer, _| {
+            let place = place_of(producer);
+            tape.put(place, tape.get(place) + 1);
+        });
+        let (mut at, mut place) = (draft.first_task(), list as u64);
+        for task in 0..tasks as u64 {
+            let consumers = tape.get(place_of(task));
+            tape.put(place_of(task), place);
+            place += consumers;
+            let mut head = tape.head(at);
+            let (looks, next) = self.looks(at, &head);
+            head.consumers = low_half(consumers);
+            head.starts = looks || head.producers == 0;
+            tape.put_head(at, &head);
+            at = next;
+        }
+        self.for_each_edge(draft, |producer, consumer| {
+            let place = tape.get(place_of(producer));
+            tape.put(usize::try_from(place).unwrap_or(usize::MAX), consumer);
+            tape.put(place_of(producer), place + 1);
+        });
+        draft.next += edges;
+    }
+
+    /// The edges in the order in which they were recorded, producer and consumer.
+    fn for_each_edge(&self, draft: &Draft, mut each: impl FnMut(u64, u64)) {
+        let mut at = draft.first_task();
+        for consumer in 0..u64::from(draft.totals.tasks) {
+            let head = self.tape.head(at);
+            let producers = head.producers_at(at);
+            for index in 0..head.producers as usize {
+                let two = self.tape.get(producers + index / 2);
+                each(two >> (32 * (index % 2)) & 0xFFFF_FFFF, consumer);
+            }
+            at = self.looks(at, &head).1;
+        }
+    }
+
+    /// Lists what `of` says of the tasks, which it is given by number, place and head; where the list stands, and how long
+    /// it is.
     fn put_list(
         &self,
         draft: &mut Draft,
-        of: impl Fn(u32, usize, &TaskHead, bool) -> Option<u64>,
+        of: impl Fn(u32, usize, &TaskHead) -> Option<u64>,
     ) -> (u32, u32) {
         let list = draft.next;
-        let mut at = Tape::binding(draft.start, draft.totals.tensors as usize);
+        let mut at = draft.first_task();
         for number in 0..draft.totals.tasks {
             let head = self.tape.head(at);
-            let (looks, next) = self.looks(at, &head);
-            if let Some(word) = of(number, at, &head, looks) {
+            if let Some(word) = of(number, at, &head) {
                 self.tape.put(draft.next, word);
                 draft.next += 1;
             }
-            at = next;
+            at = self.looks(at, &head).1;
         }
         let count = u32::try_from(draft.next - list).unwrap_or(u32::MAX);
         (u32::try_from(list).unwrap_or(u32::MAX), count)
@@ -48,7 +96,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// Whether a touch of the task at `at` looks around; and where the next task is.
     fn looks(&self, at: usize, head: &TaskHead) -> (bool, usize) {
-        let mut at = head.producers_at(at) + (head.producers as usize).div_ceil(2);
+        let mut at = head.touches_at(at);
         let mut looks = false;
         for _ in 0..head.touches {
             let touch;
