@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pto_aicore_kernels::dag_value;
-use pto_examples::host;
+use pto_examples::host::{self, Inputs, Params};
 use pto_fw_build::{Profile, Request, packages};
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
@@ -148,6 +148,25 @@ fn shaped_tasks(device: &mut Device) {
     assert_eq!(table.read().expect("it is read"), expected);
 }
 
+/// The program of the example `task_shapes` in C++, whose parts that start together wait for each other.
+fn shapes_in_cpp(device: &mut Device) {
+    let example = host::find("task_shapes").expect("the example exists");
+    let mut params = Params::defaults(example.params());
+    for (param, value) in
+        [("tasks", "12"), ("layers", "8"), ("rows", "3"), ("together", "1"), ("meet", "1")]
+    {
+        params.set(param, value).expect("the size is accepted");
+    }
+    let mut prepared = example.prepare(&params, &Inputs::default(), device).expect("room");
+    prepared.reset().expect("the outputs are reset");
+    let work = Work::Stream { builder: "shapes_in_cpp", orch_args: prepared.orch_args() };
+    let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    let report = device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(report.tasks, 96);
+    let verdict = prepared.verify().expect("the outputs are read");
+    assert!(verdict.passed(), "{verdict:?}");
+}
+
 fn everything_of(images: &(Image, Image)) {
     let mut device = open(images);
     let own = device.flashed_kernels();
@@ -160,6 +179,7 @@ fn everything_of(images: &(Image, Image)) {
     own_kernels(&mut device);
     builder_in_c(&mut device);
     shaped_tasks(&mut device);
+    shapes_in_cpp(&mut device);
     // The same program in Rust, and as a plugin in C++.
     for builder in ["increments", "increments_in_cpp"] {
         let vector = device.upload(&[0.5_f32; 100]).expect("room");

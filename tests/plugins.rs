@@ -1,15 +1,20 @@
 //! Builders in C++ and C as they are, in an image for the device `virt` (`pto fw build --builder`): plugins that a host
-//! loads elsewhere, and programs with tensors.
+//! loads elsewhere, and programs with tensors; one with shapes and records on a2a3sim as well.
 //!
 //! Needs QEMU and the cross compilers; what is missing is brought.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use pto_aicore_kernels::dag_value;
+use pto_examples::host::{self, Inputs, Params, Prepared, Tensor};
 use pto_fw_build::{BuilderSource, Built, Profile, Request, packages};
-use pto_host::abi::{Fault, FuncId};
+use pto_host::abi::{Fault, FuncId, RuntimeVariant};
 use pto_host::fw::ImageKind;
-use pto_host::{Device, Error, Kernel, RunOptions, VirtDeviceOptions, Work, func};
+use pto_host::{
+    Device, DeviceOptions, Error, Kernel, RunControl, RunOptions, VirtDeviceOptions, Work, func,
+};
+use pto_native::field::FieldRuntime;
 use pto_native::{Builders, FailureKind, SharedDevice};
 
 fn root() -> PathBuf {
@@ -61,6 +66,52 @@ int one_task(Runtime *runtime) {
 }
 "#;
 
+/// Hands the words on, and the plugin whose path is the first one, to a device that takes plugins.
+const ORCHESTRATION_CPP: &str = r#"
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+#include "runtime.h"
+
+extern "C" int orchestrate(Runtime *runtime, uint64_t *words, int count) {
+    std::ifstream file(reinterpret_cast<const char *>(words[0]), std::ios::binary);
+    const std::vector<char> plugin((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    runtime->orch_argc = count - 1;
+    std::memcpy(runtime->orch_args, words + 1, 8 * (count - 1));
+    return runtime->try_set_aicpu_orch_so(plugin.data(), plugin.size()) ? 0 : 1;
+}
+"#;
+
+/// Tasks of every shape, and records: the example `task_shapes` in C++.
+fn shapes_cpp() -> PathBuf {
+    root().join("linker/example-firmware/c/shapes.cpp")
+}
+
+/// Of the example `task_shapes`; no more blocks at once than one cluster has.
+const SHAPES: [(&str, &str); 4] =
+    [("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "1")];
+
+/// The example on a device, with room for its layers.
+fn prepared_shapes(device: &Device) -> Prepared {
+    let example = host::find("task_shapes").expect("the example exists");
+    let mut params = Params::defaults(example.params());
+    for (name, value) in SHAPES {
+        params.set(name, value).expect("the size is accepted");
+    }
+    host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
+    example.prepare(&params, &Inputs::default(), device).expect("the device has room")
+}
+
+/// What the program makes of it, in whatever language it is: a run on `device`, checked.
+fn cells_after(prepared: &mut Prepared, run: impl FnOnce(&[u64]) -> u64) -> Tensor {
+    prepared.reset().expect("the outputs are reset");
+    assert_eq!(run(prepared.orch_args()), prepared.size().tasks);
+    let verdict = prepared.verify().expect("the outputs are read");
+    assert!(verdict.passed(), "{verdict:?}");
+    prepared.outputs().expect("the outputs are read").pop().expect("one output").1
+}
+
 /// The image with all of them, and the blob of kernels.
 fn images(folder: &Path) -> Vec<Built> {
     let say = |sentence: &str| println!("{sentence}");
@@ -81,6 +132,7 @@ fn images(folder: &Path) -> Vec<Built> {
         named("random_dag", plugin, example),
         named("tensors", plugin, written("tensors.cpp", TENSORS_CPP)),
         named("one_task", "one_task", written("one_task.c", TENSORS_C)),
+        named("shapes", plugin, shapes_cpp()),
     ];
     let request = Request { builders, profile: Profile::Release, ..Request::default() };
     pto_fw_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"))
@@ -177,6 +229,73 @@ fn tensors(device: &mut Device) {
     assert_eq!(fault_of(&device.run(one, &options())), Fault::STREAM_VIEW_RANGE);
 }
 
+/// The plugin makes the bits of the program in Rust, on the image and as a plugin of a2a3sim.
+fn shapes(device: &mut Device) {
+    for id in [func::PART_AIC, func::PART_AIV] {
+        rename(device, id, id.0);
+    }
+    let mut prepared = prepared_shapes(device);
+    let on_virt = cells_after(&mut prepared, |orch_args| {
+        let work = Work::Stream { builder: "shapes", orch_args };
+        device.run(work, &options()).unwrap_or_else(|error| panic!("{error}")).tasks
+    });
+    for id in [func::PART_AIC, func::PART_AIV] {
+        device.unregister_kernel(id).expect("it is there");
+    }
+    assert!(on_virt == shapes_in_rust(), "other bits than in Rust");
+}
+
+fn shapes_in_rust() -> Tensor {
+    let mut device = Device::open_sim(DeviceOptions::default(), pto_examples::Builders)
+        .unwrap_or_else(|error| panic!("{error}"));
+    device.register_library().expect("the library registers");
+    let mut prepared = prepared_shapes(&device);
+    cells_after(&mut prepared, |orch_args| {
+        let work = Work::Stream { builder: "task_shapes", orch_args };
+        device.run(work, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).tasks
+    })
+}
+
+/// A shared object of this source, as a user compiles it.
+fn shared_object(source: &Path, to: &Path) {
+    packages::install(&[packages::CXX], &|sentence: &str| println!("{sentence}"))
+        .unwrap_or_else(|why| panic!("{why}"));
+    let mut compiler = std::process::Command::new(packages::CXX.name);
+    compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]);
+    compiler.arg(root().join("host/include")).arg(source).arg("-o").arg(to);
+    let output = compiler.output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_plugin_with_shapes_and_records_runs_on_the_simulator() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("orchestrate.cpp"), ORCHESTRATION_CPP).expect("a file");
+    shared_object(&file("orchestrate.cpp"), &file("orchestrate.so"));
+    shared_object(&shapes_cpp(), &file("shapes.so"));
+    let builders = Builders::default();
+    let sim = Device::open_sim(DeviceOptions::default(), builders.clone());
+    let mut sim = sim.unwrap_or_else(|error| panic!("{error}"));
+    sim.register_library().expect("the library registers");
+    let mut prepared = prepared_shapes(&sim);
+    let device = SharedDevice::over(sim, builders);
+    let plugin = CString::new(file("shapes.so").as_os_str().as_encoded_bytes()).expect("a path");
+    let options = RunOptions::default();
+    let cells = cells_after(&mut prepared, |orch_args| {
+        let path = plugin.as_ptr().expose_provenance() as u64;
+        let mut words: Vec<u64> = std::iter::once(path).chain(orch_args.iter().copied()).collect();
+        let mut runtime = FieldRuntime::new(&device, &options).expect("a runtime");
+        // SAFETY: the function reads these words; the path lives as long as the test.
+        unsafe { runtime.orchestrate(&file("orchestrate.so"), "orchestrate", &mut words) }
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        let streaming = RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let report = runtime.run(streaming, &options, &RunControl::default());
+        report.unwrap_or_else(|failure| panic!("{failure}")).tasks
+    });
+    assert!(cells == shapes_in_rust(), "other bits than in Rust");
+}
+
 fn fault_of<R: std::fmt::Debug>(result: &Result<R, Error>) -> Fault {
     match result {
         Err(Error::Fault { fault, .. }) => *fault,
@@ -190,8 +309,9 @@ fn plugins_are_builders_of_an_image() {
     let images = images(folder.path());
     let firmware =
         images.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
-    assert_eq!(firmware.image.builders, ["random_dag", "tensors", "one_task"]);
+    assert_eq!(firmware.image.builders, ["random_dag", "tensors", "one_task", "shapes"]);
     let mut device = open(&images);
+    shapes(&mut device);
     random_dag(&mut device);
     tensors(&mut device);
     // Builders that other languages register are for the simulator.

@@ -56,6 +56,7 @@ const SIZES: &[(&str, &[(&str, &str)])] = &[
             ("tile_n", "32"),
         ],
     ),
+    ("task_shapes", &[("tasks", "30"), ("layers", "9")]),
 ];
 
 fn hostings() -> [Hosting; 5] {
@@ -186,6 +187,11 @@ fn decoder_layer_in_every_way() {
 #[test]
 fn moe_layer_in_every_way() {
     in_every_way("moe_layer");
+}
+
+#[test]
+fn task_shapes_in_every_way() {
+    in_every_way("task_shapes");
 }
 
 #[test]

@@ -68,6 +68,7 @@ const SIZES: &[(&str, &[(&str, &str)])] = &[
             ("tile_n", "16"),
         ],
     ),
+    ("task_shapes", &[("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "2")]),
 ];
 
 /// Firmware and kernels, built once.
@@ -214,6 +215,11 @@ fn decoder_layer_in_every_way() {
 #[test]
 fn moe_layer_in_every_way() {
     in_every_way("moe_layer");
+}
+
+#[test]
+fn task_shapes_in_every_way() {
+    in_every_way("task_shapes");
 }
 
 #[test]

@@ -9,7 +9,9 @@ use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind, Recording};
 use pto_host::timeline::{Analysis, Task, Trace};
-use pto_host::{Device, RunOptions, RunReport, TraceOptions, VirtDeviceOptions, WhenFull, Work};
+use pto_host::{
+    Capacities, Device, RunOptions, RunReport, TraceOptions, VirtDeviceOptions, WhenFull, Work,
+};
 
 /// Firmware and kernels.
 fn images(recording: Recording) -> (Image, Image) {
@@ -35,9 +37,13 @@ fn open() -> Device {
 }
 
 fn prepare(device: &Device) -> Prepared {
-    let example = host::find("random_dag").expect("the example exists");
+    prepare_one(device, "random_dag", &[("tasks", "500"), ("max_predecessors", "7")])
+}
+
+fn prepare_one(device: &Device, name: &str, sizes: &[(&str, &str)]) -> Prepared {
+    let example = host::find(name).expect("the example exists");
     let mut params = Params::defaults(example.params());
-    for (param, value) in [("tasks", "500"), ("max_predecessors", "7")] {
+    for (param, value) in sizes {
         params.set(param, value).expect("the size is accepted");
     }
     host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
@@ -144,6 +150,36 @@ fn full_rings_that_wait_lose_nothing() {
         assert_eq!(trace.edges.len() as u64, prepared.size().edges, "{variant}");
         whole_and_in_order(&trace, variant.name());
     }
+}
+
+/// A stream of every shape gives its slots to one task after the other.
+#[test]
+fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
+    let mut device = open();
+    let sizes = [("tasks", "24"), ("layers", "20"), ("rows", "6"), ("together", "2")];
+    let mut prepared = prepare_one(&device, "task_shapes", &sizes);
+    prepared.reset().expect("the outputs are reset");
+    let held = Capacities { tasks: 64, arg_words: 0, edges: 0, ..prepared.capacities() };
+    let capacities = held.streamed_whole();
+    assert_eq!(capacities.stream.window, 64);
+    let trace = Some(TraceOptions { when_full: WhenFull::Wait, ..TraceOptions::default() });
+    let options = RunOptions { trace, capacities, ..RunOptions::default() };
+    let work = prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
+    let report = device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    assert!(prepared.verify().expect("the outputs are read").passed());
+    let trace = report.trace.expect("the run was recorded");
+    assert_eq!((trace.tasks.len(), trace.dropped()), (480, 0), "{:?}", trace.lanes);
+    for task in &trace.tasks {
+        let at = task.at;
+        assert!(at.added.is_some() && at.added <= at.published && at.published <= at.completed);
+        // One whose predicate is false is never dispatched.
+        let own = [at.dispatched, at.started, at.finished];
+        assert!(own.iter().all(Option::is_some) || own.iter().all(Option::is_none), "{task:?}");
+        assert!(own.is_sorted() && own[2].is_none_or(|end| Some(end) <= at.completed), "{task:?}");
+    }
+    let cells: u64 = report.tasks_run.iter().sum();
+    assert_eq!(trace.runs().filter(|run| run.run.at.started.is_some()).count() as u64, cells);
+    assert!(trace.edges.iter().all(|edge| edge.producer < edge.consumer));
 }
 
 #[test]

@@ -24,7 +24,7 @@ closed_set! {
         ADDED = 1, "added";
         /// It waits for the producer in extra.
         EDGE = 2, "edge";
-        /// The producer in extra had completed when the edge was added.
+        /// The producer in extra had completed when the edge was added. Not of one whose slot is another task's by then.
         EDGE_SATISFIED = 3, "edge satisfied";
         /// It is visible to schedulers.
         PUBLISHED = 4, "published";
@@ -45,6 +45,9 @@ closed_set! {
         PART = 11, "part";
         /// The scheduler has seen that a part is finished. Extra: the worker.
         COLLECTED = 12, "collected";
+        /// Parts of the task have the kernel in extra: its func id, and from bit 16 on their lane (0 the cube core, 1 and 2 the
+        /// vector cores).
+        LANE = 13, "lane";
     }
 }
 
@@ -53,6 +56,18 @@ pub const KIND_BITS: u32 = 7;
 /// The largest extra.
 pub const MAX_EXTRA: u32 = u32::MAX >> KIND_BITS;
 const _: () = assert!(MAX_TASKS - 1 <= MAX_EXTRA, "a slot fits an extra");
+/// Bits of `TraceEvent::task` that hold the slot; those above hold its lap.
+pub const SLOT_BITS: u32 = 25;
+const _: () = assert!(MAX_TASKS - 1 < 1 << SLOT_BITS, "a slot leaves bits for its lap");
+/// Laps that an event tells apart.
+pub const LAPS: u32 = 1 << (u32::BITS - SLOT_BITS);
+
+/// The low bits of a slot's generation: which of the tasks that had the slot an event is of.
+#[must_use]
+pub const fn lap_of(generation: u32) -> u8 {
+    // Masked: seven bits.
+    (generation & (LAPS - 1)) as u8
+}
 
 shared_struct! {
     /// What the trace region consists of; written by the host.
@@ -101,7 +116,7 @@ shared_struct! {
     pub struct TraceEvent [size = 16, align = 16] {
         /// The clock of the agent that wrote it.
         0 => time_ns: AtomicU64,
-        /// Slot of the task.
+        /// Slot of the task, and from bit 25 on the low bits of the slot's generation: a streaming run uses slots again.
         8 => task: AtomicU32,
         /// `TraceKind`, and the extra from bit 7 on.
         12 => what: AtomicU32,
@@ -280,10 +295,11 @@ impl<'a> TraceLane<'a> {
         events.len().is_power_of_two().then_some(Self { cursor, reader, events, when_full })
     }
 
-    /// Records an event. One writer per ring. `false`: the ring is full, and the writer has to wait for the reader.
+    /// Records an event of a slot in this lap ([`lap_of`]). One writer per ring. `false`: the ring is full, and the writer
+    /// has to wait for the reader.
     #[inline]
     #[must_use]
-    pub fn record(&self, record: TraceRecord) -> bool {
+    pub fn record(&self, record: TraceRecord, lap: u8) -> bool {
         let number = self.cursor.written.load(Ordering::Relaxed);
         if self.when_full != WhenFull::DropOldest && number >= self.events.len() as u64 {
             match self.when_full {
@@ -297,7 +313,7 @@ impl<'a> TraceLane<'a> {
         }
         let Some(event) = self.event(number) else { return true };
         event.time_ns.store(record.time_ns, Ordering::Relaxed);
-        event.task.store(record.task, Ordering::Relaxed);
+        event.task.store(record.task | u32::from(lap) << SLOT_BITS, Ordering::Relaxed);
         let what = u32::from(record.kind.get()) | record.extra << KIND_BITS;
         event.what.store(what, Ordering::Relaxed);
         // Release: pairs with the Acquire loads of written in `read_all` and `read_new`.
@@ -342,17 +358,17 @@ impl<'a> TraceLane<'a> {
         self.cursor.refused.store(0, Ordering::Relaxed);
     }
 
-    /// Hands the events that were written since the last call to `each`, the oldest first, and lets the writer have
-    /// their places; returns how many there were, and how many of them were none. One reader per ring, whose writer
-    /// waits.
-    pub fn read_new(&self, mut each: impl FnMut(TraceRecord)) -> (u64, u64) {
+    /// Hands the events that were written since the last call to `each`, with the laps of their slots, the oldest
+    /// first, and lets the writer have their places; returns how many there were, and how many of them were none. One
+    /// reader per ring, whose writer waits.
+    pub fn read_new(&self, mut each: impl FnMut(TraceRecord, u8)) -> (u64, u64) {
         // Acquire: pairs with the Release store of written in `record`.
         let written = self.cursor.written.load(Ordering::Acquire);
         let read = self.reader.read.load(Ordering::Relaxed);
         let mut wrong = 0;
         for number in read..written {
             match self.event(number).and_then(|event| self.read(event, number)) {
-                Some(record) => each(record),
+                Some((record, lap)) => each(record, lap),
                 None => wrong += 1,
             }
         }
@@ -367,9 +383,9 @@ impl<'a> TraceLane<'a> {
         self.cursor.refused.load(Ordering::Relaxed)
     }
 
-    /// Hands every event to `each`, the oldest first; returns how many are missing. Meant for a ring that is
+    /// Hands every event to `each`, with the lap of its slot, the oldest first; returns how many are missing. Meant for a ring that is
     /// no longer written; events that a writer overwrites meanwhile count as missing.
-    pub fn read_all(&self, mut each: impl FnMut(TraceRecord)) -> u64 {
+    pub fn read_all(&self, mut each: impl FnMut(TraceRecord, u8)) -> u64 {
         // Acquire: pairs with the Release store of written in `record`.
         let written = self.cursor.written.load(Ordering::Acquire);
         let read = self.reader.read.load(Ordering::Relaxed);
@@ -377,25 +393,27 @@ impl<'a> TraceLane<'a> {
         let mut missing = first - read + self.refused();
         for number in first..written {
             match self.event(number).and_then(|event| self.read(event, number)) {
-                Some(record) => each(record),
+                Some((record, lap)) => each(record, lap),
                 None => missing += 1,
             }
         }
         missing
     }
 
-    fn read(&self, event: &TraceEvent, number: u64) -> Option<TraceRecord> {
+    fn read(&self, event: &TraceEvent, number: u64) -> Option<(TraceRecord, u8)> {
         let what = event.what.load(Ordering::Relaxed);
+        let task = event.task.load(Ordering::Relaxed);
         let record = TraceRecord {
             time_ns: event.time_ns.load(Ordering::Relaxed),
-            task: event.task.load(Ordering::Relaxed),
+            task: task & ((1 << SLOT_BITS) - 1),
             // The mask keeps seven bits.
             kind: TraceKind::try_from((what & ((1 << KIND_BITS) - 1)) as u8).ok()?,
             extra: what >> KIND_BITS,
         };
         // Acquire: as in `read_all`; the place may just be written anew by an agent that did not come back.
         let written = self.cursor.written.load(Ordering::Acquire);
-        (written <= number + self.events.len() as u64).then_some(record)
+        (written <= number + self.events.len() as u64)
+            .then_some((record, lap_of(task >> SLOT_BITS)))
     }
 
     #[inline]

@@ -22,6 +22,7 @@ pub mod layer;
 pub mod library;
 pub mod matmul;
 pub mod newton;
+pub mod parts;
 pub mod probe;
 pub mod reduce;
 pub mod sqrt;

@@ -3,7 +3,9 @@
 
 use pto_abi::{CoreKind, FuncId};
 
-use crate::{attention, cholesky, elementwise, experts, layer, matmul, newton, probe, reduce};
+use crate::{
+    attention, cholesky, elementwise, experts, layer, matmul, newton, parts, probe, reduce,
+};
 
 /// A kernel's entry: its argument words, see [`crate::args`].
 pub type KernelFn = unsafe extern "C" fn(*const u64);
@@ -145,4 +147,8 @@ library! {
     37 DECODE_ROTATE "decode_rotate" AIV layer::decode_rotate,
         "a, b, v, q, k, positions, angles, rows, head_dim, inner, group, a_ld, b_ld, ld",
         "rope of q on the first vector core of a block, of k on the second, by the rows' positions";
+    38 PART_AIC "part_aic" AIC parts::part_aic,
+        "cells, salt, group", "folds into the cell of its part, on a cube core; group: parts that wait for each other";
+    39 PART_AIV "part_aiv" AIV parts::part_aiv,
+        "cells, salt, group", "folds into the cell of its part, on a vector core; group: parts that wait for each other";
 }

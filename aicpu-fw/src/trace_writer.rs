@@ -7,8 +7,10 @@
 use pto_abi::Fault;
 use pto_abi::arena::Arena;
 use pto_abi::runtime::Epitaph;
+use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
-use pto_abi::trace::{TraceLane, TraceOwner, TraceRecord};
+use pto_abi::task::Task;
+use pto_abi::trace::{TraceLane, TraceOwner, TraceRecord, lap_of};
 
 use crate::trace::Tracer;
 
@@ -17,6 +19,8 @@ use crate::trace::Tracer;
 pub struct TraceWriter<'a> {
     lane: TraceLane<'a>,
     arena: Arena<'a>,
+    // Say in which lap a slot is: an event is recorded while its task has the slot.
+    tasks: &'a [Task],
     owner: TraceOwner,
     patience_ns: u64,
 }
@@ -26,7 +30,8 @@ impl<'a> TraceWriter<'a> {
     #[must_use]
     pub fn new(lane: TraceLane<'a>, arena: Arena<'a>, owner: TraceOwner) -> Self {
         let patience_ns = arena.config().stall_budget_ns / 2;
-        Self { lane, arena, owner, patience_ns }
+        let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
+        Self { lane, arena, tasks, owner, patience_ns }
     }
 
     /// The same, with this much patience: where the clock of its waits is not that of the budgets.
@@ -45,16 +50,18 @@ impl<'a> TraceWriter<'a> {
     /// what the clock shows then.
     #[inline]
     pub fn record(&self, record: TraceRecord, pause: impl FnMut() -> u64) {
-        if !self.lane.record(record) {
-            self.wait(record, pause);
+        let task = self.tasks.get(record.task as usize);
+        let lap = task.map_or(0, |task| lap_of(task.generation.load(Ordering::Relaxed)));
+        if !self.lane.record(record, lap) {
+            self.wait(record, lap, pause);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait(&self, record: TraceRecord, mut pause: impl FnMut() -> u64) {
+    fn wait(&self, record: TraceRecord, lap: u8, mut pause: impl FnMut() -> u64) {
         let (mut since_ns, mut read) = (pause(), self.lane.read_so_far());
-        while !self.lane.record(record) {
+        while !self.lane.record(record, lap) {
             if self.arena.fault().is_raised() {
                 return self.lane.refuse();
             }

@@ -25,6 +25,7 @@ mod record;
 mod recorder;
 mod rig;
 mod rings;
+mod shown;
 mod submit;
 mod tell;
 
@@ -35,3 +36,4 @@ pub use record::{NotRecorded, Recording, record};
 pub use recorder::Recorder;
 pub use rig::{Cores, Memory, Rings};
 pub use rings::RingReport;
+pub use shown::{TaskGraph, task_graph};

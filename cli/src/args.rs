@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Shows a recorded run: an interactive page, a picture, or a chart
     #[command(after_help = EXIT_CODES)]
     View(ViewArgs),
-    /// Shows the graph of an example
+    /// Shows the graph of an example, or of a graph file: tasks with their shapes, and edges, those that are derived as well
     #[command(after_help = EXIT_CODES)]
     Graph(GraphArgs),
     /// Records what an example submits, or reads it from a file, and says whether it can run: cycles, races, ring sizes
@@ -170,10 +170,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Timeline", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(4..=i64::from(MAX_RING_EVENTS)))]
     pub(crate) trace_events: Option<u32>,
-    /// Which events are kept where there are more; of all of them, rings hold 16,384 at a time
+    /// Which events are kept where there are more; of all of them, rings hold 16,384 at a time [default: newest; of a stream
+    /// with more tasks than its window holds, all]
     #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
-    #[arg(default_value_t = KeptEvents::Newest)]
-    pub(crate) trace_keep: KeptEvents,
+    pub(crate) trace_keep: Option<KeptEvents>,
     /// Records the run, and shows it as a chart
     #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
     pub(crate) gantt: bool,
@@ -226,8 +226,13 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// The example; `pto list examples` shows all
-    pub(crate) example: String,
+    /// An example (`pto list examples` shows all), or a graph file (docs/check.md)
+    #[arg(value_name = "EXAMPLE|FILE")]
+    pub(crate) target: String,
+    /// Whose graph, where the example has programs for several runtimes: tensormap_and_ringbuffer for that with tensors
+    /// [default: that of tasks and edges, if there is one]
+    #[arg(long, value_name = "VARIANT", value_parser = runtime)]
+    pub(crate) runtime: Option<RuntimeVariant>,
     /// A parameter of the example
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,

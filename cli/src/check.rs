@@ -1,29 +1,18 @@
 //! `pto check`: records what an example submits, or reads it from a file, and says whether it can run.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-
+use pto_abi::BuildMode;
 use pto_abi::arena::Capacities;
-use pto_abi::graph::BuilderSet;
 use pto_abi::stream::StreamCapacities;
-use pto_abi::symbol::symbol;
-use pto_abi::{BuildError, BuildMode, Fault, GmAddr, RuntimeVariant};
-use pto_check::file::{self, ReadError};
-use pto_check::{
-    Cores, Finding, Memory, NotRecorded, Options, Program, Recorder, Recording, Report, Rings,
-    check as check_program, record,
-};
-use pto_examples::Builders;
-use pto_examples::host::{self, Example, Prepared};
-use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
+use pto_check::file;
+use pto_check::{Cores, Finding, Options, Program, Report, Rings, check as check_program};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
+use crate::program::{How, Source};
 use crate::text::{filled, grouped, table};
-use crate::{run, timeline};
+use crate::timeline;
 
 /// Findings that are told to people; all of them are in the JSON.
 const TOLD: usize = 20;
@@ -40,7 +29,14 @@ fn check_target(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.save {
         timeline::check_folder(path)?;
     }
-    let (program, how) = program(args)?;
+    let source = Source {
+        target: &args.target,
+        params: &args.params,
+        inputs: &args.inputs,
+        runtime: args.runtime,
+        cores: cores(args),
+    };
+    let (program, how) = source.program()?;
     let rings = rings(args, &program)?;
     let report = check_program(&program, &Options { rings, cores: cores(args) });
     if let Some(path) = &args.save {
@@ -51,144 +47,8 @@ fn check_target(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// How a program came to be known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    Read,
-    WithoutRun,
-    WhileItRan,
-}
-
-impl How {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Read => "read from the file",
-            Self::WithoutRun => "recorded without running it",
-            Self::WhileItRan => "recorded while it ran, for it waits for values of its tasks",
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "file",
-            Self::WithoutRun => "built",
-            Self::WhileItRan => "run",
-        }
-    }
-}
-
 const fn cores(args: &CheckArgs) -> Cores {
     Cores { aic: args.aic, aiv: args.aiv }
-}
-
-/// The program: of the example of that name, or in the file.
-fn program(args: &CheckArgs) -> Result<(Program, How), Failure> {
-    let example = match host::find(&args.target) {
-        Ok(example) => example,
-        Err(unknown) => {
-            let path = Path::new(&args.target);
-            if !path.exists() && path.extension().is_none() {
-                return Err(Failure::from(unknown).and("There is no file of that name either."));
-            }
-            return Ok((read(path, args)?, How::Read));
-        }
-    };
-    let variant = run::variant_of(example, args.runtime)?;
-    let (params, inputs) = run::request(example, &args.params, &args.inputs)?;
-    let recording = Recording::new(Builders, example.name(), variant);
-    let options = DeviceOptions { aic: args.aic, aiv: args.aiv, ..DeviceOptions::default() };
-    let mut device = Device::open_sim(options, recording.clone())?;
-    device.register_library()?;
-    let mut prepared = example.prepare(&params, &inputs, &device)?;
-    if variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-        return Ok((built(example, variant, &prepared, &device)?, How::WithoutRun));
-    }
-    let most = usize::try_from(prepared.size().tasks).unwrap_or(usize::MAX).min(1 << 16);
-    let set = (&Builders, prepared.builder());
-    match record(set, prepared.orch_args(), most, (cores(args), &OnDevice(&device))) {
-        Ok(program) => Ok((program, How::WithoutRun)),
-        Err(NotRecorded::DependsOnData { .. }) => {
-            // What it has set meanwhile is set again.
-            prepared.reset()?;
-            let work = prepared.work(variant);
-            let run = device.run(work, &RunOptions::default());
-            run.map_err(|error| run::with_meaning(example, error))?;
-            Ok((recording.take(), How::WhileItRan))
-        }
-        Err(NotRecorded::GaveUp { error, .. }) => Err(gave_up(example, error)),
-    }
-}
-
-/// A program of tasks and edges, as the host builds it.
-fn built(
-    example: &dyn Example,
-    variant: RuntimeVariant,
-    prepared: &Prepared,
-    device: &Device,
-) -> Result<Program, Failure> {
-    let mut program = Program::new(example.name(), variant);
-    let mut graph = HostGraph::new(device, prepared.orch_args());
-    let built = Builders
-        .build(symbol(prepared.builder()), &mut Recorder::new(&mut graph, &mut program))
-        .unwrap_or(Err(Fault::BUILD_NO_BUILDER.into()));
-    built.map_err(|error| gave_up(example, error))?;
-    Ok(program)
-}
-
-fn gave_up(example: &dyn Example, error: BuildError) -> Failure {
-    let (fault, what) = match error {
-        BuildError::Fault(fault) => (fault, "while it was recorded".to_owned()),
-        BuildError::Failed(code) => (Fault::BUILD_FAILED, format!("its own code is {code}")),
-    };
-    let meaning = match error {
-        BuildError::Failed(code) => example.failure(code),
-        BuildError::Fault(_) => None,
-    };
-    let failure = Failure::from(pto_host::Error::Build { fault, what });
-    match meaning {
-        Some(meaning) => failure.and(format!("{}: {meaning}", example.name())),
-        None => failure,
-    }
-}
-
-/// What a builder reads of a device.
-struct OnDevice<'d>(&'d Device);
-
-impl Memory for OnDevice<'_> {
-    fn read(&self, address: GmAddr, bytes: u64) -> Option<u64> {
-        let mut word = [0; 8];
-        let part = word.get_mut(..usize::try_from(bytes).ok()?)?;
-        address.0.is_multiple_of(bytes).then_some(())?;
-        self.0.copy_from_device(address, part).ok()?;
-        Some(u64::from_le_bytes(word))
-    }
-
-    fn write(&self, address: GmAddr, bytes: u64, value: u64) -> Option<()> {
-        let word = value.to_le_bytes();
-        let part = word.get(..usize::try_from(bytes).ok()?)?;
-        address.0.is_multiple_of(bytes).then_some(())?;
-        self.0.copy_to_device(address, part).ok()
-    }
-}
-
-fn read(path: &Path, args: &CheckArgs) -> Result<Program, Failure> {
-    if !args.params.is_empty() || !args.inputs.is_empty() {
-        return Err(Failure::usage("--param and --input are for examples; a file is as it is"));
-    }
-    let shown = path.display();
-    let opened =
-        File::open(path).map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
-    let program = file::read(BufReader::new(opened)).map_err(|error| match error {
-        ReadError::Io(error) => Failure::internal(format!("'{shown}': {error}")),
-        error @ ReadError::Line { .. } => Failure::usage(format!("'{shown}', {error}")),
-    })?;
-    match args.runtime {
-        Some(variant) if variant != program.variant => Err(Failure::usage(format!(
-            "'{shown}' holds a program of {}, not of {variant}; leave --runtime out",
-            program.variant
-        ))),
-        _ => Ok(program),
-    }
 }
 
 /// The rings of a run with these options: those that `pto run` would have.

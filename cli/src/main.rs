@@ -17,6 +17,7 @@ mod list;
 mod logging;
 mod npy;
 mod output;
+mod program;
 mod progress;
 mod replay;
 mod run;

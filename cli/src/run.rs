@@ -8,7 +8,8 @@ use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
 use pto_abi::{BuildMode, Fault, RuntimeVariant};
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
 use pto_host::{
-    Capacities, Device, GraphImage, RunOptions, RunProgress, RunReport, StreamCapacities, Work,
+    Capacities, Device, GraphImage, RunOptions, RunProgress, RunReport, StreamCapacities, WhenFull,
+    Work,
 };
 
 use crate::args::RunArgs;
@@ -249,9 +250,8 @@ impl Job {
         if self.variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             return;
         }
-        // A timeline names tasks by their slots, and in sequential mode none retires before all are there.
-        let is_whole =
-            self.options.trace.is_some() || self.options.build_mode == BuildMode::SEQUENTIAL;
+        // In sequential mode no task retires before all are there.
+        let is_whole = self.options.build_mode == BuildMode::SEQUENTIAL;
         let capacities = &mut self.options.capacities;
         match args.window {
             None if is_whole => *capacities = capacities.streamed_whole(),
@@ -265,6 +265,14 @@ impl Job {
         }
         if let Some(heap_bytes) = args.heap_bytes {
             capacities.stream.heap_bytes = heap_bytes;
+        }
+        // Rings have room for the events of one window.
+        let is_longer = self.prepared.size().tasks > u64::from(capacities.stream.window);
+        if let Some(trace) = &mut self.options.trace
+            && is_longer
+            && args.trace_keep.is_none()
+        {
+            trace.when_full = WhenFull::Wait;
         }
     }
 

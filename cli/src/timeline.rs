@@ -18,9 +18,9 @@ use crate::virtual_time::VirtualRun;
 pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
     let wanted = args.trace.is_some() || args.gantt;
     let when_full = match args.trace_keep {
-        KeptEvents::Newest => WhenFull::DropOldest,
-        KeptEvents::Oldest => WhenFull::KeepOldest,
-        KeptEvents::All => WhenFull::Wait,
+        None | Some(KeptEvents::Newest) => WhenFull::DropOldest,
+        Some(KeptEvents::Oldest) => WhenFull::KeepOldest,
+        Some(KeptEvents::All) => WhenFull::Wait,
     };
     let events = args.trace_events;
     wanted.then_some(TraceOptions { instance_events: events, core_events: events, when_full })

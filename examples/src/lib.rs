@@ -27,6 +27,7 @@ pub mod newton_solve;
 pub mod paged_attention;
 pub mod random_dag;
 mod streaming;
+pub mod task_shapes;
 pub mod vector_example;
 
 #[cfg(all(test, feature = "host"))]
@@ -48,5 +49,6 @@ pto_abi::builder_set! {
         "newton_solve" => newton_solve::stream::build,
         "decoder_layer" => decoder_layer::stream::build,
         "moe_layer" => moe_layer::stream::build,
+        "task_shapes" => task_shapes::stream::build,
     }
 }

@@ -30,7 +30,7 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(5)                            /* the firmware takes this one and lower ones */
+#define PTO_ABI_MINOR UINT32_C(6)                            /* the firmware takes this one and lower ones */
 #define PTO_LAYOUT_HASH UINT64_C(0xaaee6e415209a143)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
@@ -72,6 +72,7 @@ typedef struct pto_task_id {
 #define PTO_TRACE_KIND_SKIPPED UINT32_C(10)                  /* trace_kind: skipped */
 #define PTO_TRACE_KIND_PART UINT32_C(11)                     /* trace_kind: part */
 #define PTO_TRACE_KIND_COLLECTED UINT32_C(12)                /* trace_kind: collected */
+#define PTO_TRACE_KIND_LANE UINT32_C(13)                     /* trace_kind: lane */
 #define PTO_DEPENDENCY_MODE_DERIVED UINT32_C(0)              /* dependency_mode: derived */
 #define PTO_DEPENDENCY_MODE_EXPLICIT UINT32_C(1)             /* dependency_mode: explicit */
 #define PTO_DEPENDENCY_MODE_MANUAL UINT32_C(2)               /* dependency_mode: manual */
@@ -971,7 +972,7 @@ PTO_STATIC_ASSERT(offsetof(pto_trace_reader, reserved) == 8, "offset of pto_trac
 typedef struct pto_trace_event {
     /* atomic: The clock of the agent that wrote it. */
     PTO_ALIGN(16) uint64_t time_ns;
-    /* atomic: Slot of the task. */
+    /* atomic: Slot of the task, and from bit 25 on the low bits of the slot's generation: a streaming run uses slots again. */
     uint32_t task;
     /* atomic: `TraceKind`, and the extra from bit 7 on. */
     uint32_t what;

@@ -326,7 +326,7 @@ typedef struct pto_run_options {
    */
   struct pto_control *control;
   /*
-   Task slots of a streaming run: a power of two. 0: 4,096; with a timeline, or sequential, as many as `tasks`.
+   Task slots of a streaming run: a power of two. 0: 4,096; sequential, as many as `tasks`.
    */
   uint32_t window;
   /*

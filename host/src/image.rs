@@ -13,6 +13,7 @@ use pto_abi::kinds::GraphFlags;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{CoreKind, GmWindow};
+use pto_timeline::graph::GraphTask;
 use pto_timeline::{Edge, Graph};
 
 use crate::lists::{Lists, Spare};
@@ -171,7 +172,9 @@ impl GraphImage {
         let records = part(tasks_at, edges_at)?.chunks_exact(size_of::<TaskRecord>());
         for (consumer, bytes) in (0_u32..task_count).zip(records) {
             let record: TaskRecord = bytemuck::pod_read_unaligned(bytes);
-            graph.tasks.push((record.func_id, CoreKind::try_from(record.kind).ok()?));
+            graph
+                .tasks
+                .push(GraphTask::plain(record.func_id, CoreKind::try_from(record.kind).ok()?));
             if let Some(name) = kernels.get(&record.func_id) {
                 graph.kernels.entry(record.func_id).or_insert_with(|| name.clone());
             }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::region;
+use pto_abi::stream::ShapeRecord;
 use pto_abi::sync::Ordering;
-use pto_abi::task::SHAPED;
+use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TraceRecord, WhenFull,
 };
@@ -27,7 +28,9 @@ pub struct TraceOptions {
     /// many as the run's capacities can cause; or 16,384 where a full ring waits.
     pub core_events: Option<u32>,
     /// What a full ring does. With [`WhenFull::Wait`] a thread of the host reads the rings while the run lasts; a host that
-    /// reads nothing for half the stall budget ends the run with `STALL_TRACE`.
+    /// reads nothing for half the stall budget ends the run with `STALL_TRACE`. A stream with more tasks than its window
+    /// holds is recorded as a whole so; otherwise its timeline has one end of it, and says how much (`recorded` in
+    /// [`Trace::run`]).
     pub when_full: WhenFull,
 }
 
@@ -72,7 +75,7 @@ pub(crate) fn rings(
 pub(crate) struct Ring {
     lane: TraceLane<'static>,
     owner: TraceOwner,
-    events: Vec<TraceRecord>,
+    events: Vec<(TraceRecord, u8)>,
     missing: u64,
 }
 
@@ -132,7 +135,7 @@ fn read_until(ended: &Receiver<()>, mut rings: Vec<Ring>) -> Vec<Ring> {
 impl Ring {
     fn read(&mut self) -> u64 {
         let Self { lane, events, .. } = self;
-        let (read, wrong) = lane.read_new(|event| events.push(event));
+        let (read, wrong) = lane.read_new(|event, lap| events.push((event, lap)));
         self.missing += wrong;
         read
     }
@@ -140,7 +143,7 @@ impl Ring {
     /// Reads a ring that nobody has read meanwhile.
     fn read_all(&mut self) {
         let Self { lane, events, .. } = self;
-        self.missing = lane.read_all(|event| events.push(event));
+        self.missing = lane.read_all(|event, lap| events.push((event, lap)));
     }
 }
 
@@ -154,20 +157,35 @@ pub(crate) struct Known<'a> {
 /// The timeline of a run that has ended, of whose rings `read` was read while it lasted; `None`: it was not traced.
 pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>) -> Option<Trace> {
     let header = arena.trace_header(arena.regions()[region::TRACE])?;
-    let mut collector = Collector::new(known.cores, header.instances);
-    add_tasks(arena, &mut collector);
+    let Known { cores, kernels, mut run } = known;
     let mut rings = read;
     if rings.is_empty() {
         // How full rings were treated is done with.
         rings = lanes(arena, WhenFull::default());
         rings.iter_mut().for_each(Ring::read_all);
     }
+    let mut collector = Collector::new(cores, header.instances);
+    let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
+    let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
+    if added <= tasks.len() as u64 {
+        let records = arena.shape_records(arena.regions()[region::STREAM]).unwrap_or(&[]);
+        let tasks = tasks.iter().take(usize::try_from(added).unwrap_or(0));
+        add_tasks(tasks, records.iter(), &mut collector);
+    } else {
+        // Slots were used again: which tasks there were stands in the rings alone.
+        let events = rings.iter().flat_map(|ring| &ring.events);
+        events.for_each(|(event, lap)| collector.reused(event, *lap));
+        let recorded = collector.tasks();
+        if (recorded as u64) < added {
+            run.insert("recorded".to_owned(), format!("{recorded} of {added} tasks"));
+        }
+    }
     for Ring { owner, events, missing, .. } in rings {
         let recorded = events.len() as u64;
-        events.into_iter().for_each(|event| collector.event(owner, event));
+        events.into_iter().for_each(|(event, lap)| collector.event(owner, event, lap));
         collector.lane(owner, recorded, missing);
     }
-    Some(collector.finish(known.kernels, known.run))
+    Some(collector.finish(kernels, run))
 }
 
 fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
@@ -175,13 +193,13 @@ fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
     instances.chain((0..header.cores).map(TraceOwner::Core))
 }
 
-/// Func id and kind stand in the tasks' own lines.
-fn add_tasks(arena: &Arena<'_>, collector: &mut Collector) {
-    let Ok(tasks) = arena.tasks(arena.regions()[region::TASKS]) else { return };
-    let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
-    let added = usize::try_from(added).unwrap_or(usize::MAX);
-    let mut records = arena.shape_records(arena.regions()[region::STREAM]).unwrap_or(&[]).iter();
-    for task in tasks.iter().take(added) {
+/// Func id and kind stand in the tasks' own lines, kernels of parts in their shape records.
+fn add_tasks<'t>(
+    tasks: impl Iterator<Item = &'t Task>,
+    mut records: impl Iterator<Item = &'t ShapeRecord>,
+    collector: &mut Collector,
+) {
+    for task in tasks {
         let kind = task.kind.load(Ordering::Relaxed);
         let core_kind = CoreKind::ALL[usize::from(kind & 1)];
         collector.task(task.func_id.load(Ordering::Relaxed), core_kind);

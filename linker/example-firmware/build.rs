@@ -20,8 +20,9 @@ fn main() {
         |path, symbol| Source { path: Path::new(path), function: "build_graph_aicpu", symbol };
     let sources = [
         source("c/build_graph.c", "example_in_c"),
-        // Written for `class Runtime`, as a host loads it.
+        // Written for `class Runtime`, as a host loads them.
         source("c/increments.cpp", "example_in_cpp"),
+        source("c/shapes.cpp", "example_shapes_in_cpp"),
     ];
     let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
     let includes: Vec<_> = env::split_paths(&include).collect();

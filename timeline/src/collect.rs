@@ -1,7 +1,8 @@
 //! From the events of the rings to a [`Trace`].
 //!
 //! A part of a task is known by the doorbell that it was given with. A core has one part of a task at a time, so that its own
-//! events, and the scheduler's look at its end, belong to the last part that it was given before.
+//! events, and the scheduler's look at its end, belong to the last part that it was given before. Where slots were used
+//! again, an event is of the task that had the slot in the event's lap ([`Laps`]).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,6 +10,7 @@ use pto_abi::CoreKind;
 use pto_abi::stream::{BlockContext, MAX_LANES};
 use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
 
+use crate::laps::Laps;
 use crate::model::{Edge, Lane, Moments, Part, Task, Trace};
 
 /// The kernels of a task with parts: of the cube core, of the first and of the second vector core.
@@ -18,6 +20,8 @@ pub type LaneKernels = [Option<u16>; MAX_LANES];
 #[derive(Debug)]
 pub struct Collector {
     trace: Trace,
+    /// `None`: a task is its slot.
+    laps: Option<Laps>,
     shapes: HashMap<u32, LaneKernels>,
     /// The part that the next doorbell of this ring is for.
     next_part: Option<(u32, u32)>,
@@ -33,7 +37,7 @@ impl Collector {
     pub fn new(cores: Vec<CoreKind>, instances: u32) -> Self {
         let trace = Trace { cores, instances, ..Trace::default() };
         let (shapes, given) = (HashMap::new(), HashMap::new());
-        Self { trace, shapes, next_part: None, given, first_ns: None, last_ns: 0 }
+        Self { trace, laps: None, shapes, next_part: None, given, first_ns: None, last_ns: 0 }
     }
 
     /// The next task, in the order of slots.
@@ -42,15 +46,45 @@ impl Collector {
         self.trace.tasks.push(Task { func_id, kind, core: None, scheduler: None, at });
     }
 
-    /// The newest task has these kernels.
+    /// The newest task has these kernels; without it, those that its events say.
     pub fn shape(&mut self, kernels: LaneKernels) {
         if let Some(slot) = self.trace.tasks.len().checked_sub(1) {
             self.shapes.insert(u32::try_from(slot).unwrap_or(u32::MAX), kernels);
         }
     }
 
-    /// An event of `owner`. Events of tasks that [`task`](Self::task) was not told of are left out.
-    pub fn event(&mut self, owner: TraceOwner, event: TraceRecord) {
+    /// In a run that used slots again: the next task, if this event says that there is one; tasks are in the order in which they
+    /// were added. For all events, before [`event`](Self::event) gets the first.
+    pub fn reused(&mut self, event: &TraceRecord, lap: u8) {
+        let laps = self.laps.get_or_insert_default();
+        if event.kind == TraceKind::ADDED {
+            laps.add(event.task, lap, event.time_ns);
+            let [func_low, func_high, kind, _] = event.extra.to_le_bytes();
+            let kind = CoreKind::ALL[usize::from(kind & 1)];
+            self.task(u16::from_le_bytes([func_low, func_high]), kind);
+        }
+    }
+
+    /// How many tasks there are.
+    #[must_use]
+    pub const fn tasks(&self) -> usize {
+        self.trace.tasks.len()
+    }
+
+    /// The event with the numbers of its tasks in the place of their slots; `None`: it is of a task that is not known.
+    fn numbered(&self, event: TraceRecord, lap: u8) -> Option<TraceRecord> {
+        let Some(laps) = &self.laps else { return Some(event) };
+        let task = laps.find(event.task, lap, event.time_ns)?;
+        let extra = match event.kind {
+            TraceKind::EDGE | TraceKind::EDGE_SATISFIED => laps.before(event.extra, task)?,
+            _ => event.extra,
+        };
+        Some(TraceRecord { task, extra, ..event })
+    }
+
+    /// An event of `owner`, of a slot in this lap. Events of tasks that [`task`](Self::task) was not told of are left out.
+    pub fn event(&mut self, owner: TraceOwner, event: TraceRecord, lap: u8) {
+        let Some(event) = self.numbered(event, lap) else { return };
         let count = self.trace.tasks.len() as u64;
         let Some(task) = self.trace.tasks.get_mut(event.task as usize) else { return };
         self.first_ns = Some(self.first_ns.map_or(event.time_ns, |first| first.min(event.time_ns)));
@@ -66,6 +100,13 @@ impl Collector {
             TraceKind::PUBLISHED => task.at.published = at,
             TraceKind::READY => task.at.ready = at,
             TraceKind::PART => self.next_part = Some((event.task, event.extra)),
+            TraceKind::LANE => {
+                let [func_low, func_high, lane, _] = event.extra.to_le_bytes();
+                let kernels = self.shapes.entry(event.task).or_default();
+                if let Some(kernel) = kernels.get_mut(usize::from(lane)) {
+                    *kernel = Some(u16::from_le_bytes([func_low, func_high]));
+                }
+            }
             TraceKind::DISPATCHED => {
                 let part = self.next_part.take().filter(|(task, _)| *task == event.task);
                 if let TraceOwner::Instance(instance) = owner {
@@ -199,10 +240,12 @@ mod tests {
         let cores = vec![CoreKind::AIC, CoreKind::AIV, CoreKind::AIV];
         let mut collector = Collector::new(cores, 2);
         collector.task(3, CoreKind::AIC);
-        collector.shape([Some(3), Some(4), Some(5)]);
         let mut tell = |owner, time_ns, kind, extra| {
-            collector.event(owner, TraceRecord { time_ns, kind, task: 0, extra });
+            collector.event(owner, TraceRecord { time_ns, kind, task: 0, extra }, 0);
         };
+        for (lane, func_id) in [(0, 3), (1, 4), (2, 5)] {
+            tell(TraceOwner::Instance(0), 10, TraceKind::LANE, func_id | lane << 16);
+        }
         let scheduler = TraceOwner::Instance(1);
         tell(scheduler, 10, TraceKind::READY, 0);
         // Two blocks, one after the other: number of the block, of the core among its kind, core, time.
@@ -247,7 +290,7 @@ mod tests {
         collector.task(3, CoreKind::AIC);
         collector.task(4, CoreKind::AIV);
         let mut tell = |owner, time_ns, kind, task, extra| {
-            collector.event(owner, TraceRecord { time_ns, kind, task, extra });
+            collector.event(owner, TraceRecord { time_ns, kind, task, extra }, 0);
         };
         let (builder, scheduler) = (TraceOwner::Instance(0), TraceOwner::Instance(1));
         tell(TraceOwner::Core(1), 170, TraceKind::STARTED, 1, 0);

@@ -15,6 +15,7 @@ pub mod file;
 pub mod gantt;
 pub mod graph;
 pub mod html;
+mod laps;
 mod model;
 pub mod report;
 pub mod svg;

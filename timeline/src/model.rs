@@ -16,7 +16,7 @@ pub struct Trace {
     pub instances: u32,
     /// The kernel of each func id that a task has.
     pub kernels: BTreeMap<u16, String>,
-    /// The tasks, by slot.
+    /// The tasks, in the order in which they were added; by slot, where no slot was used again.
     pub tasks: Vec<Task>,
     /// The parts of tasks that have several, by task and block. Such a task is dispatched and started when its first part is, and
     /// finished when its last part is; its core is the one of that part.
@@ -102,7 +102,7 @@ impl Task {
     }
 }
 
-/// `consumer` waits for `producer`; both are slots.
+/// `consumer` waits for `producer`; both are numbers of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Edge {
     /// Who comes first.

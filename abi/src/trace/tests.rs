@@ -21,14 +21,17 @@ fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
 
 fn drained(lane: &TraceLane<'_>) -> (Vec<TraceRecord>, u64) {
     let mut records = Vec::new();
-    let missing = lane.read_all(|record| records.push(record));
+    let missing = lane.read_all(|record, lap| {
+        assert_eq!(lap, 127);
+        records.push(record);
+    });
     (records, missing)
 }
 
 #[test]
 fn what_is_recorded_is_read() {
     with_ring(WhenFull::DropOldest, |lane| {
-        (0..8).for_each(|time| assert!(lane.record(record(time))));
+        (0..8).for_each(|time| assert!(lane.record(record(time), 127)));
         assert_eq!(drained(lane), ((0..8).map(record).collect(), 0));
         lane.reset();
         assert_eq!(drained(lane), (Vec::new(), 0));
@@ -38,7 +41,7 @@ fn what_is_recorded_is_read() {
 #[test]
 fn a_full_ring_drops_its_oldest_events_and_counts_them() {
     with_ring(WhenFull::DropOldest, |lane| {
-        (0..19).for_each(|time| assert!(lane.record(record(time))));
+        (0..19).for_each(|time| assert!(lane.record(record(time), 127)));
         assert_eq!(drained(lane), ((11..19).map(record).collect(), 11));
     });
 }
@@ -46,7 +49,7 @@ fn a_full_ring_drops_its_oldest_events_and_counts_them() {
 #[test]
 fn a_full_ring_keeps_its_oldest_events_if_asked_to() {
     with_ring(WhenFull::KeepOldest, |lane| {
-        (0..19).for_each(|time| assert!(lane.record(record(time))));
+        (0..19).for_each(|time| assert!(lane.record(record(time), 127)));
         assert_eq!(drained(lane), ((0..8).map(record).collect(), 11));
     });
 }
@@ -57,11 +60,11 @@ fn a_full_ring_waits_for_its_reader_if_asked_to() {
         let mut read = Vec::new();
         let mut written = 0;
         for _ in 0..5 {
-            while lane.record(record(written)) {
+            while lane.record(record(written), 127) {
                 written += 1;
             }
             assert_eq!(written - read.len() as u64, 8, "full, and nothing overwritten");
-            assert_eq!(lane.read_new(|record| read.push(record)), (8, 0));
+            assert_eq!(lane.read_new(|record, _| read.push(record)), (8, 0));
         }
         assert_eq!(read, (0..written).map(record).collect::<Vec<_>>());
         assert_eq!(drained(lane), (Vec::new(), 0), "all of it has been read");
@@ -80,7 +83,7 @@ fn what_a_full_ring_does_stands_in_the_flags() {
 #[test]
 fn a_kind_that_does_not_exist_is_missing_not_invented() {
     with_ring(WhenFull::DropOldest, |lane| {
-        assert!(lane.record(record(1)));
+        assert!(lane.record(record(1), 127));
         lane.event(0).unwrap().what.store(99, super::Ordering::Relaxed);
         assert_eq!(drained(lane), (Vec::new(), 1));
     });

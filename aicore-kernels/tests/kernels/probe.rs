@@ -1,11 +1,13 @@
-//! empty, `dag_node`, spin.
+//! empty, `dag_node`, spin, `part`.
 
 use std::time::{Duration, Instant};
 
+use pto_abi::stream::BlockContext;
 use pto_aicore_kernels::dag_value;
+use pto_aicore_kernels::parts::{ALL_BLOCKS, ALONE, BLOCK_WORDS, MEETING, part_value};
 use pto_aicore_kernels::probe::mix;
 
-use crate::support::call;
+use crate::support::{call, call_with};
 
 #[test]
 fn empty_kernels_return() {
@@ -88,4 +90,37 @@ fn spin_takes_longer_for_more_iterations() {
         // A factor of 1000 in the work, of which a busy machine leaves at least 10.
         assert!(shortest(kernel, 1_000_000) > 10 * shortest(kernel, 1_000), "{kernel}");
     }
+}
+
+/// Runs the parts of a task of `blocks` clusters, each on a thread of its own, on cells that hold their numbers.
+fn parts_of(blocks: u32, group: u64) -> Vec<u64> {
+    let words = BLOCK_WORDS * u64::from(blocks);
+    let mut cells: Vec<u64> =
+        (0..words).map(|at| if at % BLOCK_WORDS == MEETING { 0 } else { at }).collect();
+    let address = cells.as_mut_ptr().expose_provenance() as u64;
+    let parts = (0..blocks).flat_map(|block| [(block, 0, 0), (block, 1, 0), (block, 1, 1)]);
+    std::thread::scope(|scope| {
+        for (block, kind, lane) in parts {
+            let context = BlockContext { block, blocks, lane };
+            let kernel = ["part_aic", "part_aiv"][kind];
+            scope.spawn(move || call_with(kernel, &[address, 77, group], context.word()));
+        }
+    });
+    cells
+}
+
+#[test]
+fn each_part_folds_into_its_cell_and_parts_meet() {
+    let value = |blocks: u32, at: u64| part_value(at, 77, at, blocks);
+    // Those of a block meet at their block, those of all blocks at the first one.
+    for (group, met) in [(ALONE, [0, 0]), (3, [1, 1]), (6 | ALL_BLOCKS, [1, 0])] {
+        let expected = [0, 1].map(|block| {
+            let at = |lane| BLOCK_WORDS * block + lane;
+            let met: u64 = met[usize::from(block == 1)];
+            [value(2, at(0)), value(2, at(1)), value(2, at(2)), met << 32]
+        });
+        assert_eq!(parts_of(2, group), expected.concat(), "{group:#x}");
+    }
+    let all = [value(2, 1), value(3, 1), value(2, 2), part_value(1, 78, 1, 2)];
+    assert!((1..all.len()).all(|at| all[at..].iter().all(|other| *other != all[at - 1])));
 }

@@ -139,7 +139,7 @@ pub struct Stream<'a, S, F, M, H> {
     pub(super) watermark: u64,
     first: u64,
     shift: u32,
-    mask: u64,
+    pub(super) mask: u64,
     generation: u32,
     pub(super) schedulers: Schedulers,
     pub(super) reserve: u64,

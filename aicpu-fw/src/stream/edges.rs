@@ -50,6 +50,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         let from = self.state.task(slots.0).filter(|_| producer >= self.watermark);
         match from.and_then(|from| F::count(from).map(|count| (from, count))) {
             Some((from, count)) => self.append((from, count), producer, slots),
+            // Its slot may be another task's: it cannot be told in a timeline.
+            None if producer + self.mask < self.next => {
+                count_one(&self.line.edges_satisfied);
+                Ok(EdgeOutcome::AlreadySatisfied)
+            }
             None => Ok(self.satisfied(slots)),
         }
     }

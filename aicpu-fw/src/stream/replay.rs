@@ -207,6 +207,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 self.traced_ns = self.host.now_ns();
                 let kind = u32::from(head.kind & !SHAPED);
                 self.trace(TraceKind::ADDED, id.slot, u32::from(head.func_id) | kind << 16);
+                if head.is_shaped() {
+                    let (line, _) = self.tape.shape(at + TaskHead::WORDS);
+                    self.trace_lanes(id.slot, &line);
+                }
             }
             let taken;
             let count = head.consumers as usize;

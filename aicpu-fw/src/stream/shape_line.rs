@@ -83,6 +83,13 @@ impl ShapeLine {
         line
     }
 
+    /// The lanes of a block, and their func ids.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let [lanes, ..] = self.flags.to_le_bytes();
+        let all = (0_u32..).zip(self.func_ids.map(u32::from));
+        all.filter(move |(lane, _)| Lanes(lanes).has(*lane as usize))
+    }
+
     /// Whether it depends on a predicate.
     pub(super) const fn has_predicate(&self) -> bool {
         self.flags & HAS_PREDICATE != 0

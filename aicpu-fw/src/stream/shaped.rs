@@ -7,6 +7,7 @@ use pto_abi::stream::{
 };
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::SHAPED;
+use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, TaskId};
 
 use super::builder::Stream;
@@ -41,6 +42,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             to.kind.store(task.kind.get() | SHAPED, Ordering::Relaxed);
         }
         self.write_shape(id.slot, &line);
+        if H::TRACES {
+            self.trace_lanes(id.slot, &line);
+        }
         if let Some(predicate) = task.shape.when() {
             self.read_predicate(task, predicate, number)?;
         }
@@ -92,6 +96,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let shapes = self.state.shapes;
         if let Some(record) = shapes.and_then(|shapes| shapes.record(slot)) {
             line.write(record);
+        }
+    }
+
+    /// The newest task has these kernels, if that is wanted.
+    pub(super) fn trace_lanes(&mut self, slot: u32, line: &ShapeLine) {
+        for (lane, func_id) in line.lanes() {
+            self.trace(TraceKind::LANE, slot, func_id | lane << 16);
         }
     }
 

@@ -7,6 +7,7 @@ mod races;
 mod records;
 mod rings;
 mod round_trip;
+mod shown;
 mod sizes;
 
 use pto_abi::BuildMode;

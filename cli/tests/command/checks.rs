@@ -19,6 +19,7 @@ fn the_examples_are_clean() {
         ("cholesky", streaming, 816),
         ("decoder_layer", streaming, 476),
         ("moe_layer", streaming, 710),
+        ("task_shapes", streaming, 1_920),
     ] {
         for variant in variants.split(' ') {
             let answer = pto(&["check", example, "--runtime", variant, "--json"], 0);

@@ -31,6 +31,7 @@ const TENSORS: &[&[&str]] = &[
         "--param=max_context=100",
     ],
     &["moe_layer", "--param=tokens=4", "--param=hidden=48", "--param=intermediate=40"],
+    &["task_shapes", "--param=tasks=20", "--param=layers=5", "--param=together=2"],
 ];
 
 fn json(args: &[&str], code: i32) -> Value {
@@ -77,7 +78,6 @@ fn an_example_with_tensors_is_for_one_runtime() {
         let parts = ["'cholesky'", runtime, "--runtime tensormap_and_ringbuffer"];
         refused(&["run", "cholesky", "--runtime", runtime], 2, &parts);
     }
-    refused(&["graph", "cholesky"], 2, &["'cholesky'", "pto run cholesky --trace FILE"]);
     let sequential = ["run", "newton_solve", "--build-mode=0"];
     refused(&sequential, 2, &["'newton_solve'", "--build-mode 1"]);
 }

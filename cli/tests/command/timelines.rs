@@ -94,6 +94,26 @@ fn full_rings_are_said_everywhere() {
     assert!(!pto(&["analyze", &whole], 0).stdout.contains("events were dropped"));
 }
 
+/// A stream has the window that it has without being recorded.
+#[test]
+fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
+    let folder = Folder::new();
+    let stream = ["--runtime=tensormap_and_ringbuffer", "--window=32"];
+    for hosting in ["--hosting=pool", "--hosting=threads", "--hosting=virtual"] {
+        let trace = recorded(&folder, &[&stream[..], &[hosting, "--aic=4", "--aiv=8"]].concat());
+        let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout);
+        assert_eq!(analysis["analysis"]["tasks_timed"], 300, "{hosting}");
+        assert_eq!(analysis["analysis"]["events_dropped"], 0, "{hosting}");
+    }
+    let newest = ["--trace-keep=newest", "--trace-events=64"];
+    let trace = recorded(&folder, &[&stream[..], &newest].concat());
+    let file = json(&folder.read("t.json"));
+    let known = file["pto"]["tasks"].as_array().map_or(0, Vec::len);
+    assert!((1..64).contains(&known), "{known}");
+    assert_eq!(file["pto"]["run"]["recorded"], format!("{known} of 300 tasks"));
+    assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
+}
+
 #[test]
 fn a_run_is_shown_as_page_picture_and_chart() {
     let folder = Folder::new();
@@ -170,6 +190,53 @@ fn graphs_as_picture_dot_and_json() {
     let folder = Folder::new();
     pto(&["graph", "vector_example", "-o", &folder.path("g.svg")], 0);
     assert_eq!(folder.read("g.svg"), pto(&["graph", "vector_example"], 0).stdout);
+}
+
+/// What a program with tensors submits, without a run: the derived edges, and what each task is.
+#[test]
+fn graphs_of_streams_show_shapes() {
+    let graph = |args: &[&str]| json(&pto(&[&["graph"], args, &["--json"]].concat(), 0).stdout);
+    let with = |graph: &Value, field: &str| -> Vec<Value> {
+        let tasks = graph["tasks"].as_array().expect("a list").iter();
+        tasks.filter_map(|task| task.get(field).cloned()).collect()
+    };
+    let decoder = graph(&["decoder_layer"]);
+    assert_eq!(decoder["tasks"].as_array().map(Vec::len), Some(476));
+    assert_eq!(decoder["edges"].as_array().map(Vec::len), Some(2264));
+    assert_eq!(with(&decoder, "mix")[0], serde_json::json!(["decode_rotate", "decode_rotate"]));
+    let experts = with(&graph(&["moe_layer", "--param=experts=4"]), "when");
+    let of_count = |when: &Value| when.as_str().is_some_and(|when| when.ends_with("[0] != 0"));
+    assert!(experts.len() > 20 && experts.iter().all(of_count), "{experts:?}");
+    let shapes = graph(&["task_shapes", "--param=layers=2"]);
+    assert_eq!(shapes["tasks"].as_array().map(Vec::len), Some(96), "replays are in it");
+    assert!(with(&shapes, "start").iter().all(|start| start == "sync"));
+    for field in ["mix", "blocks", "start", "priority", "when"] {
+        assert!(with(&shapes, field).len() > 10, "{field}");
+    }
+    let dot = pto(&["graph", "task_shapes", "--param=layers=1", "--dot"], 0).stdout;
+    assert!(
+        dot.contains(" blocks at once") && dot.contains("style=dashed") && dot.contains("octagon")
+    );
+    let svg = pto(&["graph", "task_shapes", "--param=layers=1"], 0).stdout;
+    assert!(svg.contains("shadow: several blocks"), "{svg}");
+    // A program that waits for values, the program with tensors of an example that has a graph, and a file.
+    let small = ["--param=batch=1", "--param=n=16", "--param=tile=16"];
+    assert!(!graph(&[&["newton_solve"][..], &small].concat())["tasks"][0].is_null());
+    let stream = ["--runtime=tensormap_and_ringbuffer", "--param=batch=1"];
+    assert!(!graph(&[&["paged_attention"][..], &stream].concat())["edges"][0].is_null());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/graphs/row_sums.jsonl");
+    assert_eq!(graph(&[file])["edges"], serde_json::json!([[0, 1], [0, 2]]));
+}
+
+/// The page about streams shows a graph as it is.
+#[test]
+fn the_documented_graph_is_what_is_said() {
+    let page = include_str!("../../../docs/streaming.md");
+    let (_, after) = page.split_once("$ pto graph ").expect("the page shows a graph");
+    let (command, shown) = after.split_once('\n').expect("and what it says");
+    let shown = shown.split("```").next().unwrap_or_default();
+    let args: Vec<_> = std::iter::once("graph").chain(command.split(' ')).collect();
+    assert_eq!(pto(&args, 0).stdout, shown);
 }
 
 #[test]

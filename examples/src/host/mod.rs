@@ -123,6 +123,7 @@ pub static EXAMPLES: &[&dyn Example] = &[
     &crate::newton_solve::job::NewtonSolve,
     &crate::decoder_layer::job::DecoderLayer,
     &crate::moe_layer::job::MoeLayer,
+    &crate::task_shapes::job::TaskShapes,
 ];
 
 /// The example of this name.

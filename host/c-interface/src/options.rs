@@ -49,7 +49,7 @@ pub struct RunOptions {
     pub trace_file: *const c_char,
     /// A remote control of the run; null: none.
     pub control: *mut OpaqueControl,
-    /// Task slots of a streaming run: a power of two. 0: 4,096; with a timeline, or sequential, as many as `tasks`.
+    /// Task slots of a streaming run: a power of two. 0: 4,096; sequential, as many as `tasks`.
     pub window: u32,
     /// Entries of its tensor map: a power of two, at least 256. 0: as usual, as below.
     pub map_entries: u32,

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, CoreKind};
-use pto_host::{Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions};
+use pto_host::{
+    Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions, WhenFull,
+};
 use pto_host::{GraphImage, RunReport, Work};
 
 use crate::{Builders, Failure, FailureKind, GraphDraft};
@@ -33,13 +35,16 @@ pub fn building<R>(build: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The options of a streaming run that asks for no windows: one that is recorded or sequential holds all of its tasks at
-/// once, since timelines name tasks by their slots, and in sequential mode none retires before all are there.
+/// The options of a streaming run: one that is recorded is recorded as a whole, however long it is, and one that is sequential
+/// and asks for no windows holds all of its tasks at once, since none retires before all are there.
 #[must_use]
 pub fn streaming(options: &RunOptions) -> RunOptions {
     let mut options = options.clone();
     let is_asked = options.capacities.stream != StreamCapacities::OFF;
-    let is_whole = options.trace.is_some() || options.build_mode == BuildMode::SEQUENTIAL;
+    let is_whole = options.build_mode == BuildMode::SEQUENTIAL;
+    if let Some(trace) = &mut options.trace {
+        trace.when_full = WhenFull::Wait;
+    }
     if is_asked {
         let per_slot = 16 * u64::from(options.capacities.stream.window);
         options.capacities.arg_words = options.capacities.arg_words.max(per_slot);

@@ -8,3 +8,4 @@ mod pieces;
 mod program;
 mod random;
 mod support;
+mod traced;

@@ -18,6 +18,7 @@ builder_set! {
         "endless" => endless,
         "loop" => element_loop,
         "bad" => crate::faults::bad,
+        "chains" => crate::traced::chains,
     }
 }
 

@@ -182,6 +182,7 @@ pub(crate) fn example() -> Vec<Scenario> {
         scenarios.push((format!("fork-join {width} wide, in C"), Box::new(run)));
     }
     scenarios.push(("words that the builder in C refuses".to_owned(), Box::new(c_refuses)));
+    scenarios.extend(crate::examples::shapes_in_cpp());
     scenarios
 }
 

@@ -19,5 +19,6 @@ pto_cann_platform::firmware! {
         "newton_solve" => pto_examples::newton_solve::stream::build,
         "decoder_layer" => pto_examples::decoder_layer::stream::build,
         "moe_layer" => pto_examples::moe_layer::stream::build,
+        "task_shapes" => pto_examples::task_shapes::stream::build,
     }
 }

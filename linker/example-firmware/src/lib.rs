@@ -3,7 +3,7 @@
 //!
 //! | file | what | built by |
 //! |---|---|---|
-//! | `builders.rs`, `c/build_graph.c`, `c/increments.cpp` | graph builders | |
+//! | `builders.rs`, `c/build_graph.c`, `c/increments.cpp`, `c/shapes.cpp` | builders | |
 //! | `lib.rs` | the image `cann` of them | `pto fw build --image cann --crate .` |
 //! | `virt.rs` | the image `virt` of them | `pto fw build --crate .` |
 //! | `kernels.rs` | kernels for `virt` | the same |
@@ -16,6 +16,8 @@ mod builders;
 pto_firmware::c_builder!(in_c = "example_in_c");
 #[cfg(target_os = "linux")]
 pto_firmware::cpp_builder!(in_cpp = "example_in_cpp");
+#[cfg(target_os = "linux")]
+pto_firmware::cpp_builder!(shapes_in_cpp = "example_shapes_in_cpp");
 
 #[cfg(target_os = "linux")]
 pto_firmware::firmware! {
@@ -29,5 +31,9 @@ pto_firmware::firmware! {
         // c/increments.cpp
         "increments_in_cpp" => in_cpp,
     }
-    stream { "shapes" => crate::builders::shapes }
+    stream {
+        "shapes" => crate::builders::shapes,
+        // c/shapes.cpp
+        "shapes_in_cpp" => shapes_in_cpp,
+    }
 }

@@ -10,6 +10,8 @@ mod misbehaving;
 pto_firmware::c_builder!(in_c = "example_in_c");
 #[cfg(all(target_os = "none", not(feature = "misbehaving")))]
 pto_firmware::cpp_builder!(in_cpp = "example_in_cpp");
+#[cfg(all(target_os = "none", not(feature = "misbehaving")))]
+pto_firmware::cpp_builder!(shapes_in_cpp = "example_shapes_in_cpp");
 
 #[cfg(all(target_os = "none", not(feature = "misbehaving")))]
 pto_firmware::firmware! {
@@ -23,7 +25,11 @@ pto_firmware::firmware! {
         // c/increments.cpp
         "increments_in_cpp" => in_cpp,
     }
-    stream { "shapes" => builders::shapes }
+    stream {
+        "shapes" => builders::shapes,
+        // c/shapes.cpp
+        "shapes_in_cpp" => shapes_in_cpp,
+    }
 }
 
 #[cfg(all(target_os = "none", feature = "misbehaving"))]

@@ -62,6 +62,8 @@ macro_rules! kernel_blob {
             35 AIV "moe_scatter" $crate::library::experts::moe_scatter;
             36 AIC "decode_value" $crate::library::layer::decode_value;
             37 AIV "decode_rotate" $crate::library::layer::decode_rotate;
+            38 AIC "part_aic" $crate::library::parts::part_aic;
+            39 AIV "part_aiv" $crate::library::parts::part_aiv;
             $($id $kind $name $entry;)*
         }
     };

@@ -19,7 +19,8 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront"];
     let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
-    let tensors = ["cholesky", "newton_solve", "decoder_layer", "moe_layer", "tensors"];
+    let tensors =
+        ["cholesky", "newton_solve", "decoder_layer", "moe_layer", "task_shapes", "tensors"];
     let own =
         vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking", "shapes"];
     for (path, builders) in [

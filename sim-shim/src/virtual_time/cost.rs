@@ -152,6 +152,8 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         // Not kernels of a model: 100 ns and a line miss a producer; 4 ns an iteration.
         func::DAG_NODE_AIC | func::DAG_NODE_AIV => 100_000 + arg(5) * 41_000,
         func::SPIN_AIC | func::SPIN_AIV => length(0) * 4_000,
+        // 100 ns and two line misses.
+        func::PART_AIC | func::PART_AIV => 182_000,
         other => {
             factorisation::picoseconds(other, arg).or_else(|| layers::picoseconds(other, arg))?
         }

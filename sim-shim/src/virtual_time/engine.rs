@@ -436,15 +436,17 @@ impl World {
         match note {
             Note::Add { slot, func_and_kind, .. } => {
                 self.recorder.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
+                self.record_lanes(slot, now_ns);
             }
             Note::Edge { producer, generation, consumer, outcome } => {
                 let mut kind = TraceKind::EDGE;
                 if outcome == EdgeOutcome::AlreadySatisfied {
                     // A producer that is retired has given its slot to another task.
                     let task = self.launch.state.task(producer);
-                    if task.is_some_and(|task| task.generation.load(Relaxed) == generation) {
-                        self.ledger.satisfied(producer, consumer, now_ns);
+                    if task.is_none_or(|task| task.generation.load(Relaxed) != generation) {
+                        return;
                     }
+                    self.ledger.satisfied(producer, consumer, now_ns);
                     kind = TraceKind::EDGE_SATISFIED;
                 }
                 self.recorder.instance(0, now_ns, kind, (consumer, producer));

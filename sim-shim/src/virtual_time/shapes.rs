@@ -119,6 +119,21 @@ impl World {
         part_of(&self.launch, slot, (worker, kind)).map(|(_, part)| part.recorded(kind))
     }
 
+    /// The kernels of a task with a shape, which was added.
+    pub(super) fn record_lanes(&self, slot: u32, now_ns: u64) {
+        let (state, recorder) = (&self.launch.state, &self.recorder);
+        let task = state.task(slot).filter(|task| recorder.is_on() && is_shaped(task));
+        let shapes = task.and(state.shapes.as_ref());
+        let Some(record) = shapes.and_then(|shapes| shapes.record(slot)) else { return };
+        let lanes = record.flags.load(Relaxed);
+        for (lane, func_id) in (0_u32..).zip(&record.func_ids) {
+            if lanes >> lane & 1 == 1 {
+                let func_and_lane = func_id.load(Relaxed) | lane << 16;
+                recorder.instance(0, now_ns, TraceKind::LANE, (slot, func_and_lane));
+            }
+        }
+    }
+
     /// A scheduler has seen that a worker has finished; whether the task is complete by that.
     pub(super) fn book_collected(&mut self, slot: u32, worker: usize, now_ns: u64) -> bool {
         if self.launch.state.shapes.is_none() {

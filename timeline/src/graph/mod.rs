@@ -2,6 +2,7 @@
 
 mod layout;
 mod svg;
+mod task;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,6 +12,7 @@ use pto_abi::CoreKind;
 use crate::model::{Edge, Neighbours};
 
 pub use svg::picture;
+pub use task::GraphTask;
 
 /// Tasks of a graph that is drawn, at most.
 pub const MAX_DRAWN_TASKS: usize = 3_000;
@@ -22,11 +24,11 @@ pub const MAX_DRAWN_PLACES: usize = 60_000;
 pub struct Graph {
     /// What it is called.
     pub name: String,
-    /// Func id and core kind of each task, by slot.
-    pub tasks: Vec<(u16, CoreKind)>,
+    /// The tasks, in the order in which they were added.
+    pub tasks: Vec<GraphTask>,
     /// The kernel of each func id.
     pub kernels: BTreeMap<u16, String>,
-    /// The edges; both ends are slots of `tasks`.
+    /// The edges; both ends are places in `tasks`.
     pub edges: Vec<Edge>,
 }
 
@@ -77,11 +79,18 @@ impl Graph {
         // A quoted identifier of DOT: JSON's escapes of quotes and backslashes are its own.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut dot = format!("digraph {} {{\n  rankdir=TB;\n", quoted(&self.name));
-        for (slot, (func, kind)) in self.tasks.iter().enumerate() {
-            let label = quoted(&format!("{} #{slot}", self.kernel(*func)));
-            let shape = if *kind == CoreKind::AIC { "box" } else { "ellipse" };
+        for (slot, task) in self.tasks.iter().enumerate() {
+            let (first, more) = self.told(slot, task);
+            let label = quoted(&[&[first], &more[..]].concat().join("\n"));
+            let shape = match task.kind {
+                _ if !task.mix.is_empty() => "octagon",
+                CoreKind::AIC => "box",
+                _ => "ellipse",
+            };
+            let several = if task.blocks > 1 { ", peripheries=2" } else { "" };
+            let perhaps = if task.when.is_some() { ", style=dashed" } else { "" };
             // Writing to a string does not fail.
-            let _ = writeln!(dot, "  t{slot} [label={label}, shape={shape}];");
+            let _ = writeln!(dot, "  t{slot} [label={label}, shape={shape}{several}{perhaps}];");
         }
         for edge in &self.edges {
             let _ = writeln!(dot, "  t{} -> t{};", edge.producer, edge.consumer);
@@ -89,14 +98,13 @@ impl Graph {
         dot + "}\n"
     }
 
-    /// For programs: name, tasks with kernel and kind, edges as pairs of slots.
+    /// For programs: name, tasks with kernel, kind and shape, edges as pairs of places.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
-        let task = |(func, kind): &(u16, CoreKind)| serde_json::json!({ "kernel": self.kernel(*func), "func_id": func, "kind": kind.name() });
         let edges: Vec<_> = self.edges.iter().map(|edge| [edge.producer, edge.consumer]).collect();
         serde_json::json!({
             "name": self.name,
-            "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
+            "tasks": self.tasks.iter().map(|task| self.task_json(task)).collect::<Vec<_>>(),
             "edges": edges,
         })
     }

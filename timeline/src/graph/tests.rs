@@ -1,16 +1,19 @@
 //! Layouts and texts of small graphs.
 
 use super::layout::Layout;
-use super::{Graph, GraphError, MAX_DRAWN_TASKS, picture};
+use super::{Graph, GraphError, GraphTask, MAX_DRAWN_TASKS, picture};
 use crate::model::Edge;
 use pto_abi::CoreKind;
+use pto_abi::stream::{Priority, StartMode};
 
 fn graph(tasks: u32, edges: &[(u32, u32)]) -> Graph {
     let edge = |&(producer, consumer): &(u32, u32)| Edge { producer, consumer };
     let kind = |slot: u32| if slot.is_multiple_of(2) { CoreKind::AIC } else { CoreKind::AIV };
     Graph {
         name: "a \"graph\"".to_owned(),
-        tasks: (0..tasks).map(|slot| (u16::from(kind(slot).get()), kind(slot))).collect(),
+        tasks: (0..tasks)
+            .map(|slot| GraphTask::plain(kind(slot).get().into(), kind(slot)))
+            .collect(),
         kernels: [(0, "mat<mul>".to_owned()), (1, "add".to_owned())].into(),
         edges: edges.iter().map(edge).collect(),
     }
@@ -75,4 +78,63 @@ fn dot_and_json_hold_everything_and_escape_names() {
         (Some("add"), Some("aiv"))
     );
     assert_eq!(json["edges"], serde_json::json!([[0, 1], [1, 2]]));
+}
+
+/// Two plain tasks, and one of every shape between them.
+fn shaped() -> Graph {
+    let mut graph = graph(3, &[(0, 1), (1, 2)]);
+    graph.tasks[1] = GraphTask {
+        mix: vec![1, 1],
+        blocks: 8,
+        start: StartMode::SYNC,
+        priority: Priority::URGENT,
+        when: Some("tensor 1 'n'[2] > 0".to_owned()),
+        ..GraphTask::plain(0, CoreKind::AIC)
+    };
+    graph
+}
+
+#[test]
+fn the_shape_of_a_task_is_told() {
+    let graph = shaped();
+    let dot = graph.dot();
+    let label =
+        r#"mat<mul> + add + add #1\n8 blocks at once\npriority urgent\nif tensor 1 'n'[2] > 0"#;
+    let line = format!("  t1 [label=\"{label}\", shape=octagon, peripheries=2, style=dashed];");
+    assert!(dot.lines().any(|found| found == line), "{line} in\n{dot}");
+    let json = graph.json();
+    let expected = serde_json::json!({
+        "kernel": "mat<mul>", "func_id": 0, "kind": "aic", "mix": ["add", "add"], "blocks": 8,
+        "start": "sync", "priority": "urgent", "when": "tensor 1 'n'[2] > 0",
+    });
+    assert_eq!(json["tasks"][1], expected);
+    let plain = serde_json::json!({ "kernel": "mat<mul>", "func_id": 0, "kind": "aic" });
+    assert_eq!(json["tasks"][0], plain, "and nothing else");
+    let svg = picture(&graph).unwrap();
+    for part in [
+        "mat&lt;mul&gt; + add + add #1 (aic), 8 blocks at once, priority urgent, if tensor 1",
+        "stroke-dasharray",
+        "opacity=\".45\"",
+        "\u{25B2}</text>",
+        "strips: kernels on vector cores beside it; shadow: several blocks; dashed:",
+    ] {
+        assert!(svg.contains(part), "{part} in\n{svg}");
+    }
+    assert_eq!(
+        svg.matches("<rect").count(),
+        1 + 3 + 3 + 2,
+        "paper, tasks, shadow and strips, legend"
+    );
+    let plain = picture(&self::graph(3, &[])).unwrap();
+    assert!(!plain.contains("shadow") && !plain.contains("dash"));
+}
+
+#[test]
+fn what_starts_at_once_alone_says_so() {
+    let mut task = GraphTask::plain(0, CoreKind::AIV);
+    assert!(task.is_plain() && task.details().is_empty());
+    task.start = StartMode::SYNC;
+    assert_eq!(task.details(), ["starts at once"]);
+    (task.blocks, task.start, task.priority) = (3, StartMode::SPREAD, Priority::LOW);
+    assert_eq!(task.details(), ["3 blocks", "priority low"]);
 }

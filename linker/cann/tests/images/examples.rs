@@ -6,12 +6,12 @@ use std::time::Duration;
 use pto_abi::image::Checksum;
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params};
-use pto_host::{Device, DeviceOptions, RunOptions};
+use pto_host::{Device, DeviceOptions, Hosting, RunOptions};
 
 use crate::common;
 
 /// Small, because an emulated core is slow: all parts of the examples, little of each.
-const RUNS: [&str; 8] = [
+const RUNS: [&str; 10] = [
     "vector_example:rows=20:cols=70",
     "matmul:m=70:n=33:k=90",
     "paged_attention:batch=3:heads=4:kv_heads=2:head_dim=24:block_size=16:max_context=70",
@@ -20,11 +20,19 @@ const RUNS: [&str; 8] = [
     "newton_solve:batch=3:n=20:tile=16:columns=3:wave=2",
     "decoder_layer:batch=2:hidden=40:intermediate=70:heads=4:kv_heads=2:head_dim=8:block_size=8:max_context=30:tile_n=16:tile_k=24",
     "moe_layer:tokens=5:hidden=24:intermediate=20:experts=8:top_k=2:tile_n=16",
+    "task_shapes:tasks=24:layers=9:rows=6",
+    // Parts that start together wait for each other.
+    "task_shapes:tasks=12:layers=4:rows=3:meet=1",
 ];
 
-/// The checksum of what the simulator makes of it, on this machine.
-fn on_simulator(run: &str) -> u64 {
-    let mut device = Device::open_sim(DeviceOptions::default(), Builders).expect("it opens");
+/// The checksum of what the simulator makes of it, on this machine. Parts that wait for each other need a thread each.
+pub(crate) fn on_simulator(run: &str) -> u64 {
+    let options = if run.ends_with("meet=1") {
+        DeviceOptions { aic: 4, aiv: 8, hosting: Hosting::Threads, ..DeviceOptions::default() }
+    } else {
+        DeviceOptions::default()
+    };
+    let mut device = Device::open_sim(options, Builders).expect("it opens");
     device.register_library().expect("the library registers");
     let (name, words) = run.split_once(':').expect("a run names parameters");
     let example = host::find(name).expect("the example exists");

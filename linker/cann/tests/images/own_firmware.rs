@@ -4,14 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::common;
+use crate::{common, examples};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
 fn in_this_workspace() {
     let image = common::build(Some(&common::root().join("linker/example-firmware")));
-    common::load("example", &image, LIMIT);
+    let printed = common::load("example", &image, LIMIT);
+    // The program in C++ makes the bits of the one in Rust.
+    let shapes = examples::on_simulator("task_shapes:tasks=12:layers=4:rows=3:meet=1");
+    let expected = format!("bits {shapes:#018x}");
+    assert_eq!(printed.lines().filter(|line| line.ends_with(&expected)).count(), 4, "{expected}");
 }
 
 #[test]
@@ -42,6 +46,7 @@ fn build_outside(name: &str, change: impl FnOnce(String) -> String) -> PathBuf {
     for part in [
         "c/build_graph.c",
         "c/increments.cpp",
+        "c/shapes.cpp",
         "build.rs",
         "src/lib.rs",
         "src/virt.rs",
