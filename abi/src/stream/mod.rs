@@ -154,7 +154,7 @@ pub trait StreamBuilder: GraphBuilder {
     /// bits of the word.
     ///
     /// # Errors
-    /// `STREAM_VIEW_RANGE`, `BUILD_GM_RANGE`, `STREAM_WAIT_FOREVER` where the schedulers wait for the builder.
+    /// `STREAM_VIEW_RANGE`, `BUILD_GM_RANGE`, `STREAM_WAIT_FOREVER` where it cannot come.
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault>;
 
     /// Waits until everything that reads or writes the element has completed, and writes it.

@@ -412,7 +412,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
     /// one, unless only the second one is free, or only that one will be.
     fn place_in(&self, mut cores: ClusterCores, lanes: Lanes) -> ClusterCores {
         if lanes.has(1) && !lanes.has(2) {
-            let [first, second] = [1, 2].map(|lane| usize::from(cores[lane]));
+            let [_, first, second] = cores.map(usize::from);
             let will_be = |core| self.cores.is_free(core) || self.cores.is_busy(core);
             let is_second = self.cores.is_free(second) && !self.cores.is_free(first);
             if is_second || will_be(second) && !will_be(first) {
