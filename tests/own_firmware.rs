@@ -124,19 +124,23 @@ fn builder_in_c(device: &mut Device) {
     assert!(text.contains('7'), "the builder's own code in {text}");
 }
 
+/// Rings for 64 tasks: the machine is small.
+fn small_rings() -> RunOptions {
+    let stream =
+        StreamCapacities { window: 64, map_entries: 512, heap_rings: 1, heap_bytes: 1 << 12 };
+    let capacities =
+        Capacities { tasks: 64, arg_words: 1024, edges: 512, stream, ..Capacities::default() };
+    RunOptions { aicpu_instances: 2, capacities, ..RunOptions::default() }
+}
+
 /// The streaming program `shapes`, on one cluster: every part of every block runs once.
 fn shaped_tasks(device: &mut Device) {
     const BLOCKS: usize = 10;
     let table = device.zeroed::<u64>(3 * BLOCKS).expect("room");
     let flag = device.zeroed::<u32>(1).expect("room");
-    let stream =
-        StreamCapacities { window: 64, map_entries: 512, heap_rings: 1, heap_bytes: 1 << 12 };
-    let capacities =
-        Capacities { tasks: 64, arg_words: 1024, edges: 512, stream, ..Capacities::default() };
-    let options = RunOptions { aicpu_instances: 2, capacities, ..RunOptions::default() };
     let orch_args = [table.address().0, BLOCKS as u64, flag.address().0];
     let work = Work::Stream { builder: "shapes", orch_args: &orch_args };
-    let report = device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    let report = device.run(work, &small_rings()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.tasks, 6);
     let expected = |cell: usize| {
         let (block, is_first_vector) = (cell / 3, cell % 3 == 1);
@@ -160,8 +164,7 @@ fn shapes_in_cpp(device: &mut Device) {
     let mut prepared = example.prepare(&params, &Inputs::default(), device).expect("room");
     prepared.reset().expect("the outputs are reset");
     let work = Work::Stream { builder: "shapes_in_cpp", orch_args: prepared.orch_args() };
-    let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    let report = device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
+    let report = device.run(work, &small_rings()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.tasks, 96);
     let verdict = prepared.verify().expect("the outputs are read");
     assert!(verdict.passed(), "{verdict:?}");
