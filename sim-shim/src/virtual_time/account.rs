@@ -69,13 +69,19 @@ struct Member {
     dispatches: i32,
 }
 
+impl Member {
+    const fn is_idle(&self) -> bool {
+        self.dispatches <= 0
+    }
+}
+
 pub(super) struct Account {
     changes: Vec<u64>,
     sort_at: usize,
     present_ns: u64,
     members: Vec<Member>,
     cores: Cores,
-    idle: [i64; CoreKind::COUNT],
+    idle: Cores,
     /// Tasks and blocks that wait for one core of the kind.
     ready: [i64; CoreKind::COUNT],
     shaped_changes: Vec<(u64, ShapedChange)>,
@@ -99,7 +105,7 @@ impl Account {
             present_ns: 0,
             members: (0..).take(workers.len()).map(member).collect(),
             cores,
-            idle: cores.map(|count| i64::try_from(count).unwrap_or(0)),
+            idle: cores,
             ready: [0; CoreKind::COUNT],
             shaped_changes: Vec::new(),
             shaped: HashMap::new(),
@@ -191,9 +197,12 @@ impl Account {
             1 => self.ready[index % CoreKind::COUNT] -= 1,
             what => {
                 let Some(member) = self.members.get_mut(index) else { return };
-                let more = if what == 2 { -1 } else { 1 };
-                member.dispatches += more;
-                self.idle[member.kind.index()] -= i64::from(more);
+                let was_idle = member.is_idle();
+                member.dispatches += if what == 2 { -1 } else { 1 };
+                let idle = &mut self.idle[member.kind.index()];
+                // A core with a fault may report twice, or be rung twice: it is one core.
+                *idle += u64::from(member.is_idle());
+                *idle -= u64::from(was_idle);
             }
         }
     }
@@ -240,7 +249,7 @@ impl Account {
         if elapsed == 0 {
             return;
         }
-        let idle = self.idle.map(|count| u64::try_from(count).unwrap_or(0));
+        let idle = self.idle;
         let placed = self.placed(idle);
         for kind in 0..CoreKind::COUNT {
             let (idle, lost, unfit) = (idle[kind], placed.taken[kind], placed.unfit[kind]);
@@ -268,7 +277,7 @@ impl Account {
         }
         let clusters = self.members.iter().map(|member| member.cluster + 1).max().unwrap_or(0);
         let mut idle_in = vec![Cores::default(); clusters];
-        for member in self.members.iter().filter(|member| member.dispatches <= 0) {
+        for member in self.members.iter().filter(|member| member.is_idle()) {
             idle_in[member.cluster][member.kind.index()] += 1;
         }
         place(idle_in, &self.waiters, ready)
@@ -380,6 +389,26 @@ mod tests {
         // AIC 0 from 100 on, but not the last 10; AIV 4 and 5 from 100 to 350.
         assert_eq!((aic.unfit_core_ns, aiv.unfit_core_ns), (600, 2 * 250));
         assert_eq!(aic.no_work_core_ns, 100 + 290);
+    }
+
+    /// Of faulty runs: what a core is told twice, or tells twice, makes no core more or less.
+    #[test]
+    fn a_core_is_one_core_however_often_it_is_rung() {
+        let mut account = clusters(1);
+        for (time, change) in [
+            (10, Change::CoreBusy(1)),
+            (20, Change::CoreBusy(1)),
+            (30, Change::CoreIdle(2)),
+            (40, Change::CoreIdle(2)),
+        ] {
+            account.add(time, change);
+        }
+        let waiter = Waiting { slot: 9, need: need(Lanes(2)), blocks: 2, at_once: true };
+        account.shaped_is_ready(0, waiter);
+        account.add(100, Change::CoreIdle(0));
+        let [_, aiv] = account.finish();
+        assert_eq!(aiv.occupied_core_ns, 90);
+        assert_eq!((aiv.overhead_core_ns, aiv.unfit_core_ns), (2 * 10, 90));
     }
 
     #[test]
