@@ -16,7 +16,7 @@
 //! (an edge of [`add_edge`](pto_abi::graph::GraphBuilder::add_edge)) has been passed when that one completes.
 //!
 //! A look ends at the first task that moves. The oldest one that has not completed does, unless it is added or waits for a later
-//! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. [`Patience`]
+//! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. `Patience`
 //! makes even those rare.
 
 use pto_abi::Fault;
