@@ -17,65 +17,55 @@ const CLOSED_SCOPES: usize = 16;
 /// See the module.
 #[derive(Clone, Copy, Debug, Hash)]
 pub struct SpanRing {
-    capacity: u64,
-    head: u64,
-    tail: u64,
-    /// The place of `head`.
-    at: u64,
+    ring: RunOnRing,
 }
 
 impl SpanRing {
     /// An empty ring of `capacity` units, with positions from `first` on.
     #[must_use]
     pub const fn new(capacity: u64, first: u64) -> Self {
-        Self { capacity, head: first, tail: first, at: 0 }
+        Self { ring: RunOnRing::new(capacity, first) }
     }
 
     /// The next position.
     #[must_use]
     #[inline]
     pub const fn head(&self) -> u64 {
-        self.head
+        self.ring.head()
     }
 
     /// Units that are not retired, with what was skipped so that no span wraps.
     #[must_use]
     #[inline]
     pub const fn in_use(&self) -> u64 {
-        self.head - self.tail
+        self.ring.in_use()
     }
 
-    /// Everything before `position` is retired. A ring with nothing in it begins anew at its start, whose memory was used
-    /// last.
+    /// As [`RunOnRing::retire`].
     #[inline]
     pub const fn retire(&mut self, position: u64) {
-        self.tail = position;
-        if self.head == position {
-            self.at = 0;
-        }
+        self.ring.retire(position);
     }
 
     /// Whether a span of `count` fits now.
     #[must_use]
     #[inline]
     pub const fn has_room(&self, count: u64) -> bool {
-        self.in_use() + self.skip(count) + count <= self.capacity
+        self.ring.has_room(self.skip(count) + count)
     }
 
     /// Takes a span of `count`, for which there is room; returns its place.
     #[inline]
     pub const fn take(&mut self, count: u64) -> u64 {
-        let skip = self.skip(count);
-        let place = if skip > 0 { 0 } else { self.at };
-        self.head += skip + count;
-        self.at = if place + count == self.capacity { 0 } else { place + count };
-        place
+        // What is skipped ends where the ring does.
+        self.ring.take(self.skip(count));
+        self.ring.take(count)
     }
 
     /// Units at the end of the ring that a span of `count` does not fit into.
     #[inline]
     const fn skip(&self, count: u64) -> u64 {
-        let rest = self.capacity - self.at;
+        let rest = self.ring.capacity() - self.ring.place();
         if count > rest { rest } else { 0 }
     }
 }
@@ -264,9 +254,9 @@ impl HeapRing {
     #[must_use]
     pub fn needed_since(&self, from: u64) -> u64 {
         let retires = self.closed.iter().take_while(|(_, first_after)| *first_after <= from);
-        let start = retires.last().map_or(self.span.tail, |(end, _)| *end);
+        let start = retires.last().map_or(self.span.ring.tail, |(end, _)| *end);
         let is_kept = self.closed.back().is_some_and(|(_, first_after)| *first_after > from);
-        if is_kept { (self.span.head - start).saturating_add(self.largest) } else { 0 }
+        if is_kept { (self.span.head() - start).saturating_add(self.largest) } else { 0 }
     }
 
     /// The open scope ends; `next_task` is the number that the next task will have.

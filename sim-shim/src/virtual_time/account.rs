@@ -80,6 +80,7 @@ pub(super) struct Account {
     sort_at: usize,
     present_ns: u64,
     members: Vec<Member>,
+    clusters: usize,
     cores: Cores,
     idle: Cores,
     /// Tasks and blocks that wait for one core of the kind.
@@ -104,6 +105,7 @@ impl Account {
             sort_at: BATCH,
             present_ns: 0,
             members: (0..).take(workers.len()).map(member).collect(),
+            clusters: workers.cluster_count() as usize,
             cores,
             idle: cores,
             ready: [0; CoreKind::COUNT],
@@ -275,8 +277,7 @@ impl Account {
             let taken = [idle[0].min(ready[0]), idle[1].min(ready[1])];
             return Placed { taken, unfit: [0; CoreKind::COUNT] };
         }
-        let clusters = self.members.iter().map(|member| member.cluster + 1).max().unwrap_or(0);
-        let mut idle_in = vec![Cores::default(); clusters];
+        let mut idle_in = vec![Cores::default(); self.clusters];
         for member in self.members.iter().filter(|member| member.is_idle()) {
             idle_in[member.cluster][member.kind.index()] += 1;
         }
