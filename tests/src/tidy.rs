@@ -5,6 +5,7 @@
 
 pub mod arrows;
 pub mod links;
+pub mod rooms;
 pub mod rules;
 pub mod source;
 
