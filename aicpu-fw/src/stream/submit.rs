@@ -1,12 +1,12 @@
 //! Submission: a task with tensors, from its arguments to its edges.
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, Record, RingKind, ScopeId, StreamBuilder,
-    TensorTask, TensorView,
-};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder, Record,
+    ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};
@@ -17,6 +17,11 @@ use super::scopes::view_fault;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> HostedBuilder
+    for Stream<'_, S, F, M, H>
+{
+}
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     for Stream<'_, S, F, M, H>

@@ -5,6 +5,7 @@ use super::Finding;
 /// What a crate of ours may depend on among ours; `?` behind a name: only as an optional dependency.
 const ARROWS: &[(&str, &[&str])] = &[
     ("pto-abi", &[]),
+    ("pto-graph", &["pto-abi"]),
     ("pto-aicpu-fw", &["pto-abi"]),
     ("pto-aicore-kernels", &["pto-abi"]),
     ("pto-sim-shim", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels"]),
