@@ -155,6 +155,14 @@ pub fn starts_at_once(record: &ShapeRecord) -> bool {
     record.flags.load(Ordering::Relaxed) & SYNC_START != 0
 }
 
+/// Whether [`read_element`] could read an element there. Nothing is read: a kernel may be writing it.
+#[must_use]
+pub fn has_element(gm: &GmWindow<'_>, address: GmAddr, bytes: u64) -> bool {
+    let align = usize::try_from(bytes).ok().filter(|bytes| [1, 2, 4, 8].contains(bytes));
+    let place = gm.offset_of(address, bytes).zip(align);
+    place.is_some_and(|(at, align)| gm.pointer(at, bytes, align).is_some())
+}
+
 /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.
 #[must_use]
 pub fn read_element(gm: &GmWindow<'_>, address: GmAddr, bytes: u64) -> Option<u64> {

@@ -175,7 +175,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.look_at_element(task, element, at)?;
         self.check_inner(element, task, at)?;
         let (address, bytes) = (element.address(), element.element().bytes());
-        if Self::base_of(element) == LITERAL && self.memory.read_element(address, bytes).is_none() {
+        if Self::base_of(element) == LITERAL && !self.memory.has_element(address, bytes) {
             return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
         }
         Ok(())

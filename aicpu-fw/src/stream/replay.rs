@@ -116,7 +116,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.check_predicates(totals, bindings)
     }
 
-    /// The schedulers can read each element of a bound tensor that a predicate is on.
+    /// The schedulers can read each element of a bound tensor that a predicate is on. It is not read here: a kernel may be
+    /// writing it.
     fn check_predicates(&mut self, totals: &Totals, bindings: &Bindings<'_>) -> Result<(), Fault> {
         let list = totals.starters.0 as usize + totals.starters.1 as usize;
         for at in (list..).take(totals.predicates as usize) {
@@ -125,7 +126,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let index = base.wrapping_sub(TENSORS);
             let Some(view) = bindings.tensors.get(usize::from(index)) else { continue };
             let address = view.address().offset(line.address);
-            if self.memory.read_element(address, line.element_bytes()).is_none() {
+            if !self.memory.has_element(address, line.element_bytes()) {
                 let blame = Blame::of(Fault::STREAM_PREDICATE).argument(index.into());
                 return Err(self.blame.leave(blame.detail(address.0, 0)));
             }

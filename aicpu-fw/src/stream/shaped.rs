@@ -30,7 +30,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
             self.look_at_element(task, predicate.element(), at)?;
             let (address, bytes) = (predicate.element().address(), line.element_bytes());
-            if self.memory.read_element(address, bytes).is_none() {
+            if !self.memory.has_element(address, bytes) {
                 return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
             }
         }

@@ -10,7 +10,7 @@ use pto_graph::{
 
 use crate::oracle::all_reachable;
 use crate::random::{ELEMENTS, Random, view};
-use crate::rig::{CORES, Made, NO_KERNEL, TestStream, with_stream};
+use crate::rig::{CORES, Made, NO_KERNEL, TestStream, reads, with_stream};
 
 fn whole(number: u64) -> TensorView<'static> {
     TensorView::dense(GmAddr(0x10_0000 * (1 + number)), ElementType::F32, &[ELEMENTS])
@@ -290,6 +290,31 @@ fn an_element_that_no_scheduler_can_read_is_refused() {
     });
     let expected = [Fault::STREAM_REPLAY_MISFIT, Fault::STREAM_STALE_TENSOR];
     assert_eq!(found, expected.map(Some), "of an outer scope, and of one that is closed");
+}
+
+/// A kernel may be writing the element of a predicate while its task is submitted, recorded or replayed.
+#[test]
+fn the_element_of_a_predicate_is_not_read_by_the_builder() {
+    let submits = || {
+        with_stream(|stream| {
+            let a = whole(0);
+            let predicate = Predicate::new(&a, &[7], Comparison::LESS, 1);
+            let task = TensorTask::new(FuncId(3), CoreKind::AIC, &[]);
+            stream.submit_tensors(&task.when(&predicate)).unwrap();
+        });
+    };
+    let replays = |on: Option<TensorView<'static>>| {
+        with_stream(|stream| predicate_replayed(stream, on.as_ref(), whole(1)).unwrap());
+    };
+    let found = [reads(submits), reads(|| replays(None)), reads(|| replays(Some(whole(2))))];
+    assert_eq!(
+        found, [0; 3],
+        "of a submission, of a bound tensor, of a tensor that is always the same"
+    );
+    let gets = || {
+        with_stream(|stream| assert_eq!(stream.get(&whole(0), &[0]), Ok(0)));
+    };
+    assert_eq!(reads(gets), 1, "those that a program asks for are counted");
 }
 
 #[test]

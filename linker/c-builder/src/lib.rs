@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! c_builder!    int f(Runtime *) of include/pto_firmware.h: Runtime is the arena's first block
-//! cpp_builder!  int f(Runtime *) of host/include/runtime.h: Runtime is a class Runtime on the stack (object.rs)
+//! cpp_builder!  int f(Runtime *) of bindings/include/runtime.h: Runtime is a class Runtime on the stack (object.rs)
 //!     -> build_c, build_cpp -> seat for (runtime, build) -> f(runtime)
 //!                                 ^                            |
 //!                                 `--- aicpu_runtime_add_task(runtime, ..), aicpu_build_api, pto_stream_* (calls.rs)
@@ -85,7 +85,7 @@ macro_rules! c_builder {
     };
 }
 
-/// A builder for `firmware!` of a plugin in C++ (`host/include/runtime.h`): `cpp_builder!(name = "symbol");`.
+/// A builder for `firmware!` of a plugin in C++ (`bindings/include/runtime.h`): `cpp_builder!(name = "symbol");`.
 #[macro_export]
 macro_rules! cpp_builder {
     ($name:ident = $symbol:literal) => {

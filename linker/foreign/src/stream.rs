@@ -1,4 +1,4 @@
-//! The functions of streaming builder programs (`host/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
+//! The functions of streaming builder programs (`bindings/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
 //! heap, elements.
 
 mod records;

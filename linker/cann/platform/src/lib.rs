@@ -10,7 +10,7 @@
 //! builders.rs   what builders read of GM               clock.rs      the system counter
 //! logging.rs    log -> the instance's log ring
 //! ```
-//! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann` is the default one. The contract
+//! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann/image` is the default one. The contract
 //! with the driver stack is in [`entry`].
 #![no_std]
 
