@@ -18,7 +18,7 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{EdgeOutcome, GraphBuilder, HostedBuilder, TaskSpec};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
 pub use self::machine::{BuilderHost, DeviceMemory};
 use crate::blame::{Blame, BlameSlot};
@@ -407,11 +407,6 @@ pub(crate) fn count_one(counter: &pto_abi::sync::AtomicU64) {
 #[inline]
 pub(crate) fn count_some(counter: &pto_abi::sync::AtomicU64, more: u64) {
     counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
-}
-
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> HostedBuilder
-    for Builder<'_, S, F, M, H>
-{
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder

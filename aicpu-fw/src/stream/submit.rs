@@ -4,8 +4,8 @@ use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder, Record,
-    ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Record, ScopeId,
+    StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
 use super::builder::Stream;
@@ -17,11 +17,6 @@ use super::scopes::view_fault;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
-
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> HostedBuilder
-    for Stream<'_, S, F, M, H>
-{
-}
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     for Stream<'_, S, F, M, H>
