@@ -10,10 +10,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pto_examples::host::{self, Inputs, Params, Prepared, Program, Tensor};
-use pto_host::abi::{
-    CoreKind, FanoutStrategy, Fault, FuncId, GraphBuilder, RuntimeVariant, TaskSpec,
-};
+use pto_host::abi::{CoreKind, FanoutStrategy, Fault, FuncId, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind};
+use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::{
     Capacities, Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions,
     VirtDeviceOptions, Work, func,

@@ -2,9 +2,8 @@
 
 use std::sync::Once;
 
-use pto_abi::BuildError;
-use pto_abi::graph::GraphBuilder;
 use pto_abi::runtime::region;
+use pto_graph::{BuildError, GraphBuilder};
 
 use super::dag::Dag;
 use super::ways::{check, for_every_way, launch};

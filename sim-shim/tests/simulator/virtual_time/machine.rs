@@ -4,8 +4,9 @@ use super::graphs::Shapes;
 use crate::common::{Device, Options};
 use pto_abi::arena::Capacities;
 use pto_abi::sync::{AtomicU32, AtomicU64};
-use pto_abi::{BuildError, BuildMode, CoreKind, FanoutStrategy, GraphBuilder, TaskSpec};
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_sim_shim::virtual_time::{
     EventKind, Keep, KernelCosts, LineModel, Profile, Rule, VirtualOptions, VirtualReport,
 };
@@ -184,7 +185,7 @@ fn neighbours<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-pto_abi::builder_set! {
+pto_graph::builder_set! {
     struct Neighbours { "neighbours" => neighbours }
 }
 

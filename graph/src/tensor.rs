@@ -6,57 +6,13 @@
 
 use core::marker::PhantomData;
 
-use crate::closed_set;
-use crate::ids::GmAddr;
+use pto_abi::ids::GmAddr;
+use pto_abi::limits::MAX_RANK;
 
-/// Dimensions of a view, at most.
-pub const MAX_RANK: usize = 5;
+use crate::element::ElementType;
+
 /// Bytes of a tensor, at most; sums of a few offsets then fit 63 bits.
 pub const MAX_TENSOR_BYTES: u64 = 1 << 58;
-
-closed_set! {
-    /// The type of a tensor's elements.
-    pub struct ElementType(u8) {
-        /// IEEE 754, 32 bits.
-        F32 = 0, "f32";
-        /// IEEE 754, 16 bits.
-        F16 = 1, "f16";
-        /// The upper half of an `f32`.
-        BF16 = 2, "bf16";
-        /// Signed, 8 bits.
-        I8 = 3, "i8";
-        /// Unsigned, 8 bits.
-        U8 = 4, "u8";
-        /// Signed, 16 bits.
-        I16 = 5, "i16";
-        /// Unsigned, 16 bits.
-        U16 = 6, "u16";
-        /// Signed, 32 bits.
-        I32 = 7, "i32";
-        /// Unsigned, 32 bits.
-        U32 = 8, "u32";
-        /// Signed, 64 bits.
-        I64 = 9, "i64";
-        /// Unsigned, 64 bits.
-        U64 = 10, "u64";
-        /// IEEE 754, 64 bits.
-        F64 = 11, "f64";
-    }
-}
-
-impl ElementType {
-    /// Size of an element in bytes.
-    #[must_use]
-    #[inline]
-    pub const fn bytes(self) -> u64 {
-        match self {
-            Self::I8 | Self::U8 => 1,
-            Self::F16 | Self::BF16 | Self::I16 | Self::U16 => 2,
-            Self::I64 | Self::U64 | Self::F64 => 8,
-            _ => 4,
-        }
-    }
-}
 
 /// Why a view cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -373,7 +329,7 @@ impl<'s> TensorView<'s> {
     }
 
     #[cold]
-    pub(super) const fn defective(mut self, defect: ViewDefect) -> Self {
+    pub(crate) const fn defective(mut self, defect: ViewDefect) -> Self {
         if self.defect.is_none() {
             self.defect = Some(defect);
         }
@@ -407,8 +363,9 @@ impl<'s> TensorView<'s> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ElementType, RawView, TensorView, ViewDefect};
-    use crate::GmAddr;
+    use super::{RawView, TensorView, ViewDefect};
+    use crate::element::ElementType;
+    use pto_abi::ids::GmAddr;
 
     fn matrix() -> TensorView<'static> {
         TensorView::dense(GmAddr(0x1000), ElementType::F32, &[4, 6])

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pto_abi::image::TaskRecord;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
-use pto_abi::{
-    BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
-};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, HostedBuilder, TaskSpec};
 
 use crate::cycle::{self, Edges};
 use crate::lists::Lists;
@@ -326,6 +325,8 @@ impl fmt::Debug for HostGraph<'_> {
         write!(f, "HostGraph of {} tasks and {} edges", self.task_count(), self.edge_count())
     }
 }
+
+impl HostedBuilder for HostGraph<'_> {}
 
 impl GraphBuilder for HostGraph<'_> {
     fn orch_args(&self) -> &[u64] {

@@ -1,6 +1,7 @@
 //! Recording a part of a streaming program, to be replayed with other tensors and scalars.
 
-use super::{Arg, TensorView, ViewDefect};
+use crate::tensor::{TensorView, ViewDefect};
+use crate::tensor_task::Arg;
 
 /// Tensors that a record may leave open, and scalars.
 pub const MAX_BOUND: usize = 64;
@@ -31,9 +32,9 @@ pub struct Bindings<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
     /// What the tensors look like.
-    pub(super) shapes: &'a [TensorView<'a>],
+    pub(crate) shapes: &'a [TensorView<'a>],
     /// The number of the record in its run.
-    pub(super) serial: u32,
+    pub(crate) serial: u32,
 }
 
 impl Bound<'_> {

@@ -1,7 +1,8 @@
 //! Graphs on the host: what is refused, what is found, what is emitted.
 
 use pto_abi::image::CheckedImage;
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 
 use super::{HostGraph, Limits};
 use crate::device::tests::{device, options};
