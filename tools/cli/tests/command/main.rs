@@ -14,4 +14,5 @@ mod runs;
 mod soak;
 mod tables;
 mod timelines;
+mod transcripts;
 mod virtual_time;
