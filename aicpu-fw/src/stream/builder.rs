@@ -16,7 +16,8 @@ use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
 use super::kept::Kept;
-use super::map::{TensorMap, low_half};
+use super::map::TensorMap;
+use super::rings::low_half;
 use super::record::Draft;
 use super::rings::{HeapRing, RunOnRing, before};
 use super::tape::Tape;

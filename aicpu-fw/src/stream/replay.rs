@@ -16,7 +16,8 @@ use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
 
 use super::builder::{Stream, TaskLine};
-use super::map::{Access, Hide, low_half};
+use super::map::{Access, Hide};
+use super::rings::low_half;
 use super::overlap::overlap;
 use super::region::Region;
 use super::scopes::view_fault;

@@ -160,8 +160,13 @@ impl RunOnRing {
 #[must_use]
 #[inline]
 pub const fn before(head: u64, position: u32) -> u64 {
-    let low = (head & 0xFFFF_FFFF) as u32;
-    head - low.wrapping_sub(position) as u64
+    head - low_half(head).wrapping_sub(position) as u64
+}
+
+/// What a position is noted by.
+#[inline]
+pub(super) const fn low_half(position: u64) -> u32 {
+    (position & 0xFFFF_FFFF) as u32
 }
 
 /// The heap of one depth of scopes.
@@ -314,7 +319,7 @@ mod tests {
             // Behind the end there is memory for the longest span but one unit.
             assert!(place + count < 20);
             assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
-            assert_eq!(ring.since_low(super::super::map::low_half(start)), count);
+            assert_eq!(ring.since_low(super::low_half(start)), count);
             held.push_back((ring.head(), place, count));
             in_use += count;
             assert_eq!(ring.in_use(), in_use);

@@ -73,10 +73,3 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         map.hash_state(&mut into);
     }
 }
-
-impl super::super::map::TensorMap<'_> {
-    /// Hashes what is not in its memory.
-    fn hash_state<H: Hasher>(&self, into: &mut H) {
-        (self.positions(), self.tensors.count(), self.cells.count()).hash(into);
-    }
-}

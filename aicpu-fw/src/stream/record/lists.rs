@@ -4,7 +4,7 @@
 use pto_abi::sync::Sharing;
 
 use super::super::builder::Stream;
-use super::super::map::low_half;
+use super::super::rings::low_half;
 use super::super::tape::{TENSORS, TaskHead};
 use super::Draft;
 use crate::builder::{BuilderHost, DeviceMemory};

@@ -11,21 +11,15 @@
 //! of one task, instead of a reference count on everything. What is behind `W` is not cleaned up either: a task of the
 //! tensor map that is behind is not seen.
 
-mod access;
 pub mod builder;
-mod cells;
-mod chains;
 mod edges;
-mod grid;
 mod kept;
-mod looks;
 pub mod map;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;
 pub mod overlap;
 pub mod proof;
 mod record;
-mod records;
 pub mod region;
 mod replay;
 pub mod rings;
@@ -35,7 +29,6 @@ mod shape_line;
 mod shaped;
 mod submit;
 mod tape;
-mod usual;
 
 pub use builder::{Schedulers, Stream, StreamMemory};
 
