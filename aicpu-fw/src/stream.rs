@@ -1,36 +1,41 @@
 //! The streaming builder: tasks with tensors, edges derived from their regions, memory that does not grow.
 //!
 //! ```text
-//! submit: room in the rings (room.rs) -> slot, arguments -> edges from the tensor map (map.rs) -> publish
-//!              |                                                |
-//!              `- waits for the watermark                       `- overlap of regions (region.rs, overlap.rs)
+//!  builder.rs   Stream: what a program calls: submit, scopes, tensors, recordings
+//!     |
+//!  tasks.rs     Tasks: accepts, waits for room, writes lines, edges, publishes; replays a recording
+//!     |
+//!  storage.rs   Storage: what is given out in the order of the tasks and taken back at the watermark
+//!     |-- window.rs   slots           |-- heaps.rs    tensors of scopes     |-- marks.rs  what a run leaves behind
+//!     |-- rings.rs    words, chunks   |-- recording.rs  what is built again `-- kept.rs   tasks that are published later
+//!     `-- map.rs      the tensor map: which task touches which bytes (region.rs, overlap.rs)
+//!  scopes.rs    which scopes are open            proof.rs   when a wait can never end
 //! ```
-//! **The watermark** `W`: every task with a number below `W` has completed. Tasks are numbered in the order in which they
-//! are added; task `n` stands in slot `n % window`. Slots, argument words, chunks of edges and entries of the
-//! tensor map are given out in that order and taken back in that order, when `W` passes: one number, read from the state
-//! of one task, instead of a reference count on everything. What is behind `W` is not cleaned up either: a task of the
+//! Arrows lead down only. [`Storage`](storage) says what the watermark is: what is behind it is not cleaned up; a task of the
 //! tensor map that is behind is not seen.
 
+mod accesses;
+mod block_shape;
 pub mod builder;
-mod edges;
+mod heaps;
 mod kept;
 pub mod map;
+mod marks;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;
 pub mod overlap;
 pub mod proof;
-mod record;
+mod recording;
 pub mod region;
-mod replay;
 pub mod rings;
-mod room;
 mod scopes;
-mod shape_line;
-mod shaped;
-mod submit;
-mod tape;
+mod storage;
+mod tasks;
+mod window;
 
-pub use builder::{Schedulers, Stream, StreamMemory};
+pub use builder::Stream;
+pub use proof::Schedulers;
+pub use storage::StreamMemory;
 
 /// Entries of the tensor map, at least: a task with the most arguments has a place for each, twice.
 const FEWEST_ENTRIES: u32 = 256;

@@ -88,7 +88,8 @@ impl<'a> TensorMap<'a> {
 
     pub(super) fn is_unused(&self, row: &MapRecord, now: Now) -> bool {
         let chains = [&row.write_chain, &row.read_chain];
-        row.is_free(now) && chains.into_iter().all(|chain| !self.entries.is_live(chain.load(Relaxed)))
+        row.is_free(now)
+            && chains.into_iter().all(|chain| !self.entries.is_live(chain.load(Relaxed)))
     }
 
     /// Sorts what comes from now on by the grid around `region`, if there is one. What is there already stays at the

@@ -124,7 +124,8 @@ impl<'a> TensorMap<'a> {
         };
         // Who reads does not meet readers.
         if self.entries.is_live(row.write_chain.load(Relaxed))
-            || access.kind == AccessKind::Write && self.entries.is_live(row.read_chain.load(Relaxed))
+            || access.kind == AccessKind::Write
+                && self.entries.is_live(row.read_chain.load(Relaxed))
         {
             return None;
         }

@@ -1,0 +1,178 @@
+//! Waiting for room, and for tasks.
+//!
+//! Rings retire at the watermark. It will move unless the oldest task that has not completed is one that the program has
+//! not published, or the schedulers wait for the program, or there is no such task, or that task waits for others of
+//! which none moves (proof.rs): those four are the proof that nothing can retire. Everything else that keeps it from moving is
+//! the schedulers' business, and their watchdog's.
+
+use pto_abi::stream::RingKind;
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::{Fault, GmAddr};
+
+use super::super::marks::{heap_ring, map_of};
+use super::super::proof::{Cause, Patience, Schedulers, Until, cause_of};
+use super::Tasks;
+use crate::blame::Blame;
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, F, M, H> {
+    /// Lets the others work, then looks again; `at`: for what.
+    ///
+    /// # Errors
+    /// The fault of the run, if it has one.
+    fn wait_a_turn(&mut self, at: u64) -> Result<(), Fault> {
+        if self.state.fault.is_raised() {
+            return Err(self.raised());
+        }
+        self.tell_state(at);
+        self.events.host().relax();
+        self.storage.advance();
+        Ok(())
+    }
+
+    /// One more turn has brought nothing; whether what is waited for can never come.
+    fn give_up(&self, until: Until, patience: &mut Patience) -> bool {
+        until.give_up(self.storage.window(), self.schedulers, patience)
+    }
+
+    /// Waits until `ring` takes `count` more.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_for_room(&mut self, ring: RingKind, count: u64) -> Result<(), Fault> {
+        self.wait_for_room_or(ring, count, None)
+    }
+
+    /// Waits until there is a chunk of edges, or task `number` is complete.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_for_chunk_or(&mut self, number: u64) -> Result<(), Fault> {
+        self.wait_for_room_or(RingKind::EDGES, 1, Some(number))
+    }
+
+    fn wait_for_room_or(
+        &mut self,
+        ring: RingKind,
+        count: u64,
+        complete: Option<u64>,
+    ) -> Result<(), Fault> {
+        self.storage.advance();
+        self.storage.marks().needs(ring, count);
+        if self.is_over(ring, count, complete) {
+            return Ok(());
+        }
+        self.storage.marks().in_use(self.storage.in_use());
+        self.storage.marks().waits(usize::from(ring.get()));
+        let until = complete.map_or(Until::Retired, Until::RetiredOrComplete);
+        let mut patience = Patience::new();
+        while !self.is_over(ring, count, complete) {
+            // The states are read before room is looked for once more: a task may complete in between.
+            let is_hopeless = self.give_up(until, &mut patience);
+            self.storage.advance();
+            if is_hopeless && !self.is_over(ring, count, complete) {
+                let in_use = self.storage.in_use();
+                let in_use = in_use.get(usize::from(ring.get())).copied().unwrap_or(0);
+                let watermark = self.storage.window().watermark();
+                return Err(self.ring_too_small(ring, (in_use, in_use + count), watermark));
+            }
+            self.wait_a_turn(count)?;
+        }
+        Ok(())
+    }
+
+    fn is_over(&self, ring: RingKind, count: u64, complete: Option<u64>) -> bool {
+        self.storage.has_room(ring, count)
+            || complete.is_some_and(|task| self.storage.window().has_completed(task))
+    }
+
+    /// What is added at once is more than the whole ring.
+    #[cold]
+    pub(in crate::stream) fn too_large(&mut self, ring: RingKind, count: u64) -> Fault {
+        self.ring_too_small(ring, (0, count), self.storage.window().next())
+    }
+
+    /// What is in use of a ring, and what would suffice; `number`: the task that is waited for.
+    #[cold]
+    fn ring_too_small(
+        &mut self,
+        ring: RingKind,
+        (in_use, suffices): (u64, u64),
+        number: u64,
+    ) -> Fault {
+        let (fault, suffices) = match ring {
+            // As many as are added until the oldest one is published.
+            RingKind::WINDOW => (Fault::STREAM_WINDOW_RING, suffices.next_power_of_two()),
+            RingKind::ARGS => (Fault::STREAM_ARGS_RING, suffices),
+            RingKind::EDGES => (Fault::STREAM_EDGES_RING, suffices),
+            _ => (Fault::STREAM_MAP_RING, map_of(suffices)),
+        };
+        let scope = self.scopes.innermost().serial;
+        let blame = Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope);
+        self.hopeless(blame, number)
+    }
+
+    /// Waits for one task.
+    pub(in crate::stream) fn wait_for_task(&mut self, number: u64) -> Result<(), Fault> {
+        let mut patience = Patience::new();
+        while !self.storage.window().has_completed(number) {
+            let is_hopeless = self.give_up(Until::Complete(number), &mut patience);
+            if is_hopeless && !self.storage.window().has_completed(number) {
+                return Err(self.hopeless(Blame::of(Fault::STREAM_WAIT_FOREVER), number));
+            }
+            self.wait_a_turn(number)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a part of the innermost scope's heap; waits for closed scopes to retire.
+    pub(in crate::stream) fn take_heap(&mut self, bytes: u64) -> Result<GmAddr, Fault> {
+        let scope = self.scopes.innermost();
+        let depth = scope.depth as usize;
+        let (mut waits, mut patience) = (false, Patience::new());
+        loop {
+            let watermark = self.storage.window().watermark();
+            let full = match self.storage.take_heap(depth, bytes) {
+                None => return Err(Fault::STREAM_SCOPE_DEPTH),
+                Some(Ok(address)) => return Ok(address),
+                Some(Err(full)) => full,
+            };
+            let ring = heap_ring(depth);
+            let blame = Blame::of(Fault::STREAM_HEAP_RING).detail(full.in_use, full.suffices);
+            let blame = blame.ring(u32::try_from(ring).unwrap_or(u32::MAX), scope.serial);
+            if full.is_held {
+                return Err(self.refuse(blame));
+            }
+            // Closed scopes go when the watermark passes them; it gets there unless it is stuck itself.
+            let is_hopeless = self.give_up(Until::Retired, &mut patience);
+            self.storage.advance();
+            if is_hopeless && self.storage.window().watermark() == watermark {
+                return Err(self.hopeless(blame, watermark));
+            }
+            if !waits {
+                waits = true;
+                self.storage.marks().waits(ring);
+            }
+            self.wait_a_turn(bytes)?;
+        }
+    }
+
+    /// The fault of a wait that is hopeless, by what keeps `number` waiting: `blame`, or that tasks wait for each other.
+    #[cold]
+    fn hopeless(&mut self, blame: Blame, number: u64) -> Fault {
+        let window = self.storage.window();
+        let (blame, number) = match number < window.next() && self.schedulers == Schedulers::Run {
+            true => match cause_of::<F>(window, self.state.chunks, number) {
+                Cause::Unpublished(cause) => (blame, cause),
+                Cause::Deadlock(cause) => (Blame::of(Fault::STALL_DEADLOCK), cause),
+            },
+            // Nothing is under way, and the next task is too large; or nothing has run yet.
+            false => (blame, number),
+        };
+        let blame = blame.task(window.id_of(number));
+        let blame = match window.task(number).filter(|_| number < window.next()) {
+            Some(task) => blame.func(task.func_id.load(Ordering::Relaxed).into()),
+            None => blame,
+        };
+        self.refuse(blame)
+    }
+}
