@@ -136,11 +136,14 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     /// The kernel's code, or why the task cannot run.
     #[inline]
     fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
-        let accepted = self.kernels.accept((spec.func_id, spec.kind), spec.kernel, spec.args.len());
-        accepted.map_err(|unfit| {
-            let next = TaskId { slot: self.next_task, generation: self.generation };
-            self.blame.leave(unfit.blame(spec.func_id, next))
-        })
+        let (kernel, args) = ((spec.func_id, spec.kind), spec.args.len());
+        match self.kernels.accept(kernel, spec.kernel, args) {
+            Some(code) => Ok(code),
+            None => {
+                let next = TaskId { slot: self.next_task, generation: self.generation };
+                Err(self.blame.leave(self.kernels.refusal(kernel, args, next)))
+            }
+        }
     }
 
     #[cold]

@@ -14,12 +14,12 @@ pub(crate) fn put_consumer(
     (count, consumer): (u32, u32),
     next_chunk: impl FnOnce() -> Option<u32>,
 ) -> Option<()> {
-    let last = producer.last_chunk.load(Relaxed);
+    let last = || producer.last_chunk.load(Relaxed);
     let place = match place_of(count) {
         Place::Inline(at) => producer.consumers.get(at),
-        Place::Chunk(at) => chunks.get(last as usize).and_then(|chunk| chunk.consumers.get(at)),
+        Place::Chunk(at) => chunks.get(last() as usize).and_then(|chunk| chunk.consumers.get(at)),
         Place::NewChunk => {
-            let index = next_chunk()?;
+            let (index, last) = (next_chunk()?, last());
             match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
                 None => producer.first_chunk.store(index, Relaxed),
                 Some(previous) => previous.next.store(index, Relaxed),

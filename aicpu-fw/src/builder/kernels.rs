@@ -12,23 +12,6 @@ pub(crate) struct Kernels<M> {
     has_kind: [bool; CoreKind::COUNT],
 }
 
-/// Why a task cannot run.
-pub(crate) struct Unfit {
-    fault: Fault,
-    found: usize,
-    bound: usize,
-}
-
-impl Unfit {
-    /// Concerns the task that would have been `next`.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn blame(self, func: FuncId, next: TaskId) -> Blame {
-        let blame = Blame::of(self.fault).func(func.0.into()).task(next);
-        blame.detail(self.found as u64, self.bound as u64)
-    }
-}
-
 impl<M: DeviceMemory> Kernels<M> {
     pub(crate) const fn new(memory: M, has_kind: [bool; CoreKind::COUNT]) -> Self {
         Self { memory, has_kind }
@@ -40,14 +23,31 @@ impl<M: DeviceMemory> Kernels<M> {
         &self.memory
     }
 
-    /// The kernel's code, or why a task with so many arguments cannot run; `given`: the code, or null: what is registered.
+    /// The code of the kernel, for a task with so many arguments; `given`: the code, or null: what is registered. `None`: the
+    /// task cannot run, and [`refusal`](Self::refusal) says why.
     #[inline]
     pub(crate) fn accept(
         &self,
         (func, kind): (FuncId, CoreKind),
         given: GmAddr,
         args: usize,
-    ) -> Result<GmAddr, Unfit> {
+    ) -> Option<GmAddr> {
+        if func.index() >= MAX_FUNC_ID || args > MAX_ARGS || !self.has_kind[kind.index()] {
+            return None;
+        }
+        let kernel = if given.is_null() { self.memory.kernel_addr(func) } else { given };
+        (!kernel.is_null()).then_some(kernel)
+    }
+
+    /// Why a task that would have been `next` cannot run.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refusal(
+        &self,
+        (func, kind): (FuncId, CoreKind),
+        args: usize,
+        next: TaskId,
+    ) -> Blame {
         let (fault, found, bound) = if func.index() >= MAX_FUNC_ID {
             (Fault::BUILD_UNKNOWN_FUNC, func.index(), MAX_FUNC_ID - 1)
         } else if args > MAX_ARGS {
@@ -55,16 +55,10 @@ impl<M: DeviceMemory> Kernels<M> {
         } else if !self.has_kind[kind.index()] {
             (Fault::BUILD_NO_CORE_OF_KIND, kind.index(), 0)
         } else {
-            if !given.is_null() {
-                return Ok(given);
-            }
-            let kernel = self.memory.kernel_addr(func);
-            if !kernel.is_null() {
-                return Ok(kernel);
-            }
             (Fault::BUILD_KERNEL_MISSING, func.index(), 0)
         };
-        Err(Unfit { fault, found, bound })
+        let blame = Blame::of(fault).func(func.0.into()).task(next);
+        blame.detail(found as u64, bound as u64)
     }
 }
 
@@ -91,8 +85,9 @@ mod tests {
         let kernels = Kernels::new(Registered, has_kind);
         let accept = |func, kind, given, args| {
             let accepted = kernels.accept((FuncId(func), kind), GmAddr(given), args);
-            accepted.map_err(|unfit| {
-                let blame = unfit.blame(FuncId(func), TaskId { slot: 9, generation: 1 });
+            accepted.ok_or_else(|| {
+                let next = TaskId { slot: 9, generation: 1 };
+                let blame = kernels.refusal((FuncId(func), kind), args, next);
                 assert_eq!((blame.func_id, blame.task.slot), (func.into(), 9));
                 (blame.fault, blame.detail)
             })

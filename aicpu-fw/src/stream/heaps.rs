@@ -53,28 +53,28 @@ impl Heaps {
     }
 
     /// Takes back what has retired at `depth`, and a part of `bytes` bytes, if it fits; where that is. `None`: there is no
-    /// such heap.
+    /// such heap. `told` hears what is in use then, and a capacity that holds the open scope with these bytes, wherever in
+    /// the ring that begins.
+    #[inline]
     pub(super) fn take(
         &mut self,
         depth: usize,
         watermark: u64,
         bytes: u64,
+        told: impl FnOnce(u64, u64),
     ) -> Option<Result<GmAddr, HeapFull>> {
         let heap = self.rings.get_mut(depth)?;
         heap.retire(watermark);
+        let needed = heap.needed(bytes);
         if heap.has_room(bytes) {
             let place = heap.take(bytes);
+            told(heap.in_use(), needed);
             return Some(Ok(self.start.offset(depth as u64 * self.bytes + place)));
         }
-        let is_held = heap.is_held();
-        let suffices = if is_held { heap.needed(bytes) } else { heap.needed_beside(bytes) };
-        Some(Err(HeapFull { in_use: heap.in_use(), suffices, is_held }))
-    }
-
-    /// What is in use at `depth`, and a capacity that holds the open scope there with `more` bytes, wherever in the ring that
-    /// begins.
-    pub(super) fn use_and_need(&self, depth: usize, more: u64) -> (u64, u64) {
-        self.rings.get(depth).map_or((0, 0), |heap| (heap.in_use(), heap.needed(more)))
+        let (is_held, in_use) = (heap.is_held(), heap.in_use());
+        told(in_use, needed);
+        let suffices = if is_held { needed } else { heap.needed_beside(bytes) };
+        Some(Err(HeapFull { in_use, suffices, is_held }))
     }
 
     /// A capacity that holds all that was taken at each depth for scopes that were not closed before task `from` was added.
@@ -124,6 +124,7 @@ impl HeapRing {
     }
 
     /// Takes back what belongs to scopes all of whose tasks are below `watermark`.
+    #[inline]
     fn retire(&mut self, watermark: u64) {
         while let Some(&(end, first_after)) = self.closed.front() {
             if first_after > watermark {
@@ -135,16 +136,19 @@ impl HeapRing {
     }
 
     /// Whether a span of `bytes` fits now.
+    #[inline]
     const fn has_room(&self, bytes: u64) -> bool {
         self.span.has_room(bytes)
     }
 
     /// Whether everything in it belongs to the open scope.
+    #[inline]
     fn is_held(&self) -> bool {
         self.closed.is_empty()
     }
 
     /// Takes a span for which there is room; returns its place.
+    #[inline]
     const fn take(&mut self, bytes: u64) -> u64 {
         self.open_bytes += bytes;
         if bytes > self.open_largest {
@@ -157,12 +161,14 @@ impl HeapRing {
     }
 
     /// Bytes that are not retired.
+    #[inline]
     const fn in_use(&self) -> u64 {
         self.span.in_use()
     }
 
     /// A capacity that holds the open scope with `more` bytes, wherever in the ring it begins: its sum, and what is
     /// skipped at the end of the ring, which is less than its largest span.
+    #[inline]
     const fn needed(&self, more: u64) -> u64 {
         let largest = if more > self.open_largest { more } else { self.open_largest };
         self.open_bytes.saturating_add(more).saturating_add(largest)
@@ -209,16 +215,18 @@ mod tests {
     #[test]
     fn each_depth_has_a_heap_of_its_own() {
         let mut heaps = Heaps::new(2, GmAddr(0x1000), 256);
-        assert_eq!(heaps.take(0, 0, 192), Some(Ok(GmAddr(0x1000))));
-        assert_eq!(heaps.take(1, 0, 64), Some(Ok(GmAddr(0x1100))));
-        assert_eq!(heaps.take(2, 0, 64), None);
+        let told = core::cell::Cell::new((0, 0));
+        let tell = |in_use, needed| told.set((in_use, needed));
+        assert_eq!(heaps.take(0, 0, 192, tell), Some(Ok(GmAddr(0x1000))));
+        assert_eq!(heaps.take(1, 0, 64, tell), Some(Ok(GmAddr(0x1100))));
+        assert_eq!(heaps.take(2, 0, 64, tell), None);
         let full = HeapFull { in_use: 192, suffices: 192 + 128 + 192, is_held: true };
-        assert_eq!(heaps.take(0, 0, 128), Some(Err(full)));
+        assert_eq!(heaps.take(0, 0, 128, tell), Some(Err(full)));
         heaps.close(0, 5);
         assert_eq!(heaps.needed_since(4).collect::<Vec<_>>(), [384, 0]);
-        assert!(matches!(heaps.take(0, 4, 128), Some(Err(HeapFull { is_held: false, .. }))));
-        assert_eq!(heaps.take(0, 5, 128), Some(Ok(GmAddr(0x1000))), "it begins anew");
-        assert_eq!((heaps.use_and_need(0, 0), heaps.count()), ((128, 256), 2));
+        assert!(matches!(heaps.take(0, 4, 128, tell), Some(Err(HeapFull { is_held: false, .. }))));
+        assert_eq!(heaps.take(0, 5, 128, tell), Some(Ok(GmAddr(0x1000))), "it begins anew");
+        assert_eq!((told.get(), heaps.count()), ((128, 256), 2));
     }
 
     #[test]

@@ -230,16 +230,16 @@ impl<'a> Storage<'a> {
     }
 
     /// Takes a part of the heap of `depth`; `None`: there is no such heap.
+    #[inline]
     pub(super) fn take_heap(
         &mut self,
         depth: usize,
         bytes: u64,
     ) -> Option<Result<GmAddr, HeapFull>> {
-        let taken = self.heaps.take(depth, self.window.watermark(), bytes)?;
-        let more = if taken.is_ok() { 0 } else { bytes };
-        let (in_use, needed) = self.heaps.use_and_need(depth, more);
-        self.marks.heap(depth, in_use, needed);
-        Some(taken)
+        let (marks, watermark) = (&self.marks, self.window.watermark());
+        self.heaps.take(depth, watermark, bytes, |in_use, needed| {
+            marks.heap(depth, in_use, needed);
+        })
     }
 
     /// The open scope at `depth` ends.
@@ -252,11 +252,11 @@ impl<'a> Storage<'a> {
         self.kept.waits_for_later(consumer);
     }
 
-    /// Task `number`, which is added, is about to be published; `published`: how many were before.
+    /// Task `number`, which is added, is about to be published; `published` says how many were before.
     #[inline]
-    pub(super) fn note_kept(&mut self, number: u64, published: u64) {
+    pub(super) fn note_kept(&mut self, number: u64, published: impl FnOnce() -> u64) {
         if self.kept.concerns(number, self.window.next()) {
-            self.count_kept(number, published);
+            self.count_kept(number, published());
         }
     }
 

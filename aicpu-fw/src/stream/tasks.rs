@@ -164,11 +164,14 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     /// The kernel's code, or why the task cannot run.
     #[inline]
     pub(super) fn accept(&mut self, spec: &TaskSpec<'_>, args: usize) -> Result<GmAddr, Fault> {
-        let accepted = self.kernels.accept((spec.func_id, spec.kind), spec.kernel, args);
-        accepted.map_err(|unfit| {
-            let next = self.storage.window().next_id();
-            self.blame.leave(unfit.blame(spec.func_id, next))
-        })
+        let kernel = (spec.func_id, spec.kind);
+        match self.kernels.accept(kernel, spec.kernel, args) {
+            Some(code) => Ok(code),
+            None => {
+                let next = self.storage.window().next_id();
+                Err(self.blame.leave(self.kernels.refusal(kernel, args, next)))
+            }
+        }
     }
 
     /// The block shape of a task: its kernels are registered, and the device has cores for its blocks.
@@ -222,8 +225,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         kernel: GmAddr,
         count: usize,
     ) -> Result<TaskId, Fault> {
-        let opened = self.storage.window().open();
-        let (note, task, id) = opened.map_err(|blame| self.blame.leave(blame))?;
+        let Some((note, task, id)) = self.storage.window().open() else {
+            return Err(self.no_slot());
+        };
         let payload = self.storage.take_args(note, count);
         let args = (payload, u8::try_from(count).unwrap_or(u8::MAX));
         TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
@@ -234,9 +238,18 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         Ok(id)
     }
 
+    /// The tables of the host are shorter than its window.
+    #[cold]
+    fn no_slot(&mut self) -> Fault {
+        let window = self.storage.window();
+        let blame = Blame::of(Fault::STREAM_WINDOW_SIZE).task(window.next_id());
+        let blame = blame.detail(window.next(), window.slots());
+        self.refuse(blame)
+    }
+
     /// The newest task, in `slot`, has a block shape.
     pub(super) fn shape_newest(&mut self, slot: u32, kind: CoreKind, shape: &BlockShape) {
-        if let Some(task) = self.state.task(slot) {
+        if let Some(task) = self.storage.window().task_in(slot) {
             task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
         }
         self.write_block_shape(slot, shape);
@@ -262,21 +275,22 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
 
     /// Makes an added task visible to the schedulers.
     pub(super) fn publish(&mut self, id: TaskId) -> Result<(), Fault> {
+        let number = self.number_of(id)?;
         let window = self.storage.window();
-        let number = window.number_of(id).map_err(|blame| self.blame.leave(blame))?;
         let state = if number < window.watermark() { 0 } else { window.state_of(number) };
         if state != TaskState::ADDED.get() {
             let blame = Blame::of(Fault::BUILD_ALREADY_PUBLISHED).task(id);
             return Err(self.refuse(blame.detail(state.into(), 1)));
         }
-        self.storage.note_kept(number, self.publisher.published());
+        let publisher = &self.publisher;
+        self.storage.note_kept(number, || publisher.published());
         self.publish_added(id.slot)
     }
 
     /// Makes the task in this slot, which is added, visible to the schedulers.
     #[inline]
     pub(super) fn publish_added(&mut self, slot: u32) -> Result<(), Fault> {
-        let Some(task) = self.state.task(slot) else { return Ok(()) };
+        let Some(task) = self.storage.window().task_in(slot) else { return Ok(()) };
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
         self.publisher.count::<S>();
         self.events.published(slot);

@@ -107,7 +107,13 @@ impl<'a> Window<'a> {
     /// The task in the slot of `number`.
     #[inline]
     pub(super) fn task(&self, number: u64) -> Option<&'a Task> {
-        self.tasks.get(self.slot_of(number) as usize)
+        self.task_in(self.slot_of(number))
+    }
+
+    /// The task in a slot.
+    #[inline]
+    pub(super) fn task_in(&self, slot: u32) -> Option<&'a Task> {
+        self.tasks.get(slot as usize)
     }
 
     /// What was noted of the slot of `number`.
@@ -142,20 +148,11 @@ impl<'a> Window<'a> {
         (self.watermark..self.next).filter_map(|number| self.task(number))
     }
 
-    /// Slot, note and id of the next task; the blame, if the host's tables are shorter than its window.
+    /// Note, line and id of the next task; `None`: the host's tables are shorter than its window.
     #[inline]
-    pub(super) fn open(&self) -> Result<(&'a SlotRecord, &'a Task, TaskId), Blame> {
+    pub(super) fn open(&self) -> Option<(&'a SlotRecord, &'a Task, TaskId)> {
         let id = self.next_id();
-        match self.note(self.next).zip(self.task(self.next)) {
-            Some((note, task)) => Ok((note, task, id)),
-            None => Err(self.no_slot(id)),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    const fn no_slot(&self, id: TaskId) -> Blame {
-        Blame::of(Fault::STREAM_WINDOW_SIZE).task(id).detail(self.next, self.mask + 1)
+        Some((self.note(self.next)?, self.task_in(id.slot)?, id))
     }
 
     /// The next task has been written.
@@ -180,21 +177,39 @@ impl<'a> Window<'a> {
         self.watermark > before
     }
 
-    /// The number of a task that this run gave an id to.
+    /// The number of a task that this run gave an id to; `None`: it gave none, and [`refusal`](Self::refusal) says why.
     #[inline]
-    pub(super) fn number_of(&self, id: TaskId) -> Result<u64, Blame> {
-        let lap = self.next >> self.shift;
-        let newest = self.id_of(lap << self.shift).generation;
-        let age = u64::from(newest.wrapping_sub(id.generation));
+    pub(super) fn number_of(&self, id: TaskId) -> Option<u64> {
+        let (lap, age) = self.lap_and_age(id);
         if age > lap - (self.first >> self.shift) {
-            let blame = Blame::of(Fault::BUILD_STALE_TASK).task(id);
-            return Err(blame.detail(id.generation.into(), newest.into()));
+            return None;
         }
         let number = (lap - age) << self.shift | u64::from(id.slot);
-        if number >= self.next || number < self.first || u64::from(id.slot) > self.mask {
-            return Err(Blame::of(Fault::BUILD_UNKNOWN_TASK).task(id).detail(number, self.next));
+        let is_known =
+            number < self.next && number >= self.first && u64::from(id.slot) <= self.mask;
+        is_known.then_some(number)
+    }
+
+    /// How often the next task's number goes round the window, and how many times less that of a task with this id does.
+    #[inline]
+    fn lap_and_age(&self, id: TaskId) -> (u64, u64) {
+        let lap = self.next >> self.shift;
+        let newest = self.generation.wrapping_add(low_half(lap));
+        (lap, u64::from(newest.wrapping_sub(id.generation)))
+    }
+
+    /// Why this run gave no task this id.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refusal(&self, id: TaskId) -> Blame {
+        let (lap, age) = self.lap_and_age(id);
+        if age > lap - (self.first >> self.shift) {
+            let newest = self.id_of(lap << self.shift).generation;
+            let blame = Blame::of(Fault::BUILD_STALE_TASK).task(id);
+            return blame.detail(id.generation.into(), newest.into());
         }
-        Ok(number)
+        let number = (lap - age) << self.shift | u64::from(id.slot);
+        Blame::of(Fault::BUILD_UNKNOWN_TASK).task(id).detail(number, self.next)
     }
 
     /// Hashes where it stands.
@@ -257,9 +272,12 @@ mod tests {
                     })
                     .collect();
                 for (number, id) in (first..).zip(&ids) {
-                    assert_eq!(window.number_of(*id), Ok(number));
+                    assert_eq!(window.number_of(*id), Some(number));
                 }
-                let fault = |id| window.number_of(id).unwrap_err().fault;
+                let fault = |id| {
+                    assert_eq!(window.number_of(id), None);
+                    window.refusal(id).fault
+                };
                 assert_eq!(fault(window.next_id()), Fault::BUILD_UNKNOWN_TASK);
                 let older = TaskId { generation: ids[0].generation.wrapping_sub(1), ..ids[0] };
                 assert_eq!(fault(older), Fault::BUILD_STALE_TASK);

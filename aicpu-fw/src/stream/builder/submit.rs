@@ -176,7 +176,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn derive_one(&mut self, access: &Access<'_>, number: u64, index: u32) -> Result<(), Fault> {
         let (map, tasks) = (self.tasks.storage().map(), &mut self.tasks);
         let derived = map.derive(access, number, None, |producer| {

@@ -52,12 +52,17 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         self.edge(producer, newest).map(|_| ())
     }
 
+    /// The number of a task that this run gave an id to.
     #[inline]
-    fn number_of(&mut self, id: TaskId) -> Result<u64, Fault> {
-        self.storage.window().number_of(id).map_err(|blame| self.blame.leave(blame))
+    pub(super) fn number_of(&mut self, id: TaskId) -> Result<u64, Fault> {
+        match self.storage.window().number_of(id) {
+            Some(number) => Ok(number),
+            None => Err(self.blame.leave(self.storage.window().refusal(id))),
+        }
     }
 
     /// Makes `consumer`, which is not published, wait for `producer`, unless it need not.
+    #[inline]
     fn edge(&mut self, producer: u64, consumer: u64) -> Result<EdgeOutcome, Fault> {
         let window = self.storage.window();
         let slots = (window.slot_of(producer), window.slot_of(consumer));
@@ -118,7 +123,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// Puts the consumer behind the `count` that the producer has.
-    #[inline]
+    #[inline(never)]
     fn append(
         &mut self,
         (from, mut count): (&'a Task, u32),
@@ -144,7 +149,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         if !F::commit::<S>(from, count) {
             return self.satisfied(slots);
         }
-        if let Some(to) = self.state.task(slots.1) {
+        if let Some(to) = self.storage.window().task_in(slots.1) {
             to.edges_in.store(to.edges_in.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
         count_one(&self.publisher.line().edges);

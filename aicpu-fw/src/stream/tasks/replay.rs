@@ -106,8 +106,9 @@ impl Replay<'_, '_> {
         let (_, ring) = tasks.storage.payloads();
         for _ in 0..totals.tasks {
             let number = tasks.storage.window().next();
-            let opened = tasks.storage.window().open();
-            let (note, task, id) = opened.map_err(|blame| tasks.blame.leave(blame))?;
+            let Some((note, task, id)) = tasks.storage.window().open() else {
+                return Err(tasks.no_slot());
+            };
             tasks.storage.note_rings(note, position);
             let head = tape.head(at);
             TaskLine {
@@ -361,7 +362,7 @@ impl Replay<'_, '_> {
         let (list, count) = totals.starters;
         for at in (list as usize..).take(count as usize) {
             let slot = tasks.storage.window().slot_of(self.first + self.of.tape.get(at));
-            let Some(task) = tasks.state.task(slot) else { continue };
+            let Some(task) = tasks.storage.window().task_in(slot) else { continue };
             task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
             tasks.release(slot, task);
             tasks.tell_state(at as u64);
