@@ -19,7 +19,6 @@ pub(crate) mod task_line;
 use core::cell::Cell;
 use core::marker::PhantomData;
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::runtime::InstanceLine;
@@ -27,6 +26,7 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
 use self::consumers::put_consumer;
 use self::events::Events;

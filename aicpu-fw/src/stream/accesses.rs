@@ -1,7 +1,7 @@
 //! What a task does to its tensors, and why it may not.
 
 use pto_abi::Fault;
-use pto_abi::stream::{Arg, TensorTask, TensorView, ViewDefect};
+use pto_graph::{Arg, TensorTask, TensorView, ViewDefect};
 
 use super::map::AccessKind;
 use super::overlap::overlap;
@@ -82,8 +82,8 @@ pub(super) fn check_outputs(
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::check_outputs;
-    use pto_abi::stream::{Arg, ElementType, TensorView};
     use pto_abi::{Fault, GmAddr};
+    use pto_graph::{Arg, ElementType, TensorView};
 
     #[test]
     fn two_outputs_may_touch_and_not_overlap() {

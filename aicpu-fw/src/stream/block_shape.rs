@@ -3,12 +3,10 @@
 //! between.
 
 use pto_abi::limits::MAX_BLOCKS;
-use pto_abi::stream::{
-    ElementType, HAS_PREDICATE, MAX_LANES, NO_LIST, Priority, SYNC_START, ShapeRecord, StartMode,
-    TaskShape,
-};
+use pto_abi::stream::{HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START, ShapeRecord};
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_graph::{ElementType, Priority, StartMode, TaskShape};
 
 use crate::blame::Blame;
 use crate::shapes::{Lanes, List};
@@ -172,11 +170,10 @@ impl BlockShape {
 mod tests {
     use super::{BlockShape, LaneKernels};
     use crate::shapes::Lanes;
-    use pto_abi::stream::{
-        Comparison, ElementType, Predicate, Priority, ShapeRecord, TensorTask, TensorView,
-    };
+    use pto_abi::stream::ShapeRecord;
     use pto_abi::sync::Ordering::Relaxed;
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+    use pto_graph::{Comparison, ElementType, Predicate, Priority, TensorTask, TensorView};
 
     #[test]
     fn a_block_shape_survives_the_tape() {

@@ -7,12 +7,12 @@
 mod record;
 mod submit;
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::stream::{
-    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
-};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Record, ScopeId,
+    StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
 
 use super::map::AccessKind;
 use super::proof::Schedulers;

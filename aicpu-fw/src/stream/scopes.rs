@@ -7,7 +7,8 @@ use core::hash::{Hash, Hasher};
 
 use heapless::Vec;
 use pto_abi::Fault;
-use pto_abi::stream::{DependencyMode, HeapTag, MAX_HEAP_RINGS, ScopeId};
+use pto_abi::stream::MAX_HEAP_RINGS;
+use pto_graph::{DependencyMode, HeapTag, ScopeId};
 
 use crate::blame::Blame;
 
@@ -108,7 +109,7 @@ impl Scopes {
 mod tests {
     use super::Scopes;
     use pto_abi::Fault;
-    use pto_abi::stream::{DependencyMode, HeapTag, ScopeId};
+    use pto_graph::{DependencyMode, HeapTag, ScopeId};
 
     #[test]
     fn scopes_close_in_the_opposite_order() {

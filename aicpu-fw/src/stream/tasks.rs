@@ -16,13 +16,13 @@ mod waits;
 
 use core::marker::PhantomData;
 
-use pto_abi::graph::TaskSpec;
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::{DependencyMode, HeapTag, MAX_LANES, RingKind, ScopeId, TensorTask};
+use pto_abi::stream::{MAX_LANES, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
+use pto_graph::{DependencyMode, HeapTag, ScopeId, TaskSpec, TensorTask};
 
 use super::block_shape::{BlockShape, LaneKernels};
 use super::proof::Schedulers;

@@ -1,11 +1,9 @@
 //! Recordings: who begins one, writes tasks into it, ends it, and builds it again.
 
-use pto_abi::graph::TaskSpec;
-use pto_abi::stream::{
-    Bindings, DependencyMode, Record, RingKind, TensorTask, TensorView, slots_for_records,
-};
+use pto_abi::stream::{RingKind, slots_for_records};
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
+use pto_graph::{Bindings, DependencyMode, Record, TaskSpec, TensorTask, TensorView};
 
 use super::super::accesses::{access_of, arg_count, argument_blame, view_blame};
 use super::super::map::{Access, AccessKind};

@@ -1,11 +1,11 @@
 //! Submission: a task with tensors, from its arguments to its edges; tensors on the heap, and single elements.
 
-use pto_abi::graph::TaskSpec;
-use pto_abi::stream::{
-    Arg, DependencyMode, ElementType, HeapTag, Predicate, RingKind, TensorTask, TensorView,
-};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, DependencyMode, ElementType, HeapTag, Predicate, TaskSpec, TensorTask, TensorView,
+};
 
 use super::super::accesses::{
     access_of, arg_count, argument_blame, check_outputs, view_blame, view_fault,

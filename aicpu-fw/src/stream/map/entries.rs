@@ -8,7 +8,8 @@
 
 use core::cell::Cell;
 
-use pto_abi::stream::{MAX_RANK, MapEntry};
+use pto_abi::limits::MAX_RANK;
+use pto_abi::stream::MapEntry;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::super::region::{Dim, Region};

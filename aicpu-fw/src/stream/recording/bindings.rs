@@ -1,7 +1,7 @@
 //! What a replay is given, compared with what was recorded.
 
-use pto_abi::stream::{Bindings, HeapTag, TensorView};
 use pto_abi::{Fault, GmAddr};
+use pto_graph::{Bindings, HeapTag, TensorView};
 
 use super::super::accesses::view_fault;
 use super::super::overlap::overlap;

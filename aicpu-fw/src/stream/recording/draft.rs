@@ -8,11 +8,11 @@
 
 mod lists;
 
-use pto_abi::stream::{
-    Arg, DependencyMode, HeapTag, MAX_BOUND, RECORDED_DEPTH, ScopeId, TensorTask, TensorView,
-};
 use pto_abi::task::SHAPED;
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, DependencyMode, HeapTag, MAX_BOUND, RECORDED_DEPTH, ScopeId, TensorTask, TensorView,
+};
 
 use super::super::accesses::{accesses_of, view_fault};
 use super::super::block_shape::BlockShape;

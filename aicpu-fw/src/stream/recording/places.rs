@@ -5,7 +5,7 @@
 //! no task around it is met.
 
 use pto_abi::GmAddr;
-use pto_abi::stream::{PLACEHOLDER, TensorView};
+use pto_graph::{PLACEHOLDER, TensorView};
 
 use super::tape::{HEAP, LITERAL, TENSORS};
 
@@ -56,7 +56,7 @@ pub(super) fn seen_base(serial: u32, view: &TensorView<'_>) -> u64 {
 mod tests {
     use super::{HEAP, LITERAL, base_of, on_heap, place_of, seen_base};
     use pto_abi::GmAddr;
-    use pto_abi::stream::{ElementType, TensorView};
+    use pto_graph::{ElementType, TensorView};
 
     #[test]
     fn a_tensor_of_the_heap_is_counted_from_its_start() {

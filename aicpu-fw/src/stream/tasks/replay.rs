@@ -9,12 +9,12 @@
 //! producers.
 
 use pto_abi::Fault;
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::{DependencyMode, RingKind};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task, chunks_for};
 use pto_abi::trace::TraceKind;
+use pto_graph::{DependencyMode, EdgeOutcome};
 
 use super::super::map::{Access, Hide};
 use super::super::recording::bindings::Bound;
