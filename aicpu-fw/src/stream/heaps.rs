@@ -55,7 +55,7 @@ impl Heaps {
     /// Takes back what has retired at `depth`, and a part of `bytes` bytes, if it fits; where that is. `None`: there is no
     /// such heap. `told` hears what is in use then, and a capacity that holds the open scope with these bytes, wherever in
     /// the ring that begins.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(
         &mut self,
         depth: usize,

@@ -84,11 +84,8 @@ impl Scopes {
     /// Whether the scope that a tensor of a heap belongs to is open; a tensor of the host's belongs to none.
     #[inline]
     pub(super) fn holds(&self, heap: HeapTag) -> bool {
-        let holds = |depth: u32| {
-            let open = self.open.get(depth as usize);
-            open.is_some_and(|open| open.id.serial == heap.serial)
-        };
-        heap.depth.checked_sub(1).is_none_or(holds)
+        let open = self.open.get((heap.depth as usize).wrapping_sub(1));
+        heap.depth == 0 || open.is_some_and(|open| open.id.serial == heap.serial)
     }
 
     /// Scopes that were opened so far.

@@ -230,7 +230,7 @@ impl<'a> Storage<'a> {
     }
 
     /// Takes a part of the heap of `depth`; `None`: there is no such heap.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_heap(
         &mut self,
         depth: usize,

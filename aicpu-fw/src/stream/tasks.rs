@@ -158,7 +158,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     /// Whether the scope that a tensor belongs to is open.
     #[inline]
     pub(super) fn holds(&self, heap: HeapTag) -> bool {
-        heap.depth == 0 || self.scopes.holds(heap)
+        self.scopes.holds(heap)
     }
 
     /// The kernel's code, or why the task cannot run.

@@ -185,9 +185,10 @@ impl<'a> Window<'a> {
             return None;
         }
         let number = (lap - age) << self.shift | u64::from(id.slot);
-        let is_known =
-            number < self.next && number >= self.first && u64::from(id.slot) <= self.mask;
-        is_known.then_some(number)
+        if number >= self.next || number < self.first || u64::from(id.slot) > self.mask {
+            return None;
+        }
+        Some(number)
     }
 
     /// How often the next task's number goes round the window, and how many times less that of a task with this id does.

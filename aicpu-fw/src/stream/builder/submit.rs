@@ -158,8 +158,9 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// The edges that the accesses of the newest task make. Each is noted before the next one is looked at: what it hides
-    /// has its edge already, and a task has none to itself.
-    #[inline]
+    /// has its edge already, and a task has none to itself. A function of its own: tasks whose edges the program names pay
+    /// nothing for it.
+    #[inline(never)]
     fn derive(&mut self, task: &TensorTask<'_>, number: u64) -> Result<(), Fault> {
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some((view, kind)) = access_of(arg) else { continue };

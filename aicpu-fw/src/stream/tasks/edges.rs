@@ -79,7 +79,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// Makes the newest task wait for `producer`, unless it does or need not.
-    #[inline]
+    #[inline(always)]
     pub(in crate::stream) fn derived_edge(
         &mut self,
         producer: u64,

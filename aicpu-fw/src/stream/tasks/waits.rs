@@ -9,6 +9,7 @@ use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr};
 
+use super::super::heaps::HeapFull;
 use super::super::marks::{heap_ring, map_of};
 use super::super::proof::{Cause, Patience, Schedulers, Until, cause_of};
 use super::Tasks;
@@ -125,18 +126,25 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
     }
 
     /// Takes a part of the innermost scope's heap; waits for closed scopes to retire.
+    #[inline]
     pub(in crate::stream) fn take_heap(&mut self, bytes: u64) -> Result<GmAddr, Fault> {
+        let depth = self.scopes.innermost().depth as usize;
+        match self.storage.take_heap(depth, bytes) {
+            None => Err(Fault::STREAM_SCOPE_DEPTH),
+            Some(Ok(address)) => Ok(address),
+            Some(Err(full)) => self.wait_for_heap(bytes, full),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_heap(&mut self, bytes: u64, mut full: HeapFull) -> Result<GmAddr, Fault> {
         let scope = self.scopes.innermost();
         let depth = scope.depth as usize;
+        let ring = heap_ring(depth);
         let (mut waits, mut patience) = (false, Patience::new());
         loop {
             let watermark = self.storage.window().watermark();
-            let full = match self.storage.take_heap(depth, bytes) {
-                None => return Err(Fault::STREAM_SCOPE_DEPTH),
-                Some(Ok(address)) => return Ok(address),
-                Some(Err(full)) => full,
-            };
-            let ring = heap_ring(depth);
             let blame = Blame::of(Fault::STREAM_HEAP_RING).detail(full.in_use, full.suffices);
             let blame = blame.ring(u32::try_from(ring).unwrap_or(u32::MAX), scope.serial);
             if full.is_held {
@@ -153,6 +161,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
                 self.storage.marks().waits(ring);
             }
             self.wait_a_turn(bytes)?;
+            match self.storage.take_heap(depth, bytes) {
+                None => return Err(Fault::STREAM_SCOPE_DEPTH),
+                Some(Ok(address)) => return Ok(address),
+                Some(Err(still)) => full = still,
+            }
         }
     }
 
