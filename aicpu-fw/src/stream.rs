@@ -15,7 +15,7 @@
 //! tensor map that is behind is not seen.
 
 mod accesses;
-mod block_shape;
+mod block_spec;
 pub mod builder;
 mod heaps;
 mod kept;

@@ -1,6 +1,6 @@
 //! What a builder tells its host: events of the timeline, at the time of its last look at the clock.
 
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 
 use super::machine::BuilderHost;
 
@@ -38,7 +38,7 @@ impl<H: BuilderHost> Events<H> {
     #[inline]
     pub(crate) fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
         if H::TRACES {
-            self.host.trace(TraceRecord { time_ns: self.time_ns, kind, task, extra });
+            self.host.trace(TracePoint { time_ns: self.time_ns, kind, task, extra });
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn access_of<'v>(arg: &Arg<'v>) -> Option<(&'v TensorView<'v>, Access
 pub(super) fn accesses_of<'t>(
     task: &TensorTask<'t>,
 ) -> impl Iterator<Item = (u32, &'t TensorView<'t>, AccessKind)> {
-    let predicate = task.shape.when().map(|when| (arg_count(task), when.element()));
+    let predicate = task.block_shape.when().map(|when| (arg_count(task), when.element()));
     let predicate = predicate.map(|(at, element)| (at, element, AccessKind::Read));
     let args = (0_u32..).zip(task.args).filter_map(|(index, arg)| {
         let (view, kind) = access_of(arg)?;

@@ -10,7 +10,7 @@ mod submit;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Record, ScopeId,
+    Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Recording, ScopeId,
     StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
@@ -70,7 +70,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if self.draft.is_none() {
             return Ok(());
         }
-        Err(self.tasks.refuse(Blame::of(Fault::STREAM_RECORD_OPEN)))
+        Err(self.tasks.refuse(Blame::of(Fault::STREAM_RECORDING_OPEN)))
     }
 }
 
@@ -120,7 +120,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         if self.draft.is_some() {
             return self.record(task);
         }
-        if !task.shape.is_plain() {
+        if !task.block_shape.is_plain() {
             return self.add_shaped_task(task);
         }
         self.add_plain_task(task)
@@ -150,16 +150,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         self.allocate(element, shape)
     }
 
-    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.begin(shapes)
     }
 
-    fn end_record(&mut self) -> Result<Record, Fault> {
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
         self.end()
     }
 
-    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.play(record, bindings)
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.play(recording, bindings)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {

@@ -10,7 +10,7 @@
 
 use pto_abi::GmAddr;
 use pto_abi::limits::MAX_ARGS;
-use pto_abi::stream::{RingKind, SlotRecord, StreamHeader};
+use pto_abi::stream::{RingKind, SlotNote, StreamHeader};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 
 use super::heaps::{HeapFull, Heaps};
@@ -28,7 +28,7 @@ pub struct StreamMemory<'a> {
     /// Sizes and marks.
     pub header: &'a StreamHeader,
     /// Notes on the slots: as many as the window has; a power of two.
-    pub records: &'a [SlotRecord],
+    pub records: &'a [SlotNote],
     /// The tensor map, empty.
     pub map: TensorMap<'a>,
     /// Words of recordings.
@@ -180,7 +180,7 @@ impl<'a> Storage<'a> {
     /// Takes what a task needs with its slot: `count` argument words, which have been written, and one of block context behind
     /// them; where the first one is.
     #[inline]
-    pub(super) fn take_args(&mut self, note: &SlotRecord, count: usize) -> u32 {
+    pub(super) fn take_args(&mut self, note: &SlotNote, count: usize) -> u32 {
         self.note_rings(note, self.words.head());
         let payload = self.words.take(count as u64 + 1);
         let start = usize::try_from(payload).unwrap_or(usize::MAX);
@@ -204,7 +204,7 @@ impl<'a> Storage<'a> {
 
     /// Notes where the rings stand before a task takes its part of them; `first_word`: that of the arguments.
     #[inline]
-    pub(super) fn note_rings(&self, note: &SlotRecord, first_word: u64) {
+    pub(super) fn note_rings(&self, note: &SlotNote, first_word: u64) {
         note.first_word.store(low_half(first_word), Relaxed);
         note.first_chunk.store(low_half(self.chunks.head()), Relaxed);
         note.first_entry.store(low_half(self.map.head()), Relaxed);

@@ -24,7 +24,7 @@ use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{DependencyMode, HeapTag, ScopeId, TaskSpec, TensorTask};
 
-use super::block_shape::{BlockShape, LaneKernels};
+use super::block_spec::{BlockSpec, LaneKernels};
 use super::proof::Schedulers;
 use super::scopes::Scopes;
 use super::storage::{Storage, StreamMemory};
@@ -175,24 +175,24 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// The block shape of a task: its kernels are registered, and the device has cores for its blocks.
-    pub(super) fn block_shape_of(&mut self, task: &TensorTask<'_>) -> Result<BlockShape, Fault> {
+    pub(super) fn block_shape_of(&mut self, task: &TensorTask<'_>) -> Result<BlockSpec, Fault> {
         let Some(shapes) = self.state.shapes else {
             return Err(self.refuse(Blame::of(Fault::RUNTIME_REGION_STREAM)));
         };
         let mut kernels = LaneKernels::NONE;
-        let vectors = task.shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
+        let vectors = task.block_shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
         for (func_id, kind) in [(task.func_id, task.kind)].into_iter().chain(vectors) {
             let code = self.accept(&TaskSpec::new(func_id, kind, &[]), task.args.len())?;
             if !kernels.add(kind, func_id, code) {
-                let found = 1 + task.shape.vectors().len() as u64;
+                let found = 1 + task.block_shape.vectors().len() as u64;
                 let blame = Blame::of(Fault::STREAM_MIX).detail(found, MAX_LANES as u64);
                 return Err(self.refuse_next(task, blame));
             }
         }
         let room = shapes.room.get(usize::from(kernels.lanes.0)).copied().unwrap_or(0);
-        let checked = BlockShape::check(&task.shape, kernels.lanes, room);
+        let checked = BlockSpec::check(&task.block_shape, kernels.lanes, room);
         checked.map_err(|blame| self.refuse_next(task, blame))?;
-        Ok(BlockShape::of(&task.shape, &kernels))
+        Ok(BlockSpec::of(&task.block_shape, &kernels))
     }
 
     /// Room for a task with `args` words: waits for it where it must.
@@ -248,7 +248,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// The newest task, in `slot`, has a block shape.
-    pub(super) fn shape_newest(&mut self, slot: u32, kind: CoreKind, shape: &BlockShape) {
+    pub(super) fn shape_newest(&mut self, slot: u32, kind: CoreKind, shape: &BlockSpec) {
         if let Some(task) = self.storage.window().task_in(slot) {
             task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
         }
@@ -257,7 +257,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// Writes the block shape of the task in `slot`, which is not published.
-    fn write_block_shape(&self, slot: u32, shape: &BlockShape) {
+    fn write_block_shape(&self, slot: u32, shape: &BlockSpec) {
         let shapes = self.state.shapes;
         if let Some(notes) = shapes.and_then(|shapes| shapes.record(slot)) {
             shape.write(notes);
@@ -265,7 +265,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// The newest task has these kernels, if that is wanted.
-    fn trace_lanes(&mut self, slot: u32, shape: &BlockShape) {
+    fn trace_lanes(&mut self, slot: u32, shape: &BlockSpec) {
         if H::TRACES {
             for (lane, func_id) in shape.lanes() {
                 self.events.trace(TraceKind::LANE, slot, func_id | lane << 16);

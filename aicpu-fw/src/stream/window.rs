@@ -7,7 +7,7 @@
 use core::hash::{Hash, Hasher};
 
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::SlotRecord;
+use pto_abi::stream::SlotNote;
 use pto_abi::sync::Ordering;
 use pto_abi::task::Task;
 use pto_abi::{Fault, TaskId};
@@ -20,7 +20,7 @@ use crate::blame::Blame;
 pub(super) struct Window<'a> {
     tasks: &'a [Task],
     /// What the builder notes of each slot: where the rings stood before its task took a part of them.
-    notes: &'a [SlotRecord],
+    notes: &'a [SlotNote],
     /// The number of the next task, and of the oldest one that has not completed.
     next: u64,
     watermark: u64,
@@ -34,7 +34,7 @@ impl<'a> Window<'a> {
     /// An empty window; `notes`: as many as it has slots, a power of two.
     pub(super) fn new(
         tasks: &'a [Task],
-        notes: &'a [SlotRecord],
+        notes: &'a [SlotNote],
         first: u64,
         generation: u32,
     ) -> Self {
@@ -118,7 +118,7 @@ impl<'a> Window<'a> {
 
     /// What was noted of the slot of `number`.
     #[inline]
-    pub(super) fn note(&self, number: u64) -> Option<&'a SlotRecord> {
+    pub(super) fn note(&self, number: u64) -> Option<&'a SlotNote> {
         self.notes.get(self.slot_of(number) as usize)
     }
 
@@ -150,7 +150,7 @@ impl<'a> Window<'a> {
 
     /// Note, line and id of the next task; `None`: the host's tables are shorter than its window.
     #[inline]
-    pub(super) fn open(&self) -> Option<(&'a SlotRecord, &'a Task, TaskId)> {
+    pub(super) fn open(&self) -> Option<(&'a SlotNote, &'a Task, TaskId)> {
         let id = self.next_id();
         Some((self.note(self.next)?, self.task_in(id.slot)?, id))
     }
@@ -226,7 +226,7 @@ mod tests {
     extern crate std;
     use super::Window;
     use pto_abi::kinds::TaskState;
-    use pto_abi::stream::SlotRecord;
+    use pto_abi::stream::SlotNote;
     use pto_abi::sync::Ordering::Relaxed;
     use pto_abi::task::Task;
     use pto_abi::{Fault, TaskId};
@@ -234,7 +234,7 @@ mod tests {
 
     fn with_window(first: u64, test: impl FnOnce(&mut Window<'_>, &[Task])) {
         let tasks: Vec<Task> = (0..4).map(|_| Task::default()).collect();
-        let notes: Vec<SlotRecord> = (0..4).map(|_| SlotRecord::default()).collect();
+        let notes: Vec<SlotNote> = (0..4).map(|_| SlotNote::default()).collect();
         test(&mut Window::new(&tasks, &notes, first, 3), &tasks);
     }
 

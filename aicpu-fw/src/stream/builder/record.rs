@@ -1,9 +1,9 @@
 //! Recordings: who begins one, writes tasks into it, ends it, and builds it again.
 
-use pto_abi::stream::{RingKind, slots_for_records};
+use pto_abi::stream::{RingKind, slots_for_recordings};
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Bindings, DependencyMode, Record, TaskSpec, TensorTask, TensorView};
+use pto_graph::{Bindings, DependencyMode, Recording, TaskSpec, TensorTask, TensorView};
 
 use super::super::accesses::{access_of, arg_count, argument_blame, view_blame};
 use super::super::map::{Access, AccessKind};
@@ -30,16 +30,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// Ends the recording that is being made, and keeps it.
-    pub(super) fn end(&mut self) -> Result<Record, Fault> {
+    pub(super) fn end(&mut self) -> Result<Recording, Fault> {
         let Some(draft) = self.draft.take() else {
             return Err(self.tasks.refuse(Blame::of(Fault::STREAM_NOT_RECORDING)));
         };
         self.tasks.close_scope(draft.scope())?;
         let ended = draft.end(self.tasks.storage_mut().recordings_mut());
         let (at, tasks, used) = ended.map_err(|blame| self.tasks.refuse(blame))?;
-        let slots = slots_for_records(used);
+        let slots = slots_for_recordings(used);
         self.tasks.storage_mut().takes(RingKind::WINDOW, slots.max(tasks.into()));
-        Ok(Record { run: self.tasks.storage().window().run(), at, tasks })
+        Ok(Recording { run: self.tasks.storage().window().run(), at, tasks })
     }
 
     /// Writes a task down.
@@ -48,7 +48,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     pub(super) fn record(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
         let kernel = self.tasks.accept(&spec, task.args.len())?;
-        let block_shape = match task.shape.is_plain() {
+        let block_shape = match task.block_shape.is_plain() {
             true => None,
             false => Some(self.tasks.block_shape_of(task)?),
         };
@@ -81,7 +81,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 writes += 1;
             }
         }
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             let element = predicate.element();
             self.check_element(task, element, false)?;
             self.check_own(element, task, arg_count(task))?;
@@ -108,15 +108,19 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// Builds a recording again, with what is bound now.
-    pub(super) fn play(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    pub(super) fn play(
+        &mut self,
+        recording: &Recording,
+        bindings: &Bindings<'_>,
+    ) -> Result<(), Fault> {
         self.check_not_recording()?;
-        let (tasks, start) = (&mut self.tasks, record.at as usize);
-        let is_of_run = record.run == tasks.storage().window().run();
+        let (tasks, start) = (&mut self.tasks, recording.at as usize);
+        let is_of_run = recording.run == tasks.storage().window().run();
         let recordings = tasks.storage().recordings();
         let Some(totals) = recordings.totals(start).filter(|_| is_of_run) else {
-            let blame = Blame::of(Fault::STREAM_RECORD_UNKNOWN);
+            let blame = Blame::of(Fault::STREAM_RECORDING_UNKNOWN);
             let front = recordings.front() as u64;
-            return Err(tasks.refuse(blame.detail(record.at.into(), front)));
+            return Err(tasks.refuse(blame.detail(recording.at.into(), front)));
         };
         let bound = Bound { tape: recordings.tape(), start, totals: &totals, bindings };
         let checked = bound.check_counts().and_then(|()| {

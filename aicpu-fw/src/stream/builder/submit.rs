@@ -52,13 +52,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     #[inline(never)]
     pub(super) fn add_shaped_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         let shape = self.tasks.block_shape_of(task)?;
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             self.check_element(task, predicate.element(), true)?;
         }
         let number = self.tasks.storage().window().next();
         let id = self.add_plain_task(task)?;
         self.tasks.shape_newest(id.slot, task.kind, &shape);
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             self.read_predicate(task, predicate, number)?;
         }
         Ok(id)

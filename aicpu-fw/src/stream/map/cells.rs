@@ -9,7 +9,7 @@
 //!   `-- look_at_cells ----'      both only when all of its accesses have completed
 //! ```
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::super::region::Region;
@@ -39,7 +39,7 @@ impl<'a> TensorMap<'a> {
     pub(super) fn owns(
         &self,
         place: &Place<'a>,
-        cell: &MapRecord,
+        cell: &MapRow,
         at: u32,
         access: &Access<'_>,
         now: Now,
@@ -47,7 +47,7 @@ impl<'a> TensorMap<'a> {
         cell.base.load(Relaxed) == access.base || self.claim(place, cell, at, access.base, now)
     }
 
-    fn claim(&self, place: &Place<'a>, cell: &MapRecord, at: u32, base: u64, now: Now) -> bool {
+    fn claim(&self, place: &Place<'a>, cell: &MapRow, at: u32, base: u64, now: Now) -> bool {
         if !self.is_unused(cell, now) {
             return false;
         }
@@ -67,7 +67,7 @@ impl<'a> TensorMap<'a> {
     }
 
     /// Takes a cell out of the list that it is in, if any.
-    fn unlink(&self, cell: &MapRecord) {
+    fn unlink(&self, cell: &MapRow) {
         if cell.base.load(Relaxed) == NOBODY {
             return;
         }
@@ -86,7 +86,7 @@ impl<'a> TensorMap<'a> {
         cell.base.store(NOBODY, Relaxed);
     }
 
-    pub(super) fn is_unused(&self, row: &MapRecord, now: Now) -> bool {
+    pub(super) fn is_unused(&self, row: &MapRow, now: Now) -> bool {
         let chains = [&row.write_chain, &row.read_chain];
         row.is_free(now)
             && chains.into_iter().all(|chain| !self.entries.is_live(chain.load(Relaxed)))

@@ -1,6 +1,6 @@
 //! One look for one access: which tasks under way it meets in a row of the tensor map, and in the chains of that row.
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::overlap::{Undecided, overlap};
@@ -28,7 +28,7 @@ pub(super) struct Look<'m, 'a, F> {
 impl<F> Look<'_, '_, F> {
     /// Everything that stands at one row.
     #[inline]
-    pub(super) fn row<E>(&mut self, row: &MapRecord) -> Result<(), Stop<E>>
+    pub(super) fn row<E>(&mut self, row: &MapRow) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
@@ -44,7 +44,7 @@ impl<F> Look<'_, '_, F> {
 
     /// The accesses to the region of a row.
     #[inline]
-    fn region<E>(&mut self, row: &MapRecord) -> Result<(), Stop<E>>
+    fn region<E>(&mut self, row: &MapRow) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {

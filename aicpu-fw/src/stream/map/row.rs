@@ -4,7 +4,7 @@
 //! in a row are later than its writer, and have waited for it; a row that has only completed tasks is free for another
 //! region.
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::rings::low_half;
@@ -66,7 +66,7 @@ pub(super) trait Row {
     fn take(&self, access: &Access<'_>, now: Now) -> bool;
 }
 
-impl Row for MapRecord {
+impl Row for MapRow {
     #[inline]
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32> {
         self.readers.iter().chain([&self.writer])

@@ -9,7 +9,7 @@
 
 use core::cell::Cell;
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::rings::low_half;
@@ -20,7 +20,7 @@ pub(super) const NONE: u32 = u32::MAX;
 /// See the file.
 /// Invariant: places that are not `NONE` hold different numbers, all below `used`.
 pub(super) struct Rows<'a> {
-    rows: &'a [MapRecord],
+    rows: &'a [MapRow],
     /// The number of each place's row, or `NONE`.
     places: &'a [AtomicU32],
     shift: u32,
@@ -30,7 +30,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// As many rows as places: a power of two from 2 on, else `None`. [`clear`](Self::clear) comes before the first use.
-    pub(super) fn new(rows: &'a [MapRecord], places: &'a [AtomicU32]) -> Option<Self> {
+    pub(super) fn new(rows: &'a [MapRow], places: &'a [AtomicU32]) -> Option<Self> {
         let count = rows.len();
         if !count.is_power_of_two() || count < 2 || places.len() != count {
             return None;
@@ -53,11 +53,7 @@ impl<'a> Rows<'a> {
 
     /// The row for `key` and its number; `empty` empties it when it is asked for first.
     #[inline]
-    pub(super) fn of(
-        &self,
-        key: u64,
-        empty: impl FnOnce(&MapRecord),
-    ) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn of(&self, key: u64, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let place = self.places.get(low_half(spread(key) >> self.shift) as usize)?;
         let number = place.load(Relaxed);
         match self.rows.get(number as usize) {
@@ -67,11 +63,7 @@ impl<'a> Rows<'a> {
     }
 
     #[cold]
-    fn begin(
-        &self,
-        place: &AtomicU32,
-        empty: impl FnOnce(&MapRecord),
-    ) -> Option<(&'a MapRecord, u32)> {
+    fn begin(&self, place: &AtomicU32, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let number = self.used.get();
         let row = self.rows.get(number as usize)?;
         self.used.set(number + 1);
@@ -82,12 +74,12 @@ impl<'a> Rows<'a> {
 
     /// The row with this number, if it is in use.
     #[inline]
-    pub(super) fn get(&self, number: u32) -> Option<&'a MapRecord> {
+    pub(super) fn get(&self, number: u32) -> Option<&'a MapRow> {
         self.rows.get(number as usize)
     }
 
     /// Those in use.
-    pub(super) fn used(&self) -> impl Iterator<Item = &'a MapRecord> {
+    pub(super) fn used(&self) -> impl Iterator<Item = &'a MapRow> {
         self.rows.iter().take(self.used.get() as usize)
     }
 }
@@ -102,13 +94,13 @@ const fn spread(key: u64) -> u64 {
 mod tests {
     extern crate std;
     use super::Rows;
-    use pto_abi::stream::MapRecord;
+    use pto_abi::stream::MapRow;
     use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
     use std::vec::Vec;
 
     #[test]
     fn rows_are_numbered_as_they_are_used_and_stay_with_their_places() {
-        let rows: Vec<MapRecord> = (0..64).map(|_| MapRecord::default()).collect();
+        let rows: Vec<MapRow> = (0..64).map(|_| MapRow::default()).collect();
         let places: Vec<AtomicU32> = (0..64).map(|_| AtomicU32::new(7)).collect();
         assert!(Rows::new(&rows, &places[..32]).is_none());
         assert!(Rows::new(&rows[..48], &places[..48]).is_none());

@@ -6,7 +6,7 @@
 use core::cell::Cell;
 use core::hash::{Hash, Hasher};
 
-use pto_abi::stream::{MapEntry, MapGrid, MapRecord};
+use pto_abi::stream::{MapEntry, MapGrid, MapRow};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::rings::low_half;
@@ -28,11 +28,11 @@ pub(super) const QUIET: u32 = 2;
 #[derive(Clone, Copy)]
 pub struct MapMemory<'a> {
     /// Records of tensors.
-    pub tensors: &'a [MapRecord],
+    pub tensors: &'a [MapRow],
     /// A place for each of them.
     pub tensor_places: &'a [AtomicU32],
     /// Records of cells.
-    pub cells: &'a [MapRecord],
+    pub cells: &'a [MapRow],
     /// A place for each of them.
     pub cell_places: &'a [AtomicU32],
     /// Grids of tensors.
@@ -54,7 +54,7 @@ pub struct TensorMap<'a> {
 /// Where the accesses that an access may meet are.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    pub(super) tensor: &'a MapRecord,
+    pub(super) tensor: &'a MapRow,
     pub(super) at: u32,
     pub(super) cells: Cells<'a>,
 }
@@ -65,7 +65,7 @@ pub(super) enum Cells<'a> {
     /// The tensor has no grid.
     NoGrid,
     /// The access is within this one.
-    One(&'a MapRecord, u32),
+    One(&'a MapRow, u32),
     /// The access is within none.
     All,
 }
@@ -89,7 +89,7 @@ impl<'a> TensorMap<'a> {
     }
 
     /// Empties a row that is used for the first time.
-    fn empty(&self, row: &MapRecord) {
+    fn empty(&self, row: &MapRow) {
         let none = self.entries.dead_link();
         row.base.store(NOBODY, Relaxed);
         row.write_chain.store(none, Relaxed);
@@ -154,7 +154,7 @@ impl<'a> TensorMap<'a> {
 
     /// The row for the tensor at `base`, and its number.
     #[inline]
-    pub(super) fn tensor_of(&self, base: u64) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn tensor_of(&self, base: u64) -> Option<(&'a MapRow, u32)> {
         // Tensors are aligned: the low bits say nothing.
         self.tensors.of(base >> 4, |row| self.empty(row))
     }
@@ -175,13 +175,13 @@ impl<'a> TensorMap<'a> {
 
     /// The row for the cell whose first byte has this address, and its number.
     #[inline]
-    pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRow, u32)> {
         self.cells.of(corner >> 2, |row| self.empty(row))
     }
 
     /// The row of the cell that begins where the access does, if there is such a cell.
     #[inline]
-    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRow, u32)> {
         self.cell_at(access.base.wrapping_add(access.low))
     }
 }

@@ -15,7 +15,7 @@ use pto_graph::{
 };
 
 use super::super::accesses::{accesses_of, view_fault};
-use super::super::block_shape::BlockShape;
+use super::super::block_spec::BlockSpec;
 use super::super::map::{Access, AccessKind, Hide, TensorMap};
 use super::super::region::Region;
 use super::super::window::Window;
@@ -44,7 +44,7 @@ pub(in crate::stream) struct Drafted<'d, 'a> {
     pub(in crate::stream) task: &'d TensorTask<'d>,
     pub(in crate::stream) kernel: GmAddr,
     /// What it is beyond one kernel on one core.
-    pub(in crate::stream) block_shape: Option<BlockShape>,
+    pub(in crate::stream) block_shape: Option<BlockSpec>,
     pub(in crate::stream) mode: DependencyMode,
     pub(in crate::stream) window: &'d Window<'a>,
     pub(in crate::stream) map: &'a TensorMap<'a>,
@@ -235,13 +235,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Writes what the task is beyond one kernel on one core.
-    fn put_block_shape(&mut self, task: &TensorTask<'_>, mut shape: BlockShape) {
+    fn put_block_shape(&mut self, task: &TensorTask<'_>, mut shape: BlockSpec) {
         let mut base = LITERAL;
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             (base, shape.address) = place_of(predicate.element());
         }
         self.tape.put_block_shape(self.next, &shape, base);
-        self.next += BlockShape::WORDS;
+        self.next += BlockSpec::WORDS;
     }
 
     /// The edges within the recording.
@@ -343,5 +343,5 @@ impl<'a> Draft<'a> {
 /// A recording does not take so much.
 #[cold]
 fn full(found: usize, bound: usize) -> Blame {
-    Blame::of(Fault::STREAM_RECORD_FULL).detail(found as u64, bound as u64)
+    Blame::of(Fault::STREAM_RECORDING_FULL).detail(found as u64, bound as u64)
 }

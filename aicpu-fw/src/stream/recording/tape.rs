@@ -5,7 +5,7 @@
 //!          binding x n | task x n | consumer x edges | starters | predicates
 //! binding: element, rank, written | extents | strides
 //! task:    func, kind, arguments, producers | touches, starts, consumers | kernel |
-//!          its block shape, if it has one (`BlockShape`) | producers, 2 in a word | touch x touches
+//!          its block shape, if it has one (`BlockSpec`) | producers, 2 in a word | touch x touches
 //! touch:   binding, kind, rank, looks, is noted, the touch of the same tensor before | base | low | high | run |
 //!          (stride, count) x rank
 //! words:   base of each | value x 8
@@ -25,7 +25,7 @@ use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::SHAPED;
 use pto_graph::{MAX_BOUND, TensorView};
 
-use super::super::block_shape::BlockShape;
+use super::super::block_spec::BlockSpec;
 use super::super::map::AccessKind;
 use super::super::region::{Dim, Region};
 use super::super::rings::low_half;
@@ -123,7 +123,7 @@ impl TaskHead {
     /// Where the producers of the task at `at` stand.
     #[inline]
     pub(in crate::stream) fn producers_at(&self, at: usize) -> usize {
-        let shape = if self.is_shaped() { BlockShape::WORDS } else { 0 };
+        let shape = if self.is_shaped() { BlockSpec::WORDS } else { 0 };
         at + Self::WORDS + shape
     }
 
@@ -239,15 +239,15 @@ impl<'a> Tape<'a> {
     }
 
     /// Writes a block shape; `base`: what the address of its predicate is counted from.
-    pub(super) fn put_block_shape(&self, at: usize, shape: &BlockShape, base: u8) {
+    pub(super) fn put_block_shape(&self, at: usize, shape: &BlockSpec, base: u8) {
         for (word, value) in (at..).zip(shape.words(base)) {
             self.put(word, value);
         }
     }
 
     /// The block shape at `at`, and what the address of its predicate is counted from.
-    pub(in crate::stream) fn block_shape(&self, at: usize) -> (BlockShape, u8) {
-        BlockShape::of_words(core::array::from_fn(|word| self.get(at + word)))
+    pub(in crate::stream) fn block_shape(&self, at: usize) -> (BlockSpec, u8) {
+        BlockSpec::of_words(core::array::from_fn(|word| self.get(at + word)))
     }
 
     /// Where binding number `index` of the recording at `start` stands.

@@ -3,10 +3,10 @@
 //! between.
 
 use pto_abi::limits::MAX_BLOCKS;
-use pto_abi::stream::{HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START, ShapeRecord};
+use pto_abi::stream::{BlockLine, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START};
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
-use pto_graph::{ElementType, Priority, StartMode, TaskShape};
+use pto_graph::{BlockShape, ElementType, Priority, StartMode};
 
 use crate::blame::Blame;
 use crate::shapes::{Lanes, List};
@@ -33,7 +33,7 @@ impl LaneKernels {
 
 /// See the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockShape {
+pub(super) struct BlockSpec {
     kernels: [u64; MAX_LANES],
     func_ids: [u16; MAX_LANES],
     flags: u32,
@@ -45,12 +45,12 @@ pub(super) struct BlockShape {
     value: u64,
 }
 
-impl BlockShape {
+impl BlockSpec {
     /// Words on the tape.
     pub(super) const WORDS: usize = MAX_LANES + 5;
 
     /// A block of these kernels is one that the device has cores for, `room` of them at once.
-    pub(super) fn check(shape: &TaskShape<'_>, lanes: Lanes, room: u32) -> Result<(), Blame> {
+    pub(super) fn check(shape: &BlockShape<'_>, lanes: Lanes, room: u32) -> Result<(), Blame> {
         let refuse = |fault, found: u32, bound: u32| {
             Err(Blame::of(fault).detail(found.into(), bound.into()))
         };
@@ -68,7 +68,7 @@ impl BlockShape {
     }
 
     /// The block shape of a task with these kernels.
-    pub(super) fn of(shape: &TaskShape<'_>, kernels: &LaneKernels) -> Self {
+    pub(super) fn of(shape: &BlockShape<'_>, kernels: &LaneKernels) -> Self {
         let lanes = kernels.lanes;
         let is_sync = shape.start() == StartMode::SYNC;
         let is_plain_with_predicate = shape.blocks() == 1
@@ -148,7 +148,7 @@ impl BlockShape {
     }
 
     /// Writes the notes of a task that is not published.
-    pub(super) fn write(&self, record: &ShapeRecord) {
+    pub(super) fn write(&self, record: &BlockLine) {
         let kernels = record.kernels.iter().zip(&record.func_ids);
         for ((kernel, func_id), (code, id)) in kernels.zip(self.kernels.iter().zip(self.func_ids)) {
             kernel.store(*code, Relaxed);
@@ -168,9 +168,9 @@ impl BlockShape {
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockShape, LaneKernels};
+    use super::{BlockSpec, LaneKernels};
     use crate::shapes::Lanes;
-    use pto_abi::stream::ShapeRecord;
+    use pto_abi::stream::BlockLine;
     use pto_abi::sync::Ordering::Relaxed;
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
     use pto_graph::{Comparison, ElementType, Predicate, Priority, TensorTask, TensorView};
@@ -187,10 +187,10 @@ mod tests {
         }
         assert!(!kernels.add(CoreKind::AIV, FuncId(1), GmAddr(1)), "three are a cluster");
         assert_eq!(kernels.lanes, Lanes(7));
-        let line = BlockShape::of(&task.shape, &kernels);
-        assert_eq!(BlockShape::of_words(line.words(65)), (line, 65));
+        let line = BlockSpec::of(&task.block_shape, &kernels);
+        assert_eq!(BlockSpec::of_words(line.words(65)), (line, 65));
         assert_eq!((line.has_predicate(), line.element_bytes()), (true, 2));
-        let record = ShapeRecord::default();
+        let record = BlockLine::default();
         record.next_block.store(5, Relaxed);
         line.write(&record);
         let numbers = [&record.next_block, &record.parts_left].map(|word| word.load(Relaxed));
@@ -202,7 +202,8 @@ mod tests {
         let task = TensorTask::new(FuncId(1), CoreKind::AIV, &[]);
         let lanes = Lanes(0b110);
         let check = |task: TensorTask<'_>, room| {
-            BlockShape::check(&task.shape, lanes, room).map_err(|blame| (blame.fault, blame.detail))
+            BlockSpec::check(&task.block_shape, lanes, room)
+                .map_err(|blame| (blame.fault, blame.detail))
         };
         assert_eq!(check(task.blocks(99), 4), Ok(()), "in turn");
         assert_eq!(check(task.blocks(4).sync_start(), 4), Ok(()));
