@@ -22,7 +22,7 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
-use pto_graph::{DependencyMode, HeapTag, ScopeId, TaskSpec, TensorTask};
+use pto_graph::{DependencyMode, ScopeId, TaskSpec, TensorTask};
 
 use super::block_spec::{BlockSpec, LaneKernels};
 use super::proof::Schedulers;
@@ -144,21 +144,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         Ok(())
     }
 
-    /// The innermost scope.
-    pub(super) fn scope(&self) -> ScopeId {
-        self.scopes.innermost()
-    }
-
-    /// How the innermost scope gets its edges.
+    /// The scopes that are open.
     #[inline]
-    pub(super) fn mode(&self) -> DependencyMode {
-        self.scopes.mode()
-    }
-
-    /// Whether the scope that a tensor belongs to is open.
-    #[inline]
-    pub(super) fn holds(&self, heap: HeapTag) -> bool {
-        self.scopes.holds(heap)
+    pub(super) const fn scopes(&self) -> &Scopes {
+        &self.scopes
     }
 
     /// The kernel's code, or why the task cannot run.
@@ -214,7 +203,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     /// Room for `count` more in a ring.
     #[inline]
     pub(super) fn make_room_in(&mut self, ring: RingKind, count: u64) -> Result<(), Fault> {
-        if self.storage.has_room(ring, count) { Ok(()) } else { self.wait_for_room(ring, count) }
+        if self.storage.has_room(ring, count) {
+            Ok(())
+        } else {
+            self.wait_for_room_or(ring, count, None)
+        }
     }
 
     /// Takes the next slot for a task, for which there is room; its argument words have been written.
@@ -226,7 +219,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         count: usize,
     ) -> Result<TaskId, Fault> {
         let Some((note, task, id)) = self.storage.window().open() else {
-            return Err(self.no_slot());
+            return Err(self.blame.leave(self.storage.window().no_slot()));
         };
         let payload = self.storage.take_args(note, count);
         let args = (payload, u8::try_from(count).unwrap_or(u8::MAX));
@@ -238,30 +231,13 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         Ok(id)
     }
 
-    /// The tables of the host are shorter than its window.
-    #[cold]
-    fn no_slot(&mut self) -> Fault {
-        let window = self.storage.window();
-        let blame = Blame::of(Fault::STREAM_WINDOW_SIZE).task(window.next_id());
-        let blame = blame.detail(window.next(), window.slots());
-        self.refuse(blame)
-    }
-
     /// The newest task, in `slot`, has a block shape.
     pub(super) fn shape_newest(&mut self, slot: u32, kind: CoreKind, shape: &BlockSpec) {
         if let Some(task) = self.storage.window().task_in(slot) {
             task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
         }
-        self.write_block_shape(slot, shape);
+        write_block_shape(&self.state, slot, shape);
         self.trace_lanes(slot, shape);
-    }
-
-    /// Writes the block shape of the task in `slot`, which is not published.
-    fn write_block_shape(&self, slot: u32, shape: &BlockSpec) {
-        let shapes = self.state.shapes;
-        if let Some(notes) = shapes.and_then(|shapes| shapes.record(slot)) {
-            shape.write(notes);
-        }
     }
 
     /// The newest task has these kernels, if that is wanted.
@@ -295,7 +271,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         self.publisher.count::<S>();
         self.events.published(slot);
         if self.state.fault.is_raised() {
-            return Err(self.raised());
+            return Err(raised(&self.state));
         }
         self.release(slot, task);
         self.tell_state(slot.into());
@@ -314,22 +290,31 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         if kind & SHAPED == 0 {
             self.state.queue(kind_in(kind)).push::<S>(&[slot]);
         } else {
-            self.post(slot);
+            post(&self.state, slot);
         }
     }
+}
 
-    /// As `release`, for a task with a block shape.
-    #[cold]
-    fn post(&self, slot: u32) {
-        let Some(shapes) = self.state.shapes else { return };
-        let Some(notes) = shapes.record(slot) else { return };
-        let list = if has_predicate(notes) { Some(List::ARRIVALS) } else { List::of(notes) };
-        if let Some(list) = list {
-            shapes.post(list, slot);
-        }
+/// A task with a block shape is ready: it goes where the schedulers look.
+#[cold]
+fn post(state: &SharedState<'_>, slot: u32) {
+    let Some(shapes) = state.shapes else { return };
+    let Some(notes) = shapes.record(slot) else { return };
+    let list = if has_predicate(notes) { Some(List::ARRIVALS) } else { List::of(notes) };
+    if let Some(list) = list {
+        shapes.post(list, slot);
     }
+}
 
-    fn raised(&self) -> Fault {
-        self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED)
+/// Writes the block shape of the task in `slot`, which is not published.
+fn write_block_shape(state: &SharedState<'_>, slot: u32, shape: &BlockSpec) {
+    let shapes = state.shapes;
+    if let Some(line) = shapes.and_then(|shapes| shapes.record(slot)) {
+        shape.write(line);
     }
+}
+
+/// The fault of a run that has one.
+fn raised(state: &SharedState<'_>) -> Fault {
+    state.fault.first().unwrap_or(Fault::RUN_CANCELLED)
 }

@@ -155,6 +155,14 @@ impl<'a> Window<'a> {
         Some((self.note(self.next)?, self.task_in(id.slot)?, id))
     }
 
+    /// Why there is no slot for the next task.
+    #[cold]
+    #[inline(never)]
+    pub(super) const fn no_slot(&self) -> Blame {
+        let blame = Blame::of(Fault::STREAM_WINDOW_SIZE).task(self.next_id());
+        blame.detail(self.next, self.slots())
+    }
+
     /// The next task has been written.
     #[inline]
     pub(super) const fn add(&mut self) {

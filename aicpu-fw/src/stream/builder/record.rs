@@ -57,7 +57,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if entries > storage.map().capacity() {
             return Err(self.tasks.too_large(RingKind::MAP, entries));
         }
-        let (mode, window, map) = (self.tasks.mode(), storage.window(), storage.map());
+        let (mode, window, map) = (self.tasks.scopes().mode(), storage.window(), storage.map());
         let Some(draft) = &mut self.draft else { return Err(Fault::STREAM_NOT_RECORDING) };
         let added = draft.add(&Drafted { task, kernel, block_shape, mode, window, map });
         added.map_err(|blame| self.tasks.refuse(blame))
@@ -124,7 +124,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         };
         let bound = Bound { tape: recordings.tape(), start, totals: &totals, bindings };
         let checked = bound.check_counts().and_then(|()| {
-            bound.check_tensors(|heap| tasks.holds(heap))?;
+            bound.check_tensors(|heap| tasks.scopes().holds(heap))?;
             bound.check_predicates(|address, bytes| tasks.memory().has_element(address, bytes))
         });
         checked.map_err(|blame| tasks.refuse(blame))?;

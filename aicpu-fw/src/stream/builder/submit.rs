@@ -40,7 +40,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         for &producer in task.after {
             self.tasks.edge_after(producer, number)?;
         }
-        match self.tasks.mode() {
+        match self.tasks.scopes().mode() {
             DependencyMode::DERIVED => self.derive(task, number)?,
             DependencyMode::EXPLICIT => self.note(task, number),
             _ => {}
@@ -91,7 +91,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         predicate: &Predicate<'_>,
         number: u64,
     ) -> Result<(), Fault> {
-        let mode = self.tasks.mode();
+        let mode = self.tasks.scopes().mode();
         if mode == DependencyMode::MANUAL {
             return Ok(());
         }
@@ -205,7 +205,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// Whether the scope that a tensor belongs to is open.
     #[inline]
     pub(super) fn is_alive(&self, heap: HeapTag) -> bool {
-        self.tasks.holds(heap) || self.draft.as_ref().is_some_and(|draft| draft.has_bound(heap))
+        self.tasks.scopes().holds(heap)
+            || self.draft.as_ref().is_some_and(|draft| draft.has_bound(heap))
     }
 
     /// A tensor on the heap of the innermost scope, or of the recording that is being made.
@@ -225,7 +226,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             None => self.tasks.take_heap(bytes)?,
         };
         self.tasks.storage().marks().tensor();
-        let scope = self.tasks.scope();
+        let scope = self.tasks.scopes().innermost();
         let tag = HeapTag { depth: scope.depth + 1, serial: scope.serial };
         Ok(TensorView::of_heap(base, element, shape, tag))
     }

@@ -131,7 +131,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         slots: (u32, u32),
     ) -> Result<EdgeOutcome, Fault> {
         if place_of(count) == Place::NewChunk && !self.storage.has_room(RingKind::EDGES, 1) {
-            self.wait_for_chunk_or(producer)?;
+            self.wait_for_room_or(RingKind::EDGES, 1, Some(producer))?;
             // The producer may have completed meanwhile.
             let is_alive = producer >= self.storage.window().watermark();
             match F::count(from).filter(|_| is_alive) {

@@ -21,7 +21,7 @@ use super::super::recording::bindings::Bound;
 use super::super::recording::tape::{
     BASES, GROUP, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals,
 };
-use super::Tasks;
+use super::{Tasks, raised, write_block_shape};
 use crate::builder::publisher::count_some;
 use crate::builder::task_line::TaskLine;
 use crate::builder::{BuilderHost, DeviceMemory};
@@ -47,7 +47,7 @@ pub(in crate::stream) fn replay<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H:
 ) -> Result<(), Fault> {
     let totals = of.totals;
     make_room_for(totals, tasks)?;
-    let mode = tasks.mode();
+    let mode = tasks.scopes.mode();
     let mut bases = [0; BASES];
     // A scope for the tensors of the recording's own.
     let scope = if totals.heap_bytes == 0 {
@@ -107,7 +107,7 @@ impl Replay<'_, '_> {
         for _ in 0..totals.tasks {
             let number = tasks.storage.window().next();
             let Some((note, task, id)) = tasks.storage.window().open() else {
-                return Err(tasks.no_slot());
+                return Err(tasks.blame.leave(tasks.storage.window().no_slot()));
             };
             tasks.storage.note_rings(note, position);
             let head = tape.head(at);
@@ -282,7 +282,7 @@ impl Replay<'_, '_> {
         let (mut shape, base) = self.of.tape.block_shape(at);
         let from = self.bases.get(usize::from(base)).copied().unwrap_or(0);
         shape.address = shape.address.wrapping_add(from);
-        tasks.write_block_shape(slot, &shape);
+        write_block_shape(&tasks.state, slot, &shape);
     }
 
     /// The edges that a touch makes from tasks outside of the record, and what later tasks see of it.
@@ -357,7 +357,7 @@ impl Replay<'_, '_> {
             tasks.events.host().replayed(slot);
         }
         if tasks.state.fault.is_raised() {
-            return Err(tasks.raised());
+            return Err(raised(&tasks.state));
         }
         let (list, count) = totals.starters;
         for at in (list as usize..).take(count as usize) {

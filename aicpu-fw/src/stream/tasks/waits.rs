@@ -12,7 +12,8 @@ use pto_abi::{Fault, GmAddr};
 use super::super::heaps::HeapFull;
 use super::super::marks::{heap_ring, map_of};
 use super::super::proof::{Cause, Patience, Schedulers, Until, cause_of};
-use super::Tasks;
+use super::super::storage::Storage;
+use super::{Tasks, raised};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -24,7 +25,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
     /// The fault of the run, if it has one.
     fn wait_a_turn(&mut self, at: u64) -> Result<(), Fault> {
         if self.state.fault.is_raised() {
-            return Err(self.raised());
+            return Err(raised(&self.state));
         }
         self.tell_state(at);
         self.events.host().relax();
@@ -32,26 +33,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
         Ok(())
     }
 
-    /// One more turn has brought nothing; whether what is waited for can never come.
-    fn give_up(&self, until: Until, patience: &mut Patience) -> bool {
-        until.give_up(self.storage.window(), self.schedulers, patience)
-    }
-
-    /// Waits until `ring` takes `count` more.
+    /// Waits until `ring` takes `count` more, or task `complete` is complete.
     #[cold]
     #[inline(never)]
-    pub(super) fn wait_for_room(&mut self, ring: RingKind, count: u64) -> Result<(), Fault> {
-        self.wait_for_room_or(ring, count, None)
-    }
-
-    /// Waits until there is a chunk of edges, or task `number` is complete.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn wait_for_chunk_or(&mut self, number: u64) -> Result<(), Fault> {
-        self.wait_for_room_or(RingKind::EDGES, 1, Some(number))
-    }
-
-    fn wait_for_room_or(
+    pub(super) fn wait_for_room_or(
         &mut self,
         ring: RingKind,
         count: u64,
@@ -59,64 +44,46 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
     ) -> Result<(), Fault> {
         self.storage.advance();
         self.storage.marks().needs(ring, count);
-        if self.is_over(ring, count, complete) {
+        if is_over(&self.storage, ring, count, complete) {
             return Ok(());
         }
         self.storage.marks().in_use(self.storage.in_use());
         self.storage.marks().waits(usize::from(ring.get()));
         let until = complete.map_or(Until::Retired, Until::RetiredOrComplete);
         let mut patience = Patience::new();
-        while !self.is_over(ring, count, complete) {
+        while !is_over(&self.storage, ring, count, complete) {
             // The states are read before room is looked for once more: a task may complete in between.
-            let is_hopeless = self.give_up(until, &mut patience);
+            let is_hopeless = until.give_up(self.storage.window(), self.schedulers, &mut patience);
             self.storage.advance();
-            if is_hopeless && !self.is_over(ring, count, complete) {
+            if is_hopeless && !is_over(&self.storage, ring, count, complete) {
                 let in_use = self.storage.in_use();
                 let in_use = in_use.get(usize::from(ring.get())).copied().unwrap_or(0);
                 let watermark = self.storage.window().watermark();
-                return Err(self.ring_too_small(ring, (in_use, in_use + count), watermark));
+                let scope = self.scopes.innermost().serial;
+                let blame = ring_blame(ring, (in_use, in_use + count), scope);
+                return Err(self.hopeless(blame, watermark));
             }
             self.wait_a_turn(count)?;
         }
         Ok(())
     }
 
-    fn is_over(&self, ring: RingKind, count: u64, complete: Option<u64>) -> bool {
-        self.storage.has_room(ring, count)
-            || complete.is_some_and(|task| self.storage.window().has_completed(task))
-    }
-
     /// What is added at once is more than the whole ring.
     #[cold]
     pub(in crate::stream) fn too_large(&mut self, ring: RingKind, count: u64) -> Fault {
-        self.ring_too_small(ring, (0, count), self.storage.window().next())
-    }
-
-    /// What is in use of a ring, and what would suffice; `number`: the task that is waited for.
-    #[cold]
-    fn ring_too_small(
-        &mut self,
-        ring: RingKind,
-        (in_use, suffices): (u64, u64),
-        number: u64,
-    ) -> Fault {
-        let (fault, suffices) = match ring {
-            // As many as are added until the oldest one is published.
-            RingKind::WINDOW => (Fault::STREAM_WINDOW_RING, suffices.next_power_of_two()),
-            RingKind::ARGS => (Fault::STREAM_ARGS_RING, suffices),
-            RingKind::EDGES => (Fault::STREAM_EDGES_RING, suffices),
-            _ => (Fault::STREAM_MAP_RING, map_of(suffices)),
-        };
-        let scope = self.scopes.innermost().serial;
-        let blame = Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope);
-        self.hopeless(blame, number)
+        let blame = ring_blame(ring, (0, count), self.scopes.innermost().serial);
+        self.hopeless(blame, self.storage.window().next())
     }
 
     /// Waits for one task.
     pub(in crate::stream) fn wait_for_task(&mut self, number: u64) -> Result<(), Fault> {
         let mut patience = Patience::new();
         while !self.storage.window().has_completed(number) {
-            let is_hopeless = self.give_up(Until::Complete(number), &mut patience);
+            let is_hopeless = Until::Complete(number).give_up(
+                self.storage.window(),
+                self.schedulers,
+                &mut patience,
+            );
             if is_hopeless && !self.storage.window().has_completed(number) {
                 return Err(self.hopeless(Blame::of(Fault::STREAM_WAIT_FOREVER), number));
             }
@@ -151,7 +118,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
                 return Err(self.refuse(blame));
             }
             // Closed scopes go when the watermark passes them; it gets there unless it is stuck itself.
-            let is_hopeless = self.give_up(Until::Retired, &mut patience);
+            let is_hopeless =
+                Until::Retired.give_up(self.storage.window(), self.schedulers, &mut patience);
             self.storage.advance();
             if is_hopeless && self.storage.window().watermark() == watermark {
                 return Err(self.hopeless(blame, watermark));
@@ -188,4 +156,22 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
         };
         self.refuse(blame)
     }
+}
+
+/// Whether a ring takes `count` more, or task `complete` is complete.
+fn is_over(storage: &Storage<'_>, ring: RingKind, count: u64, complete: Option<u64>) -> bool {
+    storage.has_room(ring, count)
+        || complete.is_some_and(|task| storage.window().has_completed(task))
+}
+
+/// A ring is too small: what is in use of it, and what would suffice.
+fn ring_blame(ring: RingKind, (in_use, suffices): (u64, u64), scope: u64) -> Blame {
+    let (fault, suffices) = match ring {
+        // As many as are added until the oldest one is published.
+        RingKind::WINDOW => (Fault::STREAM_WINDOW_RING, suffices.next_power_of_two()),
+        RingKind::ARGS => (Fault::STREAM_ARGS_RING, suffices),
+        RingKind::EDGES => (Fault::STREAM_EDGES_RING, suffices),
+        _ => (Fault::STREAM_MAP_RING, map_of(suffices)),
+    };
+    Blame::of(fault).detail(in_use, suffices).ring(ring.get().into(), scope)
 }
