@@ -3,47 +3,55 @@
 //! One builder a run (`host_build_graph`: the loader of the image; `aicpu_build_graph`: a builder program).
 //! Invariants:
 //! - A task is invisible to schedulers until `publish`; the [`UNPUBLISHED`] bit keeps its fanin above zero.
-//! - `outstanding` is raised before a task is published (in reserves of [`RESERVE`], one
-//!   read-modify-write for each); what is left of the reserve is given back before `build_done` is set.
+//! - Tasks, argument words and chunks are given out in order, and never taken back.
+//!
+//! What this builder shares with the streaming one stands in files of its own: the line of a task (`task_line.rs`), which
+//! kernels are accepted (`kernels.rs`), where consumers are put (`consumers.rs`), what a publish counts (`publisher.rs`) and
+//! what the host is told (`events.rs`).
 
+pub(crate) mod consumers;
+pub(crate) mod events;
+pub(crate) mod kernels;
 mod machine;
+pub(crate) mod publisher;
+pub(crate) mod task_line;
 
 use core::cell::Cell;
 use core::marker::PhantomData;
 
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FUNC_ID};
+use pto_abi::limits::MAX_FANIN;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
-use pto_abi::trace::{TraceKind, TracePoint};
+use pto_abi::task::Task;
+use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
+use self::consumers::put_consumer;
+use self::events::Events;
+use self::kernels::Kernels;
 pub use self::machine::{BuilderHost, DeviceMemory};
+pub use self::publisher::RESERVE;
+use self::publisher::{Publisher, count_one, count_some, release_published};
+pub(crate) use self::task_line::BLOCK_0_OF_1;
+use self::task_line::TaskLine;
 use crate::blame::{Blame, BlameSlot};
-use crate::fanout::{FanoutPolicy, Place, place_of};
+use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::state::{SharedState, kind_of};
-
-/// Tasks by which `outstanding` is raised at once. 64: of 1, 16, 64 and 256, the first at which the raise
-/// no longer shows in `pto bench`.
-pub const RESERVE: u64 = 64;
 
 /// The builder of one run. See [`GraphBuilder`] for what it does.
 pub struct Builder<'a, S, F, M, H> {
     state: SharedState<'a>,
-    line: &'a InstanceLine,
-    memory: M,
-    host: H,
+    kernels: Kernels<M>,
+    publisher: Publisher<'a>,
+    events: Events<H>,
     orch_args: &'a [u64],
     generation: u32,
-    has_kind: [bool; CoreKind::COUNT],
     next_task: u32,
     next_word: u32,
     next_chunk: u32,
-    reserve: u64,
-    traced_ns: u64,
     blame: BlameSlot,
     /// The last address that could not be read.
     unread: Cell<GmAddr>,
@@ -69,17 +77,14 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     pub fn new(inputs: BuilderInputs<'a>, memory: M, host: H) -> Self {
         Self {
             state: inputs.state,
-            line: inputs.line,
-            memory,
-            host,
+            kernels: Kernels::new(memory, inputs.has_kind),
+            publisher: Publisher::new(inputs.state.progress, inputs.line),
+            events: Events::new(host),
             orch_args: inputs.orch_args,
             generation: inputs.generation,
-            has_kind: inputs.has_kind,
             next_task: 0,
             next_word: 0,
             next_chunk: 0,
-            reserve: 0,
-            traced_ns: 0,
             blame: BlameSlot::default(),
             unread: Cell::new(GmAddr::NULL),
             policy: PhantomData,
@@ -111,13 +116,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     /// # Errors
     /// `BUILD_NOT_PUBLISHED`, with the first task that is not.
     pub fn finish(&mut self) -> Result<(), Fault> {
-        if self.line.published.load(Ordering::Relaxed) != u64::from(self.next_task) {
+        if self.publisher.published() != u64::from(self.next_task) {
             return Err(self.not_published());
         }
-        S::fetch_sub(&self.state.progress.outstanding, self.reserve, Ordering::Relaxed);
-        self.reserve = 0;
-        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees every raise.
-        self.state.progress.build_done.store(1, Ordering::Release);
+        self.publisher.end::<S>();
         Ok(())
     }
 
@@ -131,51 +133,17 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.blame.leave(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task))
     }
 
-    /// Looks at the clock, if events are wanted: where a task is added, and where it is published.
-    #[inline]
-    fn look_at_clock(&mut self) {
-        if H::TRACES {
-            self.traced_ns = self.host.now_ns();
-        }
-    }
-
-    /// One event, if they are wanted, at the time of the last look.
-    #[inline]
-    fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
-        if H::TRACES {
-            let time_ns = self.traced_ns;
-            self.host.trace(TracePoint { time_ns, kind, task, extra });
-        }
-    }
-
     /// The kernel's code, or why the task cannot run.
     #[inline]
     fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
-        let func = spec.func_id;
-        if func.index() >= MAX_FUNC_ID {
-            return Err(self.refuse(
-                Fault::BUILD_UNKNOWN_FUNC,
-                func,
-                func.index(),
-                MAX_FUNC_ID - 1,
-            ));
+        let (kernel, args) = ((spec.func_id, spec.kind), spec.args.len());
+        match self.kernels.accept(kernel, spec.kernel, args) {
+            Some(code) => Ok(code),
+            None => {
+                let next = TaskId { slot: self.next_task, generation: self.generation };
+                Err(self.blame.leave(self.kernels.refusal(kernel, args, next)))
+            }
         }
-        if spec.args.len() > MAX_ARGS {
-            let found = spec.args.len();
-            return Err(self.refuse(Fault::BUILD_TOO_MANY_ARGS, func, found, MAX_ARGS));
-        }
-        if !self.has_kind[spec.kind.index()] {
-            let kind = spec.kind.index();
-            return Err(self.refuse(Fault::BUILD_NO_CORE_OF_KIND, func, kind, 0));
-        }
-        if !spec.kernel.is_null() {
-            return Ok(spec.kernel);
-        }
-        let kernel = self.memory.kernel_addr(func);
-        if kernel.is_null() {
-            return Err(self.refuse(Fault::BUILD_KERNEL_MISSING, func, func.index(), 0));
-        }
-        Ok(kernel)
     }
 
     #[cold]
@@ -221,34 +189,16 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         }
     }
 
-    /// Puts `consumer` into place `count` of the producer's fanout, to be committed.
+    /// Puts `consumer` into place `count` of the producer's fanout, to be committed; `None`: there is no chunk for it.
     #[inline]
     fn put(&mut self, producer: &Task, count: u32, consumer: u32) -> Option<()> {
-        match place_of(count) {
-            Place::Inline(at) => producer.consumers.get(at)?.store(consumer, Ordering::Relaxed),
-            Place::Chunk(at) => {
-                let last = producer.last_chunk.load(Ordering::Relaxed);
-                let chunk = self.state.chunks.get(last as usize)?;
-                chunk.consumers.get(at)?.store(consumer, Ordering::Relaxed);
-            }
-            Place::NewChunk => self.link_chunk(producer, consumer)?,
-        }
-        Some(())
-    }
-
-    fn link_chunk(&mut self, producer: &Task, consumer: u32) -> Option<()> {
-        let index = self.next_chunk;
-        let chunks: &'a [EdgeChunk] = self.state.chunks;
-        let chunk = chunks.get(index as usize)?;
-        chunk.consumers.first()?.store(consumer, Ordering::Relaxed);
-        let last = producer.last_chunk.load(Ordering::Relaxed);
-        match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
-            None => producer.first_chunk.store(index, Ordering::Relaxed),
-            Some(previous) => previous.next.store(index, Ordering::Relaxed),
-        }
-        producer.last_chunk.store(index, Ordering::Relaxed);
-        self.next_chunk = index + 1;
-        Some(())
+        let (chunks, next) = (self.state.chunks, &mut self.next_chunk);
+        put_consumer(chunks, producer, (count, consumer), || {
+            let index = *next;
+            chunks.get(index as usize)?;
+            *next += 1;
+            Some(index)
+        })
     }
 
     /// Puts an edge behind the producer, unless it has completed. `edges_in`: the edges that the consumer has.
@@ -275,7 +225,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         if !F::commit::<S>(producer_task, count) {
             return Ok(self.satisfied(producer, consumer));
         }
-        self.trace(TraceKind::EDGE, consumer.slot, producer.slot);
+        self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
         Ok(EdgeOutcome::Added)
     }
 
@@ -321,10 +271,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn announce(&mut self, task: &Task, slot: u32) -> Result<(), Fault> {
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-        self.raise_outstanding();
-        count_one(&self.line.published);
-        self.look_at_clock();
-        self.trace(TraceKind::PUBLISHED, slot, 0);
+        self.publisher.count::<S>();
+        self.events.published(slot);
         // A builder must not fill the memory of a run that has failed.
         if self.state.fault.is_raised() {
             return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
@@ -336,16 +284,16 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn published(&mut self, task: &Task, slot: u32, is_ready: bool) {
         if is_ready || mutant::is(Mutant::PublishesAsReady) {
-            self.trace(TraceKind::READY, slot, 0);
+            self.events.trace(TraceKind::READY, slot, 0);
             self.state.queue(kind_of(task)).push::<S>(&[slot]);
         }
-        self.host.published();
+        self.events.host().published();
     }
 
     #[inline]
     fn satisfied(&mut self, producer: TaskId, consumer: TaskId) -> EdgeOutcome {
-        count_one(&self.line.edges_satisfied);
-        self.trace(TraceKind::EDGE_SATISFIED, consumer.slot, producer.slot);
+        count_one(&self.publisher.line().edges_satisfied);
+        self.events.trace(TraceKind::EDGE_SATISFIED, consumer.slot, producer.slot);
         EdgeOutcome::AlreadySatisfied
     }
 
@@ -362,51 +310,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             let (found, bound) = (self.next_word as usize, self.state.payloads.len());
             return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, found, bound));
         };
-        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
-        task.fanout.store(0, Ordering::Relaxed);
-        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
-        task.func_id.store(spec.func_id.0, Ordering::Relaxed);
-        task.edges_in.store(0, Ordering::Relaxed);
-        task.kernel.store(kernel.0, Ordering::Relaxed);
-        task.payload.store(payload, Ordering::Relaxed);
         // `accept` bounded the count by MAX_ARGS, which is 128.
-        task.arg_count.store(u8::try_from(spec.args.len()).unwrap_or(u8::MAX), Ordering::Relaxed);
-        task.kind.store(spec.kind.get(), Ordering::Relaxed);
-        task.generation.store(self.generation, Ordering::Relaxed);
-        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+        let args = (payload, u8::try_from(spec.args.len()).unwrap_or(u8::MAX));
+        let id = TaskId { slot, generation: self.generation };
+        TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
         self.next_task = slot + 1;
-        self.line.added.store(u64::from(slot) + 1, Ordering::Relaxed);
-        let func_and_kind = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << 16;
-        self.look_at_clock();
-        self.trace(TraceKind::ADDED, slot, func_and_kind);
+        self.publisher.line().added.store(u64::from(slot) + 1, Ordering::Relaxed);
+        self.events.added(slot, spec.func_id.0, spec.kind.get());
         Ok((task, slot))
     }
-
-    #[inline]
-    fn raise_outstanding(&mut self) {
-        if self.reserve == 0 {
-            // Relaxed: ordered before every decrement of these tasks by the publish itself.
-            let raise = if mutant::is(Mutant::NeverRaises) { 0 } else { RESERVE };
-            S::fetch_add(&self.state.progress.outstanding, raise, Ordering::Relaxed);
-            self.reserve = RESERVE;
-        }
-        self.reserve -= 1;
-    }
-}
-
-/// The block context behind a task's arguments: block number in the low half, how many in the high one.
-pub(crate) const BLOCK_0_OF_1: u64 = 1 << 32;
-
-/// Adds one to a counter that only this instance writes.
-#[inline]
-pub(crate) fn count_one(counter: &pto_abi::sync::AtomicU64) {
-    count_some(counter, 1);
-}
-
-/// Adds to a counter that only this instance writes.
-#[inline]
-pub(crate) fn count_some(counter: &pto_abi::sync::AtomicU64, more: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
@@ -437,7 +349,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         let outcome = self.append(producer_task, producer, consumer, edges_in)?;
         if outcome == EdgeOutcome::Added {
             consumer_task.edges_in.store(edges_in + 1, Ordering::Relaxed);
-            count_one(&self.line.edges);
+            count_one(&self.publisher.line().edges);
         }
         Ok(outcome)
     }
@@ -460,7 +372,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         let mut edges_in = 0;
         let appended = self.append_all(producers, id, &mut edges_in);
         task.edges_in.store(edges_in, Ordering::Relaxed);
-        count_some(&self.line.edges, edges_in.into());
+        count_some(&self.publisher.line().edges, edges_in.into());
         appended?;
         if S::IS_EXCLUSIVE {
             // No producer can have completed since its edge was appended.
@@ -474,24 +386,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        let word = self.memory.read_u32(address);
+        let word = self.kernels.memory().read_u32(address);
         if word.is_none() {
             self.unread.set(address);
         }
         word.ok_or(Fault::BUILD_GM_RANGE)
     }
-}
-
-/// Turns [`UNPUBLISHED`] into `edges_in`, the producers counted; whether none of them is left.
-#[inline]
-pub(crate) fn release_published<S: Sharing>(task: &Task, edges_in: u32) -> bool {
-    if edges_in == 0 {
-        // No edge leads here, so nobody else touches the fanin.
-        task.fanin.store(0, Ordering::Relaxed);
-        return true;
-    }
-    let bias = UNPUBLISHED - edges_in;
-    // AcqRel: Release pairs with the Acquire half of the last decrement in `Scheduler::release`, whose
-    // scheduler then reads the task; Acquire pairs with the Release half of the decrements made so far.
-    S::fetch_sub_u32(&task.fanin, bias, Ordering::AcqRel) == bias
 }

@@ -4,13 +4,8 @@
 //! is published, from what the builder has noted of its slot: nothing is counted on the way there, and tasks that are
 //! published as they are added are not looked at. Beside it, an older task that waits for a later one keeps its place until that
 //! one is published.
-
-use pto_abi::stream::RingKind;
-use pto_abi::sync::{Ordering, Sharing};
-
-use super::builder::Stream;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+//!
+//! Invariant: what was taken since a task is counted once for each number of the next task.
 
 /// No task.
 const NONE: u64 = u64::MAX;
@@ -38,45 +33,58 @@ impl Kept {
         }
     }
 
-    /// Entries of the tensor map that suffice, if one task takes so many at most.
-    pub(super) const fn entries_beside(&self, most: u64) -> u64 {
-        self.entries + most
+    /// Whether task `number`, which is published while `next` is the next one, was kept back, or keeps another one.
+    #[inline]
+    pub(super) const fn concerns(&self, number: u64, next: u64) -> bool {
+        number + 1 != next || self.waiting != NONE
+    }
+
+    /// The task since which is to be counted what was taken, when `number` is published; `None`: that was counted.
+    #[must_use]
+    pub(super) fn count_from(&mut self, number: u64, watermark: u64, next: u64) -> Option<u64> {
+        let from = number.min(self.waiting.max(watermark));
+        let (then, known) = self.counted;
+        let is_new = then != next || from < known;
+        if is_new {
+            self.counted = (next, from);
+        }
+        is_new.then_some(from)
+    }
+
+    /// So many entries of the tensor map were taken while a task was kept back.
+    pub(super) fn count_entries(&mut self, entries: u64) {
+        self.entries = self.entries.max(entries);
+    }
+
+    /// All tasks are published.
+    pub(super) const fn none_is_left(&mut self) {
+        self.waiting = NONE;
+    }
+
+    /// The most entries of the tensor map that were taken while a task was kept back.
+    pub(super) const fn entries(&self) -> u64 {
+        self.entries
     }
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Task `number`, which is added, is about to be published.
-    #[inline]
-    pub(super) fn note_kept(&mut self, number: u64) {
-        if number + 1 != self.next || self.kept.waiting != NONE {
-            self.count_kept(number);
-        }
-    }
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::Kept;
 
-    #[inline(never)]
-    fn count_kept(&mut self, number: u64) {
-        let from = number.min(self.kept.waiting.max(self.watermark));
-        let (next, known) = self.kept.counted;
-        if next != self.next || from < known {
-            self.kept.counted = (self.next, from);
-            self.count_since(from);
-        }
-        if self.line.published.load(Ordering::Relaxed) + 1 == self.added() {
-            self.kept.waiting = NONE;
-        }
-    }
-
-    fn count_since(&mut self, from: u64) {
-        let Some(record) = self.record(from) else { return };
-        let low = [&record.first_word, &record.first_chunk, &record.first_entry];
-        let [word, chunk, entry] = low.map(|position| position.load(Ordering::Relaxed));
-        self.takes(RingKind::WINDOW, self.next - from);
-        self.takes(RingKind::ARGS, self.words.since_low(word));
-        self.takes(RingKind::EDGES, self.chunks.since_low(chunk));
-        self.kept.entries = self.kept.entries.max(self.map.since_low(entry));
-        for depth in 0..self.heaps.len() {
-            let needed = self.heaps.get(depth).map_or(0, |heap| heap.needed_since(from));
-            self.mark_heap(depth, 0, needed);
-        }
+    #[test]
+    fn what_was_taken_is_counted_from_the_oldest_task_that_is_kept() {
+        let mut kept = Kept::new();
+        assert!(!kept.concerns(9, 10), "published as it is added");
+        assert!(kept.concerns(7, 10));
+        assert_eq!(kept.count_from(7, 5, 10), Some(7));
+        assert_eq!(kept.count_from(8, 5, 10), None, "it was taken since task 7, too");
+        assert_eq!(kept.count_from(8, 5, 11), Some(8), "more was added");
+        kept.waits_for_later(6);
+        kept.waits_for_later(7);
+        assert!(kept.concerns(10, 11));
+        assert_eq!(kept.count_from(10, 5, 11), Some(6), "task 6 keeps its place");
+        assert_eq!(kept.count_from(10, 9, 12), Some(9), "unless it has completed");
+        kept.none_is_left();
+        assert!(!kept.concerns(11, 12));
     }
 }

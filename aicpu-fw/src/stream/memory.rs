@@ -7,8 +7,8 @@ use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
 use super::FEWEST_ENTRIES;
-use super::builder::StreamMemory;
 use super::map::{MapMemory, TensorMap};
+use super::storage::StreamMemory;
 use crate::blame::Blame;
 use crate::state::SharedState;
 

@@ -19,15 +19,21 @@
 //! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. `Patience`
 //! makes even those rare.
 
-use pto_abi::Fault;
 use pto_abi::kinds::TaskState;
-use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::Task;
+use pto_abi::sync::Ordering;
+use pto_abi::task::{EdgeChunk, Task};
 
-use super::builder::{Schedulers, Stream};
-use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
+use super::window::Window;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+
+/// Whether schedulers run while the builder does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedulers {
+    /// They do.
+    Run,
+    /// They wait for it: nothing completes before it has returned.
+    Wait,
+}
 
 /// Turns of a wait before the first proof is tried. Under loom, where every turn multiplies what there is to explore: none.
 const FIRST_PROOF: u64 = if cfg!(loom) { 0 } else { 8 };
@@ -75,8 +81,8 @@ impl Patience {
         Self { turns: FIRST_PROOF, pause: FIRST_PROOF }
     }
 
-    /// One more turn has brought nothing; whether it is time, with so many tasks under way.
-    const fn is_out(&mut self, alive: u64) -> bool {
+    /// One more turn has brought nothing; whether it is time for the proof, with so many tasks under way.
+    const fn spend(&mut self, alive: u64) -> bool {
         if self.turns > 0 {
             self.turns -= 1;
             return false;
@@ -108,95 +114,81 @@ pub(super) enum Until {
     Complete(u64),
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    /// Whether what is waited for can never come. Who hears so looks once more: it may have come in between.
-    pub(super) fn is_hopeless(&self, until: Until, patience: &mut Patience) -> bool {
-        let is_at_once = match until {
-            Until::Retired => self.watermark == self.next || self.is_added(self.watermark),
-            Until::RetiredOrComplete(task) => self.is_added(self.watermark) && self.is_added(task),
-            Until::Complete(task) => self.is_added(task),
-        };
-        let under_way = self.watermark..self.next;
-        is_at_once
-            || self.schedulers == Schedulers::Wait
-            || patience.is_out(self.next - self.watermark)
-                && nothing_moves(under_way.filter_map(|number| self.task_of(number)))
+impl Until {
+    /// Whether it is plain that this never comes while the builder waits: the program itself keeps back what it waits for, or
+    /// nothing is under way.
+    fn is_never(self, window: &Window<'_>) -> bool {
+        let oldest = window.watermark();
+        match self {
+            Self::Retired => oldest == window.next() || window.is_added(oldest),
+            Self::RetiredOrComplete(task) => window.is_added(oldest) && window.is_added(task),
+            Self::Complete(task) => window.is_added(task),
+        }
     }
 
-    fn task_of(&self, number: u64) -> Option<&Task> {
-        self.state.task(self.slot_of(number))
+    /// One more turn of a wait has brought nothing; whether what is waited for can never come. Who hears so looks once more:
+    /// it may have come in between.
+    pub(super) fn give_up(
+        self,
+        window: &Window<'_>,
+        schedulers: Schedulers,
+        patience: &mut Patience,
+    ) -> bool {
+        self.is_never(window)
+            || schedulers == Schedulers::Wait
+            || patience.spend(window.in_use()) && nothing_moves(window.tasks())
     }
+}
 
-    /// Whether the program has added a task that has not retired, and not published it.
-    fn is_added(&self, number: u64) -> bool {
-        self.state_of(number) == TaskState::ADDED.get()
-    }
-
-    /// The oldest task that the program has added and not published.
-    pub(super) fn oldest_unpublished(&self) -> Option<u64> {
-        (self.watermark..self.next).find(|number| self.is_added(*number))
-    }
-
-    /// Why task `number`, which is not complete, never will be, when nothing moves: follows the edges back.
-    ///
-    /// A walk goes from the newest task to the oldest one, so that it follows any number of edges from earlier tasks to later
-    /// ones. Circles are found in Brent's way: the search comes back to a task that it has remembered.
-    fn cause_of(&self, number: u64) -> Cause {
-        let (mut at, mut remembered) = (number, number);
-        let (mut steps, mut limit) = (0_u64, 1_u64);
-        for _ in 0..WALKS {
-            let start = at;
-            for producer in (self.watermark..self.next).rev() {
-                if self.is_added(at) {
-                    return Cause::Unpublished(at);
-                }
-                if !self.keeps_waiting(producer, at) {
-                    continue;
-                }
-                at = producer;
-                if at == remembered {
-                    return Cause::Deadlock(at);
-                }
-                steps += 1;
-                if steps == limit {
-                    (remembered, steps, limit) = (at, 0, 2 * limit);
-                }
+/// Why task `number`, which is not complete, never will be, when nothing moves: follows the edges back.
+///
+/// A walk goes from the newest task to the oldest one, so that it follows any number of edges from earlier tasks to later
+/// ones. Circles are found in Brent's way: the search comes back to a task that it has remembered.
+pub(super) fn cause_of<F: FanoutPolicy>(
+    window: &Window<'_>,
+    chunks: &[EdgeChunk],
+    number: u64,
+) -> Cause {
+    let (mut at, mut remembered) = (number, number);
+    let (mut steps, mut limit) = (0_u64, 1_u64);
+    for _ in 0..WALKS {
+        let start = at;
+        for producer in (window.watermark()..window.next()).rev() {
+            if window.is_added(at) {
+                return Cause::Unpublished(at);
             }
-            if at == start {
+            if !keeps_waiting::<F>(window, chunks, producer, at) {
+                continue;
+            }
+            at = producer;
+            if at == remembered {
                 return Cause::Deadlock(at);
             }
+            steps += 1;
+            if steps == limit {
+                (remembered, steps, limit) = (at, 0, 2 * limit);
+            }
         }
-        self.oldest_unpublished().map_or(Cause::Deadlock(at), Cause::Unpublished)
+        if at == start {
+            return Cause::Deadlock(at);
+        }
     }
+    window.oldest_unpublished().map_or(Cause::Deadlock(at), Cause::Unpublished)
+}
 
-    /// Whether `consumer` waits for `producer`, which has not completed.
-    fn keeps_waiting(&self, producer: u64, consumer: u64) -> bool {
-        let Some((task, count)) = self.task_of(producer).and_then(|t| Some((t, F::count(t)?)))
-        else {
-            return false;
-        };
-        let (mut walk, slot) = (ConsumerWalk::new(count), self.slot_of(consumer));
-        core::iter::from_fn(|| walk.next(task, self.state.chunks)).any(|found| found == slot)
-    }
-
-    /// The fault of a wait that is hopeless, by what keeps `number` waiting: `blame`, or that tasks wait for each other.
-    #[cold]
-    pub(super) fn hopeless(&mut self, blame: Blame, number: u64) -> Fault {
-        let (blame, number) = match number < self.next && self.schedulers == Schedulers::Run {
-            true => match self.cause_of(number) {
-                Cause::Unpublished(cause) => (blame, cause),
-                Cause::Deadlock(cause) => (Blame::of(Fault::STALL_DEADLOCK), cause),
-            },
-            // Nothing is under way, and the next task is too large; or nothing has run yet.
-            false => (blame, number),
-        };
-        let func = self.task_of(number).filter(|_| number < self.next);
-        let blame = blame.task(self.id_of(number));
-        self.blame.leave(match func {
-            Some(task) => blame.func(task.func_id.load(Ordering::Relaxed).into()),
-            None => blame,
-        })
-    }
+/// Whether `consumer` waits for `producer`, which has not completed.
+fn keeps_waiting<F: FanoutPolicy>(
+    window: &Window<'_>,
+    chunks: &[EdgeChunk],
+    producer: u64,
+    consumer: u64,
+) -> bool {
+    let Some((task, count)) = window.task(producer).and_then(|task| Some((task, F::count(task)?)))
+    else {
+        return false;
+    };
+    let (mut walk, slot) = (ConsumerWalk::new(count), window.slot_of(consumer));
+    core::iter::from_fn(|| walk.next(task, chunks)).any(|found| found == slot)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -235,7 +227,7 @@ mod tests {
     fn the_proof_is_tried_at_growing_distances_that_have_a_bound() {
         let tried = |alive: u64| {
             let mut patience = Patience::new();
-            let turns = (0..100_000_u64).filter(|_| patience.is_out(alive));
+            let turns = (0..100_000_u64).filter(|_| patience.spend(alive));
             turns.collect::<std::vec::Vec<_>>()
         };
         for (alive, most) in [(0, MOST_TURNS), (5000, 5000)] {

@@ -1,137 +1,139 @@
-//! Scopes, and the tensors on their heaps.
+//! Scopes: which are open, and how their tasks get their edges.
+//!
+//! Invariants: the scope of the whole run is always open; scopes close in the opposite order; the serial number of a scope
+//! is never given out again, so that a tensor of a closed scope is known.
 
-use pto_abi::stream::RingKind;
-use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::{Fault, GmAddr};
-use pto_graph::{DependencyMode, ElementType, HeapTag, ScopeId, TensorView, ViewDefect};
+use core::hash::{Hash, Hasher};
 
-use super::builder::{OpenScope, Stream};
-use super::proof::{Patience, Until};
+use heapless::Vec;
+use pto_abi::Fault;
+use pto_abi::stream::MAX_HEAP_RINGS;
+use pto_graph::{DependencyMode, HeapTag, ScopeId};
+
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
 
-/// Tensors of the heap begin at multiples of this: a line, so that no two share one.
-const ALIGN: u64 = 64;
+/// A scope that is open.
+#[derive(Clone, Copy)]
+struct OpenScope {
+    id: ScopeId,
+    mode: DependencyMode,
+}
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    pub(super) fn open(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        let depth = self.scopes.len();
-        let id =
-            ScopeId { depth: u32::try_from(depth).unwrap_or(u32::MAX), serial: self.next_scope };
-        if depth >= self.heaps.len() || self.scopes.push(OpenScope { id, mode }).is_err() {
+/// See the file.
+pub(super) struct Scopes {
+    /// From the outermost one to the innermost one.
+    open: Vec<OpenScope, MAX_HEAP_RINGS>,
+    next_serial: u64,
+    /// How many may be open: each depth has a heap of its own.
+    most: usize,
+}
+
+impl Scopes {
+    /// The scope of the whole run; `most`: how many may be open at once.
+    pub(super) fn new(most: usize) -> Self {
+        let root = ScopeId { depth: 0, serial: 0 };
+        let mut open = Vec::new();
+        // There is room for eight.
+        open.push(OpenScope { id: root, mode: DependencyMode::DERIVED }).unwrap_or_default();
+        Self { open, next_serial: 1, most }
+    }
+
+    pub(super) fn open(&mut self, mode: DependencyMode) -> Result<ScopeId, Blame> {
+        let depth = self.open.len();
+        let serial = self.next_serial;
+        let id = ScopeId { depth: u32::try_from(depth).unwrap_or(u32::MAX), serial };
+        if depth >= self.most || self.open.push(OpenScope { id, mode }).is_err() {
             let blame = Blame::of(Fault::STREAM_SCOPE_DEPTH);
-            return Err(self.blame.leave(blame.detail(depth as u64 + 1, self.heaps.len() as u64)));
+            return Err(blame.detail(depth as u64 + 1, self.most as u64));
         }
-        self.next_scope += 1;
-        self.header.scopes.store(self.next_scope - 1, Ordering::Relaxed);
+        self.next_serial += 1;
         Ok(id)
     }
 
-    pub(super) fn close(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        let innermost = self.scopes.last().map_or(0, |open| open.id.serial);
+    /// Closes the innermost scope, which is to be `scope`.
+    pub(super) fn close(&mut self, scope: ScopeId) -> Result<(), Blame> {
+        let innermost = self.innermost().serial;
         if scope.serial != innermost || scope.serial == 0 {
-            let blame = Blame::of(Fault::STREAM_SCOPE_NOT_OPEN).detail(scope.serial, innermost);
-            return Err(self.blame.leave(blame));
+            return Err(Blame::of(Fault::STREAM_SCOPE_NOT_OPEN).detail(scope.serial, innermost));
         }
-        self.scopes.pop();
-        let next = self.next;
-        if let Some(heap) = self.heaps.get_mut(scope.depth as usize) {
-            heap.close(next);
-        }
+        self.open.pop();
         Ok(())
+    }
+
+    /// The innermost scope.
+    pub(super) fn innermost(&self) -> ScopeId {
+        self.open.last().map_or(ScopeId { depth: 0, serial: 0 }, |scope| scope.id)
+    }
+
+    /// A scope was left open, where only that of the whole run may be.
+    pub(super) fn check_closed(&self) -> Result<(), Blame> {
+        match self.open.as_slice() {
+            [_, .., left] => {
+                Err(Blame::of(Fault::STREAM_SCOPE_LEFT_OPEN).detail(left.id.serial, 0))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// How the innermost scope gets its edges.
     #[inline]
     pub(super) fn mode(&self) -> DependencyMode {
-        self.scopes.last().map_or(DependencyMode::DERIVED, |scope| scope.mode)
+        self.open.last().map_or(DependencyMode::DERIVED, |scope| scope.mode)
     }
 
-    /// Whether the scope that a tensor belongs to is open.
+    /// Whether the scope that a tensor of a heap belongs to is open; a tensor of the host's belongs to none.
     #[inline]
-    pub(super) fn is_alive(&self, heap: HeapTag) -> bool {
-        heap.depth == 0 || self.is_of_open_scope(heap)
+    pub(super) fn holds(&self, heap: HeapTag) -> bool {
+        let open = self.open.get((heap.depth as usize).wrapping_sub(1));
+        heap.depth == 0 || open.is_some_and(|open| open.id.serial == heap.serial)
     }
 
-    fn is_of_open_scope(&self, heap: HeapTag) -> bool {
-        let open = self.scopes.get(heap.depth as usize - 1);
-        open.is_some_and(|open| open.id.serial == heap.serial) || self.is_recorded(heap)
+    /// Scopes that were opened so far.
+    pub(super) const fn opened(&self) -> u64 {
+        self.next_serial - 1
     }
 
-    pub(super) fn allocate(
-        &mut self,
-        element: ElementType,
-        shape: &[u32],
-    ) -> Result<TensorView<'static>, Fault> {
-        let Some(scope) = self.scopes.last().map(|scope| scope.id) else {
-            return Err(Fault::STREAM_SCOPE_DEPTH);
-        };
-        let depth = scope.depth as usize;
-        let measured = TensorView::dense(GmAddr::NULL, element, shape);
-        if let Some(defect) = measured.defect() {
-            let fault = view_fault(defect);
-            return Err(self.blame.leave(Blame::of(fault).detail(shape.len() as u64, 0)));
-        }
-        let bytes = measured.tensor_bytes().next_multiple_of(ALIGN);
-        let base = match self.record_heap(bytes) {
-            Some(base) => base,
-            None => {
-                let place = self.take_heap(depth, scope.serial, bytes)?;
-                self.heap.offset(depth as u64 * self.heap_bytes + place)
-            }
-        };
-        let tensors = self.header.tensors.load(Ordering::Relaxed);
-        self.header.tensors.store(tensors + 1, Ordering::Relaxed);
-        let tag = HeapTag { depth: scope.depth + 1, serial: scope.serial };
-        Ok(TensorView::of_heap(base, element, shape, tag))
-    }
-
-    /// Takes a part of the heap of `depth`; waits for closed scopes to retire.
-    pub(super) fn take_heap(&mut self, depth: usize, scope: u64, bytes: u64) -> Result<u64, Fault> {
-        let (mut waits, mut patience) = (false, Patience::new());
-        loop {
-            let watermark = self.watermark;
-            let Some(heap) = self.heaps.get_mut(depth) else {
-                return Err(Fault::STREAM_SCOPE_DEPTH);
-            };
-            heap.retire(watermark);
-            let needed = heap.needed(bytes);
-            if heap.has_room(bytes) {
-                let place = heap.take(bytes);
-                let in_use = heap.in_use();
-                self.mark_heap(depth, in_use, needed);
-                return Ok(place);
-            }
-            let (is_held, in_use) = (heap.is_held(), heap.in_use());
-            let suffices = if is_held { needed } else { heap.needed_beside(bytes) };
-            let ring = usize::from(RingKind::HEAP.get()) + depth;
-            self.mark_heap(depth, in_use, needed);
-            let blame = Blame::of(Fault::STREAM_HEAP_RING).detail(in_use, suffices);
-            let blame = blame.ring(u32::try_from(ring).unwrap_or(u32::MAX), scope);
-            if is_held {
-                return Err(self.blame.leave(blame));
-            }
-            // Closed scopes go when the watermark passes them; it gets there unless it is stuck itself.
-            let is_hopeless = self.is_hopeless(Until::Retired, &mut patience);
-            self.advance();
-            if is_hopeless && self.watermark == watermark {
-                return Err(self.hopeless(blame, watermark));
-            }
-            if !waits {
-                waits = true;
-                self.count_wait(ring);
-            }
-            self.wait_a_turn(bytes)?;
+    /// Hashes which are open.
+    pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        self.next_serial.hash(into);
+        for scope in &self.open {
+            (scope.id.depth, scope.id.serial, scope.mode).hash(into);
         }
     }
 }
 
-/// The fault of a view that cannot be used.
-pub(super) const fn view_fault(defect: ViewDefect) -> Fault {
-    match defect {
-        ViewDefect::Rank => Fault::STREAM_VIEW_RANK,
-        ViewDefect::Range => Fault::STREAM_VIEW_RANGE,
-        ViewDefect::Element => Fault::STREAM_VIEW_ELEMENT,
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::Scopes;
+    use pto_abi::Fault;
+    use pto_graph::{DependencyMode, HeapTag, ScopeId};
+
+    #[test]
+    fn scopes_close_in_the_opposite_order() {
+        let mut scopes = Scopes::new(3);
+        let outer = scopes.open(DependencyMode::EXPLICIT).unwrap();
+        let inner = scopes.open(DependencyMode::MANUAL).unwrap();
+        let deepest = scopes.open(DependencyMode::DERIVED).unwrap_err();
+        assert_eq!((deepest.fault, deepest.detail), (Fault::STREAM_SCOPE_DEPTH, [4, 3]));
+        assert_eq!(scopes.close(outer).unwrap_err().fault, Fault::STREAM_SCOPE_NOT_OPEN);
+        assert_eq!((scopes.mode(), scopes.innermost()), (DependencyMode::MANUAL, inner));
+        assert_eq!(scopes.check_closed().unwrap_err().detail, [inner.serial, 0]);
+        scopes.close(inner).unwrap();
+        scopes.close(outer).unwrap();
+        let root = ScopeId { depth: 0, serial: 0 };
+        assert_eq!(scopes.close(root).unwrap_err().fault, Fault::STREAM_SCOPE_NOT_OPEN);
+        assert_eq!((scopes.check_closed(), scopes.opened()), (Ok(()), 2));
+    }
+
+    #[test]
+    fn a_tensor_of_a_closed_scope_is_known() {
+        let mut scopes = Scopes::new(3);
+        let first = scopes.open(DependencyMode::DERIVED).unwrap();
+        let tag = HeapTag { depth: first.depth + 1, serial: first.serial };
+        assert!(scopes.holds(tag) && scopes.holds(HeapTag { depth: 0, serial: 99 }));
+        scopes.close(first).unwrap();
+        assert!(!scopes.holds(tag));
+        scopes.open(DependencyMode::DERIVED).unwrap();
+        assert!(!scopes.holds(tag), "another one stands at its depth");
     }
 }

@@ -2,8 +2,8 @@
 
 use pto_graph::TensorView;
 
-use super::grid::Divisor;
-use super::region::{Region, tile};
+use super::super::region::{Region, tile};
+use super::divisor::Divisor;
 
 /// Whether an access changes the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,45 +1,46 @@
-//! What stands behind the tasks of a record: their consumers, which of them a replay publishes, and which predicates it
+//! What stands behind the tasks of a recording: their consumers, which of them a replay publishes, and which predicates it
 //! looks at first.
 
-use pto_abi::sync::Sharing;
-
-use super::super::builder::Stream;
-use super::super::map::low_half;
-use super::super::tape::{TENSORS, TaskHead};
+use super::super::super::rings::low_half;
+use super::super::tape::{TENSORS, Tape, TaskHead};
 use super::Draft;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+impl Draft<'_> {
     /// Makes the lists. There is room for the consumers, and for a word for each task behind them.
-    pub(super) fn put_lists(&self, draft: &mut Draft) {
-        self.put_consumers(draft);
+    pub(super) fn put_lists(&mut self) {
+        self.put_consumers();
+        let tape = self.tape;
         let is_starter =
             |number: u32, _: usize, head: &TaskHead| head.starts.then_some(number.into());
         let is_bound = |_: u32, at: usize, head: &TaskHead| {
             let at = at + TaskHead::WORDS;
-            let (line, base) = self.tape.shape(at);
-            let is_bound = head.is_shaped() && line.has_predicate() && base >= TENSORS;
+            let (shape, base) = tape.block_shape(at);
+            let is_bound = head.is_shaped() && shape.has_predicate() && base >= TENSORS;
             is_bound.then_some(at as u64)
         };
-        draft.totals.starters = self.put_list(draft, is_starter);
-        draft.totals.predicates = self.put_list(draft, is_bound).1;
+        self.totals.starters = self.put_list(is_starter);
+        self.totals.predicates = self.put_list(is_bound).1;
+    }
+
+    /// Where its first task stands.
+    const fn first_task(&self) -> usize {
+        Tape::binding(self.start, self.totals.tensors as usize)
     }
 
     /// Lists the consumers of each task in the order in which they were recorded, and writes into its head how many there
     /// are, and whether it starts.
-    fn put_consumers(&self, draft: &mut Draft) {
-        let tape = &self.tape;
-        let (list, edges) = (draft.next, draft.totals.edges as usize);
-        let tasks = draft.totals.tasks as usize;
+    fn put_consumers(&mut self) {
+        let tape = self.tape;
+        let (list, edges) = (self.next, self.totals.edges as usize);
+        let tasks = self.totals.tasks as usize;
         // How many consumers a task has, then where the next one of them belongs.
         let place_of = |task: u64| list + edges + usize::try_from(task).unwrap_or(usize::MAX);
         (0..tasks as u64).for_each(|task| tape.put(place_of(task), 0));
-        self.for_each_edge(draft, |producer, _| {
+        self.for_each_edge(|producer, _| {
             let place = place_of(producer);
             tape.put(place, tape.get(place) + 1);
         });
-        let (mut at, mut place) = (draft.first_task(), list as u64);
+        let (mut at, mut place) = (self.first_task(), list as u64);
         for task in 0..tasks as u64 {
             let consumers = tape.get(place_of(task));
             tape.put(place_of(task), place);
@@ -51,18 +52,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             tape.put_head(at, &head);
             at = next;
         }
-        self.for_each_edge(draft, |producer, consumer| {
+        self.for_each_edge(|producer, consumer| {
             let place = tape.get(place_of(producer));
             tape.put(usize::try_from(place).unwrap_or(usize::MAX), consumer);
             tape.put(place_of(producer), place + 1);
         });
-        draft.next += edges;
+        self.next += edges;
     }
 
     /// The edges in the order in which they were recorded, producer and consumer.
-    fn for_each_edge(&self, draft: &Draft, mut each: impl FnMut(u64, u64)) {
-        let mut at = draft.first_task();
-        for consumer in 0..u64::from(draft.totals.tasks) {
+    fn for_each_edge(&self, mut each: impl FnMut(u64, u64)) {
+        let mut at = self.first_task();
+        for consumer in 0..u64::from(self.totals.tasks) {
             let head = self.tape.head(at);
             let producers = head.producers_at(at);
             for index in 0..head.producers as usize {
@@ -75,22 +76,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     /// Lists what `of` says of the tasks, which it is given by number, place and head; where the list stands, and how long
     /// it is.
-    fn put_list(
-        &self,
-        draft: &mut Draft,
-        of: impl Fn(u32, usize, &TaskHead) -> Option<u64>,
-    ) -> (u32, u32) {
-        let list = draft.next;
-        let mut at = draft.first_task();
-        for number in 0..draft.totals.tasks {
+    fn put_list(&mut self, of: impl Fn(u32, usize, &TaskHead) -> Option<u64>) -> (u32, u32) {
+        let list = self.next;
+        let mut at = self.first_task();
+        for number in 0..self.totals.tasks {
             let head = self.tape.head(at);
             if let Some(word) = of(number, at, &head) {
-                self.tape.put(draft.next, word);
-                draft.next += 1;
+                self.tape.put(self.next, word);
+                self.next += 1;
             }
             at = self.looks(at, &head).1;
         }
-        let count = u32::try_from(draft.next - list).unwrap_or(u32::MAX);
+        let count = u32::try_from(self.next - list).unwrap_or(u32::MAX);
         (u32::try_from(list).unwrap_or(u32::MAX), count)
     }
 

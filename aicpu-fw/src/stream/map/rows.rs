@@ -1,9 +1,9 @@
-//! Tables of records that are found by an address.
+//! Tables of rows that are found by an address.
 //!
 //! ```text
-//! address --spread--> place: number of a record --> record
+//! address --spread--> place: number of a row --> row
 //! ```
-//! Every place has a record of its own from the first time that it is asked for. Records are numbered in that order, so that
+//! Every place has a row of its own from the first time that it is asked for. Rows are numbered in that order, so that
 //! those that are used one after the other stand side by side, and only those that are used take part of a cache, however
 //! large the table is.
 
@@ -12,29 +12,33 @@ use core::cell::Cell;
 use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
-use super::map::{NONE, low_half};
+use super::super::rings::low_half;
 
-/// See the module.
-pub(super) struct Records<'a> {
-    records: &'a [MapRow],
-    /// The number of each place's record, or `NONE`.
+/// No row.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// See the file.
+/// Invariant: places that are not `NONE` hold different numbers, all below `used`.
+pub(super) struct Rows<'a> {
+    rows: &'a [MapRow],
+    /// The number of each place's row, or `NONE`.
     places: &'a [AtomicU32],
     shift: u32,
     /// How many places have one.
     used: Cell<u32>,
 }
 
-impl<'a> Records<'a> {
-    /// As many records as places: a power of two from 2 on, else `None`. [`clear`](Self::clear) comes before the first use.
-    pub(super) fn new(records: &'a [MapRow], places: &'a [AtomicU32]) -> Option<Self> {
-        let count = records.len();
+impl<'a> Rows<'a> {
+    /// As many rows as places: a power of two from 2 on, else `None`. [`clear`](Self::clear) comes before the first use.
+    pub(super) fn new(rows: &'a [MapRow], places: &'a [AtomicU32]) -> Option<Self> {
+        let count = rows.len();
         if !count.is_power_of_two() || count < 2 || places.len() != count {
             return None;
         }
-        Some(Self { records, places, shift: 64 - count.checked_ilog2()?, used: Cell::new(0) })
+        Some(Self { rows, places, shift: 64 - count.checked_ilog2()?, used: Cell::new(0) })
     }
 
-    /// How many places have a record.
+    /// How many places have a row.
     pub(super) const fn count(&self) -> u32 {
         self.used.get()
     }
@@ -47,13 +51,13 @@ impl<'a> Records<'a> {
         self.used.set(0);
     }
 
-    /// The record for `key` and its number; `empty` empties it when it is asked for first.
+    /// The row for `key` and its number; `empty` empties it when it is asked for first.
     #[inline]
     pub(super) fn of(&self, key: u64, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let place = self.places.get(low_half(spread(key) >> self.shift) as usize)?;
         let number = place.load(Relaxed);
-        match self.records.get(number as usize) {
-            Some(record) => Some((record, number)),
+        match self.rows.get(number as usize) {
+            Some(row) => Some((row, number)),
             None => self.begin(place, empty),
         }
     }
@@ -61,22 +65,22 @@ impl<'a> Records<'a> {
     #[cold]
     fn begin(&self, place: &AtomicU32, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let number = self.used.get();
-        let record = self.records.get(number as usize)?;
+        let row = self.rows.get(number as usize)?;
         self.used.set(number + 1);
         place.store(number, Relaxed);
-        empty(record);
-        Some((record, number))
+        empty(row);
+        Some((row, number))
     }
 
-    /// The record with this number, if it is in use.
+    /// The row with this number, if it is in use.
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<&'a MapRow> {
-        self.records.get(number as usize)
+        self.rows.get(number as usize)
     }
 
     /// Those in use.
     pub(super) fn used(&self) -> impl Iterator<Item = &'a MapRow> {
-        self.records.iter().take(self.used.get() as usize)
+        self.rows.iter().take(self.used.get() as usize)
     }
 }
 
@@ -89,20 +93,20 @@ const fn spread(key: u64) -> u64 {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::Records;
+    use super::Rows;
     use pto_abi::stream::MapRow;
     use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
     use std::vec::Vec;
 
     #[test]
-    fn records_are_numbered_as_they_are_used_and_stay_with_their_places() {
-        let records: Vec<MapRow> = (0..64).map(|_| MapRow::default()).collect();
+    fn rows_are_numbered_as_they_are_used_and_stay_with_their_places() {
+        let rows: Vec<MapRow> = (0..64).map(|_| MapRow::default()).collect();
         let places: Vec<AtomicU32> = (0..64).map(|_| AtomicU32::new(7)).collect();
-        assert!(Records::new(&records, &places[..32]).is_none());
-        assert!(Records::new(&records[..48], &places[..48]).is_none());
-        let table = Records::new(&records, &places).unwrap();
+        assert!(Rows::new(&rows, &places[..32]).is_none());
+        assert!(Rows::new(&rows[..48], &places[..48]).is_none());
+        let table = Rows::new(&rows, &places).unwrap();
         table.clear();
-        let number = |key| table.of(key, |record| record.base.store(key, Relaxed)).unwrap().1;
+        let number = |key| table.of(key, |row| row.base.store(key, Relaxed)).unwrap().1;
         let first: Vec<u32> = (0..40).map(|key| number(1000 * key)).collect();
         // Two keys may have one place; a new number is always the next one.
         let mut next = 0;
@@ -113,7 +117,7 @@ mod tests {
         assert!(next > 20 && table.used().count() == next as usize);
         let again: Vec<u32> = (0..40).map(|key| number(1000 * key)).collect();
         assert_eq!(again, first);
-        assert_eq!(records[0].base.load(Relaxed), 0, "emptied when it was used first, not again");
+        assert_eq!(rows[0].base.load(Relaxed), 0, "emptied when it was used first, not again");
         table.clear();
         assert_eq!((number(39_000), table.used().count()), (0, 1));
     }

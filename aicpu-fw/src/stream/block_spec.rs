@@ -1,21 +1,23 @@
-//! What a task is beyond one kernel on one core, as a value: worked out of a submission, written to the record of a slot, and kept on
-//! the tape between.
+//! Block shapes: what a task is that needs several cores, or waits for a predicate. The value is worked out of a
+//! submission, is written to the notes of a slot when the task is published, and may stand on the tape of a recording in
+//! between.
 
+use pto_abi::limits::MAX_BLOCKS;
 use pto_abi::stream::{BlockLine, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START};
 use pto_abi::sync::Ordering::Relaxed;
-use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 use pto_graph::{BlockShape, ElementType, Priority, StartMode};
 
-use super::tape::Tape;
+use crate::blame::Blame;
 use crate::shapes::{Lanes, List};
 
 /// The kernels of a block, by lane: their func ids and their code.
-pub(super) struct Kernels {
+pub(super) struct LaneKernels {
     pub(super) lanes: Lanes,
     code: [(FuncId, GmAddr); MAX_LANES],
 }
 
-impl Kernels {
+impl LaneKernels {
     pub(super) const NONE: Self =
         Self { lanes: Lanes(0), code: [(FuncId(0), GmAddr::NULL); MAX_LANES] };
 
@@ -29,9 +31,9 @@ impl Kernels {
     }
 }
 
-/// What stands in a [`BlockLine`] when its task is published.
+/// See the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ShapeLine {
+pub(super) struct BlockSpec {
     kernels: [u64; MAX_LANES],
     func_ids: [u16; MAX_LANES],
     flags: u32,
@@ -43,12 +45,30 @@ pub(super) struct ShapeLine {
     value: u64,
 }
 
-impl ShapeLine {
+impl BlockSpec {
     /// Words on the tape.
     pub(super) const WORDS: usize = MAX_LANES + 5;
 
-    /// What a task with this shape and these kernels is.
-    pub(super) fn of(shape: &BlockShape<'_>, kernels: &Kernels) -> Self {
+    /// A block of these kernels is one that the device has cores for, `room` of them at once.
+    pub(super) fn check(shape: &BlockShape<'_>, lanes: Lanes, room: u32) -> Result<(), Blame> {
+        let refuse = |fault, found: u32, bound: u32| {
+            Err(Blame::of(fault).detail(found.into(), bound.into()))
+        };
+        let blocks = shape.blocks();
+        if blocks == 0 || blocks > MAX_BLOCKS {
+            return refuse(Fault::STREAM_BLOCKS, blocks, MAX_BLOCKS);
+        }
+        if room == 0 {
+            return refuse(Fault::STREAM_MIX, lanes.count(), 0);
+        }
+        if shape.start() == StartMode::SYNC && blocks > room {
+            return refuse(Fault::STREAM_SYNC_BLOCKS, blocks, room);
+        }
+        Ok(())
+    }
+
+    /// The block shape of a task with these kernels.
+    pub(super) fn of(shape: &BlockShape<'_>, kernels: &LaneKernels) -> Self {
         let lanes = kernels.lanes;
         let is_sync = shape.start() == StartMode::SYNC;
         let is_plain_with_predicate = shape.blocks() == 1
@@ -99,7 +119,35 @@ impl ShapeLine {
         ElementType::try_from(element).map_or(0, ElementType::bytes)
     }
 
-    /// Writes the record of a task that is not published.
+    /// The words that hold it on a tape; `base`: what the address of its predicate is counted from.
+    pub(super) fn words(&self, base: u8) -> [u64; Self::WORDS] {
+        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let [first, second, third] = self.func_ids.map(u64::from);
+        let ids = first | second << 16 | third << 32 | u64::from(base) << 48;
+        let [a, b, c] = self.kernels;
+        let (flags, list) = (two(self.flags, self.blocks), two(self.list, self.test));
+        [a, b, c, ids, flags, list, self.address, self.value]
+    }
+
+    /// What [`words`](Self::words) was given.
+    pub(super) fn of_words(words: [u64; Self::WORDS]) -> (Self, u8) {
+        let half = |word: u64, shift: u32| (word >> shift & 0xFFFF_FFFF) as u32;
+        let [k0, k1, k2, ids, flags, list, address, value] = words;
+        let [a, b, c, d, e, f, base, _] = ids.to_le_bytes();
+        let shape = Self {
+            kernels: [k0, k1, k2],
+            func_ids: [[a, b], [c, d], [e, f]].map(u16::from_le_bytes),
+            flags: half(flags, 0),
+            blocks: half(flags, 32),
+            list: half(list, 0),
+            test: half(list, 32),
+            address,
+            value,
+        };
+        (shape, base)
+    }
+
+    /// Writes the notes of a task that is not published.
     pub(super) fn write(&self, record: &BlockLine) {
         let kernels = record.kernels.iter().zip(&record.func_ids);
         for ((kernel, func_id), (code, id)) in kernels.zip(self.kernels.iter().zip(self.func_ids)) {
@@ -118,78 +166,50 @@ impl ShapeLine {
     }
 }
 
-impl Tape<'_> {
-    /// Writes a line; `base`: what the address of its predicate is counted from.
-    pub(super) fn put_shape(&self, at: usize, line: &ShapeLine, base: u8) {
-        let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let [first, second, third] = line.func_ids.map(u64::from);
-        let ids = first | second << 16 | third << 32 | u64::from(base) << 48;
-        let rest = [
-            ids,
-            two(line.flags, line.blocks),
-            two(line.list, line.test),
-            line.address,
-            line.value,
-        ];
-        for (word, value) in (at..).zip(line.kernels.into_iter().chain(rest)) {
-            self.put(word, value);
-        }
-    }
-
-    /// The line at `at`, and what the address of its predicate is counted from.
-    pub(super) fn shape(&self, at: usize) -> (ShapeLine, u8) {
-        let half = |word: u64, shift: u32| (word >> shift & 0xFFFF_FFFF) as u32;
-        let [ids, flags, list, address, value] =
-            core::array::from_fn(|word| self.get(at + MAX_LANES + word));
-        let [a, b, c, d, e, f, base, _] = ids.to_le_bytes();
-        let line = ShapeLine {
-            kernels: core::array::from_fn(|lane| self.get(at + lane)),
-            func_ids: [[a, b], [c, d], [e, f]].map(u16::from_le_bytes),
-            flags: half(flags, 0),
-            blocks: half(flags, 32),
-            list: half(list, 0),
-            test: half(list, 32),
-            address,
-            value,
-        };
-        (line, base)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Kernels, ShapeLine};
+    use super::{BlockSpec, LaneKernels};
     use crate::shapes::Lanes;
-    use crate::stream::tape::Tape;
     use pto_abi::stream::BlockLine;
-    use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
-    use pto_abi::{CoreKind, FuncId, GmAddr};
+    use pto_abi::sync::Ordering::Relaxed;
+    use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
     use pto_graph::{Comparison, ElementType, Predicate, Priority, TensorTask, TensorView};
 
     #[test]
-    fn a_line_survives_the_tape() {
+    fn a_block_shape_survives_the_tape() {
         let flags = TensorView::dense(GmAddr(0xA_0000), ElementType::I16, &[9]);
         let when = Predicate::new(&flags, &[3], Comparison::GREATER_EQUAL, u64::MAX - 4);
         let task = TensorTask::new(FuncId(1023), CoreKind::AIC, &[]);
         let task = task.blocks(0xFF_FFFF).sync_start().priority(Priority::URGENT).when(&when);
-        let mut kernels = Kernels::NONE;
+        let mut kernels = LaneKernels::NONE;
         for (kind, id) in [(CoreKind::AIC, 1023), (CoreKind::AIV, 7), (CoreKind::AIV, 513)] {
             assert!(kernels.add(kind, FuncId(id), GmAddr(u64::MAX - u64::from(id))));
         }
         assert!(!kernels.add(CoreKind::AIV, FuncId(1), GmAddr(1)), "three are a cluster");
         assert_eq!(kernels.lanes, Lanes(7));
-        let line = ShapeLine::of(&task.block_shape, &kernels);
-        let words: [_; 2 + ShapeLine::WORDS] = core::array::from_fn(|_| AtomicU64::new(9));
-        let tape = Tape::new(&words);
-        tape.put_shape(1, &line, 65);
-        assert_eq!(tape.shape(1), (line, 65));
-        let ends = [&words[0], &words[1 + ShapeLine::WORDS]].map(|word| word.load(Relaxed));
-        assert_eq!(ends, [9, 9], "no more words than it says");
+        let line = BlockSpec::of(&task.block_shape, &kernels);
+        assert_eq!(BlockSpec::of_words(line.words(65)), (line, 65));
         assert_eq!((line.has_predicate(), line.element_bytes()), (true, 2));
         let record = BlockLine::default();
         record.next_block.store(5, Relaxed);
         line.write(&record);
         let numbers = [&record.next_block, &record.parts_left].map(|word| word.load(Relaxed));
         assert_eq!(numbers, [0, 3 * 0xFF_FFFF]);
+    }
+
+    #[test]
+    fn blocks_have_cores_or_are_refused() {
+        let task = TensorTask::new(FuncId(1), CoreKind::AIV, &[]);
+        let lanes = Lanes(0b110);
+        let check = |task: TensorTask<'_>, room| {
+            BlockSpec::check(&task.block_shape, lanes, room)
+                .map_err(|blame| (blame.fault, blame.detail))
+        };
+        assert_eq!(check(task.blocks(99), 4), Ok(()), "in turn");
+        assert_eq!(check(task.blocks(4).sync_start(), 4), Ok(()));
+        let at_once = check(task.blocks(5).sync_start(), 4);
+        assert_eq!(at_once, Err((Fault::STREAM_SYNC_BLOCKS, [5, 4])));
+        assert_eq!(check(task.blocks(1), 0), Err((Fault::STREAM_MIX, [2, 0])));
+        assert!(matches!(check(task.blocks(0), 4), Err((Fault::STREAM_BLOCKS, [0, _]))));
     }
 }

@@ -1,4 +1,4 @@
-//! The cells of tensors that are cut into tiles: a record for each, found by tensor and cell.
+//! The cells of tensors that are cut into tiles: a row for each, found by tensor and cell.
 //!
 //! A region within a cell meets only what is in that cell, and what is within none: those accesses stand at the tensor. A
 //! region within no cell is compared with all cells of its tensor that are in use, which form a list:
@@ -6,22 +6,25 @@
 //! ```text
 //! free --owns--> in the list of its tensor --owns, for another tensor--> in that one's list
 //!   ^                    |
-//!   `-- Look::cells -----'      both only when all of its accesses have completed
+//!   `-- look_at_cells ----'      both only when all of its accesses have completed
 //! ```
 
 use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
+use super::super::region::Region;
+use super::access::Access;
 use super::grid::Grid;
-use super::looks::{Keep, Look, Now, Stop};
-use super::map::{Access, Cells, HAS_GRID, NOBODY, NONE, Place, TensorMap};
-use super::region::Region;
+use super::look::{Look, Stop};
+use super::row::{Now, Row};
+use super::rows::NONE;
+use super::tensor_map::{Cells, HAS_GRID, NOBODY, Place, TensorMap};
 
-/// In `link` of the first cell of a list: the rest is the number of the tensor's record.
+/// In `link` of the first cell of a list: the rest is the number of the tensor's row.
 const FIRST: u32 = 1 << 31;
 
 impl<'a> TensorMap<'a> {
-    /// The cells of the tensor in record `at` that an access may meet.
+    /// The cells of the tensor in row `at` that an access may meet.
     pub(super) fn cells_of(&self, at: u32, access: &Access<'_>) -> Cells<'a> {
         let grid = self.grids.get(at as usize).and_then(Grid::of);
         let Some(corner) = grid.and_then(|grid| grid.corner_of(access)) else {
@@ -83,9 +86,10 @@ impl<'a> TensorMap<'a> {
         cell.base.store(NOBODY, Relaxed);
     }
 
-    pub(super) fn is_unused(&self, record: &MapRow, now: Now) -> bool {
-        let chains = [&record.write_chain, &record.read_chain];
-        record.is_free(now) && chains.into_iter().all(|chain| !self.is_live(chain.load(Relaxed)))
+    pub(super) fn is_unused(&self, row: &MapRow, now: Now) -> bool {
+        let chains = [&row.write_chain, &row.read_chain];
+        row.is_free(now)
+            && chains.into_iter().all(|chain| !self.entries.is_live(chain.load(Relaxed)))
     }
 
     /// Sorts what comes from now on by the grid around `region`, if there is one. What is there already stays at the
@@ -104,24 +108,25 @@ impl<'a> TensorMap<'a> {
         grid.store(memory);
         place.tensor.link.store(HAS_GRID, Relaxed);
     }
-}
 
-impl<F> Look<'_, '_, F> {
-    /// All cells of a tensor; those that are not in use any more leave its list.
+    /// Looks at all cells of a tensor; those that are not in use any more leave its list.
     #[cold]
-    pub(super) fn cells<E>(&mut self, place: &Place<'_>) -> Result<(), Stop<E>>
+    pub(super) fn look_at_cells<E, F>(
+        &self,
+        place: &Place<'_>,
+        look: &mut Look<'_, '_, F>,
+    ) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
-        let map = self.map;
         let mut at = place.tensor.next.load(Relaxed);
-        while let Some(cell) = map.cells.get(at) {
+        while let Some(cell) = self.cells.get(at) {
             at = cell.next.load(Relaxed);
-            if cell.base.load(Relaxed) == self.access.base {
-                self.record(cell)?;
+            if cell.base.load(Relaxed) == look.access.base {
+                look.row(cell)?;
             }
-            if map.is_unused(cell, self.now) {
-                map.unlink(cell);
+            if self.is_unused(cell, look.now) {
+                self.unlink(cell);
             }
         }
         Ok(())

@@ -4,13 +4,12 @@
 //! region *within* a cell has all of its bytes there, so regions within different cells have none in common: only those
 //! of the same cell, and those that are within none, need to be compared.
 
-use core::num::NonZeroU64;
-
 use pto_abi::stream::MapGrid;
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 
-use super::map::{Access, AccessKind};
-use super::region::{Dim, Region};
+use super::super::region::{Dim, Region};
+use super::access::{Access, AccessKind};
+use super::divisor::Divisor;
 
 /// How rows and columns are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,41 +20,6 @@ pub(super) struct Grid {
     width: Divisor,
     /// Rows of a cell.
     rows: Divisor,
-}
-
-/// A number that others are divided by often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Divisor {
-    by: NonZeroU64,
-    /// 2^64 divided by it, rounded up; 0: that does not help.
-    magic: u64,
-}
-
-impl Divisor {
-    fn new(by: u64) -> Option<Self> {
-        let by = NonZeroU64::new(by)?;
-        let is_useful = by.get() > 1 && by.get() < 1 << 32;
-        Some(Self { by, magic: if is_useful { u64::MAX / by + 1 } else { 0 } })
-    }
-
-    /// The divisor itself.
-    #[inline]
-    pub(super) const fn get(self) -> u64 {
-        self.by.get()
-    }
-
-    /// Quotient and rest.
-    #[inline]
-    pub(super) fn divide(self, number: u64) -> (u64, u64) {
-        // What is rounded up is below `by`, so that for numbers below 2^32 the error is below 1 / 2^64 * 2^32 * 2^32.
-        let quotient = if self.magic != 0 && number < 1 << 32 {
-            let wide = u128::from(number) * u128::from(self.magic);
-            u64::try_from(wide >> 64).unwrap_or(u64::MAX)
-        } else {
-            number / self.by
-        };
-        (quotient, number - quotient * self.by.get())
-    }
 }
 
 impl Grid {
@@ -82,7 +46,7 @@ impl Grid {
     #[inline]
     pub(super) fn of(words: &MapGrid) -> Option<Self> {
         let divisor = |by: &AtomicU64, magic: &AtomicU64| {
-            Some(Divisor { by: NonZeroU64::new(by.load(Relaxed))?, magic: magic.load(Relaxed) })
+            Divisor::from_words([by.load(Relaxed), magic.load(Relaxed)])
         };
         Some(Self {
             pitch: divisor(&words.pitch, &words.pitch_magic)?,
@@ -98,21 +62,22 @@ impl Grid {
             (self.rows, &words.rows, &words.rows_magic),
         ];
         for (divisor, by, magic) in places {
-            by.store(divisor.by.get(), Relaxed);
-            magic.store(divisor.magic, Relaxed);
+            let words = divisor.words();
+            by.store(words[0], Relaxed);
+            magic.store(words[1], Relaxed);
         }
     }
 
     /// The first byte of the cell that the access is within, from the tensor's first one; `None`: it is within none.
     #[inline]
     pub(super) fn corner_of(self, access: &Access<'_>) -> Option<u64> {
-        let pitch = self.pitch.by.get();
+        let pitch = self.pitch.get();
         let (rows, run) = access.rows_of(self.pitch)?;
         let (row, column) = self.pitch.divide(access.low);
         let (in_row, in_column) = (self.rows.divide(row).1, self.width.divide(column).1);
         let is_within = column + run <= pitch
-            && in_column + run <= self.width.by.get()
-            && in_row + rows <= self.rows.by.get();
+            && in_column + run <= self.width.get()
+            && in_row + rows <= self.rows.get();
         is_within.then(|| access.low - in_row * pitch - in_column)
     }
 }

@@ -1,29 +1,15 @@
-//! One look at the tensor map: which tasks under way an access meets in a record; and how a record takes an access.
+//! Rows of the tensor map: one region of a tensor, its last writer, and who has read it since.
+//!
+//! A row keeps the low halves of the numbers of tasks. [`Now`] tells which of them may be under way. Invariants: all readers
+//! in a row are later than its writer, and have waited for it; a row that has only completed tasks is free for another
+//! region.
 
 use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
+use super::super::rings::low_half;
 use super::access::{Access, AccessKind, MANY};
-use super::map::{TensorMap, low_half};
-use super::overlap::{Undecided, overlap};
-use super::region::{Region, tiles_meet};
 use crate::mutant::{self, Mutant};
-
-/// Why a look ended early.
-pub(super) enum Stop<E> {
-    Undecided,
-    Found(E),
-}
-
-/// One look for one access.
-pub(super) struct Look<'m, 'a, F> {
-    pub(super) map: &'m TensorMap<'a>,
-    pub(super) access: &'m Access<'m>,
-    pub(super) hides: bool,
-    pub(super) now: Now,
-    pub(super) found: F,
-    pub(super) misses: u32,
-}
 
 /// The number of the task that looks, and how many before it may be under way.
 #[derive(Clone, Copy)]
@@ -51,92 +37,17 @@ impl Now {
     pub(super) const fn gone(self) -> u32 {
         self.low ^ 1 << 31
     }
-}
 
-impl<F> Look<'_, '_, F> {
-    /// Everything that stands at one record.
+    /// Whether a task has completed. The one that looks has not.
     #[inline]
-    pub(super) fn record<E>(&mut self, record: &MapRow) -> Result<(), Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        if record.base.load(Relaxed) == self.access.base {
-            self.region(record)?;
-        }
-        self.chain(&record.write_chain)?;
-        if self.access.kind == AccessKind::Write {
-            self.chain(&record.read_chain)?;
-        }
-        Ok(())
-    }
-
-    /// The accesses to the region of a record.
-    #[inline]
-    fn region<E>(&mut self, record: &MapRow) -> Result<(), Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        let access = self.access;
-        let (low, high) = (record.low.load(Relaxed), record.high.load(Relaxed));
-        if access.low >= high || low >= access.high {
-            return Ok(());
-        }
-        let rows = record.rows.load(Relaxed);
-        let is_same = access.low == low && access.high == high && access.rows == rows;
-        if !is_same && access.rows | rows != 0 && !self.meets(low, high, rows)? {
-            return Ok(());
-        }
-        if access.kind == AccessKind::Read {
-            return self.task(&record.writer).map(|_| ());
-        }
-        let mut is_read = false;
-        for reader in &record.readers {
-            is_read |= self.task(reader)?;
-        }
-        if !is_read {
-            self.task(&record.writer)?;
-        }
-        let covers = is_same || access.is_run() && access.low <= low && high <= access.high;
-        if self.hides && covers {
-            record.forget(self.now.gone());
-        }
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn meets<E>(&self, low: u64, high: u64, rows: u64) -> Result<bool, Stop<E>> {
-        let access = self.access;
-        if access.rows == rows && rows != MANY {
-            return Ok(tiles_meet((access.low, access.high), (low, high), rows));
-        }
-        let other = Region::of_rows(low, high, rows);
-        overlap(&self.access.region(), &other).map_err(|Undecided| Stop::Undecided)
-    }
-
-    /// Whether a task may be under way; then it has been found.
-    #[inline]
-    pub(super) fn task<E>(&mut self, task: &AtomicU32) -> Result<bool, Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        match self.now.producer(task.load(Relaxed)) {
-            Some(producer) => self.find(producer),
-            None => Ok(false),
-        }
-    }
-
-    /// Most tasks in records have completed: only those that have not are worth a call.
-    #[inline(never)]
-    fn find<E>(&mut self, producer: u64) -> Result<bool, Stop<E>>
-    where
-        F: FnMut(u64) -> Result<(), E>,
-    {
-        (self.found)(producer).map(|()| true).map_err(Stop::Found)
+    pub(super) fn is_gone(self, task: &AtomicU32) -> bool {
+        let age = self.low.wrapping_sub(task.load(Relaxed));
+        age > self.alive
     }
 }
 
-/// What the builder does with a record.
-pub(super) trait Keep {
+/// What the builder does with a row.
+pub(super) trait Row {
     /// Its tasks.
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32>;
     /// There is no access to its region any more.
@@ -155,7 +66,7 @@ pub(super) trait Keep {
     fn take(&self, access: &Access<'_>, now: Now) -> bool;
 }
 
-impl Keep for MapRow {
+impl Row for MapRow {
     #[inline]
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32> {
         self.readers.iter().chain([&self.writer])
@@ -240,14 +151,5 @@ impl Keep for MapRow {
             return is_gone;
         }
         self.add_reader(now)
-    }
-}
-
-impl Now {
-    /// Whether a task has completed. The one that looks has not.
-    #[inline]
-    pub(super) fn is_gone(self, task: &AtomicU32) -> bool {
-        let age = self.low.wrapping_sub(task.load(Relaxed));
-        age > self.alive
     }
 }

@@ -1,22 +1,22 @@
-//! The words that hold records.
+//! The words that hold recordings.
 //!
 //! ```text
-//! record: START | tasks, bindings | words, edges | heap | touches, predicates | starters | end of its argument words |
+//! recording: START | tasks, bindings | words, edges | heap | touches, predicates | starters | end of its argument words |
 //!          binding x n | task x n | consumer x edges | starters | predicates
 //! binding: element, rank, written | extents | strides
 //! task:    func, kind, arguments, producers | touches, starts, consumers | kernel |
-//!          its shape, if it has one (`ShapeLine`) | producers, 2 in a word | touch x touches
+//!          its block shape, if it has one (`BlockSpec`) | producers, 2 in a word | touch x touches
 //! touch:   binding, kind, rank, looks, is noted, the touch of the same tensor before | base | low | high | run |
 //!          (stride, count) x rank
 //! words:   base of each | value x 8
 //! ```
-//! Records stand one after the other from the start; their argument words do so from the end, the first group of eight last.
-//! Those of all tasks of a record follow each other as a run has them, a word of block context behind those of each task.
+//! Recordings stand one after the other from the start; their argument words do so from the end, the first group of eight last.
+//! Those of all tasks of a recording follow each other as a run has them, a word of block context behind those of each task.
 //! The value of a word is added to a base of the replay: nothing, where its heap begins, the address of a bound
 //! tensor, a bound scalar. A *touch* is an access to a tensor that others may touch as well: it *looks* for what it meets
-//! around the record unless a write of the record covers it from before, and it is *noted* for what comes behind the
-//! record unless a write of the record covers it later. The consumers of all tasks follow each other in one list. The
-//! predicates in the list are those on bound tensors. Producers are read only while the record is made.
+//! around the recording unless a write of the recording covers it from before, and it is *noted* for what comes behind the
+//! recording unless a write of the recording covers it later. The consumers of all tasks follow each other in one list. The
+//! predicates in the list are those on bound tensors. Producers are read only while the recording is made.
 
 use core::ops::Range;
 
@@ -25,165 +25,187 @@ use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::SHAPED;
 use pto_graph::{MAX_BOUND, TensorView};
 
-use super::map::AccessKind;
-use super::region::{Dim, Region};
-use super::shape_line::ShapeLine;
+use super::super::block_spec::BlockSpec;
+use super::super::map::AccessKind;
+use super::super::region::{Dim, Region};
+use super::super::rings::low_half;
 
-/// What a record begins with, with its place in the low half.
+/// What a recording begins with, with its place in the low half.
 const START: u64 = 0x5245_434F << 32;
 /// Words before the bindings.
-pub(super) const HEADER: usize = 7;
+pub(in crate::stream) const HEADER: usize = 7;
 /// Words of a binding.
 const BINDING: usize = 1 + 2 * MAX_RANK;
 
 /// Eight argument words, and the word with their bases.
-pub(super) const GROUP: usize = 9;
+pub(in crate::stream) const GROUP: usize = 9;
 
 /// The base of a value that is nothing but itself.
-pub(super) const LITERAL: u8 = 0;
-/// The base of tensors of the record's own heap.
-pub(super) const HEAP: u8 = 1;
+pub(in crate::stream) const LITERAL: u8 = 0;
+/// The base of tensors of the recording's own heap.
+pub(in crate::stream) const HEAP: u8 = 1;
 /// The base of the first bound tensor; the bound scalars follow behind the last possible one.
-pub(super) const TENSORS: u8 = 2;
+pub(in crate::stream) const TENSORS: u8 = 2;
 /// See [`TENSORS`].
-pub(super) const SCALARS: u8 = 66;
+pub(in crate::stream) const SCALARS: u8 = 66;
 /// Places of bases: as many as a byte can name. Those behind the bound scalars are nothing.
-pub(super) const BASES: usize = 256;
+pub(in crate::stream) const BASES: usize = 256;
 const _: () =
     assert!(SCALARS as usize == TENSORS as usize + MAX_BOUND && 2 * MAX_BOUND + 2 <= BASES);
 
-/// The words of all records of a run.
+/// The words of all recordings of a run.
 #[derive(Clone, Copy)]
-pub(super) struct Tape<'a> {
-    pub(super) words: &'a [AtomicU64],
-    /// Where the argument words of all records begin: nothing is written from there on.
-    pub(super) end: usize,
+pub(in crate::stream) struct Tape<'a> {
+    words: &'a [AtomicU64],
+    /// Where the argument words of all recordings begin: nothing is written from there on.
+    end: usize,
 }
 
-/// What the first words of a record say.
+/// What the first words of a recording say.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
-    pub(super) tasks: u32,
-    pub(super) tensors: u32,
-    pub(super) scalars: u32,
+pub(in crate::stream) struct Totals {
+    pub(in crate::stream) tasks: u32,
+    pub(in crate::stream) tensors: u32,
+    pub(in crate::stream) scalars: u32,
     /// Argument words, with one of block context a task; and where they end.
-    pub(super) arg_words: u32,
-    pub(super) words_end: u32,
-    pub(super) edges: u32,
-    pub(super) heap_bytes: u64,
+    pub(in crate::stream) arg_words: u32,
+    pub(in crate::stream) words_end: u32,
+    pub(in crate::stream) edges: u32,
+    pub(in crate::stream) heap_bytes: u64,
     /// Touches.
-    pub(super) touches: u32,
-    /// Where the list of the tasks that wait for nothing within the record stands, and how many.
-    pub(super) starters: (u32, u32),
-    /// How many predicates are on bound tensors: the list of the shapes that they are in follows.
-    pub(super) predicates: u32,
+    pub(in crate::stream) touches: u32,
+    /// Where the list of the tasks that wait for nothing within the recording stands, and how many.
+    pub(in crate::stream) starters: (u32, u32),
+    /// How many predicates are on bound tensors: the list of the block shapes that they are in follows.
+    pub(in crate::stream) predicates: u32,
 }
 
 /// The first words of a task.
 #[derive(Clone, Copy)]
-pub(super) struct TaskHead {
-    pub(super) func_id: u16,
+pub(in crate::stream) struct TaskHead {
+    pub(in crate::stream) func_id: u16,
     /// As in the task's line: a `CoreKind`, and `SHAPED`.
-    pub(super) kind: u8,
-    pub(super) args: u8,
-    /// Within the record.
-    pub(super) producers: u32,
-    /// Within the record.
-    pub(super) consumers: u32,
-    pub(super) touches: u32,
-    /// Whether a replay publishes it: it waits for nothing within the record, or may wait for something around it.
-    pub(super) starts: bool,
-    pub(super) kernel: u64,
+    pub(in crate::stream) kind: u8,
+    pub(in crate::stream) args: u8,
+    /// Within the recording.
+    pub(in crate::stream) producers: u32,
+    /// Within the recording.
+    pub(in crate::stream) consumers: u32,
+    pub(in crate::stream) touches: u32,
+    /// Whether a replay publishes it: it waits for nothing within the recording, or may wait for something around it.
+    pub(in crate::stream) starts: bool,
+    pub(in crate::stream) kernel: u64,
 }
 
 impl Totals {
     /// Where the consumers stand.
-    pub(super) fn consumers(&self) -> Range<usize> {
+    pub(in crate::stream) fn consumers(&self) -> Range<usize> {
         let end = self.starters.0 as usize;
         end.wrapping_sub(self.edges as usize)..end
     }
 
     /// Where the argument words stand.
-    pub(super) fn words(&self) -> Range<usize> {
+    pub(in crate::stream) fn words(&self) -> Range<usize> {
         let end = self.words_end as usize;
         end.saturating_sub(GROUP * (self.arg_words as usize).div_ceil(8))..end
     }
 }
 
 impl TaskHead {
-    pub(super) const WORDS: usize = 3;
+    pub(in crate::stream) const WORDS: usize = 3;
 
     /// Whether it is more than one kernel on one core.
     #[inline]
-    pub(super) const fn is_shaped(&self) -> bool {
+    pub(in crate::stream) const fn is_shaped(&self) -> bool {
         self.kind & SHAPED != 0
     }
 
     /// Where the producers of the task at `at` stand.
     #[inline]
-    pub(super) fn producers_at(&self, at: usize) -> usize {
-        let shape = if self.is_shaped() { ShapeLine::WORDS } else { 0 };
+    pub(in crate::stream) fn producers_at(&self, at: usize) -> usize {
+        let shape = if self.is_shaped() { BlockSpec::WORDS } else { 0 };
         at + Self::WORDS + shape
     }
 
     /// Where the touches of the task at `at` stand.
     #[inline]
-    pub(super) fn touches_at(&self, at: usize) -> usize {
+    pub(in crate::stream) fn touches_at(&self, at: usize) -> usize {
         self.producers_at(at) + (self.producers as usize).div_ceil(2)
     }
 }
 
-/// An access to a tensor that is not the record's own.
+/// An access to a tensor that is not the recording's own.
 #[derive(Clone, Copy)]
-pub(super) struct Touch {
+pub(in crate::stream) struct Touch {
     /// The place of the bound tensor among the bases; `LITERAL`: it is always the same tensor.
-    pub(super) binding: u8,
-    pub(super) base: u64,
-    pub(super) region: Region,
-    pub(super) kind: AccessKind,
+    pub(in crate::stream) binding: u8,
+    pub(in crate::stream) base: u64,
+    pub(in crate::stream) region: Region,
+    pub(in crate::stream) kind: AccessKind,
     /// Whether its task takes its edges from its tensors.
-    pub(super) is_derived: bool,
-    pub(super) looks: bool,
-    pub(super) is_noted: bool,
+    pub(in crate::stream) is_derived: bool,
+    pub(in crate::stream) looks: bool,
+    pub(in crate::stream) is_noted: bool,
     /// Where the touch of the same binding before stands; 0: there is none.
-    pub(super) previous: u32,
+    pub(in crate::stream) previous: u32,
 }
 
 /// A touch without its strides.
 #[derive(Clone, Copy)]
-pub(super) struct TouchHead {
-    pub(super) binding: u8,
-    pub(super) kind: AccessKind,
-    pub(super) is_derived: bool,
-    pub(super) looks: bool,
-    pub(super) is_noted: bool,
+pub(in crate::stream) struct TouchHead {
+    pub(in crate::stream) binding: u8,
+    pub(in crate::stream) kind: AccessKind,
+    pub(in crate::stream) is_derived: bool,
+    pub(in crate::stream) looks: bool,
+    pub(in crate::stream) is_noted: bool,
     /// Whether the bytes from `low` up to `high` are all that there is to know of its region.
-    pub(super) is_run: bool,
-    pub(super) base: u64,
-    pub(super) low: u64,
-    pub(super) high: u64,
+    pub(in crate::stream) is_run: bool,
+    pub(in crate::stream) base: u64,
+    pub(in crate::stream) low: u64,
+    pub(in crate::stream) high: u64,
 }
 
 impl<'a> Tape<'a> {
-    /// A tape without records.
-    pub(super) const fn new(words: &'a [AtomicU64]) -> Self {
+    /// A tape without recordings.
+    pub(in crate::stream) const fn new(words: &'a [AtomicU64]) -> Self {
         Self { words, end: words.len() }
     }
 
+    /// The same words, of which nothing is written from `end` on.
+    pub(super) const fn up_to(self, end: usize) -> Self {
+        Self { words: self.words, end }
+    }
+
+    /// Where the argument words of all recordings begin.
+    pub(super) const fn end(&self) -> usize {
+        self.end
+    }
+
+    /// How many words there are.
+    pub(super) const fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The words of a part; none, where it is not there.
     #[inline]
-    pub(super) fn get(&self, at: usize) -> u64 {
+    pub(in crate::stream) fn part(&self, part: Range<usize>) -> &'a [AtomicU64] {
+        self.words.get(part).unwrap_or(&[])
+    }
+
+    #[inline]
+    pub(in crate::stream) fn get(&self, at: usize) -> u64 {
         self.words.get(at).map_or(0, |word| word.load(Relaxed))
     }
 
     /// Writes a word; one behind the end is counted, not written.
     #[inline]
-    pub(super) fn put(&self, at: usize, word: u64) {
+    pub(in crate::stream) fn put(&self, at: usize, word: u64) {
         if let Some(place) = self.words.get(at).filter(|_| at < self.end) {
             place.store(word, Relaxed);
         }
     }
 
-    pub(super) fn put_totals(&self, start: usize, totals: &Totals) {
+    pub(in crate::stream) fn put_totals(&self, start: usize, totals: &Totals) {
         let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         self.put(start + 1, two(totals.tasks, totals.tensors << 16 | totals.scalars));
         self.put(start + 2, two(totals.arg_words, totals.edges));
@@ -194,8 +216,8 @@ impl<'a> Tape<'a> {
         self.put(start, START | start as u64);
     }
 
-    /// What the record says that begins at `start`; `None`: none begins there.
-    pub(super) fn totals(&self, start: usize) -> Option<Totals> {
+    /// What the recording says that begins at `start`; `None`: none begins there.
+    pub(in crate::stream) fn totals(&self, start: usize) -> Option<Totals> {
         let two = |word: u64| (low_half(word), low_half(word >> 32));
         let [counts, sizes, heap_bytes, touches, starters, words_end] =
             core::array::from_fn(|word| self.get(start + 1 + word));
@@ -216,34 +238,46 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// Where binding number `index` of the record at `start` stands.
-    pub(super) const fn binding(start: usize, index: usize) -> usize {
+    /// Writes a block shape; `base`: what the address of its predicate is counted from.
+    pub(super) fn put_block_shape(&self, at: usize, shape: &BlockSpec, base: u8) {
+        for (word, value) in (at..).zip(shape.words(base)) {
+            self.put(word, value);
+        }
+    }
+
+    /// The block shape at `at`, and what the address of its predicate is counted from.
+    pub(in crate::stream) fn block_shape(&self, at: usize) -> (BlockSpec, u8) {
+        BlockSpec::of_words(core::array::from_fn(|word| self.get(at + word)))
+    }
+
+    /// Where binding number `index` of the recording at `start` stands.
+    pub(in crate::stream) const fn binding(start: usize, index: usize) -> usize {
         start + HEADER + index * BINDING
     }
 
-    pub(super) fn put_binding(&self, at: usize, view: &TensorView<'_>) {
+    pub(in crate::stream) fn put_binding(&self, at: usize, view: &TensorView<'_>) {
         for (word, wanted) in (at..).zip(words_of(view)) {
             self.put(word, wanted);
         }
     }
 
-    pub(super) fn is_written(&self, binding: usize) -> bool {
+    pub(in crate::stream) fn is_written(&self, binding: usize) -> bool {
         self.get(binding) & WRITTEN != 0
     }
 
-    pub(super) fn set_written(&self, binding: usize) {
+    pub(in crate::stream) fn set_written(&self, binding: usize) {
         self.put(binding, self.get(binding) | WRITTEN);
     }
 
     /// Whether a view looks as the binding at `at` says.
     #[inline]
-    pub(super) fn fits(&self, at: usize, view: &TensorView<'_>) -> bool {
+    pub(in crate::stream) fn fits(&self, at: usize, view: &TensorView<'_>) -> bool {
         let rank = view.shape().len();
         let is_there = |(word, wanted): (usize, u64)| self.get(word) & !WRITTEN == wanted;
         (at..).zip(words_of(view)).take(1 + 2 * rank).all(is_there)
     }
 
-    pub(super) fn put_head(&self, at: usize, head: &TaskHead) {
+    pub(in crate::stream) fn put_head(&self, at: usize, head: &TaskHead) {
         let counts = u64::from(head.func_id) | u64::from(head.kind) << 16;
         self.put(at, counts | u64::from(head.args) << 24 | u64::from(head.producers) << 32);
         let touches = u64::from(head.touches) | u64::from(head.starts) << STARTS;
@@ -252,7 +286,7 @@ impl<'a> Tape<'a> {
     }
 
     #[inline]
-    pub(super) fn head(&self, at: usize) -> TaskHead {
+    pub(in crate::stream) fn head(&self, at: usize) -> TaskHead {
         let words = self.words.get(at..).and_then(|words| words.first_chunk());
         let [counts, touches, kernel] = match words {
             Some(head) => head.each_ref().map(|word| word.load(Relaxed)),
@@ -272,7 +306,7 @@ impl<'a> Tape<'a> {
     }
 
     /// Writes a touch; the word behind it.
-    pub(super) fn put_touch(&self, at: usize, touch: &Touch) -> usize {
+    pub(in crate::stream) fn put_touch(&self, at: usize, touch: &Touch) -> usize {
         let region = &touch.region;
         let rank = region.dims().len();
         let is_write = touch.kind == AccessKind::Write;
@@ -290,7 +324,7 @@ impl<'a> Tape<'a> {
 
     /// The touch at `at` without its strides, and the word behind it.
     #[inline]
-    pub(super) fn touch_head(&self, at: usize) -> (TouchHead, usize) {
+    pub(in crate::stream) fn touch_head(&self, at: usize) -> (TouchHead, usize) {
         let first = self.get(at);
         let [binding, flags, rank, ..] = first.to_le_bytes();
         let kind = if flags & 1 == 0 { AccessKind::Read } else { AccessKind::Write };
@@ -309,7 +343,7 @@ impl<'a> Tape<'a> {
     }
 
     /// The touch at `at`, and the word behind it.
-    pub(super) fn touch(&self, at: usize) -> (Touch, usize) {
+    pub(in crate::stream) fn touch(&self, at: usize) -> (Touch, usize) {
         let (TouchHead { binding, kind, is_derived, looks, is_noted, base, low, high, .. }, next) =
             self.touch_head(at);
         let mut dims = [Dim::default(); MAX_RANK];
@@ -327,14 +361,14 @@ impl<'a> Tape<'a> {
     }
 
     /// The touch at `at` is not noted: a later one hides it.
-    pub(super) fn hide(&self, at: usize) {
+    pub(in crate::stream) fn hide(&self, at: usize) {
         self.put(at, self.get(at) & !(4 << 8));
     }
 }
 
 /// The bit in the second word of a task that says whether it starts.
 const STARTS: u32 = 31;
-/// In the first word of a binding: the record writes it.
+/// In the first word of a binding: the recording writes it.
 const WRITTEN: u64 = 1 << 32;
 
 /// How a view looks: element type and rank, extents, strides; dimensions of one element have none that counts.
@@ -346,8 +380,4 @@ fn words_of<'v>(view: &'v TensorView<'_>) -> impl Iterator<Item = u64> + 'v {
         .into_iter()
         .chain(view.shape().iter().map(|extent| u64::from(*extent)))
         .chain(strides)
-}
-
-const fn low_half(word: u64) -> u32 {
-    (word & 0xFFFF_FFFF) as u32
 }

@@ -1,0 +1,58 @@
+//! What a builder tells its host: events of the timeline, at the time of its last look at the clock.
+
+use pto_abi::trace::{TraceKind, TracePoint};
+
+use super::machine::BuilderHost;
+
+/// The host, and when the clock was looked at last: where a task is added, and where it is published.
+pub(crate) struct Events<H> {
+    host: H,
+    time_ns: u64,
+}
+
+impl<H: BuilderHost> Events<H> {
+    pub(crate) const fn new(host: H) -> Self {
+        Self { host, time_ns: 0 }
+    }
+
+    /// The machine around the builder.
+    #[inline]
+    pub(crate) const fn host(&mut self) -> &mut H {
+        &mut self.host
+    }
+
+    /// The time of the last look, and the machine around the builder.
+    pub(crate) const fn parts(&mut self) -> (u64, &mut H) {
+        (self.time_ns, &mut self.host)
+    }
+
+    /// Looks at the clock, if events are wanted.
+    #[inline]
+    pub(crate) fn look_at_clock(&mut self) {
+        if H::TRACES {
+            self.time_ns = self.host.now_ns();
+        }
+    }
+
+    /// One event, if they are wanted, at the time of the last look.
+    #[inline]
+    pub(crate) fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
+        if H::TRACES {
+            self.host.trace(TracePoint { time_ns: self.time_ns, kind, task, extra });
+        }
+    }
+
+    /// A task was added, now.
+    #[inline]
+    pub(crate) fn added(&mut self, task: u32, func_id: u16, kind: u8) {
+        self.look_at_clock();
+        self.trace(TraceKind::ADDED, task, u32::from(func_id) | u32::from(kind) << 16);
+    }
+
+    /// A task is published, now.
+    #[inline]
+    pub(crate) fn published(&mut self, task: u32) {
+        self.look_at_clock();
+        self.trace(TraceKind::PUBLISHED, task, 0);
+    }
+}

@@ -1,0 +1,161 @@
+//! What an access meets, and how it is noted; and both in one for the usual case, in which what an access may meet stands in
+//! one row, and is to its very region.
+//!
+//! In the usual case, look and note are one: one comparison of the region, and the ages of up to four tasks. A tile of a tensor with a
+//! grid is found by the address of its first byte: the region in the row says that it is the right one, so nothing is
+//! divided. Everything else goes the long way, by [`TensorMap::look`] and [`TensorMap::note`]: chains, other regions of the
+//! same tensor, tiles that are met for the first time.
+
+use pto_abi::stream::MapRow;
+use pto_abi::sync::Ordering::Relaxed;
+
+use super::access::{Access, AccessKind, Hide, MANY};
+use super::look::{Look, Stop};
+use super::row::{Now, Row};
+use super::tensor_map::{Cells, HAS_GRID, NO_GRID, Place, QUIET, TensorMap};
+
+/// Accesses that a walk passes in vain before the accesses of the tensor are sorted by a grid. 24 comparisons of bounds cost
+/// about as much as what a grid costs a submission.
+const MISSES: u32 = 24;
+
+impl<'a> TensorMap<'a> {
+    /// Where to look for what an access meets, and to note it.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, access: &Access<'_>) -> Option<Place<'a>> {
+        let (tensor, at) = self.tensor_of(access.base)?;
+        let has_grid = tensor.link.load(Relaxed) != NO_GRID;
+        let cells = if has_grid { self.cells_of(at, access) } else { Cells::NoGrid };
+        Some(Place { tensor, at, cells })
+    }
+
+    /// Hands the tasks under way before task `number` whose accesses conflict with this one to `found`; a task may come
+    /// more than once.
+    ///
+    /// # Errors
+    /// That of `found`; `undecided` when two regions cannot be compared.
+    #[inline]
+    pub fn look<E>(
+        &self,
+        place: &Place<'a>,
+        access: &Access<'_>,
+        (number, hide): (u64, Hide),
+        undecided: E,
+        found: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let hides = hide == Hide::Covered && access.kind == AccessKind::Write;
+        let now = self.now(number);
+        let mut look = Look { entries: &self.entries, access, hides, now, found, misses: 0 };
+        let result = look.row(place.tensor).and_then(|()| match place.cells {
+            Cells::NoGrid => Ok(()),
+            Cells::One(cell, _) if cell.base.load(Relaxed) == access.base => look.row(cell),
+            Cells::One(..) => Ok(()),
+            Cells::All => self.look_at_cells(place, &mut look),
+        });
+        let misses = look.misses;
+        match result {
+            Ok(()) if misses > MISSES => {
+                self.choose_grid(place, &access.region());
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(Stop::Undecided) => Err(undecided),
+            Err(Stop::Found(error)) => Err(error),
+        }
+    }
+
+    /// Notes an access of task `number`; `hide`: as it was looked for, or [`Hide::Nothing`]. There is room for it.
+    #[inline]
+    pub fn note(&self, place: &Place<'a>, access: &Access<'_>, (number, hide): (u64, Hide)) {
+        let now = self.now(number);
+        let row = match place.cells {
+            Cells::One(cell, at) if self.owns(place, cell, at, access, now) => cell,
+            Cells::NoGrid => place.tensor,
+            _ => {
+                place.tensor.link.store(HAS_GRID, Relaxed);
+                place.tensor
+            }
+        };
+        if hide == Hide::Nothing || !row.take(access, now) {
+            let is_write = access.kind == AccessKind::Write;
+            let chain = if is_write { &row.write_chain } else { &row.read_chain };
+            self.entries.insert(chain, access, number);
+        }
+    }
+
+    /// Looks for what an access of task `number`, which is one of derived dependencies, meets, and notes it: as
+    /// [`look`](Self::look) and [`note`](Self::note) do with [`Hide::Covered`].
+    ///
+    /// # Errors
+    /// Those of `look`.
+    #[inline(always)]
+    pub fn derive<E>(
+        &self,
+        access: &Access<'_>,
+        number: u64,
+        undecided: E,
+        mut found: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let now = self.now(number);
+        let Some(row) = self.usual_row(access, now) else {
+            return self.derive_slowly(access, number, undecided, found);
+        };
+        if access.kind == AccessKind::Write {
+            return row.write(now, found);
+        }
+        if let Some(writer) = now.producer(row.writer.load(Relaxed)) {
+            found(writer)?;
+        }
+        if !row.add_reader(now) {
+            self.entries.insert(&row.read_chain, access, number);
+        }
+        Ok(())
+    }
+
+    /// The row that holds all that the access may meet, and nothing else; `None`: there is none.
+    #[inline]
+    fn usual_row(&self, access: &Access<'_>, now: Now) -> Option<&'a MapRow> {
+        let (tensor, _) = self.tensor_of(access.base)?;
+        let grid = tensor.link.load(Relaxed);
+        let row = match grid {
+            NO_GRID => tensor,
+            QUIET => self.corner_of(access)?.0,
+            _ => return None,
+        };
+        // Who reads does not meet readers.
+        if self.entries.is_live(row.write_chain.load(Relaxed))
+            || access.kind == AccessKind::Write
+                && self.entries.is_live(row.read_chain.load(Relaxed))
+        {
+            return None;
+        }
+        if !row.is_of(access) {
+            let is_free = grid == NO_GRID && access.rows != MANY && row.is_free(now);
+            if !is_free {
+                return None;
+            }
+            row.begin(access, now);
+        }
+        Some(row)
+    }
+
+    #[inline(never)]
+    fn derive_slowly<E>(
+        &self,
+        access: &Access<'_>,
+        number: u64,
+        undecided: E,
+        found: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(place) = self.place(access) else { return Ok(()) };
+        let how = (number, Hide::Covered);
+        self.look(&place, access, how, undecided, found)?;
+        self.note(&place, access, how);
+        let tensor = place.tensor;
+        if matches!(place.cells, Cells::One(..)) && tensor.link.load(Relaxed) == HAS_GRID {
+            let is_quiet = self.is_unused(tensor, self.now(number));
+            tensor.link.store(if is_quiet { QUIET } else { HAS_GRID }, Relaxed);
+        }
+        Ok(())
+    }
+}

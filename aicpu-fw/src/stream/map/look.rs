@@ -1,0 +1,148 @@
+//! One look for one access: which tasks under way it meets in a row of the tensor map, and in the chains of that row.
+
+use pto_abi::stream::MapRow;
+use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
+
+use super::super::overlap::{Undecided, overlap};
+use super::super::region::{Region, tiles_meet};
+use super::access::{Access, AccessKind, MANY};
+use super::entries::Entries;
+use super::row::{Now, Row};
+
+/// Why a look ended early.
+pub(super) enum Stop<E> {
+    Undecided,
+    Found(E),
+}
+
+/// One look for one access.
+pub(super) struct Look<'m, 'a, F> {
+    pub(super) entries: &'m Entries<'a>,
+    pub(super) access: &'m Access<'m>,
+    pub(super) hides: bool,
+    pub(super) now: Now,
+    pub(super) found: F,
+    pub(super) misses: u32,
+}
+
+impl<F> Look<'_, '_, F> {
+    /// Everything that stands at one row.
+    #[inline]
+    pub(super) fn row<E>(&mut self, row: &MapRow) -> Result<(), Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        if row.base.load(Relaxed) == self.access.base {
+            self.region(row)?;
+        }
+        self.chain(&row.write_chain)?;
+        if self.access.kind == AccessKind::Write {
+            self.chain(&row.read_chain)?;
+        }
+        Ok(())
+    }
+
+    /// The accesses to the region of a row.
+    #[inline]
+    fn region<E>(&mut self, row: &MapRow) -> Result<(), Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        let access = self.access;
+        let (low, high) = (row.low.load(Relaxed), row.high.load(Relaxed));
+        if access.low >= high || low >= access.high {
+            return Ok(());
+        }
+        let rows = row.rows.load(Relaxed);
+        let is_same = access.low == low && access.high == high && access.rows == rows;
+        if !is_same && access.rows | rows != 0 && !self.meets(low, high, rows)? {
+            return Ok(());
+        }
+        if access.kind == AccessKind::Read {
+            return self.task(&row.writer).map(|_| ());
+        }
+        let mut is_read = false;
+        for reader in &row.readers {
+            is_read |= self.task(reader)?;
+        }
+        if !is_read {
+            self.task(&row.writer)?;
+        }
+        let covers = is_same || access.is_run() && access.low <= low && high <= access.high;
+        if self.hides && covers {
+            row.forget(self.now.gone());
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn meets<E>(&self, low: u64, high: u64, rows: u64) -> Result<bool, Stop<E>> {
+        let access = self.access;
+        if access.rows == rows && rows != MANY {
+            return Ok(tiles_meet((access.low, access.high), (low, high), rows));
+        }
+        let other = Region::of_rows(low, high, rows);
+        overlap(&self.access.region(), &other).map_err(|Undecided| Stop::Undecided)
+    }
+
+    /// Whether a task may be under way; then it has been found.
+    #[inline]
+    fn task<E>(&mut self, task: &AtomicU32) -> Result<bool, Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        match self.now.producer(task.load(Relaxed)) {
+            Some(producer) => self.find(producer),
+            None => Ok(false),
+        }
+    }
+
+    /// Most tasks in rows have completed: only those that have not are worth a call.
+    #[inline(never)]
+    fn find<E>(&mut self, producer: u64) -> Result<bool, Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        (self.found)(producer).map(|()| true).map_err(Stop::Found)
+    }
+
+    /// The accesses of a chain.
+    #[inline]
+    fn chain<E>(&mut self, first: &AtomicU32) -> Result<(), Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        if self.entries.is_live(first.load(Relaxed)) { self.walk(first) } else { Ok(()) }
+    }
+
+    fn walk<E>(&mut self, first: &AtomicU32) -> Result<(), Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        let (entries, access) = (self.entries, self.access);
+        let mut link = first;
+        while let Some(entry) = entries.live(link.load(Relaxed)) {
+            let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
+            let is_near = low < access.high && access.low < high;
+            if is_near && entry.base.load(Relaxed) == access.base {
+                let are_runs = access.is_run() && entry.rank.load(Relaxed) == 0;
+                let region = || entries.region(entry, link.load(Relaxed));
+                let meets = are_runs || {
+                    let meets = overlap(&access.region(), &region());
+                    meets.map_err(|Undecided| Stop::Undecided)?
+                };
+                if meets {
+                    self.task(&entry.task)?;
+                    let is_around = access.low <= low && high <= access.high;
+                    if self.hides && is_around && access.region().covers(&region()) {
+                        link.store(entry.next.load(Relaxed), Relaxed);
+                        continue;
+                    }
+                }
+            }
+            self.misses += 1;
+            link = &entry.next;
+        }
+        Ok(())
+    }
+}

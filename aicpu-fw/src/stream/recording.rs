@@ -1,0 +1,16 @@
+//! Recordings: parts of a build that are kept, to be built again with other tensors.
+//!
+//! ```text
+//! begin -> Draft: tasks are written on the tape instead of being added -> end -> Recordings: kept until the run ends
+//!                                                                                  |
+//!                                              tasks/replay.rs: they become tasks of the run, as often as wanted
+//! ```
+
+pub(super) mod bindings;
+mod draft;
+pub(super) mod places;
+mod recordings;
+pub(super) mod tape;
+
+pub(super) use draft::{Draft, Drafted};
+pub(super) use recordings::Recordings;

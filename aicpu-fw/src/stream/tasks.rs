@@ -1,0 +1,320 @@
+//! Tasks, edges and publishes over memory that is given out in order and taken back at the watermark: the part of the
+//! streaming builder that knows nothing of tensors but where they lie.
+//!
+//! ```text
+//! accept -> make_room -> open_slot -> edges (edges.rs) -> publish_added
+//!              |                        |
+//!              `-- waits for the watermark (waits.rs) --'         a recording's tasks, all at once (replay.rs)
+//! ```
+//! Invariants: a task is invisible to schedulers until it is published; a slot, argument words, a chunk or a part of a heap is
+//! taken only where there is room; no faulted run gets another task.
+
+mod edges;
+mod hashed;
+pub(super) mod replay;
+mod waits;
+
+use core::marker::PhantomData;
+
+use pto_abi::kinds::TaskState;
+use pto_abi::stream::{MAX_LANES, RingKind};
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::{SHAPED, Task};
+use pto_abi::trace::TraceKind;
+use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
+use pto_graph::{DependencyMode, ScopeId, TaskSpec, TensorTask};
+
+use super::block_spec::{BlockSpec, LaneKernels};
+use super::proof::Schedulers;
+use super::scopes::Scopes;
+use super::storage::{Storage, StreamMemory};
+use crate::blame::{Blame, BlameSlot};
+use crate::builder::events::Events;
+use crate::builder::kernels::Kernels;
+use crate::builder::publisher::{Publisher, release_published};
+use crate::builder::task_line::TaskLine;
+use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+use crate::shapes::{List, has_predicate};
+use crate::state::{SharedState, kind_in};
+
+/// Submissions after which the watermark is looked for anew. 16 of 1, 4, 16 and 64: the first with which a look costs
+/// nothing that shows.
+const LOOK_EVERY: u64 = 16;
+
+/// Tasks after which the tensor map forgets what has completed.
+const SWEEP_EVERY: u64 = 1 << 30;
+
+/// See the file.
+pub(super) struct Tasks<'a, S, F, M, H> {
+    state: SharedState<'a>,
+    storage: Storage<'a>,
+    scopes: Scopes,
+    kernels: Kernels<M>,
+    publisher: Publisher<'a>,
+    events: Events<H>,
+    schedulers: Schedulers,
+    blame: BlameSlot,
+    policy: PhantomData<(S, F)>,
+}
+
+impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a, S, F, M, H> {
+    /// Nothing is added.
+    pub(super) fn new(
+        inputs: &BuilderInputs<'a>,
+        stream: &'a StreamMemory<'a>,
+        schedulers: Schedulers,
+        (memory, host): (M, H),
+    ) -> Self {
+        let storage = Storage::new(&inputs.state, inputs.generation, stream);
+        let scopes = Scopes::new(storage.heap_count());
+        Self {
+            state: inputs.state,
+            storage,
+            scopes,
+            kernels: Kernels::new(memory, inputs.has_kind),
+            publisher: Publisher::new(inputs.state.progress, inputs.line),
+            events: Events::new(host),
+            schedulers,
+            blame: BlameSlot::default(),
+            policy: PhantomData,
+        }
+    }
+
+    /// The memory of the run.
+    #[inline]
+    pub(super) const fn storage(&self) -> &Storage<'a> {
+        &self.storage
+    }
+
+    /// See [`storage`](Self::storage).
+    #[inline]
+    pub(super) const fn storage_mut(&mut self) -> &mut Storage<'a> {
+        &mut self.storage
+    }
+
+    /// The memory of the device.
+    pub(super) const fn memory(&self) -> &M {
+        self.kernels.memory()
+    }
+
+    /// The circumstances of a fault that a call returned.
+    pub(super) fn blame(&self, fault: Fault) -> Blame {
+        self.blame.of(fault)
+    }
+
+    /// Leaves the circumstances of a fault behind.
+    #[cold]
+    pub(super) fn refuse(&mut self, blame: Blame) -> Fault {
+        self.blame.leave(blame)
+    }
+
+    /// Refuses the next task.
+    #[cold]
+    pub(super) fn refuse_next(&mut self, task: &TensorTask<'_>, blame: Blame) -> Fault {
+        let next = self.storage.window().next_id();
+        self.blame.leave(blame.func(task.func_id.0.into()).task(next))
+    }
+
+    /// The last publish has been made: lets the run end.
+    pub(super) fn finish(&mut self) -> Result<(), Fault> {
+        let closed = self.scopes.check_closed();
+        closed.map_err(|blame| self.refuse(blame))?;
+        let window = self.storage.window();
+        if self.publisher.published() != window.added() {
+            let oldest = window.oldest_unpublished().unwrap_or(window.watermark());
+            let task = window.id_of(oldest);
+            return Err(self.refuse(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task)));
+        }
+        self.storage.advance();
+        self.storage.end_marks(self.schedulers == Schedulers::Wait);
+        self.publisher.end::<S>();
+        Ok(())
+    }
+
+    pub(super) fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        let id = self.scopes.open(mode).map_err(|blame| self.blame.leave(blame))?;
+        self.storage.marks().scopes(self.scopes.opened());
+        Ok(id)
+    }
+
+    pub(super) fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.scopes.close(scope).map_err(|blame| self.blame.leave(blame))?;
+        self.storage.close_heap(scope.depth as usize);
+        Ok(())
+    }
+
+    /// The scopes that are open.
+    #[inline]
+    pub(super) const fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
+    /// The kernel's code, or why the task cannot run.
+    #[inline]
+    pub(super) fn accept(&mut self, spec: &TaskSpec<'_>, args: usize) -> Result<GmAddr, Fault> {
+        let kernel = (spec.func_id, spec.kind);
+        match self.kernels.accept(kernel, spec.kernel, args) {
+            Some(code) => Ok(code),
+            None => {
+                let next = self.storage.window().next_id();
+                Err(self.blame.leave(self.kernels.refusal(kernel, args, next)))
+            }
+        }
+    }
+
+    /// The block shape of a task: its kernels are registered, and the device has cores for its blocks.
+    pub(super) fn block_shape_of(&mut self, task: &TensorTask<'_>) -> Result<BlockSpec, Fault> {
+        let Some(shapes) = self.state.shapes else {
+            return Err(self.refuse(Blame::of(Fault::RUNTIME_REGION_STREAM)));
+        };
+        let mut kernels = LaneKernels::NONE;
+        let vectors = task.block_shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
+        for (func_id, kind) in [(task.func_id, task.kind)].into_iter().chain(vectors) {
+            let code = self.accept(&TaskSpec::new(func_id, kind, &[]), task.args.len())?;
+            if !kernels.add(kind, func_id, code) {
+                let found = 1 + task.block_shape.vectors().len() as u64;
+                let blame = Blame::of(Fault::STREAM_MIX).detail(found, MAX_LANES as u64);
+                return Err(self.refuse_next(task, blame));
+            }
+        }
+        let room = shapes.room.get(usize::from(kernels.lanes.0)).copied().unwrap_or(0);
+        let checked = BlockSpec::check(&task.block_shape, kernels.lanes, room);
+        checked.map_err(|blame| self.refuse_next(task, blame))?;
+        Ok(BlockSpec::of(&task.block_shape, &kernels))
+    }
+
+    /// Room for a task with `args` words: waits for it where it must.
+    #[inline]
+    pub(super) fn make_room(&mut self, args: usize) -> Result<(), Fault> {
+        let words = args as u64 + 1;
+        self.storage.takes(RingKind::ARGS, words);
+        let next = self.storage.window().next();
+        if next.is_multiple_of(LOOK_EVERY) {
+            self.storage.advance();
+            if next % SWEEP_EVERY == SWEEP_EVERY / 2 {
+                self.storage.map().sweep(next);
+            }
+        }
+        self.make_room_in(RingKind::WINDOW, 1)?;
+        self.make_room_in(RingKind::ARGS, words)
+    }
+
+    /// Room for `count` more in a ring.
+    #[inline]
+    pub(super) fn make_room_in(&mut self, ring: RingKind, count: u64) -> Result<(), Fault> {
+        if self.storage.has_room(ring, count) {
+            Ok(())
+        } else {
+            self.wait_for_room_or(ring, count, None)
+        }
+    }
+
+    /// Takes the next slot for a task, for which there is room; its argument words have been written.
+    #[inline]
+    pub(super) fn open_slot(
+        &mut self,
+        spec: &TaskSpec<'_>,
+        kernel: GmAddr,
+        count: usize,
+    ) -> Result<TaskId, Fault> {
+        let Some((note, task, id)) = self.storage.window().open() else {
+            return Err(self.blame.leave(self.storage.window().no_slot()));
+        };
+        let payload = self.storage.take_args(note, count);
+        let args = (payload, u8::try_from(count).unwrap_or(u8::MAX));
+        TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
+        self.storage.add_task();
+        self.publisher.line().added.store(self.storage.window().added(), Ordering::Relaxed);
+        self.events.host().added(id.slot);
+        self.events.added(id.slot, spec.func_id.0, spec.kind.get());
+        Ok(id)
+    }
+
+    /// The newest task, in `slot`, has a block shape.
+    pub(super) fn shape_newest(&mut self, slot: u32, kind: CoreKind, shape: &BlockSpec) {
+        if let Some(task) = self.storage.window().task_in(slot) {
+            task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
+        }
+        write_block_shape(&self.state, slot, shape);
+        self.trace_lanes(slot, shape);
+    }
+
+    /// The newest task has these kernels, if that is wanted.
+    fn trace_lanes(&mut self, slot: u32, shape: &BlockSpec) {
+        if H::TRACES {
+            for (lane, func_id) in shape.lanes() {
+                self.events.trace(TraceKind::LANE, slot, func_id | lane << 16);
+            }
+        }
+    }
+
+    /// Makes an added task visible to the schedulers.
+    pub(super) fn publish(&mut self, id: TaskId) -> Result<(), Fault> {
+        let number = self.number_of(id)?;
+        let window = self.storage.window();
+        let state = if number < window.watermark() { 0 } else { window.state_of(number) };
+        if state != TaskState::ADDED.get() {
+            let blame = Blame::of(Fault::BUILD_ALREADY_PUBLISHED).task(id);
+            return Err(self.refuse(blame.detail(state.into(), 1)));
+        }
+        let publisher = &self.publisher;
+        self.storage.note_kept(number, || publisher.published());
+        self.publish_added(id.slot)
+    }
+
+    /// Makes the task in this slot, which is added, visible to the schedulers.
+    #[inline]
+    pub(super) fn publish_added(&mut self, slot: u32) -> Result<(), Fault> {
+        let Some(task) = self.storage.window().task_in(slot) else { return Ok(()) };
+        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        self.publisher.count::<S>();
+        self.events.published(slot);
+        if self.state.fault.is_raised() {
+            return Err(raised(&self.state));
+        }
+        self.release(slot, task);
+        self.tell_state(slot.into());
+        self.events.host().published();
+        Ok(())
+    }
+
+    /// A published task waits for its producers only; if none is left, it goes where the schedulers look.
+    #[inline]
+    fn release(&mut self, slot: u32, task: &Task) {
+        if !release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
+            return;
+        }
+        self.events.trace(TraceKind::READY, slot, 0);
+        let kind = task.kind.load(Ordering::Relaxed);
+        if kind & SHAPED == 0 {
+            self.state.queue(kind_in(kind)).push::<S>(&[slot]);
+        } else {
+            post(&self.state, slot);
+        }
+    }
+}
+
+/// A task with a block shape is ready: it goes where the schedulers look.
+#[cold]
+fn post(state: &SharedState<'_>, slot: u32) {
+    let Some(shapes) = state.shapes else { return };
+    let Some(notes) = shapes.record(slot) else { return };
+    let list = if has_predicate(notes) { Some(List::ARRIVALS) } else { List::of(notes) };
+    if let Some(list) = list {
+        shapes.post(list, slot);
+    }
+}
+
+/// Writes the block shape of the task in `slot`, which is not published.
+fn write_block_shape(state: &SharedState<'_>, slot: u32, shape: &BlockSpec) {
+    let shapes = state.shapes;
+    if let Some(line) = shapes.and_then(|shapes| shapes.record(slot)) {
+        shape.write(line);
+    }
+}
+
+/// The fault of a run that has one.
+fn raised(state: &SharedState<'_>) -> Fault {
+    state.fault.first().unwrap_or(Fault::RUN_CANCELLED)
+}

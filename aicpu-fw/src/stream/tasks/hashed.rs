@@ -1,0 +1,45 @@
+//! What tells a streaming builder from another one on the same memory: for machines that search all orders of steps, and go on
+//! from each state once.
+
+use core::hash::Hash;
+
+use pto_abi::sync::Sharing;
+
+use super::Tasks;
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, F, M, H> {
+    /// Tells the host everything that later calls depend on, if it wants that: before each turn of the others. The memory of
+    /// the run is not part of it, nor is what is only told, nor for how long it has waited: that decides only when a wait
+    /// that can never end is given up. A recording that is being made is not, either: nothing is published then, and nobody
+    /// waits. `at`: where in a call the builder is, as far as that does not follow from the rest.
+    #[inline]
+    pub(super) fn tell_state(&mut self, at: u64) {
+        if let Some(into) = self.events.host().hasher() {
+            at.hash(&mut &mut *into);
+            self.hash_state();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hash_state(&mut self) {
+        let Self {
+            state: _,
+            storage,
+            scopes,
+            kernels: _,
+            publisher,
+            events,
+            schedulers: _,
+            blame: _,
+            policy: _,
+        } = self;
+        let (traced_ns, host) = events.parts();
+        let Some(mut into) = host.hasher() else { return };
+        (publisher.reserve(), traced_ns).hash(&mut into);
+        storage.hash_state(&mut into);
+        scopes.hash_state(&mut into);
+    }
+}
