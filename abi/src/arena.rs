@@ -146,6 +146,8 @@ const fn logs_bytes(entries: u32) -> u64 {
 pub use view::Arena;
 
 #[cfg(not(any(loom, shuttle)))]
+mod traces;
+#[cfg(not(any(loom, shuttle)))]
 mod view;
 
 #[cfg(test)]

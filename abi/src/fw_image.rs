@@ -1,54 +1,25 @@
 //! What a firmware image says of itself: its identity ([`FwIdentity`], in a section of the ELF file) and, for
 //! kernels, the table of a blob ([`KernelBlobHeader`]). [`boot`] is how host and image meet on the device `virt`.
 
+pub(crate) mod blob;
 pub mod boot;
-
-use bytemuck::{Pod, Zeroable};
+pub(crate) mod identity;
 
 use crate::layout::LAYOUT_HASH;
 use crate::runtime::{ABI_MAJOR, ABI_MINOR};
-use crate::shared_struct;
 
+pub use blob::{KERNEL_BLOB_MAGIC, KERNEL_NAME_BYTES, KernelBlobEntry, KernelBlobHeader};
 pub use boot::{
     BOOT_MAGIC, BootBlock, BootHeader, ExceptionFrame, FW_OFF, FW_REFUSED, FW_STARTED,
     FirmwareLine, LaunchLine, LaunchOrder, VCPU_DEAD, VCPU_INSTANCE, VCPU_OFF, VCPU_READY,
     VCPU_WORKER, VcpuLine, virt,
 };
+pub use identity::{FW_MAGIC, FwIdentity};
 
-/// `FwIdentity::magic`: "PTOFWIMG", little-endian.
-pub const FW_MAGIC: u64 = u64::from_le_bytes(*b"PTOFWIMG");
 /// The section of an image that holds its [`FwElfNote`].
 pub const FW_NOTE_SECTION: &str = ".note.pto";
 /// `FwIdentity::kind` of an image for the device `virt`.
 pub const FW_KIND_VIRT: [u8; 16] = *b"virt\0\0\0\0\0\0\0\0\0\0\0\0";
-
-shared_struct! {
-    /// What a firmware image says of itself. The names of its builders follow, each ended by a zero byte.
-    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-    pub struct FwIdentity [size = 64, align = 8] {
-        /// [`FW_MAGIC`].
-        0 => magic: u64,
-        /// `ABI_MAJOR`.
-        8 => abi_major: u16,
-        /// `ABI_MINOR`.
-        10 => abi_minor: u16,
-        /// Size of this struct.
-        12 => identity_bytes: u32,
-        /// `layout::LAYOUT_HASH`.
-        16 => layout_hash: u64,
-        /// The device that the image is for, padded with zeros.
-        24 => kind: [u8; 16],
-        /// How many builders are linked in.
-        40 => builder_count: u32,
-        /// Bytes of their names.
-        44 => names_bytes: u32,
-        /// Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with
-        /// zero here. Zero: the file is not sealed.
-        48 => checksum: u64,
-        /// What the image can do beside: [`FW_TRACES`]. Other bits are zero.
-        56 => features: u64,
-    }
-}
 
 /// `FwIdentity::features`: the image traces runs that ask for it.
 pub const FW_TRACES: u64 = 1;
@@ -177,48 +148,6 @@ impl<const NAMES_BYTES: usize> FwElfNote<NAMES_BYTES> {
     pub const fn with_features(mut self, features: u64) -> Self {
         self.body.identity.features = features;
         self
-    }
-}
-
-/// `KernelBlobHeader::magic`: "PTOKERNL", little-endian.
-pub const KERNEL_BLOB_MAGIC: u64 = u64::from_le_bytes(*b"PTOKERNL");
-/// Bytes of a kernel's name in a blob.
-pub const KERNEL_NAME_BYTES: usize = 48;
-
-shared_struct! {
-    /// The start of a blob of kernels: position-independent code for GM, to be copied to any page. Its
-    /// table of [`KernelBlobEntry`] follows.
-    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-    pub struct KernelBlobHeader [size = 64, align = 8] {
-        /// [`KERNEL_BLOB_MAGIC`].
-        0 => magic: u64,
-        /// `ABI_MAJOR`.
-        8 => abi_major: u16,
-        /// `ABI_MINOR`.
-        10 => abi_minor: u16,
-        /// How many kernels.
-        12 => kernel_count: u32,
-        /// Size of the blob.
-        16 => total_bytes: u64,
-        /// As `FwIdentity::checksum`, of the blob's file.
-        24 => checksum: u64,
-        /// Not used; zero.
-        32 => reserved: [u64; 4],
-    }
-}
-
-shared_struct! {
-    /// One kernel of a blob.
-    #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-    pub struct KernelBlobEntry [size = 64, align = 8] {
-        /// Its code, from the start of this entry (a distance, so that the blob needs no relocation).
-        0 => distance: u64,
-        /// Its func id.
-        8 => func_id: u32,
-        /// The `CoreKind` that it is for.
-        12 => kind: u32,
-        /// Its name, padded with zeros.
-        16 => name: [u8; KERNEL_NAME_BYTES],
     }
 }
 

@@ -1,13 +1,12 @@
 //! A window on global memory: checked access to memory that another agent may write at any time.
 //!
 //! All reading and writing of plain data is by volatile copies, never by references; live words are seen as
-//! references to structs made of atomics only. The unsafe blocks of this crate stand here.
+//! references to structs made of atomics only. The unsafe blocks of this crate stand here, but for the list of those
+//! structs (`live.rs`).
 
 use bytemuck::Pod;
 
 use crate::ids::GmAddr;
-#[cfg(not(any(loom, shuttle)))]
-use crate::sync::{AtomicU32, AtomicU64};
 
 /// A struct that consists of atomics only, valid for every bit pattern, so that a reference to it may
 /// stand on memory that others write.
@@ -17,40 +16,6 @@ use crate::sync::{AtomicU32, AtomicU64};
 /// the type has no padding.
 #[cfg(not(any(loom, shuttle)))]
 pub unsafe trait LiveWords {}
-
-#[cfg(not(any(loom, shuttle)))]
-macro_rules! live_words {
-    ($($ty:ty),+ $(,)?) => {
-        // SAFETY: declared by `shared_struct!` from atomics (and `TaskLock`, an atomic byte) without
-        // padding, or an atomic itself.
-        $( unsafe impl LiveWords for $ty {} )+
-    };
-}
-#[cfg(not(any(loom, shuttle)))]
-live_words!(
-    AtomicU32,
-    AtomicU64,
-    crate::task::Task,
-    crate::task::EdgeChunk,
-    crate::handshake::Handshake,
-    crate::runtime::Progress,
-    crate::runtime::InstanceLine,
-    crate::runtime::FaultLine,
-    crate::ready::QueueEnds,
-    crate::log_ring::LogCursor,
-    crate::log_ring::LogEntry,
-    crate::trace::TraceCursor,
-    crate::trace::TraceReader,
-    crate::trace::TraceEvent,
-    crate::fw_image::BootBlock,
-    crate::launch_words::LaunchTickets,
-    crate::stream::StreamHeader,
-    crate::stream::SlotNote,
-    crate::stream::BlockLine,
-    crate::stream::MapRow,
-    crate::stream::MapGrid,
-    crate::stream::MapEntry,
-);
 
 /// A range of GM that this agent can reach.
 #[derive(Clone, Copy)]

@@ -32,6 +32,8 @@ pub mod kinds;
 pub mod launch_words;
 pub mod layout;
 pub mod limits;
+#[cfg(not(any(loom, shuttle)))]
+mod live;
 pub mod log_ring;
 pub mod ready;
 pub mod runtime;

@@ -3,55 +3,30 @@
 //! `out` may be the same memory as an input, from the same first element on. With any other overlap
 //! the result is unspecified.
 
-use crate::args;
 use crate::exp::exp as exp_of;
 use crate::lanes;
+use crate::view::Vector;
 
-/// `out = a + b`. Arguments: a, b, out, n.
-///
-/// # Safety
-/// The [argument contract](crate::args): `n` elements each, `out` written.
-pub unsafe extern "C" fn add(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, b, out, n] = unsafe { args::words(args) };
-    // SAFETY: the same; three vectors of `n` elements.
-    let [a, b, out] = unsafe { args::vectors([a, b, out], n) };
+/// `out = a + b`.
+#[inline]
+pub fn add(a: Vector, b: Vector, out: Vector) {
     lanes::zip_map(a, b, out, |a, b| a + b);
 }
 
-/// `out = a + scalar`. Arguments: a, scalar, out, n.
-///
-/// # Safety
-/// The [argument contract](crate::args): `n` elements each, `out` written.
-pub unsafe extern "C" fn add_scalar(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, scalar, out, n] = unsafe { args::words(args) };
-    // SAFETY: the same; two vectors of `n` elements.
-    let [a, out] = unsafe { args::vectors([a, out], n) };
-    let scalar = args::scalar(scalar);
+/// `out = a + scalar`.
+#[inline]
+pub fn add_scalar(a: Vector, scalar: f32, out: Vector) {
     lanes::map(a, out, |a| a + scalar);
 }
 
-/// `out = a * b`, elementwise. Arguments: a, b, out, n.
-///
-/// # Safety
-/// The [argument contract](crate::args): `n` elements each, `out` written.
-pub unsafe extern "C" fn mul(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, b, out, n] = unsafe { args::words(args) };
-    // SAFETY: the same; three vectors of `n` elements.
-    let [a, b, out] = unsafe { args::vectors([a, b, out], n) };
+/// `out = a * b`, elementwise.
+#[inline]
+pub fn mul(a: Vector, b: Vector, out: Vector) {
     lanes::zip_map(a, b, out, |a, b| a * b);
 }
 
-/// `out = e^a`, see [`crate::exp`]. Arguments: a, out, n.
-///
-/// # Safety
-/// The [argument contract](crate::args): `n` elements each, `out` written.
-pub unsafe extern "C" fn exp(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, out, n] = unsafe { args::words(args) };
-    // SAFETY: the same; two vectors of `n` elements.
-    let [a, out] = unsafe { args::vectors([a, out], n) };
+/// `out = e^a`, see [`crate::exp`].
+#[inline]
+pub fn exp(a: Vector, out: Vector) {
     lanes::map(a, out, exp_of);
 }

@@ -12,22 +12,16 @@ use crate::exp::exp;
 use crate::lanes;
 use crate::layer;
 use crate::matmul;
-use crate::view::Vector;
+use crate::view::{Matrix, Vector};
 
 /// Chooses for each token the `top_k` experts with the largest logits, and weighs them by the softmax of their logits. Of equal
-/// ones the expert with the lower number is first. Arguments: logits, experts, weights, tokens, `n_experts`, `top_k`,
-/// `logits_ld`.
+/// ones the expert with the lower number is first.
 ///
 /// # Safety
-/// The [argument contract](crate::args): `logits` is tokens by `n_experts`; `experts` (`u32`) and `weights` have
-/// `tokens * top_k` elements and are written; `top_k` is at most `n_experts`.
-pub unsafe extern "C" fn moe_route(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [logits, experts, weights, tokens, n_experts, top_k, ld] = unsafe { args::words(args) };
-    // SAFETY: the same; tokens by experts.
-    let [logits] = unsafe { args::matrices([[logits, tokens, n_experts, ld]]) };
-    // SAFETY: the same; `top_k` elements a token.
-    let [weights] = unsafe { args::matrices([[weights, tokens, top_k, top_k]]) };
+/// The [argument contract](crate::args): `experts` (`u32`) has `top_k` elements for each row of `logits`, and is written;
+/// `top_k` is at most as many as a row has elements.
+#[inline]
+pub unsafe fn route(logits: Matrix, experts: u64, weights: Matrix, top_k: u64) {
     let slots = args::size(top_k);
     for (token, (logits, weights)) in logits.iter_rows().zip(weights.iter_rows()).enumerate() {
         for slot in 0..slots {
@@ -46,14 +40,13 @@ pub unsafe extern "C" fn moe_route(args: *const u64) {
     }
 }
 
-/// Lists the entries that go to one expert, in order. Arguments: experts, list, count, entries, expert.
+/// Lists the entries that go to one expert, in order.
 ///
 /// # Safety
 /// The [argument contract](crate::args): `experts` (`u32`) has `entries` elements; `list` (`u32`) has one for each that is
 /// `expert`, `count` (`u32`) has one; both are written.
-pub unsafe extern "C" fn moe_list(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [experts, list, count, entries, expert] = unsafe { args::words(args) };
+#[inline]
+pub unsafe fn list(experts: u64, list: u64, count: u64, entries: u64, expert: u64) {
     let mut found = 0;
     for entry in 0..args::size(entries) {
         // SAFETY: the same; an element of `experts`.
@@ -68,21 +61,24 @@ pub unsafe extern "C" fn moe_list(args: *const u64) {
     unsafe { args::store(count, 0, u32::try_from(found).unwrap_or(u32::MAX)) };
 }
 
-/// Copies the tokens of an expert's list into rows of its own, and counts in `ran` that the expert ran.
-/// Arguments: x, list, count, ran, out, tokens, cols, `top_k`, `x_ld`, `out_ld`.
+/// Copies the tokens of an expert's list, a table and its length, into rows of its own, and counts in `ran` that the expert ran.
+/// `out` is an address, columns, a stride.
 ///
 /// # Safety
-/// The [argument contract](crate::args): `x` is tokens by cols, `count` and `ran` (`u32`) have one element, `list` (`u32`) and
+/// The [argument contract](crate::args): `count` and `ran` (`u32`) have one element, `list` (`u32`) and
 /// the rows of `out` are `*count`; `ran` and `out` are written.
-pub unsafe extern "C" fn moe_gather(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [x, list, count, ran, out, tokens, cols, top_k, x_ld, out_ld] =
-        unsafe { args::words(args) };
-    // SAFETY: the same.
+#[inline]
+pub unsafe fn gather(
+    x: Matrix,
+    (list, count): (u64, u64),
+    ran: u64,
+    [out, cols, out_ld]: [u64; 3],
+    top_k: u64,
+) {
+    // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
-    let shapes = [[x, tokens, cols, x_ld], [out, rows.into(), cols, out_ld]];
-    // SAFETY: the same; all tokens, and as many rows as there are entries.
-    let [x, out] = unsafe { args::matrices(shapes) };
+    // SAFETY: the same; as many rows as there are entries.
+    let [out] = unsafe { args::matrices([[out, rows.into(), cols, out_ld]]) };
     for (at, out) in out.iter_rows().enumerate() {
         // SAFETY: the same; an entry of the list.
         let entry: u32 = unsafe { args::load(list, at) };
@@ -94,28 +90,32 @@ pub unsafe extern "C" fn moe_gather(args: *const u64) {
     unsafe { args::store(ran, 0, before.wrapping_add(1)) };
 }
 
-/// `c = a @ b` for `*count` rows. Arguments: a, b, c, count, n, k, `a_ld`, `b_ld`, `c_ld`.
+/// `c = a @ b` for `*count` rows. `a` and `c` are an address, columns, a stride.
 ///
 /// # Safety
-/// The [argument contract](crate::args): as [`matmul::matmul`], with as many rows as `count` (`u32`) says.
-pub unsafe extern "C" fn moe_matmul(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, b, c, count, n, k, a_ld, b_ld, c_ld] = unsafe { args::words(args) };
-    // SAFETY: the same.
+/// The [argument contract](crate::args): `a` and `c` have as many rows as `count` (`u32`) says, `c` is written.
+#[inline]
+pub unsafe fn product([a, k, a_ld]: [u64; 3], b: Matrix, [c, n, c_ld]: [u64; 3], count: u64) {
+    // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
     let m = rows.into();
     // SAFETY: the same; the shapes are those of a product.
-    let [a, b, c] = unsafe { args::matrices([[a, m, k, a_ld], [b, k, n, b_ld], [c, m, n, c_ld]]) };
+    let [a, c] = unsafe { args::matrices([[a, m, k, a_ld], [c, m, n, c_ld]]) };
     matmul::product(a, b, c);
 }
 
-/// `out = silu(gate) * up` for `*count` rows. Arguments: gate, up, out, count, cols, `gate_ld`, `up_ld`, `out_ld`.
+/// `out = silu(gate) * up` for `*count` rows of `cols` elements. The operands are an address and a stride.
 ///
 /// # Safety
-/// The [argument contract](crate::args): as [`layer::silu_mul`], with as many rows as `count` (`u32`) says.
-pub unsafe extern "C" fn moe_silu_mul(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [gate, up, out, count, cols, gate_ld, up_ld, out_ld] = unsafe { args::words(args) };
+/// The [argument contract](crate::args): all three have as many rows as `count` (`u32`) says, `out` is written.
+#[inline]
+pub unsafe fn gated(
+    [gate, gate_ld]: [u64; 2],
+    [up, up_ld]: [u64; 2],
+    [out, out_ld]: [u64; 2],
+    cols: u64,
+    count: u64,
+) {
     // SAFETY: the same.
     let rows: u32 = unsafe { args::load(count, 0) };
     let rows = rows.into();
@@ -125,21 +125,23 @@ pub unsafe extern "C" fn moe_silu_mul(args: *const u64) {
     layer::gated(gate, up, out);
 }
 
-/// `out[token] += weight * y[row]` for each entry of an expert's list.
-/// Arguments: y, list, count, weights, out, tokens, cols, `top_k`, `y_ld`, `out_ld`.
+/// `out[token] += weight * y[row]` for each entry of an expert's list, a table and its length. `y` is an address, columns, a stride.
 ///
 /// # Safety
-/// The [argument contract](crate::args): `list` (`u32`) and the rows of `y` are `*count`, `weights` has `tokens * top_k`
-/// elements, `out` is tokens by cols, read and written.
-pub unsafe extern "C" fn moe_scatter(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [y, list, count, weights, out, tokens, cols, top_k, y_ld, out_ld] =
-        unsafe { args::words(args) };
-    // SAFETY: the same.
+/// The [argument contract](crate::args): `list` (`u32`) and the rows of `y` are `*count`, `weights` has `top_k`
+/// elements for each row of `out`, which is read and written.
+#[inline]
+pub unsafe fn scatter(
+    [y, cols, y_ld]: [u64; 3],
+    (list, count): (u64, u64),
+    weights: u64,
+    out: Matrix,
+    top_k: u64,
+) {
+    // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
-    let shapes = [[y, rows.into(), cols, y_ld], [out, tokens, cols, out_ld]];
-    // SAFETY: the same; as many rows as there are entries, and all tokens.
-    let [y, out] = unsafe { args::matrices(shapes) };
+    // SAFETY: the same; as many rows as there are entries.
+    let [y] = unsafe { args::matrices([[y, rows.into(), cols, y_ld]]) };
     for (at, y) in y.iter_rows().enumerate() {
         // SAFETY: the same; an entry of the list.
         let entry: u32 = unsafe { args::load(list, at) };

@@ -10,7 +10,6 @@
 use core::array::from_fn;
 use core::cell::Cell;
 
-use crate::args;
 use crate::lanes;
 use crate::view::{Matrix, Vector};
 
@@ -22,52 +21,12 @@ pub const TILE_ROWS: usize = 4;
 /// Columns of a full tile.
 pub const TILE_COLS: usize = 8;
 
-/// `c = a @ b`. Arguments: a, b, c, m, n, k, `a_ld`, `b_ld`, `c_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `a` is m by k, `b` k by n, `c` m by n, written.
-pub unsafe extern "C" fn matmul(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, b, c, m, n, k, a_ld, b_ld, c_ld] = unsafe { args::words(args) };
-    // SAFETY: the same; the shapes are those of a product.
-    let [a, b, c] = unsafe { args::matrices([[a, m, k, a_ld], [b, k, n, b_ld], [c, m, n, c_ld]]) };
-    product(a, b, c);
-}
-
-/// `c += a @ b`. Arguments: a, b, c, m, n, k, `a_ld`, `b_ld`, `c_ld`.
-///
-/// The product is summed first and added then.
-///
-/// # Safety
-/// The [argument contract](crate::args): `a` is m by k, `b` k by n, `c` m by n, read and written.
-pub unsafe extern "C" fn matmul_acc(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, b, c, m, n, k, a_ld, b_ld, c_ld] = unsafe { args::words(args) };
-    // SAFETY: the same; the shapes are those of a product.
-    let [a, b, c] = unsafe { args::matrices([[a, m, k, a_ld], [b, k, n, b_ld], [c, m, n, c_ld]]) };
-    product_plus(a, b, c, c);
-}
-
-/// `c = a @ b + d`. Arguments: a, b, d, c, m, n, k, `a_ld`, `b_ld`, `d_ld`, `c_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `a` is m by k, `b` k by n, `d` and `c` m by n, `c`
-/// written.
-pub unsafe extern "C" fn matmul_add(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, b, d, c, m, n, k, a_ld, b_ld, d_ld, c_ld] = unsafe { args::words(args) };
-    let shapes = [[a, m, k, a_ld], [b, k, n, b_ld], [d, m, n, d_ld], [c, m, n, c_ld]];
-    // SAFETY: the same; the shapes are those of a product and its addend.
-    let [a, b, d, c] = unsafe { args::matrices(shapes) };
-    product_plus(a, b, d, c);
-}
-
 /// `c = a @ b`; `c` is not read.
 pub fn product(a: Matrix, b: Matrix, c: Matrix) {
     tiled(a, b, c, |_, _, sum| sum);
 }
 
-/// `c = a @ b + d`.
+/// `c = a @ b + d`; the product is summed first and added then. `d` may be `c`.
 pub fn product_plus(a: Matrix, b: Matrix, d: Matrix, c: Matrix) {
     tiled(a, b, c, |row, col, sum| d.row(row).get(col).map_or(sum, |d| sum + d.get()));
 }

@@ -5,56 +5,26 @@ use core::cell::Cell;
 
 use crate::args;
 use crate::lanes;
-use crate::view::Matrix;
-
-/// `x = a^T / (|a|_1 |a|_inf)`. Arguments: a, x, n, `a_ld`, `x_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `a` and `x` are n by n and do not overlap; `x` is written.
-pub unsafe extern "C" fn newton_start(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, x, n, a_ld, x_ld] = unsafe { args::words(args) };
-    // SAFETY: the same; two square matrices.
-    let [a, x] = unsafe { args::matrices([[a, n, n, a_ld], [x, n, n, x_ld]]) };
-    start(a, x);
-}
+use crate::view::{Matrix, Vector};
 
 /// `e = 1 - p` for a tile of the matrices, and `sum` the sum of the squares of its elements.
-/// Arguments: p, e, sum, rows, cols, diagonal, `p_ld`, `e_ld`.
 ///
 /// The unit matrix's diagonal is in column `diagonal` of the first row: a number of 64 bits that wraps, where it is left of the
 /// tile. `e` may be `p` with the same stride.
-///
-/// # Safety
-/// The [argument contract](crate::args): `p` and `e` are rows by cols, `sum` is one element; `e` and `sum` are written.
-pub unsafe extern "C" fn newton_residual(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [p, e, sum, rows, cols, diagonal, p_ld, e_ld] = unsafe { args::words(args) };
-    // SAFETY: the same; two matrices of rows by cols.
-    let [p, e] = unsafe { args::matrices([[p, rows, cols, p_ld], [e, rows, cols, e_ld]]) };
-    // SAFETY: the same; one element.
-    let [sum] = unsafe { args::vectors([sum], 1) };
+#[inline]
+pub fn residual_into(p: Matrix, e: Matrix, sum: Vector, diagonal: u64) {
     let total = residual(p, e, args::size(diagonal));
     sum.iter().for_each(|sum| sum.set(total));
 }
 
-/// `sum = squares[0] + squares[stride] + ..`, n of them. Arguments: squares, sum, n, stride.
-///
-/// # Safety
-/// The [argument contract](crate::args): `squares` has an element at each multiple of `stride` below `n * stride`, `sum` is one
-/// element, written.
-pub unsafe extern "C" fn newton_norm(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [squares, sum, n, stride] = unsafe { args::words(args) };
-    // SAFETY: the same; a column.
-    let [squares] = unsafe { args::matrices([[squares, n, 1, stride]]) };
-    // SAFETY: the same; one element.
-    let [sum] = unsafe { args::vectors([sum], 1) };
+/// `sum` is the sum of the elements of the column `squares`.
+#[inline]
+pub fn norm(squares: Matrix, sum: Vector) {
     let total = squares.iter_rows().flatten().fold(0.0, |total, square| total + square.get());
     sum.iter().for_each(|sum| sum.set(total));
 }
 
-/// The beginning of the iteration, from which it converges for every matrix that has an inverse.
+/// `x = a^T / (|a|_1 |a|_inf)`; `a` and `x` do not overlap. The beginning of the iteration, from which it converges for every matrix that has an inverse.
 pub fn start(a: Matrix, x: Matrix) {
     let magnitude = |sum: f32, element: f32| sum + element.abs();
     let row_norm = a.iter_rows().fold(0.0, |norm, row| {

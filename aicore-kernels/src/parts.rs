@@ -22,31 +22,14 @@ pub const fn part_value(cell: u64, salt: u64, place: u64, blocks: u32) -> u64 {
     mix(cell ^ mix(salt ^ place ^ (blocks as u64) << 32))
 }
 
-/// Folds into the cell of its part, on a cube core. Arguments: cells, salt, group; behind them, which part it is.
+/// Folds into the cell of its part; `first` is the cell of the first core of its kind.
 ///
 /// # Safety
-/// The [argument contract](crate::args), with the block context behind the arguments: `cells` has [`BLOCK_WORDS`] words
+/// The [argument contract](crate::args): `cells` has [`BLOCK_WORDS`] words
 /// (`u64`) for each block, and no task but this one accesses them now. Where `group` is not [`ALONE`], so many parts run at
 /// once: those of the block, or of all blocks.
-pub unsafe extern "C" fn part_aic(args: *const u64) {
-    // SAFETY: the caller keeps the contract.
-    unsafe { part(args, 0) }
-}
-
-/// Folds into the cell of its part, on a vector core. Arguments: cells, salt, group; behind them, which part it is.
-///
-/// # Safety
-/// As [`part_aic`].
-pub unsafe extern "C" fn part_aiv(args: *const u64) {
-    // SAFETY: the caller keeps the contract.
-    unsafe { part(args, 1) }
-}
-
-/// # Safety
-/// As [`part_aic`].
-unsafe fn part(args: *const u64, first: u64) {
-    // SAFETY: the caller keeps the contract: three words, and the context.
-    let [cells, salt, group, context] = unsafe { args::words(args) };
+#[inline]
+pub unsafe fn part(cells: u64, salt: u64, group: u64, context: u64, first: u64) {
     let BlockContext { block, blocks, lane } = BlockContext::of(context);
     let own = BLOCK_WORDS * u64::from(block);
     if group != ALONE {

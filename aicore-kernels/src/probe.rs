@@ -28,45 +28,20 @@ pub fn dag_value(seed: u64, index: u64, producer_values: impl Iterator<Item = u6
     producer_values.fold(mix(mix(seed) ^ index), |value, producer| mix(value ^ producer))
 }
 
-/// Does nothing (AIC): the cost of a task without its work. No arguments.
-///
-/// # Safety
-/// None needed; the argument pointer is not used.
-pub const unsafe extern "C" fn empty_aic(_args: *const u64) {}
-
-/// Does nothing (AIV): the cost of a task without its work. No arguments.
-///
-/// # Safety
-/// None needed; the argument pointer is not used.
-pub const unsafe extern "C" fn empty_aiv(_args: *const u64) {}
-
-/// Counts its execution and writes its [`dag_value`] (AIC).
-/// Arguments: index, seed, values, counters, producers, n.
+/// Counts its execution and writes its [`dag_value`]; `producers` is a table and how many entries it has.
 ///
 /// # Safety
 /// The [argument contract](crate::args): `values` is a table of `u64` and `counters` one of `u32`,
-/// both with an element `index`, which is written; `producers` are `n` indices (`u32`) into
+/// both with an element `index`, which is written; the producers are indices (`u32`) into
 /// `values`. The counter must be initialised, and so must the value of each producer.
-pub unsafe extern "C" fn dag_node_aic(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    unsafe { dag_node(args) }
-}
-
-/// Counts its execution and writes its [`dag_value`] (AIV).
-/// Arguments: index, seed, values, counters, producers, n.
-///
-/// # Safety
-/// As [`dag_node_aic`].
-pub unsafe extern "C" fn dag_node_aiv(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    unsafe { dag_node(args) }
-}
-
-/// # Safety
-/// As [`dag_node_aic`].
-unsafe fn dag_node(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [index, seed, values, counters, producers, n] = unsafe { args::words(args) };
+#[inline]
+pub unsafe fn dag_node(
+    index: u64,
+    seed: u64,
+    values: u64,
+    counters: u64,
+    (producers, n): (u64, u64),
+) {
     let node = args::size(index);
     // Read, add, write on purpose: if the node runs twice, the count shows it.
     //
@@ -84,26 +59,6 @@ unsafe fn dag_node(args: *const u64) {
     // SAFETY: the same; there is a value for this node, and nobody reads it before the node
     // finishes.
     unsafe { args::store(values, node, value) }
-}
-
-/// Keeps a core busy (AIV), see [`spin`]. Arguments: iterations.
-///
-/// # Safety
-/// The [argument contract](crate::args): one argument.
-pub unsafe extern "C" fn spin_aiv(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [iterations] = unsafe { args::words(args) };
-    spin(iterations);
-}
-
-/// Keeps a core busy (AIC), see [`spin`]. Arguments: iterations.
-///
-/// # Safety
-/// The [argument contract](crate::args): one argument.
-pub unsafe extern "C" fn spin_aic(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [iterations] = unsafe { args::words(args) };
-    spin(iterations);
 }
 
 /// A chain of `iterations` dependent steps that the compiler can neither shorten nor remove.

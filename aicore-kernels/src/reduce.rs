@@ -2,7 +2,6 @@
 //!
 //! `out` (one element a row) must not overlap `a`; if it does, the result is unspecified.
 
-use crate::args;
 use crate::lanes;
 use crate::view::{Matrix, Vector};
 
@@ -20,35 +19,21 @@ pub fn sum_of(elements: Vector) -> f32 {
     lanes::reduce(lanes::fold(elements, 0.0, |sum, a| sum + a), |a, b| a + b)
 }
 
-/// `out[r] = max(a[r][..])`. Arguments: a, out, rows, cols, `a_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `a` is rows by cols, `out` has `rows` elements, written.
-pub unsafe extern "C" fn row_max(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract, which is that of `reduce_rows`.
-    unsafe { reduce_rows(args, max_of) }
+/// `out[r] = max(a[r][..])`.
+#[inline]
+pub fn row_max(a: Matrix, out: Vector) {
+    rows(a, out, max_of);
 }
 
-/// `out[r] = sum(a[r][..])`. Arguments: a, out, rows, cols, `a_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `a` is rows by cols, `out` has `rows` elements, written.
-pub unsafe extern "C" fn row_sum(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract, which is that of `reduce_rows`.
-    unsafe { reduce_rows(args, sum_of) }
+/// `out[r] = sum(a[r][..])`.
+#[inline]
+pub fn row_sum(a: Matrix, out: Vector) {
+    rows(a, out, sum_of);
 }
 
-/// # Safety
-/// As [`row_max`].
 #[inline(always)]
-unsafe fn reduce_rows(args: *const u64, f: impl Fn(Vector) -> f32) {
-    // SAFETY: the caller keeps the argument contract.
-    let [a, out, rows, cols, a_ld] = unsafe { args::words(args) };
-    // SAFETY: the same; a matrix of rows by cols.
-    let [a]: [Matrix; 1] = unsafe { args::matrices([[a, rows, cols, a_ld]]) };
-    // SAFETY: the same; a vector of one element a row.
-    let [out] = unsafe { args::vectors([out], rows) };
+fn rows(a: Matrix, out: Vector, of: impl Fn(Vector) -> f32) {
     for (row, out) in a.iter_rows().zip(out) {
-        out.set(f(row));
+        out.set(of(row));
     }
 }

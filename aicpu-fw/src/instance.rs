@@ -215,12 +215,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         } else {
             // The tasks of a graph that was loaded make room for others.
             launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
-            let orch = launch.arena.orch_args();
-            let argc = orch.orch_argc as usize;
             let inputs = BuilderInputs {
                 state: launch.state,
                 line: self.line,
-                orch_args: orch.orch_args.get(..argc).unwrap_or(&[]),
+                orch_args: launch.orch_args(),
                 generation: launch.run_epoch,
                 has_kind: launch.has_kind(),
             };

@@ -55,6 +55,7 @@ pub struct Launch<'a> {
     pub bring_up_budget_ns: u64,
     /// How long tasks, stalls and the run may take.
     pub budgets: Budgets,
+    orch: OrchArgs,
     image: Region,
     log_ring: Region,
     trace: Region,
@@ -104,6 +105,7 @@ impl<'a> Launch<'a> {
                 stall_ns: config.stall_budget_ns,
                 run_ns: config.run_budget_ns,
             },
+            orch,
             image: regions[region::GRAPH],
             log_ring: regions[region::LOGS],
             trace: regions[region::TRACE],
@@ -121,6 +123,13 @@ impl<'a> Launch<'a> {
             self.state.shapes = ShapeMemory::of(&self.arena, self.stream, &self.workers);
         }
         self
+    }
+
+    /// The words that the host handed to the builder, as they were checked.
+    #[must_use]
+    pub fn orch_args(&self) -> &[u64] {
+        let argc = usize::try_from(self.orch.orch_argc).unwrap_or(usize::MAX);
+        self.orch.orch_args.get(..argc).unwrap_or(&[])
     }
 
     /// The first instance that schedules.

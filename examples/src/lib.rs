@@ -10,7 +10,7 @@
 //! - `job` (feature `host`): parameters, inputs, the words, an independent reference in `f64`, the check.
 //!
 //! [`args`] is the way from the words of a launch to the fields of a struct and back; [`host`] is what the
-//! `job` sides share, and the table [`host::EXAMPLES`].
+//! `job` sides share. `table.rs` is the one list of all examples.
 #![no_std]
 
 #[cfg(any(test, feature = "host"))]
@@ -27,6 +27,7 @@ pub mod newton_solve;
 pub mod paged_attention;
 pub mod random_dag;
 mod streaming;
+mod table;
 pub mod task_shapes;
 pub mod vector_example;
 
@@ -35,20 +36,9 @@ mod recorder;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 
-pto_graph::builder_set! {
-    /// The graph programs of all examples, to be linked into a firmware.
-    pub struct Builders {
-        "vector_example" => vector_example::graph::build,
-        "matmul" => matmul::graph::build,
-        "paged_attention" => paged_attention::graph::build,
-        "random_dag" => random_dag::graph::build,
-    }
-    stream {
-        "paged_attention" => paged_attention::stream::build,
-        "cholesky" => cholesky::stream::build,
-        "newton_solve" => newton_solve::stream::build,
-        "decoder_layer" => decoder_layer::stream::build,
-        "moe_layer" => moe_layer::stream::build,
-        "task_shapes" => task_shapes::stream::build,
-    }
+with_examples! {
+    pto_graph::builder_set;
+    /// The programs of all examples, to be linked into a firmware.
+    pub struct Builders {}
+    stream {}
 }

@@ -73,8 +73,7 @@ impl GraphBuilder for Recorder {
         let kernel = pto_aicore_kernels::LIBRARY.get(task.func_id.index());
         let kernel = kernel.ok_or(Fault::BUILD_KERNEL_MISSING)?;
         assert_eq!(kernel.kind, task.kind, "{} runs on the other kind of core", kernel.name);
-        let words = kernel.args.split(", ").filter(|name| !name.is_empty()).count();
-        assert_eq!(task.args.len(), words, "{} takes {}", kernel.name, kernel.args);
+        assert_eq!(task.args.len(), kernel.args.len(), "{} takes {:?}", kernel.name, kernel.args);
         let slot = u32::try_from(self.tasks.len()).map_err(|_| Fault::BUILD_TASKS_FULL)?;
         self.tasks.push(Recorded {
             func_id: task.func_id,

@@ -1,11 +1,9 @@
 //! What the programs with tensors share: tensors from orchestration words, their tiles, and tasks.
 
 use pto_abi::limits::MAX_RANK;
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
-use pto_graph::{Arg, BuildError, ElementType, Predicate, StreamBuilder, TensorTask, TensorView};
+use pto_abi::{Fault, GmAddr};
+use pto_graph::{BuildError, ElementType, StreamBuilder, TensorTask, TensorView};
 
-/// Most arguments of a task of the examples.
-const MAX_ARGS: usize = 16;
 /// Elements of 4 bytes in a line. What several cores write stands in lines of their own: a core writes whole lines back.
 pub(crate) const LINE: u64 = 16;
 
@@ -57,74 +55,16 @@ pub(crate) fn tile<'s>(
     part(part(matrix, 0, rows)?, 1, cols)
 }
 
-/// A task on a cube core: tensors first, then words.
+/// Submits a task of which the program needs no id.
 ///
 /// # Errors
-/// As [`Task::submit`].
-pub(crate) fn cube<G: StreamBuilder>(
+/// Those of [`StreamBuilder::submit_tensors`].
+// Not inlined: programs are called with each kind of builder, and this is most of what they do.
+#[inline(never)]
+pub(crate) fn submit<G: StreamBuilder>(
     stream: &mut G,
-    func_id: FuncId,
-    tensors: &[Arg<'_>],
-    words: &[u64],
+    task: &TensorTask<'_>,
 ) -> Result<(), BuildError> {
-    Task::new(func_id, CoreKind::AIC).submit(stream, tensors, words)
-}
-
-/// A task on a vector core: tensors first, then words.
-///
-/// # Errors
-/// As [`Task::submit`].
-pub(crate) fn vector<G: StreamBuilder>(
-    stream: &mut G,
-    func_id: FuncId,
-    tensors: &[Arg<'_>],
-    words: &[u64],
-) -> Result<(), BuildError> {
-    Task::new(func_id, CoreKind::AIV).submit(stream, tensors, words)
-}
-
-/// What runs, where, and whether.
-pub(crate) struct Task<'a> {
-    /// The kernel.
-    pub(crate) func_id: FuncId,
-    /// Where it runs.
-    pub(crate) kind: CoreKind,
-    /// Kernels on the vector cores of the same cluster.
-    pub(crate) vectors: &'a [FuncId],
-    /// What it depends on whether it runs; `None`: it does.
-    pub(crate) when: Option<&'a Predicate<'a>>,
-}
-
-impl Task<'_> {
-    /// One kernel on one core.
-    pub(crate) const fn new(func_id: FuncId, kind: CoreKind) -> Self {
-        Self { func_id, kind, vectors: &[], when: None }
-    }
-
-    /// Submits it: tensors first, then words.
-    ///
-    /// # Errors
-    /// Those of [`StreamBuilder::submit_tensors`]; `BUILD_TOO_MANY_ARGS`.
-    // Not inlined: programs are called with each kind of builder, and this is most of what they do.
-    #[inline(never)]
-    pub(crate) fn submit<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        tensors: &[Arg<'_>],
-        words: &[u64],
-    ) -> Result<(), BuildError> {
-        let mut args = [Arg::Scalar(0); MAX_ARGS];
-        let count = tensors.len() + words.len();
-        let words = words.iter().map(|word| Arg::Scalar(*word));
-        for (arg, given) in args.iter_mut().zip(tensors.iter().copied().chain(words)) {
-            *arg = given;
-        }
-        let args = args.get(..count).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
-        let task = TensorTask::new(self.func_id, self.kind, args).mix(self.vectors);
-        match self.when {
-            Some(predicate) => stream.submit_tensors(&task.when(predicate))?,
-            None => stream.submit_tensors(&task)?,
-        };
-        Ok(())
-    }
+    stream.submit_tensors(task)?;
+    Ok(())
 }

@@ -9,7 +9,7 @@
 //! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
-//! Where to look: `builder.rs` and `stream.rs` the two interfaces; `task.rs` and `tensor_task.rs` what is submitted;
+//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs` and `tensor_task.rs` what is submitted;
 //! `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; `set.rs` programs by name; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
@@ -19,6 +19,7 @@
 
 mod block_shape;
 mod builder;
+pub mod call;
 mod element;
 mod error;
 mod foreign;

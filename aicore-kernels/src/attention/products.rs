@@ -1,13 +1,11 @@
-//! The two products of attention: `attention_qk` (`q @ k^T`) and `attention_pv` (`p @ v`).
+//! The product `q @ k^T` of attention, whose second operand is transposed; `p @ v` is one of [`crate::matmul`].
 //!
 //! The output must not overlap an input, or the result is unspecified.
 
 use core::array::from_fn;
 use core::cell::Cell;
 
-use crate::args;
 use crate::lanes;
-use crate::matmul;
 use crate::view::{Matrix, Vector};
 
 /// Partial sums of one dot product; they hide the latency of the addition and fix the order.
@@ -16,34 +14,6 @@ const DOT_LANES: usize = 4;
 type Group = [Cell<f32>; DOT_LANES];
 /// Rows of `q` and rows of `k` whose dot products are computed together.
 const TILE: (usize, usize) = (2, 4);
-
-/// `s[r][c] = dot(q[r], k[c])`. Arguments: q, k, s, rows, cols, `head_dim`, `q_ld`, `k_ld`, `s_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `q` is rows by `head_dim`, `k` cols by `head_dim`, `s`
-/// rows by cols, written.
-pub unsafe extern "C" fn attention_qk(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [q, k, s, rows, cols, head_dim, q_ld, k_ld, s_ld] = unsafe { args::words(args) };
-    let shapes = [[q, rows, head_dim, q_ld], [k, cols, head_dim, k_ld], [s, rows, cols, s_ld]];
-    // SAFETY: the same; the shapes are those of a product with the second operand transposed.
-    let [q, k, s] = unsafe { args::matrices(shapes) };
-    product_transposed(q, k, s);
-}
-
-/// `o_new = p @ v`. Arguments: p, v, `o_new`, rows, cols, `head_dim`, `p_ld`, `v_ld`, `o_ld`.
-///
-/// # Safety
-/// The [argument contract](crate::args): `p` is rows by cols, `v` cols by `head_dim`, `o_new` rows
-/// by `head_dim`, written.
-pub unsafe extern "C" fn attention_pv(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [p, v, o, rows, cols, head_dim, p_ld, v_ld, o_ld] = unsafe { args::words(args) };
-    let shapes = [[p, rows, cols, p_ld], [v, cols, head_dim, v_ld], [o, rows, head_dim, o_ld]];
-    // SAFETY: the same; the shapes are those of a product.
-    let [p, v, o] = unsafe { args::matrices(shapes) };
-    matmul::product(p, v, o);
-}
 
 /// `s = q @ k^T`, in tiles; the order of each sum depends on the length only.
 pub fn product_transposed(q: Matrix, k: Matrix, s: Matrix) {

@@ -1,28 +1,16 @@
 //! `attention_softmax_partial`: the softmax of one block of scores, not yet divided by its sum.
 
-use crate::args;
 use crate::attention::exp_below;
 use crate::lanes;
 use crate::reduce::sum_of;
-use crate::view::Vector;
+use crate::view::{Matrix, Vector};
 
-/// Per row `m = max(scale * s)`, `p = e^(scale * s - m)`, `l = sum p`.
-/// Arguments: s, p, `row_max`, `row_sum`, rows, cols, `s_ld`, `p_ld`, scale.
+/// Per row `max = max(scale * s)`, `p = e^(scale * s - max)`, `sum = sum p`.
 ///
 /// `p` may be `s` itself with the same stride (in place). With any other overlap the result is
 /// unspecified.
-///
-/// # Safety
-/// The [argument contract](crate::args): `s` and `p` are rows by cols, `row_max` (m) and `row_sum`
-/// (l) have `rows` elements; all but `s` are written.
-pub unsafe extern "C" fn attention_softmax_partial(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [s, p, max, sum, rows, cols, s_ld, p_ld, scale] = unsafe { args::words(args) };
-    // SAFETY: the same; two matrices of rows by cols.
-    let [s, p] = unsafe { args::matrices([[s, rows, cols, s_ld], [p, rows, cols, p_ld]]) };
-    // SAFETY: the same; two vectors of one element a row.
-    let [max, sum] = unsafe { args::vectors([max, sum], rows) };
-    let scale = args::scalar(scale);
+#[inline]
+pub fn softmax(s: Matrix, p: Matrix, max: Vector, sum: Vector, scale: f32) {
     for ((s, p), (max, sum)) in s.iter_rows().zip(p.iter_rows()).zip(max.iter().zip(sum)) {
         let (m, l) = softmax_row(s, p, scale);
         max.set(m);

@@ -3,7 +3,6 @@
 
 use bitflags::bitflags;
 
-use crate::args;
 use crate::attention::exp_below;
 use crate::lanes;
 use crate::view::{Matrix, Vector};
@@ -30,34 +29,26 @@ pub struct Partial<'a> {
     pub o: Matrix<'a>,
 }
 
-/// Merges a block into the accumulators.
-/// Arguments: `m_block`, `l_block`, `o_new`, `m_acc`, `l_acc`, `o_acc`, out, rows, `head_dim`,
-/// `o_ld`, `out_ld`, flags.
+/// Rows of `out` that a call with these flags writes, of `rows`.
+#[must_use]
+#[inline]
+pub const fn written(rows: u64, flags: u64) -> u64 {
+    if flags & UpdateFlags::LAST.bits() == 0 { 0 } else { rows }
+}
+
+/// Merges a block into the accumulators: the maxima, the sums and the output of each, as in [`Partial`].
 ///
-/// `flags` are [`UpdateFlags`]. `out` may be `o_acc` if their strides are equal; with any other
-/// overlap the result is unspecified. Without [`UpdateFlags::LAST`] `out` and `out_ld` are ignored.
-///
-/// # Safety
-/// The [argument contract](crate::args): `m_*` and `l_*` have `rows` elements, `o_new` and `o_acc`
-/// are rows by `head_dim` with stride `o_ld`, `out` the same with stride `out_ld`; `*_acc` and
-/// `out` are written.
-pub unsafe extern "C" fn attention_update(args: *const u64) {
-    // SAFETY: the caller keeps the argument contract.
-    let [m, l, o, m_acc, l_acc, o_acc, out, rows, head_dim, o_ld, out_ld, flags] =
-        unsafe { args::words(args) };
-    let flags = UpdateFlags::from_bits_retain(flags);
-    let out_rows = if flags.contains(UpdateFlags::LAST) { rows } else { 0 };
-    // SAFETY: the same; vectors of one element a row.
-    let [m, l, m_acc, l_acc] = unsafe { args::vectors([m, l, m_acc, l_acc], rows) };
-    let shapes = [
-        [o, rows, head_dim, o_ld],
-        [o_acc, rows, head_dim, o_ld],
-        [out, out_rows, head_dim, out_ld],
-    ];
-    // SAFETY: the same; matrices of rows by head_dim, `out` without rows where it is not used.
-    let [o, o_acc, out] = unsafe { args::matrices(shapes) };
+/// `flags` are [`UpdateFlags`]. `out` may be that of the accumulators if their strides are equal; with any other
+/// overlap the result is unspecified. It has [`written`] rows.
+#[inline]
+pub fn update<'a>(
+    (m, l, o): (Vector<'a>, Vector<'a>, Matrix<'a>),
+    (m_acc, l_acc, o_acc): (Vector<'a>, Vector<'a>, Matrix<'a>),
+    out: Matrix<'a>,
+    flags: u64,
+) {
     let acc = Partial { m: m_acc, l: l_acc, o: o_acc };
-    merge(Partial { m, l, o }, acc, flags);
+    merge(Partial { m, l, o }, acc, UpdateFlags::from_bits_retain(flags));
     normalise(acc, out);
 }
 

@@ -10,11 +10,11 @@
 //! of one matrix.
 
 use pto_abi::GmAddr;
-use pto_aicore_kernels::func;
-use pto_graph::{Arg, BuildError, ElementType, StreamBuilder};
+use pto_aicore_kernels::library;
+use pto_graph::{BuildError, ElementType, StreamBuilder};
 
 use crate::args::{Size, tiles};
-use crate::streaming::{LINE, cube, dense, floats, part, tile, vector};
+use crate::streaming::{LINE, dense, floats, part, submit, tile};
 
 crate::orch_args! {
     /// The words of `cholesky`.
@@ -44,23 +44,25 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         let (first, width) = column;
         let diagonal = tile(matrix, column, column)?;
         let status = part(part(status, 0, (number, 1))?, 1, (0, 1))?;
-        let factored = [Arg::InOut(&diagonal), Arg::Out(&status)];
-        vector(stream, func::CHOLESKY_POTRF, &factored, &[width, n, first])?;
+        let potrf = library::cholesky_potrf(&diagonal, &status, width, n, first);
+        submit(stream, &potrf.task())?;
         for row in below(first + width) {
             let solved = tile(matrix, row, column)?;
-            let args = [Arg::In(&diagonal), Arg::InOut(&solved)];
-            vector(stream, func::CHOLESKY_TRSM, &args, &[row.1, width, n, n])?;
+            let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, width, n, n);
+            submit(stream, &trsm.task())?;
         }
         for row in below(first + width) {
             let left = tile(matrix, row, column)?;
             for right in below(first + width).take_while(|right| right.0 < row.0) {
                 let (other, changed) = (tile(matrix, right, column)?, tile(matrix, row, right)?);
-                let args = [Arg::In(&left), Arg::In(&other), Arg::InOut(&changed)];
-                cube(stream, func::CHOLESKY_GEMM, &args, &[row.1, right.1, width, n, n, n])?;
+                let (rows, cols) = (row.1, right.1);
+                let gemm =
+                    library::cholesky_gemm(&left, &other, &changed, rows, cols, width, n, n, n);
+                submit(stream, &gemm.task())?;
             }
             let changed = tile(matrix, row, row)?;
-            let args = [Arg::In(&left), Arg::InOut(&changed)];
-            cube(stream, func::CHOLESKY_SYRK, &args, &[row.1, width, n, n])?;
+            let syrk = library::cholesky_syrk(&left, &changed, row.1, width, n, n);
+            submit(stream, &syrk.task())?;
         }
     }
     Ok(())

@@ -15,14 +15,15 @@
 //! A product is cut in columns, and its sum in pieces: the first piece overwrites a tile, the others add to it (`InOut`), so that
 //! they are in order.
 
-use pto_abi::{CoreKind, GmAddr};
-use pto_aicore_kernels::func;
-use pto_graph::{Arg, BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
+use pto_abi::GmAddr;
+use pto_aicore_kernels::{func, library};
+use pto_graph::call::InPlace;
+use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
-use crate::args::{Size, Word, tiles};
+use crate::args::{Size, tiles};
 use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, I32};
 use crate::paged_attention::stream::Row;
-use crate::streaming::{Task, cube, dense, extent, floats, part, tile, vector};
+use crate::streaming::{dense, extent, floats, part, submit, tile};
 
 crate::orch_args! {
     /// The words of `decoder_layer`.
@@ -193,19 +194,21 @@ impl Product<'_> {
         k: u64,
         (a, b): (TensorView<'_>, TensorView<'_>),
     ) -> Result<(), BuildError> {
-        let Self { rows, cols, b_ld, c_ld, a_ld, c, d } = self;
-        let [rows, cols, a_ld, b_ld, c_ld] = [rows, cols, a_ld, b_ld, c_ld].map(|word| *word);
-        let words = [rows, cols, k, a_ld, b_ld, c_ld];
+        let &Self { rows, cols, b_ld, c_ld, a_ld, ref c, ref d } = self;
         match (number, d) {
             (0, Some(d)) => {
-                let args = [Arg::In(&a), Arg::In(&b), Arg::In(d), Arg::Out(c)];
-                let words = [rows, cols, k, a_ld, b_ld, c_ld, c_ld];
-                cube(stream, func::MATMUL_ADD, &args, &words)
+                let first =
+                    library::matmul_add(&a, &b, d, c, rows, cols, k, a_ld, b_ld, c_ld, c_ld);
+                submit(stream, &first.task())
             }
             (0, None) => {
-                cube(stream, func::MATMUL, &[Arg::In(&a), Arg::In(&b), Arg::Out(c)], &words)
+                let first = library::matmul(&a, &b, c, rows, cols, k, a_ld, b_ld, c_ld);
+                submit(stream, &first.task())
             }
-            _ => cube(stream, func::MATMUL_ACC, &[Arg::In(&a), Arg::In(&b), Arg::InOut(c)], &words),
+            _ => {
+                let next = library::matmul_acc(&a, &b, c, rows, cols, k, a_ld, b_ld, c_ld);
+                submit(stream, &next.task())
+            }
         }
     }
 }
@@ -242,9 +245,9 @@ impl<'a, 's> Layer<'a, 's> {
         let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?;
         for request in 0..self.args.batch.get() {
             let (x, out) = (part(x, 0, (request, 1))?, part(self.normed, 0, (request, 1))?);
-            let args = [Arg::In(&x), Arg::In(&weight), Arg::Out(&out)];
-            let words = [1, hidden, hidden, hidden, self.args.epsilon.word()];
-            vector(stream, func::RMS_NORM, &args, &words)?;
+            let epsilon = self.args.epsilon;
+            let norm = library::rms_norm(&x, &weight, &out, 1, hidden, hidden, hidden, epsilon);
+            submit(stream, &norm.task())?;
         }
         Ok(())
     }
@@ -281,19 +284,12 @@ impl<'a, 's> Layer<'a, 's> {
             let [v, q, k] = [value, (kv_head * group, group), (args.heads() + kv_head, 1)]
                 .map(|heads| part(self.qkv, 1, heads));
             let (v, q, k) = (v?, q?, k?);
-            let tensors = [
-                Arg::In(&self.normed),
-                Arg::In(&weights),
-                Arg::Out(&v),
-                Arg::InOut(&q),
-                Arg::InOut(&k),
-                Arg::In(&positions),
-                Arg::In(&angles),
-            ];
-            let words = [batch, dim, hidden, group, hidden, all * dim, all * dim];
-            let vectors = &[func::DECODE_ROTATE; 2];
-            Task { vectors, ..Task::new(func::DECODE_VALUE, CoreKind::AIC) }
-                .submit(stream, &tensors, &words)?;
+            let (normed, ld) = (&self.normed, all * dim);
+            let value = library::decode_value(
+                normed, &weights, &v, &q, &k, &positions, &angles, batch, dim, hidden, group,
+                hidden, ld, ld,
+            );
+            submit(stream, &value.task().mix(&[func::DECODE_ROTATE; 2]))?;
         }
         Ok(())
     }
@@ -313,8 +309,8 @@ impl<'a, 's> Layer<'a, 's> {
         for (cache, first) in [(k, args.heads()), (v, args.heads() + kv_heads)] {
             let new = tile(self.qkv, (request, 1), (first, kv_heads))?;
             let to = tile(cache, (block, 1), ((tokens - 1) % size, 1))?;
-            let words = [kv_heads, dim, dim, dim];
-            vector(stream, func::COPY, &[Arg::In(&new), Arg::Out(&to)], &words)?;
+            let copy = library::copy(&new, &to, kv_heads, dim, dim, dim);
+            submit(stream, &copy.task())?;
         }
         for kv_head in 0..kv_heads {
             let heads = (kv_head * args.rows.get(), args.rows.get());
@@ -367,8 +363,9 @@ impl<'a, 's> Layer<'a, 's> {
                 }
             }
             let (gate, up) = (part(self.gate, 1, cols)?, part(self.up, 1, cols)?);
-            let tensors = [Arg::InOut(&gate), Arg::In(&up), Arg::NoDep(&gate)];
-            vector(stream, func::SILU_MUL, &tensors, &[rows, cols.1, inner, inner, inner])?;
+            let gate = InPlace(&gate);
+            let gated = library::silu_mul(gate, &up, gate, rows, cols.1, inner, inner, inner);
+            submit(stream, &gated.task())?;
         }
         Ok(())
     }

@@ -132,18 +132,15 @@ pub trait Example: Sync {
     -> Result<Prepared, Error>;
 }
 
-/// All examples.
-pub static EXAMPLES: &[&dyn Example] = &[
-    &crate::vector_example::job::VectorExample,
-    &crate::matmul::job::Matmul,
-    &crate::paged_attention::job::PagedAttention,
-    &crate::random_dag::job::RandomDag,
-    &crate::cholesky::job::Cholesky,
-    &crate::newton_solve::job::NewtonSolve,
-    &crate::decoder_layer::job::DecoderLayer,
-    &crate::moe_layer::job::MoeLayer,
-    &crate::task_shapes::job::TaskShapes,
-];
+/// Lists the jobs of the rows of the table.
+macro_rules! list {
+    ($($name:literal $module:ident $job:ident $graph:tt $stream:tt;)*) => {
+        /// All examples.
+        pub static EXAMPLES: &[&dyn Example] = &[$(&crate::$module::job::$job),*];
+    };
+}
+
+crate::examples! { [list] }
 
 /// The example of this name.
 ///

@@ -8,9 +8,9 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::{CoreKind, GmAddr, TaskId};
-use pto_aicore_kernels::func;
-use pto_graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_abi::{GmAddr, TaskId};
+use pto_aicore_kernels::library;
+use pto_graph::{BuildError, GraphBuilder};
 
 use crate::args::{Size, tiles};
 
@@ -57,9 +57,9 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
     let n = args.n.get();
     for (row, rows) in tiles(args.m.get(), args.tile_m) {
-        let at = |matrix: GmAddr| matrix.offset(row * n * F32).0;
-        let add = [at(args.ab), at(args.d), at(args.c), rows * n];
-        let strip = graph.add_task(TaskSpec::new(func::ADD, CoreKind::AIV, &add))?;
+        let at = |matrix: GmAddr| matrix.offset(row * n * F32);
+        let add = library::add(at(args.ab), at(args.d), at(args.c), rows * n);
+        let strip = graph.add_task(add.task())?;
         for (col, cols) in tiles(n, args.tile_n) {
             let tile = Tile { row, rows, col, cols };
             if let Some(last) = products(graph, &args, &tile)? {
@@ -86,15 +86,17 @@ fn products<G: GraphBuilder>(
     tile: &Tile,
 ) -> Result<Option<TaskId>, BuildError> {
     let (n, k) = (args.n.get(), args.k.get());
-    let ab = args.ab.offset((tile.row * n + tile.col) * F32).0;
+    let ab = args.ab.offset((tile.row * n + tile.col) * F32);
+    let (rows, cols) = (tile.rows, tile.cols);
     let mut last: Option<TaskId> = None;
     for (start, depth) in tiles(k, args.tile_k) {
-        let a = args.a.offset((tile.row * k + start) * F32).0;
-        let b = args.b.offset((start * n + tile.col) * F32).0;
-        let words = [a, b, ab, tile.rows, tile.cols, depth, k, n, n];
-        let func_id = if last.is_none() { func::MATMUL } else { func::MATMUL_ACC };
-        let task = TaskSpec::new(func_id, CoreKind::AIC, &words);
-        last = Some(graph.submit(task, last.as_slice())?);
+        let a = args.a.offset((tile.row * k + start) * F32);
+        let b = args.b.offset((start * n + tile.col) * F32);
+        let product = match last {
+            None => library::matmul(a, b, ab, rows, cols, depth, k, n, n),
+            Some(_) => library::matmul_acc(a, b, ab, rows, cols, depth, k, n, n),
+        };
+        last = Some(graph.submit(product.task(), last.as_slice())?);
     }
     Ok(last)
 }

@@ -16,15 +16,16 @@
 //! expert has an entry: without one they complete without running. How many rows a task has stands in memory. The scatters of a
 //! tile of `out` are in order, so that its sums are the same in every run.
 
-use pto_abi::{CoreKind, FuncId, GmAddr};
-use pto_aicore_kernels::func;
+use pto_abi::GmAddr;
+use pto_aicore_kernels::library;
+use pto_graph::call::InPlace;
 use pto_graph::{
-    Arg, BuildError, Comparison, DependencyMode, ElementType, Predicate, Scope, StreamBuilder,
-    TensorView,
+    BuildError, Comparison, DependencyMode, ElementType, Predicate, Scope, StreamBuilder,
+    TensorTask, TensorView,
 };
 
 use crate::args::{Size, tiles};
-use crate::streaming::{LINE, Task, cube, dense, extent, floats, part, tile, vector};
+use crate::streaming::{LINE, dense, extent, floats, part, submit, tile};
 
 /// Tokens that one task routes.
 const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
@@ -153,15 +154,17 @@ impl<'a, 's> Layer<'a, 's> {
         let [tokens, hidden, experts, top_k] =
             [self.args.tokens, self.args.hidden, self.args.experts, self.args.top_k].map(Size::get);
         let router = floats(self.args.router, &[hidden, experts])?;
-        let tensors = [Arg::In(&self.x), Arg::In(&router), Arg::Out(&self.logits)];
-        let words = [tokens, experts, hidden, hidden, experts, experts];
-        cube(stream, func::MATMUL, &tensors, &words)?;
+        let (x, logits) = (&self.x, &self.logits);
+        let product =
+            library::matmul(x, &router, logits, tokens, experts, hidden, hidden, experts, experts);
+        submit(stream, &product.task())?;
         for tokens in tiles(tokens, ROUTED) {
             let logits = part(self.logits, 0, tokens)?;
             let (choices, weights) =
                 (part(self.choices, 0, tokens)?, part(self.weights, 0, tokens)?);
-            let tensors = [Arg::In(&logits), Arg::Out(&choices), Arg::Out(&weights)];
-            vector(stream, func::MOE_ROUTE, &tensors, &[tokens.1, experts, top_k, experts])?;
+            let route =
+                library::moe_route(&logits, &choices, &weights, tokens.1, experts, top_k, experts);
+            submit(stream, &route.task())?;
         }
         Ok(())
     }
@@ -171,8 +174,8 @@ impl<'a, 's> Layer<'a, 's> {
         let (tokens, hidden) = (self.args.tokens.get(), self.args.hidden.get());
         for cols in tiles(hidden, self.args.tile_n.non_zero()) {
             let (x, out) = (part(self.x, 1, cols)?, part(self.out, 1, cols)?);
-            let words = [tokens, cols.1, hidden, hidden];
-            vector(stream, func::COPY, &[Arg::In(&x), Arg::Out(&out)], &words)?;
+            let copy = library::copy(&x, &out, tokens, cols.1, hidden, hidden);
+            submit(stream, &copy.task())?;
         }
         Ok(())
     }
@@ -196,12 +199,12 @@ impl<'a, 's> Layer<'a, 's> {
         let [tokens, hidden, top_k] =
             [self.args.tokens, self.args.hidden, self.args.top_k].map(Size::get);
         let Expert { list, count, ran, rows, .. } = expert;
-        let tensors = [Arg::In(&self.choices), Arg::Out(list), Arg::Out(count)];
-        vector(stream, func::MOE_LIST, &tensors, &[tokens * top_k, expert.number])?;
-        let tensors =
-            [Arg::In(&self.x), Arg::In(list), Arg::In(count), Arg::InOut(ran), Arg::Out(rows)];
-        let words = [tokens, hidden, top_k, hidden, hidden];
-        expert.task(stream, (func::MOE_GATHER, CoreKind::AIV), &tensors, &words)
+        let (x, choices) = (&self.x, &self.choices);
+        let entries = library::moe_list(choices, list, count, tokens * top_k, expert.number);
+        submit(stream, &entries.task())?;
+        let gather =
+            library::moe_gather(x, list, count, ran, rows, tokens, hidden, top_k, hidden, hidden);
+        expert.submit(stream, gather.task())
     }
 
     /// `gate = silu(rows @ wg) * (rows @ wu)`.
@@ -218,13 +221,14 @@ impl<'a, 's> Layer<'a, 's> {
             for (weights, to) in [(args.wg, gate), (args.wu, up)] {
                 let weights = matrix_of(weights, args.experts, *number, (hidden, inner))?;
                 let weights = part(weights, 1, cols)?;
-                let tensors = [Arg::In(rows), Arg::In(&weights), Arg::Out(&to), Arg::In(count)];
-                let words = [cols.1, hidden, hidden, inner, inner];
-                expert.task(stream, (func::MOE_MATMUL, CoreKind::AIC), &tensors, &words)?;
+                let product = library::moe_matmul(
+                    rows, &weights, &to, count, cols.1, hidden, hidden, inner, inner,
+                );
+                expert.submit(stream, product.task())?;
             }
-            let tensors = [Arg::InOut(&gate), Arg::In(&up), Arg::NoDep(&gate), Arg::In(count)];
-            let words = [cols.1, inner, inner, inner];
-            expert.task(stream, (func::MOE_SILU_MUL, CoreKind::AIV), &tensors, &words)?;
+            let gate = InPlace(&gate);
+            let gated = library::moe_silu_mul(gate, &up, gate, count, cols.1, inner, inner, inner);
+            expert.submit(stream, gated.task())?;
         }
         Ok(())
     }
@@ -243,18 +247,15 @@ impl<'a, 's> Layer<'a, 's> {
             let (results, out) = (part(*results, 1, cols)?, part(self.out, 1, cols)?);
             let weights = matrix_of(args.wd, args.experts, *number, (inner, hidden))?;
             let weights = part(weights, 1, cols)?;
-            let tensors = [Arg::In(gate), Arg::In(&weights), Arg::Out(&results), Arg::In(count)];
-            let words = [cols.1, inner, inner, hidden, hidden];
-            expert.task(stream, (func::MOE_MATMUL, CoreKind::AIC), &tensors, &words)?;
-            let tensors = [
-                Arg::In(&results),
-                Arg::In(list),
-                Arg::In(count),
-                Arg::In(&self.weights),
-                Arg::InOut(&out),
-            ];
-            let words = [tokens, cols.1, top_k, hidden, hidden];
-            expert.task(stream, (func::MOE_SCATTER, CoreKind::AIV), &tensors, &words)?;
+            let product = library::moe_matmul(
+                gate, &weights, &results, count, cols.1, inner, inner, hidden, hidden,
+            );
+            expert.submit(stream, product.task())?;
+            let weights = &self.weights;
+            let scatter = library::moe_scatter(
+                &results, list, count, weights, &out, tokens, cols.1, top_k, hidden, hidden,
+            );
+            expert.submit(stream, scatter.task())?;
         }
         Ok(())
     }
@@ -292,16 +293,13 @@ impl<'s> Expert<'s> {
 }
 
 impl Expert<'_> {
-    /// A task that runs if the expert has an entry.
-    fn task<G: StreamBuilder>(
+    /// Submits a task that runs if the expert has an entry.
+    fn submit<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        (func_id, kind): (FuncId, CoreKind),
-        tensors: &[Arg<'_>],
-        words: &[u64],
+        task: TensorTask<'_>,
     ) -> Result<(), BuildError> {
-        Task { when: Some(&self.has_entries), ..Task::new(func_id, kind) }
-            .submit(stream, tensors, words)
+        submit(stream, &task.when(&self.has_entries))
     }
 }
 

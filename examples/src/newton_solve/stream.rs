@@ -12,11 +12,12 @@
 //! others run. The matrices on their way are tensors of a scope; `x` and its successor change places.
 
 use pto_abi::{Fault, GmAddr};
-use pto_aicore_kernels::func;
-use pto_graph::{Arg, BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
+use pto_aicore_kernels::library;
+use pto_graph::call::InPlace;
+use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
 use crate::args::{Size, Word, tiles};
-use crate::streaming::{LINE, cube, dense, extent, floats, part, tile, vector};
+use crate::streaming::{LINE, dense, extent, floats, part, submit, tile};
 
 /// Systems of a wave, at most: one bit of a word for each.
 pub const MAX_WAVE: u64 = 64;
@@ -153,7 +154,7 @@ impl<'a, 's> Wave<'a, 's> {
     fn start<G: StreamBuilder>(&self, stream: &mut G, system: u64) -> Result<(), BuildError> {
         let n = self.args.n.get();
         let (a, x) = (self.matrix(system)?, self.x(system, 0)?);
-        vector(stream, func::NEWTON_START, &[Arg::In(&a), Arg::Out(&x)], &[n, n, n])
+        submit(stream, &library::newton_start(&a, &x, n, n, n).task())
     }
 
     /// The residual of `x` after so many iterations, and its norm.
@@ -170,16 +171,15 @@ impl<'a, 's> Wave<'a, 's> {
         for (number, (rows, cols)) in (0_u64..).zip(across) {
             let (left, right) = (tile(a, rows, (0, n))?, tile(x, (0, n), cols)?);
             let e = tile(e, rows, cols)?;
-            let args = [Arg::In(&left), Arg::In(&right), Arg::Out(&e)];
-            cube(stream, func::MATMUL, &args, &[rows.1, cols.1, n, n, n, n])?;
+            let product = library::matmul(&left, &right, &e, rows.1, cols.1, n, n, n, n);
+            submit(stream, &product.task())?;
             let square = part(squares, 0, (number, 1))?;
-            let args = [Arg::InOut(&e), Arg::NoDep(&e), Arg::Out(&square)];
-            let diagonal = rows.0.wrapping_sub(cols.0);
-            vector(stream, func::NEWTON_RESIDUAL, &args, &[rows.1, cols.1, diagonal, n, n])?;
+            let (e, diagonal) = (InPlace(&e), rows.0.wrapping_sub(cols.0));
+            let residual = library::newton_residual(e, e, &square, rows.1, cols.1, diagonal, n, n);
+            submit(stream, &residual.task())?;
         }
         let norm = tile(self.norm, (system, 1), (0, 1))?;
-        let args = [Arg::In(&squares), Arg::Out(&norm)];
-        vector(stream, func::NEWTON_NORM, &args, &[self.args.tiles(), LINE])
+        submit(stream, &library::newton_norm(&squares, &norm, self.args.tiles(), LINE).task())
     }
 
     /// Waits for |e|^2. As bits, numbers that are not below zero have their order, and NaN is above all of them.
@@ -202,8 +202,10 @@ impl<'a, 's> Wave<'a, 's> {
             for cols in tiles(n, size) {
                 let (left, right) = (tile(x, rows, (0, n))?, tile(e, (0, n), cols)?);
                 let (here, next) = (tile(x, rows, cols)?, tile(next, rows, cols)?);
-                let args = [Arg::In(&left), Arg::In(&right), Arg::In(&here), Arg::Out(&next)];
-                cube(stream, func::MATMUL_ADD, &args, &[rows.1, cols.1, n, n, n, n, n])?;
+                let (rows, cols) = (rows.1, cols.1);
+                let product =
+                    library::matmul_add(&left, &right, &here, &next, rows, cols, n, n, n, n, n);
+                submit(stream, &product.task())?;
             }
         }
         Ok(())
@@ -224,9 +226,8 @@ impl<'a, 's> Wave<'a, 's> {
         let x = self.x(system, iterations)?;
         for rows in tiles(n, args.tile.non_zero()) {
             let (left, out) = (part(x, 0, rows)?, part(all, 0, rows)?);
-            let tensors = [Arg::In(&left), Arg::In(&b), Arg::Out(&out)];
-            let words = [rows.1, columns, n, n, columns, columns];
-            cube(stream, func::MATMUL, &tensors, &words)?;
+            let product = library::matmul(&left, &b, &out, rows.1, columns, n, n, columns, columns);
+            submit(stream, &product.task())?;
         }
         let counts = dense(args.iterations, ElementType::I32, &[args.batch.get()])?;
         Ok(stream.set(&counts, &[extent(number)?], iterations)?)

@@ -9,11 +9,11 @@
 //! A *unit* is one such row of four tasks, with scratch of its own, so that the blocks of one request run side
 //! by side and only the updates wait for each other. Context lengths and block numbers are read from GM.
 
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicore_kernels::{UpdateFlags, func};
-use pto_graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_abi::{Fault, GmAddr, TaskId};
+use pto_aicore_kernels::{UpdateFlags, library};
+use pto_graph::{BuildError, GraphBuilder};
 
-use crate::args::{Size, Word, check_elements, tiles};
+use crate::args::{Size, check_elements, tiles};
 
 /// Bytes of an element.
 const F32: u64 = 4;
@@ -138,30 +138,35 @@ impl Row<'_> {
         let (rows, dim, size) = (args.rows.get(), args.head_dim.get(), args.block_size.get());
         let ld = args.kv_heads.get() * dim;
         let pair = self.request * args.kv_heads.get() + self.kv_head;
-        let at = |tensor: GmAddr, element: u64| tensor.offset(element * F32).0;
+        let at = |tensor: GmAddr, element: u64| tensor.offset(element * F32);
         let cached = (unit.block * size * args.kv_heads.get() + self.kv_head) * dim;
         let (q, out) = (at(args.q, pair * rows * dim), at(args.out, pair * rows * dim));
         let scores = at(args.scores, unit.number * rows * size);
         let stats = args.block_stats.offset(unit.number * 2 * rows * F32);
-        let (max, sum) = (stats.0, stats.offset(rows * F32).0);
+        let (max, sum) = (stats, stats.offset(rows * F32));
         let new = at(args.block_out, unit.number * rows * dim);
         let running = args.stats.offset(pair * 2 * rows * F32);
-        let (run_max, run_sum) = (running.0, running.offset(rows * F32).0);
+        let (run_max, run_sum) = (running, running.offset(rows * F32));
         let n = unit.tokens;
 
-        let words = [q, at(args.k, cached), scores, rows, n, dim, dim, ld, size];
-        let qk = cube(graph, func::ATTENTION_QK, &words, &[])?;
-        let words = [scores, scores, max, sum, rows, n, size, size, args.scale.word()];
-        let softmax = vector(graph, func::ATTENTION_SOFTMAX_PARTIAL, &words, &[qk])?;
-        let words = [scores, at(args.v, cached), new, rows, n, dim, size, ld, dim];
-        let pv = cube(graph, func::ATTENTION_PV, &words, &[softmax])?;
+        let (k, v) = (at(args.k, cached), at(args.v, cached));
+        let qk = library::attention_qk(q, k, scores, rows, n, dim, dim, ld, size);
+        let qk = graph.submit(qk.task(), &[])?;
+        // The probabilities replace the scores.
+        let softmax = library::attention_softmax_partial(
+            scores, scores, max, sum, rows, n, size, size, args.scale,
+        );
+        let softmax = graph.submit(softmax.task(), &[qk])?;
+        let pv = library::attention_pv(scores, v, new, rows, n, dim, size, ld, dim);
+        let pv = graph.submit(pv.task(), &[softmax])?;
         // The output is its own accumulator; the last update divides it in place.
         let flags = unit.flags.bits();
-        let words = [max, sum, new, run_max, run_sum, out, out, rows, dim, dim, dim, flags];
-        let task = TaskSpec::new(func::ATTENTION_UPDATE, CoreKind::AIV, &words);
+        let update = library::attention_update(
+            max, sum, new, run_max, run_sum, out, out, rows, dim, dim, dim, flags,
+        );
         let update = match self.last {
-            Some(last) => graph.submit(task, &[pv, last])?,
-            None => graph.submit(task, &[pv])?,
+            Some(last) => graph.submit(update.task(), &[pv, last])?,
+            None => graph.submit(update.task(), &[pv])?,
         };
         self.last = Some(update);
         Ok(())
@@ -174,22 +179,4 @@ struct Unit {
     block: u64,
     tokens: u64,
     flags: UpdateFlags,
-}
-
-fn cube<G: GraphBuilder>(
-    graph: &mut G,
-    func_id: FuncId,
-    args: &[u64],
-    producers: &[TaskId],
-) -> Result<TaskId, BuildError> {
-    Ok(graph.submit(TaskSpec::new(func_id, CoreKind::AIC, args), producers)?)
-}
-
-fn vector<G: GraphBuilder>(
-    graph: &mut G,
-    func_id: FuncId,
-    args: &[u64],
-    producers: &[TaskId],
-) -> Result<TaskId, BuildError> {
-    Ok(graph.submit(TaskSpec::new(func_id, CoreKind::AIV, args), producers)?)
 }

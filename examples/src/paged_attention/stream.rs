@@ -10,12 +10,13 @@
 use core::num::NonZeroU64;
 
 use pto_abi::{Fault, GmAddr};
-use pto_aicore_kernels::{UpdateFlags, func};
-use pto_graph::{Arg, BuildError, DependencyMode, ElementType, StreamBuilder, TensorView};
+use pto_aicore_kernels::{UpdateFlags, library};
+use pto_graph::call::InPlace;
+use pto_graph::{BuildError, DependencyMode, ElementType, StreamBuilder, TensorView};
 
-use crate::args::{Word, tiles};
+use crate::args::tiles;
 use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, I32};
-use crate::streaming::{cube, extent, floats, part, vector};
+use crate::streaming::{extent, floats, part, submit};
 
 /// Submits the tasks.
 ///
@@ -139,26 +140,23 @@ impl Row<'_> {
             let [rows, dim, size, heads] = [rows, dim, size, heads].map(u64::from);
             let ld = heads * dim;
 
-            let args = &[Arg::In(&q), Arg::In(&k), Arg::Out(&scores)];
-            cube(&mut **scope, func::ATTENTION_QK, args, &[rows, n, dim, dim, ld, size])?;
+            let stream = &mut **scope;
+            let qk = library::attention_qk(&q, &k, &scores, rows, n, dim, dim, ld, size);
+            submit(stream, &qk.task())?;
             // The probabilities replace the scores.
-            let args = &[Arg::InOut(&scores), Arg::NoDep(&scores), Arg::Out(&max), Arg::Out(&sum)];
-            let words = &[rows, n, size, size, self.scale.word()];
-            vector(&mut **scope, func::ATTENTION_SOFTMAX_PARTIAL, args, words)?;
-            let args = &[Arg::In(&scores), Arg::In(&v), Arg::Out(&new)];
-            cube(&mut **scope, func::ATTENTION_PV, args, &[rows, n, dim, size, ld, dim])?;
+            let s = InPlace(&scores);
+            let softmax = library::attention_softmax_partial(
+                s, s, &max, &sum, rows, n, size, size, self.scale,
+            );
+            submit(stream, &softmax.task())?;
+            let pv = library::attention_pv(&scores, &v, &new, rows, n, dim, size, ld, dim);
+            submit(stream, &pv.task())?;
             // The output is its own accumulator; the last update divides it in place.
-            let args = &[
-                Arg::In(&max),
-                Arg::In(&sum),
-                Arg::In(&new),
-                Arg::InOut(&run_max),
-                Arg::InOut(&run_sum),
-                Arg::InOut(&out),
-                Arg::NoDep(&out),
-            ];
-            let words = &[rows, dim, dim, dim, flags.bits()];
-            vector(&mut **scope, func::ATTENTION_UPDATE, args, words)
+            let (out, flags) = (InPlace(&out), flags.bits());
+            let update = library::attention_update(
+                &max, &sum, &new, &run_max, &run_sum, out, out, rows, dim, dim, dim, flags,
+            );
+            submit(stream, &update.task())
         })
     }
 

@@ -8,8 +8,8 @@
 use core::num::NonZeroU64;
 
 use pto_abi::{CoreKind, GmAddr, TaskId};
-use pto_aicore_kernels::func;
-use pto_graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_aicore_kernels::library;
+use pto_graph::{BuildError, GraphBuilder};
 
 /// How far before a node its producers may stand.
 pub const MAX_WINDOW: u64 = 1024;
@@ -59,8 +59,13 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         let count = next.checked_sub(first).ok_or(BuildError::Failed(BAD_FIRST))?;
         let producers = entry(args.producers, first);
         let place = node.wrapping_mul(args.stride.get());
-        let words = [place, args.seed, args.values.0, args.counters.0, producers.0, count];
-        let task = graph.add_task(spec(graph.read_u32(entry(args.kinds, node))?, &words)?)?;
+        let kind = kind_of(graph.read_u32(entry(args.kinds, node))?)?;
+        let (seed, values, counters) = (args.seed, args.values, args.counters);
+        let task = match kind {
+            CoreKind::AIC => library::dag_node_aic(place, seed, values, counters, producers, count),
+            _ => library::dag_node_aiv(place, seed, values, counters, producers, count),
+        };
+        let task = graph.add_task(task.task())?;
         for index in 0..count {
             let place = u64::from(graph.read_u32(entry(producers, index))?);
             let producer = place / args.stride;
@@ -78,12 +83,9 @@ const fn entry(table: GmAddr, index: u64) -> GmAddr {
     table.offset(index.wrapping_mul(U32))
 }
 
-fn spec(kind: u32, words: &[u64]) -> Result<TaskSpec<'_>, BuildError> {
+fn kind_of(kind: u32) -> Result<CoreKind, BuildError> {
     let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
-    match kind.ok_or(BuildError::Failed(BAD_KIND))? {
-        CoreKind::AIC => Ok(TaskSpec::new(func::DAG_NODE_AIC, CoreKind::AIC, words)),
-        _ => Ok(TaskSpec::new(func::DAG_NODE_AIV, CoreKind::AIV, words)),
-    }
+    kind.ok_or(BuildError::Failed(BAD_KIND))
 }
 
 /// The ids of the last [`MAX_WINDOW`] nodes.

@@ -8,11 +8,11 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
-use pto_aicore_kernels::func;
-use pto_graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_abi::GmAddr;
+use pto_aicore_kernels::library;
+use pto_graph::{BuildError, GraphBuilder};
 
-use crate::args::{Word, check_elements, tiles};
+use crate::args::{check_elements, tiles};
 
 /// Bytes of an element.
 const F32: u64 = 4;
@@ -53,21 +53,14 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
     check_elements(&[args.elements])?;
     for (start, n) in tiles(args.elements, args.tile) {
-        let at = |tensor: GmAddr| tensor.offset(start * F32).0;
+        let at = |tensor: GmAddr| tensor.offset(start * F32);
         let (sum, plus_1, plus_2) = (at(args.sum), at(args.plus_1), at(args.plus_2));
-        let add = vector(graph, func::ADD, &[at(args.a), at(args.b), sum, n], &[])?;
-        let add_1 = vector(graph, func::ADD_SCALAR, &[sum, 1.0_f32.word(), plus_1, n], &[add])?;
-        let add_2 = vector(graph, func::ADD_SCALAR, &[sum, 2.0_f32.word(), plus_2, n], &[add])?;
-        vector(graph, func::MUL, &[plus_1, plus_2, at(args.out), n], &[add_1, add_2])?;
+        let add = library::add(at(args.a), at(args.b), sum, n);
+        let add = graph.submit(add.task(), &[])?;
+        let add_1 = graph.submit(library::add_scalar(sum, 1.0, plus_1, n).task(), &[add])?;
+        let add_2 = graph.submit(library::add_scalar(sum, 2.0, plus_2, n).task(), &[add])?;
+        let mul = library::mul(plus_1, plus_2, at(args.out), n);
+        graph.submit(mul.task(), &[add_1, add_2])?;
     }
     Ok(())
-}
-
-fn vector<G: GraphBuilder>(
-    graph: &mut G,
-    func_id: FuncId,
-    args: &[u64],
-    producers: &[TaskId],
-) -> Result<TaskId, BuildError> {
-    Ok(graph.submit(TaskSpec::new(func_id, CoreKind::AIV, args), producers)?)
 }

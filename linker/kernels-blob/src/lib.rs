@@ -21,55 +21,23 @@ pub use pto_aicore_kernels::{KernelFn, args, view};
 /// `linker/kernels-blob/build.rs` does.
 #[macro_export]
 macro_rules! kernel_blob {
-    (library; $($id:literal $kind:ident $name:literal $entry:path;)*) => {
-        $crate::kernel_blob! {
-            0 AIV "add" $crate::library::elementwise::add;
-            1 AIV "add_scalar" $crate::library::elementwise::add_scalar;
-            2 AIV "mul" $crate::library::elementwise::mul;
-            3 AIV "exp" $crate::library::elementwise::exp;
-            4 AIV "row_max" $crate::library::reduce::row_max;
-            5 AIV "row_sum" $crate::library::reduce::row_sum;
-            6 AIC "matmul" $crate::library::matmul::matmul;
-            7 AIC "matmul_acc" $crate::library::matmul::matmul_acc;
-            8 AIC "matmul_add" $crate::library::matmul::matmul_add;
-            9 AIC "attention_qk" $crate::library::attention::products::attention_qk;
-            10 AIV "attention_softmax_partial"
-                $crate::library::attention::softmax::attention_softmax_partial;
-            11 AIC "attention_pv" $crate::library::attention::products::attention_pv;
-            12 AIV "attention_update" $crate::library::attention::update::attention_update;
-            13 AIC "empty_aic" $crate::library::probe::empty_aic;
-            14 AIV "empty_aiv" $crate::library::probe::empty_aiv;
-            15 AIC "dag_node_aic" $crate::library::probe::dag_node_aic;
-            16 AIV "dag_node_aiv" $crate::library::probe::dag_node_aiv;
-            17 AIV "spin_aiv" $crate::library::probe::spin_aiv;
-            18 AIC "spin_aic" $crate::library::probe::spin_aic;
-            19 AIV "cholesky_potrf" $crate::library::cholesky::potrf;
-            20 AIV "cholesky_trsm" $crate::library::cholesky::trsm;
-            21 AIC "cholesky_syrk" $crate::library::cholesky::syrk;
-            22 AIC "cholesky_gemm" $crate::library::cholesky::gemm;
-            23 AIV "newton_start" $crate::library::newton::newton_start;
-            24 AIV "newton_residual" $crate::library::newton::newton_residual;
-            25 AIV "newton_norm" $crate::library::newton::newton_norm;
-            26 AIV "copy" $crate::library::layer::copy;
-            27 AIV "rms_norm" $crate::library::layer::rms_norm;
-            28 AIV "rope" $crate::library::layer::rope;
-            29 AIV "silu_mul" $crate::library::layer::silu_mul;
-            30 AIV "moe_route" $crate::library::experts::moe_route;
-            31 AIV "moe_list" $crate::library::experts::moe_list;
-            32 AIV "moe_gather" $crate::library::experts::moe_gather;
-            33 AIC "moe_matmul" $crate::library::experts::moe_matmul;
-            34 AIV "moe_silu_mul" $crate::library::experts::moe_silu_mul;
-            35 AIV "moe_scatter" $crate::library::experts::moe_scatter;
-            36 AIC "decode_value" $crate::library::layer::decode_value;
-            37 AIV "decode_rotate" $crate::library::layer::decode_rotate;
-            38 AIC "part_aic" $crate::library::parts::part_aic;
-            39 AIV "part_aiv" $crate::library::parts::part_aiv;
-            $($id $kind $name $entry;)*
+    (library; $($own:tt)*) => {
+        $crate::library::kernels! { [$crate::kernel_blob] library { $($own)* } }
+    };
+    (library { $($own_id:literal $own_kind:ident $own_name:literal $own_entry:path;)* } $(
+        $id:literal $constant:ident $name:ident $kind:ident $summary:literal $args:tt => $body:tt;
+    )*) => {
+        $crate::kernel_blob! { @all
+            $($id $kind [stringify!($name)] $crate::library::library::entry::$name;)*
+            $($own_id $own_kind [$own_name] $own_entry;)*
         }
     };
     ($($id:literal $kind:ident $name:literal $entry:path;)*) => {
+        $crate::kernel_blob! { @all $($id $kind [$name] $entry;)* }
+    };
+    (@all $($id:literal $kind:ident [$($name:tt)*] $entry:path;)*) => {
         /// The kernels in the blob: func id, name and code.
-        const KERNELS: &[(u32, &str, $crate::KernelFn)] = &[$(($id, $name, $entry)),*];
+        const KERNELS: &[(u32, &str, $crate::KernelFn)] = &[$(($id, $($name)*, $entry)),*];
 
         const _: () = $crate::check(KERNELS);
 
@@ -95,7 +63,7 @@ macro_rules! kernel_blob {
                 ".section .pto.blob.table, \"a\"",
                 ".quad {entry} - .",
                 ".word {id}, {kind}",
-                concat!("2: .ascii \"", $name, "\""),
+                concat!("2: .ascii \"", $($name)*, "\""),
                 ".zero {name_bytes} - (. - 2b)",
                 entry = sym $entry,
                 id = const $id,

@@ -7,7 +7,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-abi", &[]),
     ("pto-graph", &["pto-abi"]),
     ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
-    ("pto-aicore-kernels", &["pto-abi"]),
+    ("pto-aicore-kernels", &["pto-abi", "pto-graph"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),

@@ -45,12 +45,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 /// The kernels of the library.
 pub(crate) fn library_signatures() -> Signatures {
     let signature = |kernel: &pto_aicore_kernels::LibraryKernel| {
-        let args = kernel.args.split(", ").filter(|arg| !arg.is_empty());
         Some(Signature {
             func: u16::try_from(kernel.func_id).ok()?,
             name: kernel.name.to_owned(),
             kind: kernel.kind,
-            args: args.map(str::to_owned).collect(),
+            args: kernel.args.iter().map(|arg| (*arg).to_owned()).collect(),
         })
     };
     Signatures::new(pto_aicore_kernels::LIBRARY.iter().filter_map(signature).collect())

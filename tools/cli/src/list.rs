@@ -122,7 +122,7 @@ fn devices() -> Vec<Vec<String>> {
 fn kernels() -> Vec<Vec<String>> {
     let row = |kernel: &pto_aicore_kernels::LibraryKernel| {
         let kind = kernel.kind.name().to_uppercase();
-        let call = format!("{}({})", kernel.name, kernel.args);
+        let call = format!("{}({})", kernel.name, kernel.args.join(", "));
         vec![kernel.func_id.to_string(), kind, call, kernel.summary.into()]
     };
     LIBRARY.iter().map(row).collect()
@@ -165,7 +165,7 @@ fn kernels_json() -> Value {
             "func_id": kernel.func_id,
             "name": kernel.name,
             "kind": kernel.kind.name(),
-            "args": kernel.args.split(", ").filter(|arg| !arg.is_empty()).collect::<Vec<_>>(),
+            "args": kernel.args,
             "summary": kernel.summary,
         })
     };

@@ -5,20 +5,9 @@
 //! Everything that the image does is in `pto_cann_platform` and below.
 #![no_std]
 
-pto_cann_platform::firmware! {
+pto_examples::with_examples! {
+    pto_cann_platform::firmware;
     /// The builders of the default image.
-    pub struct Builders {
-        "vector_example" => pto_examples::vector_example::graph::build,
-        "matmul" => pto_examples::matmul::graph::build,
-        "paged_attention" => pto_examples::paged_attention::graph::build,
-        "random_dag" => pto_examples::random_dag::graph::build,
-    }
-    stream {
-        "paged_attention" => pto_examples::paged_attention::stream::build,
-        "cholesky" => pto_examples::cholesky::stream::build,
-        "newton_solve" => pto_examples::newton_solve::stream::build,
-        "decoder_layer" => pto_examples::decoder_layer::stream::build,
-        "moe_layer" => pto_examples::moe_layer::stream::build,
-        "task_shapes" => pto_examples::task_shapes::stream::build,
-    }
+    pub struct Builders {}
+    stream {}
 }

@@ -6,7 +6,7 @@
 
 use pto_abi::block::BlockContext;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, TaskId};
-use pto_aicore_kernels::probe::{dag_node_aic, dag_node_aiv};
+use pto_aicore_kernels::library::entry::{dag_node_aic, dag_node_aiv};
 use pto_aicore_kernels::{KernelFn, args};
 use pto_aicpu_fw::shapes::Lanes;
 use pto_graph::{Arg, Comparison, Predicate, Priority, StreamBuilder, TensorTask, TensorView};
