@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
-//! how work reaches a core, [`arena`] how capacities become regions, [`image`] the graph a host builds,
+//! how work reaches a core, [`arena`] how capacities become regions, [`launch`] what a host writes for a run, [`image`] the graph a host builds,
 //! [`graph`] the interface of every graph builder, [`stream`] that of the streaming ones, [`fault`] the table of faults, [`layout`] the
 //! compile-time checks and the layout hash, [`sync`] the only place that names the atomics.
 //!
@@ -27,6 +27,8 @@ pub mod handshake;
 pub mod ids;
 pub mod image;
 pub mod kinds;
+#[cfg(not(any(loom, shuttle)))]
+pub mod launch;
 pub mod launch_record;
 pub mod layout;
 pub mod limits;

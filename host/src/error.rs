@@ -52,14 +52,17 @@ pub enum Error {
 
     /// No free block is large enough.
     #[error(
-        "GM is full: {asked} bytes asked for, {free} bytes free, {largest} of them in one piece; \
-         free buffers, or open the device with more gm_bytes"
+        "GM is full: {asked} bytes asked for, {free} bytes free, {largest} of them in one piece{}; \
+         free buffers, or open the device with more gm_bytes",
+        waiting_clause(*.waiting)
     )]
     OutOfMemory {
         /// Size asked for.
         asked: u64,
         /// Bytes free.
         free: u64,
+        /// Bytes that were freed while a run used them, or that a run which did not come back may still write.
+        waiting: u64,
         /// Size of the largest free block.
         largest: u64,
     },
@@ -307,6 +310,13 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn waiting_clause(waiting: u64) -> String {
+    if waiting == 0 {
+        return String::new();
+    }
+    format!(", and {waiting} bytes freed during a run, which has not let go of them")
 }
 
 fn library_names() -> String {

@@ -289,8 +289,8 @@ mod tests {
     use crate::Kernel;
     use crate::backend::fake::{Fake, SUCCESS};
     use crate::kernels::KernelTable;
-    use crate::launch::worker_table;
     use crate::logs::Logs;
+    use pto_abi::launch::worker_table;
     use pto_abi::runtime::{BlockedTask, Epitaph, NOBODY};
     use pto_abi::stream::BlockContext;
     use pto_abi::{Fault, FuncId, TaskId};
@@ -299,8 +299,9 @@ mod tests {
         let mut kernels = KernelTable::new();
         let backend = Fake::new(|_, _| SUCCESS);
         kernels.insert(FuncId(3), Kernel::library("exp").unwrap(), &backend).unwrap();
+        let workers: Vec<_> = worker_table([1, 2]).collect();
         let context = Context {
-            workers: &worker_table(1, 2),
+            workers: &workers,
             kernels: &kernels,
             builders: vec!["chain".to_owned(), "tree".to_owned()],
             builder: Some("tre"),

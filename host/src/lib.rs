@@ -1,7 +1,7 @@
 //! The host side of the PTO Runtime: a library that owns devices, their memory, kernels, graphs and runs.
 //!
 //! ```text
-//! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, buffer.rs
+//! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, runs.rs, buffer.rs
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
 //!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
@@ -64,6 +64,7 @@ mod memory;
 mod options;
 mod progress;
 mod report;
+mod runs;
 #[cfg(feature = "sim")]
 mod simulator;
 mod stream_report;

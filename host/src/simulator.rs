@@ -66,9 +66,11 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         self.virtual_report.take()
     }
 
-    fn renew(&mut self) {
+    fn renew(&mut self) -> bool {
         let builders = self.builders.clone();
         self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
+        // A thread in a kernel that never returns lives as long as the process.
+        false
     }
 }
 

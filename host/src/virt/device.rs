@@ -320,8 +320,10 @@ impl Backend for Virt {
         true
     }
 
-    fn renew(&mut self) {
+    fn renew(&mut self) -> bool {
+        // The emulated machine ends, and its cores with it.
         self.machine = None;
+        true
     }
 
     fn post_mortem(&self) -> &[String] {
