@@ -2,9 +2,9 @@
 
 use core::hash::Hasher;
 
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::trace::TraceRecord;
 use pto_abi::{FuncId, GmAddr};
+use pto_graph::EdgeOutcome;
 
 /// What a builder reads of the device beside the shared state.
 pub trait DeviceMemory {

@@ -5,14 +5,14 @@
 
 mod lists;
 
-use pto_abi::graph::TaskSpec;
-use pto_abi::stream::{
-    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
-    RingKind, ScopeId, TensorTask, TensorView, slots_for_records,
-};
+use pto_abi::stream::{RingKind, slots_for_records};
 use pto_abi::sync::Sharing;
 use pto_abi::task::{SHAPED, chunks_for};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
+    ScopeId, TaskSpec, TensorTask, TensorView,
+};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};

@@ -7,13 +7,13 @@
 //! No task of the record can run before the last one is written: all that wait for nothing within the record, or may wait for
 //! something outside of it, are published at the end. The others need no publish: they are released by their producers.
 
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::{Bindings, DependencyMode, Record, RingKind};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
+use pto_graph::{Bindings, DependencyMode, EdgeOutcome, Record};
 
 use super::builder::{Stream, TaskLine};
 use super::map::{Access, Hide, low_half};
@@ -155,7 +155,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     fn open_heap(
         &mut self,
         totals: &Totals,
-    ) -> Result<Option<(pto_abi::stream::ScopeId, GmAddr)>, Fault> {
+    ) -> Result<Option<(pto_graph::ScopeId, GmAddr)>, Fault> {
         if totals.heap_bytes == 0 {
             return Ok(None);
         }

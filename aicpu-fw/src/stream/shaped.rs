@@ -1,14 +1,12 @@
 //! Submission of shaped tasks: what a record says, checked.
 
-use pto_abi::graph::TaskSpec;
 use pto_abi::limits::MAX_BLOCKS;
-use pto_abi::stream::{
-    DependencyMode, MAX_LANES, Predicate, RingKind, StartMode, TensorTask, TensorView,
-};
+use pto_abi::stream::{MAX_LANES, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, TaskId};
+use pto_graph::{DependencyMode, Predicate, StartMode, TaskSpec, TensorTask, TensorView};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};

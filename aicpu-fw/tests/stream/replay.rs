@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use pto_abi::stream::{
-    Arg, Bindings, Bound, Comparison, DependencyMode, ElementType, Predicate, Priority, Record,
-    StreamBuilder, TensorTask, TensorView,
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, Bound, Comparison, DependencyMode, ElementType, GraphBuilder, Predicate,
+    Priority, Record, StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
 use crate::oracle::all_reachable;
 use crate::random::{ELEMENTS, Random, view};
@@ -332,7 +332,7 @@ fn what_a_record_cannot_hold_is_refused() {
     assert_eq!(record(&|stream| stream.begin_record(&[]).map(|_| ())), open);
     assert_eq!(record(&|stream| stream.get(&whole(0), &[0]).map(|_| ())), open);
     assert_eq!(record(&|stream| stream.set(&whole(0), &[0], 1)), open);
-    let spec = pto_abi::graph::TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
+    let spec = pto_graph::TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
     assert_eq!(record(&|stream| stream.add_task(spec).map(|_| ())), open);
     let submit = |stream: &mut TestStream<'_>, arg: Arg<'_>| {
         stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &[arg])).map(|_| ())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pto_foreign::{Build, NewTask};
-use pto_host::abi::graph::{BuildError, GraphBuilder};
 use pto_host::abi::{Fault, GmAddr};
+use pto_host::graph::{BuildError, HostedBuilder};
 use pto_native::{Failure, FailureKind};
 
 use crate::argument::{output, put, text, values};
@@ -40,7 +40,7 @@ static HANDLES: AtomicUsize = AtomicUsize::new(0x7071_0000_0000_0001);
 fn build(
     program: unsafe extern "C" fn(*mut OpaqueBuilder, *mut c_void) -> i32,
     user: usize,
-    graph: &mut dyn GraphBuilder,
+    graph: &mut dyn HostedBuilder,
 ) -> Result<(), BuildError> {
     let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
     let mut seat = Seat { handle, build: Build::new(graph) };

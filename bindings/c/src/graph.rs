@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_host::abi::{GmAddr, TaskSpec};
+use pto_host::abi::GmAddr;
+use pto_host::graph::TaskSpec;
 use pto_native::{Failure, GraphDraft, checked};
 
 use crate::argument::{output, put, values};

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use pto_foreign::{Build, Finder, stream};
-use pto_host::abi::stream::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
+use pto_host::abi::foreign::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
 use pto_native::Failure;
 
 use crate::argument::{output, put};

@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use pto_host::abi::{CoreKind, TaskSpec};
+use pto_host::abi::CoreKind;
+use pto_host::graph::TaskSpec;
 use pto_host::{DeviceOptions, Hosting, RunControl, RunOptions, Work, func};
 use pto_native::{Failure, GraphDraft, SharedDevice};
 

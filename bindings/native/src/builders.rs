@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_host::abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder};
-use pto_host::abi::stream::StreamBuilder;
 use pto_host::abi::symbol::symbol;
-use pto_host::abi::{Fault, GmAddr, TaskId, TaskSpec};
+use pto_host::abi::{Fault, GmAddr, TaskId};
+use pto_host::graph::{
+    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec,
+};
 
 /// A builder program.
 pub type Program =
-    Arc<dyn for<'g> Fn(&mut (dyn GraphBuilder + 'g)) -> Result<(), BuildError> + Send + Sync>;
+    Arc<dyn for<'g> Fn(&mut (dyn HostedBuilder + 'g)) -> Result<(), BuildError> + Send + Sync>;
 
 /// The builders of one device; clones are the same set.
 #[derive(Clone, Default)]
@@ -50,12 +51,16 @@ impl BuilderSet for Builders {
         interned_list(&names)
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         let program = self.table().programs.get(&symbol).cloned()?;
         Some(program(graph))
     }
 
-    fn build_stream<G: StreamBuilder>(
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
         symbol: u64,
         stream: &mut G,
@@ -91,7 +96,9 @@ impl<G: StreamBuilder> GraphBuilder for Streaming<'_, G> {
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.0.read_u32(address)
     }
+}
 
+impl<G: StreamBuilder> HostedBuilder for Streaming<'_, G> {
     fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
         Some(self.0)
     }
@@ -128,7 +135,7 @@ fn interned_list(names: &[&'static str]) -> &'static [&'static str] {
 #[cfg(test)]
 mod tests {
     use super::Builders;
-    use pto_host::abi::graph::BuilderSet;
+    use pto_host::graph::BuilderSet;
     use std::sync::Arc;
 
     #[test]

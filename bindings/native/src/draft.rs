@@ -2,7 +2,8 @@
 //! a `HostGraph` when it is finished.
 
 use pto_host::abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_TASKS};
-use pto_host::abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskSpec};
+use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_host::graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_host::{Device, Error, GraphImage, HostGraph};
 
 use crate::Failure;
@@ -164,7 +165,8 @@ impl GraphDraft {
 #[cfg(test)]
 mod tests {
     use super::{GraphDraft, checked};
-    use pto_host::abi::{CoreKind, Fault, FuncId, TaskSpec};
+    use pto_host::abi::{CoreKind, Fault, FuncId};
+    use pto_host::graph::TaskSpec;
 
     #[test]
     fn what_a_graph_cannot_have_is_refused_at_once() {

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pto_host::abi::{CoreKind, GmAddr, TaskSpec};
+use pto_host::abi::{CoreKind, GmAddr};
+use pto_host::graph::TaskSpec;
 use pto_native::{GraphDraft, checked};
 use pyo3::prelude::*;
 

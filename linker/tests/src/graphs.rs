@@ -5,8 +5,9 @@ use bytemuck::bytes_of;
 use pto_abi::fault::Fault;
 use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
-use pto_abi::{BuildError, EdgeOutcome, GmAddr, GraphBuilder, RuntimeVariant, TaskId, TaskSpec};
+use pto_abi::{GmAddr, RuntimeVariant, TaskId};
 use pto_aicore_kernels::dag_value;
+use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_virt_platform::builders;
 
 /// A graph of the test image.

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pto_abi::graph::BuilderSet;
-use pto_abi::{BuildError, CoreKind, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskSpec};
 
 use crate::csr::Csr;
 
@@ -64,7 +64,7 @@ impl Job {
     ///
     /// # Errors
     /// Those of [`GraphBuilder`], and [`IDS_WITH_GAPS`].
-    pub fn build<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+    pub fn build<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         match self.kernel {
             Kernel::Empty => emit(&self.graph, func::EMPTY_AIV, |_, _| [], graph),
             Kernel::Spin { iterations } => {
@@ -144,7 +144,7 @@ impl Program {
     ///
     /// # Errors
     /// [`NO_GRAPH`], and those of [`Job::build`].
-    pub fn run<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+    pub fn run<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         let job = self.state().job.clone().ok_or(BuildError::Failed(NO_GRAPH))?;
         let start = Instant::now();
         job.build(graph)?;
@@ -158,7 +158,11 @@ impl BuilderSet for Program {
         &[NAME]
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         (symbol == pto_abi::symbol::symbol(NAME)).then(|| self.run(graph))
     }
 }

@@ -7,11 +7,12 @@
 
 use std::time::{Duration, Instant};
 
-use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView,
-};
-use pto_abi::{BuildError, CoreKind, GmAddr, GraphBuilder, TaskId, TaskSpec, builder_set};
+use pto_abi::{CoreKind, GmAddr, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{
+    Arg, Bindings, BuildError, DependencyMode, ElementType, GraphBuilder, StreamBuilder, TaskSpec,
+    TensorTask, TensorView, builder_set,
+};
 use pto_host::{Capacities, Device, DeviceOptions, KernelTimes, RunOptions, Work};
 use serde::Serialize;
 

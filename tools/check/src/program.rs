@@ -5,8 +5,9 @@
 
 use std::fmt;
 
-use pto_abi::stream::{Comparison, DependencyMode, ElementType, MAX_RANK, Priority, StartMode};
+use pto_abi::limits::MAX_RANK;
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
+use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
 
 /// A program as it was submitted.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,10 +3,9 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::graph::BuilderSet;
-use pto_abi::stream::StreamBuilder;
 use pto_abi::symbol::symbol;
-use pto_abi::{BuildError, Fault, GraphBuilder, RuntimeVariant};
+use pto_abi::{Fault, RuntimeVariant};
+use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
 
 use crate::derive::ample;
 use crate::memory_map::Addresses;
@@ -109,7 +108,11 @@ impl<B: BuilderSet> BuilderSet for Recording<B> {
         self.set.names()
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         self.set.build(symbol, &mut Recorder::new(graph, &mut program))
     }
@@ -118,7 +121,7 @@ impl<B: BuilderSet> BuilderSet for Recording<B> {
         self.set.stream_names()
     }
 
-    fn build_stream<G: StreamBuilder>(
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
         symbol: u64,
         stream: &mut G,

@@ -5,12 +5,11 @@
 
 use std::collections::HashMap;
 
-use pto_abi::graph::{EdgeOutcome, TaskSpec};
-use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, Predicate, Record, ScopeId, StreamBuilder,
-    TaskShape, TensorTask, TensorView,
+use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder,
+    Predicate, Record, ScopeId, StreamBuilder, TaskShape, TaskSpec, TensorTask, TensorView,
 };
-use pto_abi::{Fault, GmAddr, GraphBuilder, TaskId};
 
 use crate::program::{
     Action, Argument, Condition, Place, Program, Publish, Shape, Step, Task, Tensor, Use, View,
@@ -153,6 +152,8 @@ pub(crate) fn whole(tensor: usize, element: ElementType, shape: &[u32]) -> View 
     let view = View::new(tensor, element, 0, (shape, &row_major(shape))).or_else(none);
     view.expect("a view without dimensions is one")
 }
+
+impl<G: GraphBuilder> HostedBuilder for Recorder<'_, G> {}
 
 impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
     fn orch_args(&self) -> &[u64] {

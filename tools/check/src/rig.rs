@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 
 use pto_abi::arena::Capacities;
 use pto_abi::gm::GmWindow;
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
@@ -26,6 +25,7 @@ use pto_aicpu_fw::shapes::{LANE_SETS, Lanes, ShapeMemory};
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
 use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree, SharedState};
+use pto_graph::EdgeOutcome;
 
 /// How large the rings of a streaming run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

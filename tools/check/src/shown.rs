@@ -1,6 +1,6 @@
 //! A program as a graph to be shown: its tasks, who waits for whom, and what a predicate says.
 
-use pto_abi::stream::ElementType;
+use pto_graph::ElementType;
 
 use crate::derive::derive;
 use crate::finding::Finding;

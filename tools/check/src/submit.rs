@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use pto_abi::limits::MAX_ARGS;
-use pto_abi::stream::{
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_aicpu_fw::stream::map::AccessKind;
+use pto_graph::{
     Arg, Bindings, DependencyMode, HeapTag, Predicate, RawView, Record, ScopeId, StartMode,
     StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicpu_fw::stream::map::AccessKind;
 
 use crate::memory_map::Addresses;
 use crate::program::{Action, Argument, Place, Program, Publish, Step, Task, View};

@@ -1,7 +1,7 @@
 //! The device that a run asks for: its options, and how it is opened.
 
 use pto_abi::CoreKind;
-use pto_examples::Builders;
+use pto_examples::host;
 use pto_host::fw::Recording;
 use pto_host::virtual_time::{Span, VirtualOptions};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
@@ -30,7 +30,7 @@ impl Wanted {
     /// Opens it; `virt` is given an image first, if it has none.
     pub(crate) fn open(&self) -> Result<Device, Failure> {
         match self {
-            Self::Simulator(options) => Ok(Device::open_sim(*options, Builders)?),
+            Self::Simulator(options) => Ok(host::open_sim(*options)?),
             Self::Virt(options, recording) => {
                 let (firmware, kernels) = flashed::images_of_virt(*recording)?;
                 Ok(Device::open_virt(options, &firmware, &kernels)?)

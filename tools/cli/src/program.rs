@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use pto_abi::graph::BuilderSet;
 use pto_abi::symbol::symbol;
-use pto_abi::{BuildError, Fault, GmAddr, RuntimeVariant};
+use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_check::file::{self, ReadError};
 use pto_check::{Cores, Memory, NotRecorded, Program, Recorder, Recording, record};
 use pto_examples::Builders;
 use pto_examples::host::{self, Example, Prepared};
+use pto_graph::{BuildError, BuilderSet};
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
 use crate::errors::Failure;

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{BlockContext, MAX_LANES};
 use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
+use pto_abi::{block::BlockContext, stream::MAX_LANES};
 
 use crate::laps::Laps;
 use crate::model::{Edge, Lane, Moments, Part, Task, Trace};

@@ -18,9 +18,9 @@ use std::mem::offset_of;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_host::abi::graph::BuildError;
 use pto_host::abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_host::abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
+use pto_host::graph::BuildError;
 use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
 
 pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
@@ -280,7 +280,7 @@ struct Build {
 }
 
 impl Build {
-    fn run(&self, graph: &mut dyn pto_host::abi::GraphBuilder) -> Result<(), BuildError> {
+    fn run(&self, graph: &mut dyn pto_host::graph::HostedBuilder) -> Result<(), BuildError> {
         let runtime: *mut RuntimeObject = std::ptr::with_exposed_provenance_mut(self.runtime);
         let entry: *mut c_void = std::ptr::with_exposed_provenance_mut(self.entry);
         // SAFETY: a builder plugin's function takes the runtime; what it does not take is passed in registers and not

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 
 use pto_foreign::stream::StreamApi;
 use pto_foreign::{Build, Finder};
-use pto_host::abi::graph::{BuildError, GraphBuilder};
+use pto_host::graph::{BuildError, HostedBuilder};
 
 use crate::guard::called_back;
 
@@ -28,7 +28,7 @@ pub(super) static STREAM_API: StreamApi = StreamApi::of::<Plugin>();
 /// Calls `program`, the plugin of `runtime`; what it adds goes to `graph`. `program` gives the plugin's return value.
 pub(super) fn with(
     runtime: *const c_void,
-    graph: &mut dyn GraphBuilder,
+    graph: &mut dyn HostedBuilder,
     program: impl FnOnce() -> Result<c_int, BuildError>,
 ) -> Result<(), BuildError> {
     let mut seat = Seat { runtime, build: Build::new(graph) };

@@ -5,7 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::limits::MAX_ARGS;
-use pto_host::abi::{Fault, GmAddr, TaskSpec};
+use pto_host::abi::{Fault, GmAddr};
+use pto_host::graph::TaskSpec;
 
 use crate::{Failure, FailureKind, GraphDraft, SharedDevice, checked};
 use pto_foreign::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};

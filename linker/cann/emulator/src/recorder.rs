@@ -1,10 +1,10 @@
 //! Records what a graph program adds, and encodes it as a graph image (`pto_abi::image`).
 
 use bytemuck::Zeroable;
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::{Fault, GmAddr, GmWindow, TaskId};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
 /// A graph on the host.
 pub(crate) struct Recorder<'a> {

@@ -27,3 +27,5 @@ pub mod registers;
 
 #[doc(hidden)]
 pub use pto_abi as abi;
+#[doc(hidden)]
+pub use pto_graph as graph;

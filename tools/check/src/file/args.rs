@@ -1,9 +1,8 @@
 //! Reading what stands within a line: names of closed sets, views, arguments.
 
-use pto_abi::stream::{
-    Comparison, DependencyMode, ElementType, MAX_RANK, Priority, StartMode, ViewDefect,
-};
+use pto_abi::limits::MAX_RANK;
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
+use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode, ViewDefect};
 use serde_json::Value;
 
 use super::PartLine;

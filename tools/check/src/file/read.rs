@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, BufRead};
 
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID};
-use pto_abi::stream::ElementType;
 use pto_abi::{GmAddr, RuntimeVariant};
+use pto_graph::ElementType;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -383,8 +383,8 @@ fn bytes_of(element: ElementType, shape: &[u32]) -> Result<u64, Wrong> {
         bytes.checked_mul(u64::from(*extent)).filter(|bytes| *bytes > 0)
     });
     let bytes = elements.ok_or_else(|| "shape: it has no element, or too many".to_owned())?;
-    if shape.len() > pto_abi::stream::MAX_RANK {
-        return Err(wrong(pto_abi::stream::ViewDefect::Rank));
+    if shape.len() > pto_abi::limits::MAX_RANK {
+        return Err(wrong(pto_graph::ViewDefect::Rank));
     }
     match tensor_view(&whole(0, element, shape), GmAddr::NULL, bytes).defect() {
         Some(found) => Err(wrong(found)),

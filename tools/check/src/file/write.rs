@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use pto_abi::stream::{Priority, StartMode};
+use pto_graph::{Priority, StartMode};
 use serde::Serialize;
 
 use super::{

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use pto_abi::stream::{DependencyMode, ElementType};
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_check::Kind;
 use pto_check::program::{
     Action, Argument, Place, Program, Publish, Shape, Step, Task, Tensor, Use, View, row_major,
 };
+use pto_graph::{DependencyMode, ElementType};
 
 use crate::{checked, small};
 

@@ -1,11 +1,11 @@
 //! Real sizes, by what they cost in comparisons and questions, not by the clock.
 
-use pto_abi::stream::{DependencyMode, ElementType};
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_check::Kind;
 use pto_check::program::{
     Action, Argument, Place, Program, Publish, Shape, Step, Task, Tensor, View,
 };
+use pto_graph::{DependencyMode, ElementType};
 
 use crate::{checked, standard};
 

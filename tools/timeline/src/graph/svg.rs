@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use pto_abi::CoreKind;
-use pto_abi::stream::Priority;
+use pto_graph::Priority;
 
 use super::layout::Layout;
 use super::{Graph, GraphError, GraphTask};

@@ -1,7 +1,7 @@
 //! A task of a graph, and how it is told: its kernels, and what it is beyond one kernel on one core.
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{Priority, StartMode};
+use pto_graph::{Priority, StartMode};
 use serde_json::{Map, Value, json};
 
 use super::Graph;

@@ -4,7 +4,7 @@ use super::layout::Layout;
 use super::{Graph, GraphError, GraphTask, MAX_DRAWN_TASKS, picture};
 use crate::model::Edge;
 use pto_abi::CoreKind;
-use pto_abi::stream::{Priority, StartMode};
+use pto_graph::{Priority, StartMode};
 
 fn graph(tasks: u32, edges: &[(u32, u32)]) -> Graph {
     let edge = |&(producer, consumer): &(u32, u32)| Edge { producer, consumer };

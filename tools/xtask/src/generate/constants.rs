@@ -3,12 +3,11 @@
 use pto_abi::kinds::{GraphFlags, RunFlags, TaskState};
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{self, region};
-use pto_abi::stream::{
-    ArgKind, Comparison, DependencyMode, ElementType, MAX_RANK, Priority, StartMode,
-};
 use pto_abi::trace::{self, TraceKind};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
+use pto_abi::{foreign::ArgKind, limits::MAX_RANK};
 use pto_abi::{handshake, image, limits, log_ring, task};
+use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
 
 /// How a value is written.
 #[derive(Clone, Copy)]
