@@ -6,11 +6,10 @@
 //! would have to walk the free blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use pto_abi::GmAddr;
 
-use crate::Error;
+use crate::{Error, Place};
 
 /// Alignment and granularity of blocks: a line, so that two blocks never share one (DESIGN.md, section 4).
 pub(crate) const ALIGNMENT: u64 = 64;
@@ -24,40 +23,6 @@ pub(crate) enum Owner {
     Runtime,
     /// The runs that were on when a user freed it.
     Runs,
-}
-
-/// What stands at an address that was expected to be an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Not an address of this device's GM.
-    OutsideGm,
-    /// GM that is not allocated.
-    Free,
-    /// A live allocation; the address may be in its middle.
-    Allocation {
-        /// Where it starts.
-        start: GmAddr,
-        /// Its size.
-        bytes: u64,
-    },
-    /// The runtime's own arena.
-    Runtime,
-    /// Memory that its user has freed, and that a run may still touch.
-    Freed,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutsideGm => write!(f, "outside the device's GM"),
-            Self::Free => write!(f, "in GM that is not allocated"),
-            Self::Allocation { start, bytes } => {
-                write!(f, "in the allocation of {bytes} bytes at {start}")
-            }
-            Self::Runtime => write!(f, "in the runtime's own arena"),
-            Self::Freed => write!(f, "in memory that was freed during a run"),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -262,8 +227,8 @@ impl Allocator {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIGNMENT, Allocator, Owner, Place};
-    use crate::Error;
+    use super::{ALIGNMENT, Allocator, Owner};
+    use crate::{Error, Place};
     use pto_abi::GmAddr;
 
     const START: u64 = 0x10_0000;

@@ -97,7 +97,7 @@ pub(crate) mod fake {
     use pto_abi::arena::Arena;
 
     use super::{Backend, Landing};
-    use crate::kernels::KernelCode;
+    use crate::kernel::KernelCode;
     use crate::{Error, Kernel};
 
     /// Plays the firmware with a closure.

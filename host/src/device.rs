@@ -22,7 +22,7 @@ use pto_abi::runtime::WorkerEntry;
 use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
-use self::standing::Standing;
+use self::standing::{Standing, stands_after};
 #[cfg(any(feature = "sim", test))]
 use crate::DeviceOptions;
 use crate::allocator::Owner;
@@ -313,10 +313,10 @@ impl Device {
         }
         let mut launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
-        if self.stands(work) && options.trace.is_none() {
+        let (asked, standing) = (Standing::of(work, &self.kernels), self.standing.take());
+        if asked.is_some() && asked == standing && options.trace.is_none() {
             launch.again();
         }
-        self.standing = None;
         self.epochs.run = after(self.epochs.run);
         let tables = DeviceTables {
             cores: self.cores,
@@ -331,7 +331,7 @@ impl Device {
             .map_err(|source| Error::TraceReader { source })?;
         let result = match landing.fault {
             None => {
-                self.standing = self.standing_after(work, &arena);
+                self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
                 let report = self.report(work, &mut arena, landing, &before);
                 Ok(RunReport {
                     trace: self.timeline(work, options, &arena, read),
@@ -472,7 +472,7 @@ impl Device {
         let logs = arena.logs.drain(&view);
         let context = Context {
             workers: &self.workers,
-            kernels: &self.kernels,
+            kernel_name: &|func_id| self.kernels.name(func_id).map(ToOwned::to_owned),
             builders: self.builders(),
             builder: work.builder(),
         };

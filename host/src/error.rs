@@ -8,7 +8,6 @@ use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use pto_abi::{Fault, FuncId, GmAddr};
 use pto_aicore_kernels::LIBRARY;
 
-use crate::options::BUILD_MODE_VARIABLE;
 use crate::{Cycle, FaultReport, Place};
 
 /// An error of the host library.
@@ -281,8 +280,10 @@ pub enum Error {
     },
 
     /// A value of the environment variable that is not a build mode.
-    #[error("{BUILD_MODE_VARIABLE} is \"{value}\": use 0 (sequential) or 1 (concurrent)")]
+    #[error("{variable} is \"{value}\": use 0 (sequential) or 1 (concurrent)")]
     BuildModeVariable {
+        /// Its name.
+        variable: &'static str,
         /// The value.
         value: String,
     },

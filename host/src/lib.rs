@@ -57,12 +57,14 @@ pub mod fw;
 mod gm;
 mod host_graph;
 mod image;
+mod kernel;
 mod kernels;
 mod launch;
 mod lists;
 mod logs;
 mod memory;
 mod options;
+mod place;
 mod progress;
 mod report;
 mod runs;
@@ -70,10 +72,10 @@ mod runs;
 mod simulator;
 mod stream_report;
 mod trace;
+mod trace_options;
 #[cfg(feature = "virt")]
 pub mod virt;
 
-pub use allocator::Place;
 pub use backend::StartTimes;
 pub use buffer::DeviceBuffer;
 pub use control::RunControl;
@@ -84,13 +86,15 @@ pub use error::Error;
 pub use fault_report::FaultReport;
 pub use host_graph::HostGraph;
 pub use image::GraphImage;
-pub use kernels::{Kernel, KernelDescription};
+pub use kernel::Kernel;
+pub use kernels::KernelDescription;
 pub use logs::LogRecord;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
+pub use place::Place;
 pub use progress::RunProgress;
 pub use report::RunReport;
 pub use stream_report::{RingUse, StreamReport};
-pub use trace::TraceOptions;
+pub use trace_options::TraceOptions;
 #[cfg(feature = "virt")]
 pub use virt::device::VirtDeviceOptions;
 

@@ -9,7 +9,7 @@ use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
-use crate::kernels::KernelCode;
+use crate::kernel::KernelCode;
 use crate::memory::Memory;
 use crate::{Error, Kernel};
 

@@ -26,7 +26,7 @@ use crate::allocator::Owner;
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::fw::{FlashDevice, Image, ImageError, KernelBlob, Recording};
 use crate::gm::Gm;
-use crate::kernels::KernelCode;
+use crate::kernel::KernelCode;
 use crate::memory::Memory;
 use crate::{Error, Kernel};
 

@@ -5,7 +5,7 @@
 //! (`crate::b::f()`). A name that another module hands on (`pub use`) leads to the file in which the item stands, so that
 //! children of a module that only declares and hands on may use each other through it. `mod b;` needs nothing, and `pub use
 //! b::X` only where the same file also uses `X`. A method is called without naming its file, so that the `impl` blocks of a
-//! type may stand in several files: each needs the file of the type.
+//! type may stand in several files: each needs the file of the type. Tests, benches and what is under `#[cfg(test)]` do not count.
 //!
 //! A circle is a set of files of which each needs each other one, perhaps through further ones of the set. Where two files
 //! need each other they are one thing, or a third thing is missing that both need.

@@ -37,6 +37,8 @@ const UNSAFE_PLACES: &[&str] = &[
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
+/// Where questions still change something. The list only gets shorter.
+const QUESTIONS_LEFT: &[&str] = &["aicpu-fw/src/", "examples/src/newton_solve/"];
 /// Words that say nothing about a thing.
 const VAGUE: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];
@@ -164,6 +166,9 @@ pub fn allow_attributes(source: &Source) -> Vec<Finding> {
 #[must_use]
 pub fn questions(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if is_in(source, QUESTIONS_LEFT) {
+        return findings;
+    }
     for (number, at) in functions(&source.code) {
         let signature = source.code[at..].split(['{', ';']).next().unwrap_or("");
         let name = words(signature).nth(1).unwrap_or("");

@@ -70,7 +70,7 @@ mod tests {
     impl Copy {
         fn new(name: &str) -> Self {
             let root = std::env::temp_dir().join(format!("xtask-{}-{name}", std::process::id()));
-            copy_folder(&crate::root().join("abi/src"), &root.join("abi/src"));
+            copy_folder(&crate::root::root().join("abi/src"), &root.join("abi/src"));
             Self(root)
         }
     }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_struct_limit_and_fault_is_in_both_files() {
-        let files = files(&crate::root()).unwrap();
+        let files = files(&crate::root::root()).unwrap();
         for layout in pto_abi::layout::ALL {
             assert!(files[0].1.contains(&format!("### {}", layout.name)), "{}", layout.name);
         }
