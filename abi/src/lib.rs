@@ -32,7 +32,7 @@ pub mod image;
 pub mod kinds;
 #[cfg(not(any(loom, shuttle)))]
 pub mod launch;
-pub mod launch_record;
+pub mod launch_words;
 pub mod layout;
 pub mod limits;
 pub mod log_ring;

@@ -88,7 +88,7 @@ pub use host_graph::HostGraph;
 pub use image::GraphImage;
 pub use kernel::Kernel;
 pub use kernels::KernelDescription;
-pub use logs::LogRecord;
+pub use logs::LogMessage;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use place::Place;
 pub use progress::RunProgress;

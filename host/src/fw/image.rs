@@ -9,7 +9,7 @@ use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 use super::blob::{self, BlobKernel, KernelBlob};
 use super::elf::{Elf, Section, Sizes};
 use super::seal::{self, Seal};
-use super::{FlashDevice, ImageError, ImageKind, Recording, identity};
+use super::{FlashDevice, ImageError, ImageKind, Tracing, identity};
 
 /// An image whose structure holds together.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Image {
     /// The hash of the structs that it shares with the host; a blob shares none.
     pub layout_hash: Option<u64>,
     /// Whether it records runs.
-    pub recording: Recording,
+    pub tracing: Tracing,
     /// Builders that are linked in.
     pub builders: Vec<String>,
     /// Kernels inside.
@@ -83,7 +83,7 @@ impl Image {
             kind: identity.kind,
             abi: identity.abi,
             layout_hash: identity.layout_hash,
-            recording: identity.recording,
+            tracing: identity.tracing,
             builders: identity.builders,
             kernels: identity.kernels,
             name,

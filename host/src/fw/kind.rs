@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pto_abi::fw_image::FW_RECORDS;
+use pto_abi::fw_image::FW_TRACES;
 
 /// What an image is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl fmt::Display for ImageKind {
 
 /// Whether a firmware records runs that ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recording {
+pub enum Tracing {
     /// It does not: smaller by a copy of the firmware.
     #[default]
     Off,
@@ -55,9 +55,9 @@ pub enum Recording {
     On,
 }
 
-impl Recording {
+impl Tracing {
     pub(crate) const fn of(features: u64) -> Self {
-        if features & FW_RECORDS != 0 { Self::On } else { Self::Off }
+        if features & FW_TRACES != 0 { Self::On } else { Self::Off }
     }
 }
 

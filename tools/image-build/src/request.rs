@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pto_host::fw::Recording;
+use pto_host::fw::Tracing;
 use pto_toolchain::Source;
 
 /// For which platform an image is built.
@@ -51,8 +51,8 @@ pub struct Request {
     pub source: Source,
     /// Features of the crate with the firmware.
     pub features: Vec<String>,
-    /// Whether the firmware records runs, of the platform `virt`: the feature `recording` of a crate of one's own.
-    pub recording: Recording,
+    /// Whether the firmware records runs, of the platform `virt`: the feature `tracing` of a crate of one's own.
+    pub tracing: Tracing,
     /// Where cargo puts what it builds; `None`: where it does without being told.
     pub target_folder: Option<PathBuf>,
 }
@@ -87,7 +87,7 @@ impl BuilderSource {
         Self { name: name.to_owned(), function: function.to_owned(), path: path.into() }
     }
 
-    fn is_cpp(&self) -> bool {
+    pub(crate) fn is_cpp(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension != "c")
     }
 }
