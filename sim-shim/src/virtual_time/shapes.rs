@@ -6,7 +6,7 @@ use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::shapes::has_predicate;
 
 use super::core_machine::part_of;
-use super::ledger::Rule;
+use super::ledger::{Rule, Violation};
 use super::parts::{First, Given, Shaped, Stage, is_shaped};
 use super::trace::EventKind;
 use super::world::World;

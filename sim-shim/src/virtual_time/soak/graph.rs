@@ -1,13 +1,8 @@
 //! Random graphs of `dag_node` tasks: how they are drawn.
 
-use std::sync::Arc;
-
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicore_kernels::{dag_value, func};
-use pto_graph::{
-    BuildError, BuilderSet, ElementType, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec,
-    TensorView,
-};
+use pto_abi::CoreKind;
+use pto_aicore_kernels::dag_value;
+use pto_graph::ElementType;
 
 use super::super::random::Random;
 use super::node_shape::NodeShape;

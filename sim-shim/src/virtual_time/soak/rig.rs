@@ -10,7 +10,7 @@ use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::symbol::symbol;
-use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
+use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 #[cfg(test)]
 use pto_aicpu_fw::{FanoutPolicy, Launch};
