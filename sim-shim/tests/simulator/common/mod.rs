@@ -158,7 +158,9 @@ impl Device {
     ) -> Outcome {
         self.epochs.run += 1;
         // The image of the last run stands, for a run that runs it again.
-        self.write(builder, orch, self.arena.regions()[region::GRAPH].bytes);
+        let stands = self.arena.regions()[region::GRAPH].bytes;
+        let kept = self.layout.regions[region::GRAPH].bytes;
+        self.write(builder, orch, if stands > 0 { stands } else { kept });
         tamper(self);
         let outcome = self.machine.run(self.arena);
         // After a fault the cores have left their loops, or are about to.
