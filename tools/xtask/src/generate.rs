@@ -21,7 +21,7 @@ fn files(root: &Path) -> Result<Vec<Generated>, String> {
     Ok(vec![
         ("docs/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
-        ("docs/pictures/structure.svg", structure::render(&crate::root())?),
+        ("docs/pictures/structure.svg", structure::render(&crate::root::root())?),
     ])
 }
 
