@@ -40,7 +40,7 @@ struct Known {
 }
 
 /// Submits programs.
-pub(crate) struct Submitter<'p, G> {
+pub(crate) struct Submitter<'p, G: ?Sized> {
     program: &'p Program,
     graph: &'p mut G,
     host_access: HostAccess,
@@ -52,7 +52,7 @@ pub(crate) struct Submitter<'p, G> {
     open_record: Option<u32>,
 }
 
-impl<'p, G: StreamBuilder> Submitter<'p, G> {
+impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
     pub(crate) fn new(
         (program, addresses): (&'p Program, &Addresses),
         graph: &'p mut G,
