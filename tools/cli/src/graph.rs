@@ -8,7 +8,7 @@ use pto_check::{Cores, task_graph};
 use pto_examples::host::{self, Example, Inputs, Params};
 use pto_host::DeviceOptions;
 use pto_timeline::Edge;
-use pto_timeline::graph::{Graph, GraphTask, picture};
+use pto_timeline::graph::{Graph, GraphTask, page, picture};
 
 use crate::args::GraphArgs;
 use crate::errors::{Exit, Failure};
@@ -25,9 +25,10 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
         Ok(example) if is_built(example, args) => built(example, args)?,
         _ => submitted(args)?,
     };
-    let text = match (args.dot, args.json) {
-        (true, _) => graph.dot(),
-        (_, true) => format!("{:#}\n", graph.json()),
+    let text = match (args.dot, args.json, args.html) {
+        (true, ..) => graph.dot(),
+        (_, true, _) => format!("{:#}\n", graph.json()),
+        (.., true) => page(&graph).map_err(Failure::usage)?,
         _ => picture(&graph).map_err(Failure::usage)?,
     };
     match &args.output {
@@ -81,7 +82,9 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     })?;
     // A file's func ids are its own.
     let names = if how == How::Read { BTreeMap::new() } else { library() };
-    let mut graph = Graph { name: target.clone(), ..Graph::default() };
+    let named = how == How::Read && !program.name.is_empty();
+    let name = if named { program.name.clone() } else { target.clone() };
+    let mut graph = Graph { name, ..Graph::default() };
     for place in shown.tasks {
         let task = &program.tasks[place];
         let shape = &task.shape;
@@ -93,7 +96,8 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
         }
         let (start, priority) = (shape.start, shape.priority);
         let plain = GraphTask::plain(task.func, task.kind);
-        graph.tasks.push(GraphTask { mix, blocks, start, priority, when, ..plain });
+        let name = task.name.clone();
+        graph.tasks.push(GraphTask { name, mix, blocks, start, priority, when, ..plain });
     }
     let edge = |(producer, consumer): (u32, u32)| Edge { producer, consumer };
     graph.edges = shown.edges.into_iter().map(edge).collect();

@@ -1,7 +1,9 @@
-//! `pto view`: a recorded run as a page, a picture, or a chart.
+//! `pto view`: a recorded run as a page, a picture, or a chart; several runs as one page.
 
 use std::io::Write;
+use std::path::Path;
 
+use pto_timeline::html::ShownRun;
 use pto_timeline::{Analysis, Trace, gantt, html, svg};
 
 use crate::args::ViewArgs;
@@ -14,22 +16,28 @@ const COLUMNS: usize = 80;
 /// What stands beside them.
 const MARGIN: usize = 22;
 
-/// Shows a trace.
+/// Shows one trace, or several on one page.
 pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
-    let trace = timeline::read(&args.trace)?;
+    let [first, others @ ..] = &args.traces[..] else {
+        return Err(Failure::usage("there is no trace to show"));
+    };
+    if !others.is_empty() && (args.text || args.svg) {
+        return Err(Failure::usage(
+            "a chart or a picture shows one run. Give one trace, or leave --text and --svg out for a page of them all.",
+        ));
+    }
     if args.text {
+        let trace = timeline::read(first)?;
         answer(Form::Text, || chart(&trace), || serde_json::Value::Null)?;
         return Ok(Exit::Pass);
     }
-    let analysis = Analysis::of(&trace).map_err(|error| {
-        Failure::usage(format!("cannot show '{}': {error}", args.trace.display()))
-    })?;
+    let runs = args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let (made, extension) = match args.svg {
-        true => (svg::picture(&trace, &analysis), "svg"),
-        false => (html::page(&trace, &analysis), "html"),
+        true => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
+        false => (page(&runs), "html"),
     };
-    let path = args.output.clone().unwrap_or_else(|| args.trace.with_extension(extension));
-    if path == args.trace {
+    let path = args.output.clone().unwrap_or_else(|| first.with_extension(extension));
+    if args.traces.contains(&path) {
         return Err(Failure::usage(format!(
             "'{}' is the trace itself; choose another file with -o",
             path.display()
@@ -38,6 +46,35 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     timeline::write(&path, |to| to.write_all(made.as_bytes()))?;
     answer(Form::Text, || format!("{}", path.display()), || serde_json::Value::Null)?;
     Ok(Exit::Pass)
+}
+
+/// A trace and its numbers.
+struct Run {
+    name: String,
+    trace: Trace,
+    analysis: Analysis,
+}
+
+impl Run {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let trace = timeline::read(path)?;
+        let analysis = Analysis::of(&trace).map_err(|error| {
+            Failure::usage(format!("cannot show '{}': {error}", path.display()))
+        })?;
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Ok(Self { name: name.to_string_lossy().into_owned(), trace, analysis })
+    }
+}
+
+fn page(runs: &[Run]) -> String {
+    if let [Run { trace, analysis, .. }] = runs {
+        return html::page(trace, analysis);
+    }
+    let shown: Vec<_> = runs
+        .iter()
+        .map(|Run { name, trace, analysis }| ShownRun { name, trace, analysis })
+        .collect();
+    html::page_of(&shown)
 }
 
 /// The run as a chart for this terminal.

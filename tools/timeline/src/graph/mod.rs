@@ -1,6 +1,7 @@
-//! A graph itself, without a run: as SVG (a layered layout), as Graphviz DOT, as JSON.
+//! A graph itself, without a run: as SVG (a layered layout), as an interactive page, as Graphviz DOT, as JSON.
 
 mod layout;
+mod page;
 mod svg;
 mod task;
 
@@ -11,6 +12,7 @@ use pto_abi::CoreKind;
 
 use crate::model::{Edge, Neighbours};
 
+pub use page::page;
 pub use svg::picture;
 pub use task::GraphTask;
 
@@ -37,9 +39,9 @@ pub struct Graph {
 pub enum GraphError {
     /// Nobody could read it.
     #[error(
-        "a graph of {tasks} tasks and {edges} edges is too large to be drawn: up to {MAX_DRAWN_TASKS} tasks are, \
-         and {MAX_DRAWN_PLACES} places where edges cross a layer; choose a smaller size with --param, or write it \
-         with --dot or --json"
+        "a graph of {tasks} tasks and {edges} edges is too large for a picture, which has up to {MAX_DRAWN_TASKS} tasks \
+         and {MAX_DRAWN_PLACES} places where edges cross a layer; write an interactive page with --html, choose a \
+         smaller size with --param, or write it with --dot or --json"
     )]
     TooLarge {
         /// Its tasks.
@@ -55,6 +57,10 @@ pub enum GraphError {
 }
 
 impl Graph {
+    pub(crate) fn too_large(&self) -> GraphError {
+        GraphError::TooLarge { tasks: self.tasks.len(), edges: self.edges.len() }
+    }
+
     pub(crate) fn kernel(&self, func_id: u16) -> String {
         self.kernels.get(&func_id).cloned().unwrap_or_else(|| format!("func {func_id}"))
     }

@@ -9,6 +9,8 @@ use super::Graph;
 /// A task of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTask {
+    /// What its author calls it, if anything.
+    pub name: Option<String>,
     /// Which kernel.
     pub func_id: u16,
     /// Which cores it runs on.
@@ -30,7 +32,8 @@ impl GraphTask {
     #[must_use]
     pub const fn plain(func_id: u16, kind: CoreKind) -> Self {
         let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
-        Self { func_id, kind, mix: Vec::new(), blocks: 1, start, priority, when: None }
+        let mix = Vec::new();
+        Self { name: None, func_id, kind, mix, blocks: 1, start, priority, when: None }
     }
 
     /// Whether it is [`plain`](Self::plain).
@@ -57,17 +60,21 @@ impl GraphTask {
 }
 
 impl Graph {
-    /// The kernels of a task, its number, and what else it is; the first line, and the others.
+    /// The name, the kernels and the number of a task, and what else it is; the first line, and the others.
     pub(super) fn told(&self, slot: usize, task: &GraphTask) -> (String, Vec<String>) {
         let kernels: Vec<_> =
             [task.func_id].iter().chain(&task.mix).map(|func| self.kernel(*func)).collect();
-        (format!("{} #{slot}", kernels.join(" + ")), task.details())
+        let name = task.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        (format!("{name}{} #{slot}", kernels.join(" + ")), task.details())
     }
 
     /// A task for programs: kernel and kind, and of its shape what is not plain.
     pub(super) fn task_json(&self, task: &GraphTask) -> Value {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+        if let Some(name) = &task.name {
+            put("name", json!(name));
+        }
         put("kernel", json!(self.kernel(task.func_id)));
         put("func_id", json!(task.func_id));
         put("kind", json!(task.kind.name()));
