@@ -51,7 +51,7 @@ window.driver.run(async (result, { Hand, text, key, type, press, cells, shown, l
   key("Escape");
   key("0");
   const sorted = column => {
-    document.querySelectorAll("table.kernels th button")[column].click();
+    document.querySelectorAll("table.kernels th .link")[column].click();
     paint();
     return cells().slice(1).map(row => row[0]);
   };

@@ -9,11 +9,12 @@ function element(name, text, ...children) {
   return made;
 }
 
-// A link that does something on this page.
+// A link that does something on this page. It breaks between words like other text, which a button does not.
 function action(text, act) {
-  const made = element("button", text);
-  made.className = "link";
-  made.onclick = act;
+  const made = element("a", text);
+  [made.className, made.tabIndex, made.onclick] = ["link", 0, act];
+  made.setAttribute("role", "button");
+  made.onkeydown = event => { if (event.key === "Enter") act(); };
   return made;
 }
 
