@@ -12,21 +12,14 @@ use crate::timeline;
 
 /// Analyses a trace.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
-    let analysed = || {
-        let run = Analysed::of(&args.trace)?;
-        let against = args.against.as_deref().map(Analysed::of).transpose()?;
-        Ok((run, against))
-    };
-    let (run, against) = analysed().map_err(|failure: Failure| match args.json {
-        true => failure.also_as_json(),
-        false => failure,
-    })?;
+    let run = Analysed::of(&args.trace)?;
+    let against = args.against.as_deref().map(Analysed::of).transpose()?;
     answer(
         Form::from(args.json),
+        Exit::Pass,
         || run.text() + &against.as_ref().map_or_else(String::new, |other| run.text_against(other)),
         || run.json(against.as_ref()),
-    )?;
-    Ok(Exit::Pass)
+    )
 }
 
 /// A trace and its numbers.
@@ -56,8 +49,9 @@ impl<'p> Analysed<'p> {
 
     fn json(&self, against: Option<&Self>) -> Value {
         let of = |run: &Self| {
-            let (analysis, over_bound) = (&run.analysis, run.analysis.over_bound());
-            json!({ "run": run.trace.run, "analysis": analysis, "over_bound": over_bound })
+            let Self { trace, analysis, .. } = run;
+            let over_bound = analysis.over_bound();
+            json!({ "run": trace.run, "fault": trace.fault, "analysis": analysis, "over_bound": over_bound })
         };
         let mut value = of(self);
         if let Some(other) = against {

@@ -8,7 +8,8 @@ use pto_timeline::{Analysis, Trace, gantt, html, svg};
 
 use crate::args::ViewArgs;
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::output::say;
+use crate::output_file;
 use crate::timeline;
 
 /// Characters of time in a chart, where the terminal does not say how wide it is.
@@ -21,31 +22,54 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     let [first, others @ ..] = &args.traces[..] else {
         return Err(Failure::usage("there is no trace to show"));
     };
-    if !others.is_empty() && (args.text || args.svg) {
-        return Err(Failure::usage(
-            "a chart or a picture shows one run. Give one trace, or leave --text and --svg out for a page of them all.",
-        ));
+    if args.text && others.is_empty() {
+        return say(chart(&timeline::read(first)?));
     }
-    if args.text {
-        let trace = timeline::read(first)?;
-        answer(Form::Text, || chart(&trace), || serde_json::Value::Null)?;
-        return Ok(Exit::Pass);
-    }
-    let runs = args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let (made, extension) = match args.svg {
-        true => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
-        false => (page(&runs), "html"),
-    };
-    let path = args.output.clone().unwrap_or_else(|| first.with_extension(extension));
-    if args.traces.contains(&path) {
+    let own = args.output.as_ref().filter(|path| args.traces.contains(path));
+    if let Some(path) = own {
         return Err(Failure::usage(format!(
             "'{}' is the trace itself; choose another file with -o",
             path.display()
         )));
     }
-    timeline::write(&path, |to| to.write_all(made.as_bytes()))?;
-    answer(Form::Text, || format!("{}", path.display()), || serde_json::Value::Null)?;
-    Ok(Exit::Pass)
+    let form = form(args)?;
+    if !others.is_empty() && (args.text || form == Shown::Picture) {
+        return Err(Failure::usage(
+            "a chart or a picture shows one run. Give one trace, or ask for a page of them all.",
+        ));
+    }
+    let runs = args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let (made, extension) = match form {
+        Shown::Picture => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
+        Shown::Page => (page(&runs), "html"),
+    };
+    if args.output.as_deref().is_some_and(output_file::is_standard_output) {
+        return say(made);
+    }
+    let path = args.output.clone().unwrap_or_else(|| first.with_extension(extension));
+    output_file::write(&path, |to| to.write_all(made.as_bytes()))?;
+    say(path.display().to_string())
+}
+
+/// What a file shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shown {
+    Page,
+    Picture,
+}
+
+/// What was asked for: by a flag, or by the name of the file.
+fn form(args: &ViewArgs) -> Result<Shown, Failure> {
+    let known = [("html", Shown::Page), ("svg", Shown::Picture)];
+    let named = args.output.as_deref().map(|path| output_file::form_of(path, &known));
+    match (named.transpose()?.flatten(), args.svg) {
+        (Some(Shown::Page), true) => Err(Failure::usage(
+            "--svg makes a picture, and the file is called .html; leave --svg out, or call it .svg",
+        )),
+        (Some(shown), _) => Ok(shown),
+        (None, true) => Ok(Shown::Picture),
+        (None, false) => Ok(Shown::Page),
+    }
 }
 
 /// A trace and its numbers.

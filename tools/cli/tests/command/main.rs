@@ -11,6 +11,7 @@ mod host_dies;
 mod pto;
 mod round_trip;
 mod runs;
+mod schema;
 mod soak;
 mod tables;
 mod timelines;
