@@ -15,4 +15,5 @@ mod schema;
 mod soak;
 mod tables;
 mod timelines;
+mod transcripts;
 mod virtual_time;
