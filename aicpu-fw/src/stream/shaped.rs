@@ -18,7 +18,7 @@ use super::shape_line::{Kernels, ShapeLine};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
-use crate::shapes::{List, ShapeMemory, has_predicate};
+use crate::shapes::ShapeMemory;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Adds a task that is more than one kernel on one core.
@@ -177,11 +177,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// A shaped task is ready when it is published: it goes where the schedulers look.
     #[cold]
     pub(super) fn post_shaped(&self, slot: u32) {
-        let Some(shapes) = self.state.shapes else { return };
-        let Some(record) = shapes.record(slot) else { return };
-        let list = if has_predicate(record) { Some(List::ARRIVALS) } else { List::of(record) };
-        if let Some(list) = list {
-            shapes.post(list, slot);
-        }
+        self.state.post_ready(slot);
     }
 }
