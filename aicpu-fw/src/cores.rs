@@ -32,6 +32,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
+    #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self {
             workers: Vec::new(),

@@ -39,6 +39,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    #[inline(always)]
     pub(crate) const fn new() -> Self {
         let turn =
             Turn { started_ns: 0, looked_ns: u64::MAX, due_ns: 0, kernel: 0, was_in_vain: false };

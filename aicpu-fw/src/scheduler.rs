@@ -49,13 +49,10 @@ use pto_abi::runtime::InstanceLine;
 use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, Fault};
 
-use self::at_once::AtOnce;
 use self::blocks::BlockTasks;
 use self::collect::{Looks, Moved};
-use self::completion::Completions;
+use self::completion::Flow;
 pub use self::completion::RELEASES_A_STEP;
-use self::dispatcher::Dispatcher;
-use self::plain::PlainTasks;
 use crate::blame::Blame;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
@@ -91,9 +88,7 @@ pub struct Scheduler<'a, P: Platform, F> {
     // What a step has to look at first: bits, usually none.
     first_look: u8,
     mode: BuildMode,
-    completions: Completions<'a, F>,
-    dispatcher: Dispatcher<'a>,
-    plain: PlainTasks<'a>,
+    flow: Flow<'a, F>,
     looks: Looks,
     blocks: BlockTasks,
     watchdog: Watchdog,
@@ -113,9 +108,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         Self {
             first_look: if mode == BuildMode::SEQUENTIAL { BUILD } else { 0 },
             mode,
-            completions: Completions::new(line),
-            dispatcher: Dispatcher::new(state, generation),
-            plain: PlainTasks::new(line),
+            flow: Flow::new(state, line, generation),
             looks: Looks::new(),
             blocks: BlockTasks::new(),
             watchdog: Watchdog::new(budgets),
@@ -128,9 +121,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// # Errors
     /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
     pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
-        self.dispatcher.cores_mut().add(worker, kind)?;
+        self.flow.dispatcher.cores_mut().add(worker, kind)?;
         if P::SLOTS > 1 {
-            self.completions.tally().say_free(self.dispatcher.cores());
+            self.flow.tally().say_free(self.flow.dispatcher.cores());
         }
         Ok(())
     }
@@ -138,35 +131,35 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Tells which of its cores stand together: the cluster of each worker.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
-        if P::SHAPES && self.dispatcher.state().shapes.is_some() {
+        if P::SHAPES && self.flow.dispatcher.state().shapes.is_some() {
             self.first_look |= BOARD;
-            self.blocks.form_clusters(&self.dispatcher, cluster_of);
+            self.blocks.form_clusters(&self.flow.dispatcher, cluster_of);
         }
     }
 
     /// How many cores it has.
     #[must_use]
     pub fn core_count(&self) -> usize {
-        self.dispatcher.cores().len()
+        self.flow.dispatcher.cores().len()
     }
 
     /// The number on the device of a core, or `NOBODY`.
     #[must_use]
     pub fn worker(&self, core: usize) -> u32 {
-        self.dispatcher.cores().worker(core)
+        self.flow.dispatcher.cores().worker(core)
     }
 
     /// How many of its cores have a dispatch.
     #[must_use]
     #[inline]
     pub fn busy_count(&self) -> usize {
-        self.dispatcher.cores().busy().len()
+        self.flow.dispatcher.cores().busy().len()
     }
 
     /// The circumstances of a fault that a step returned.
     #[must_use]
     pub fn blame(&self, fault: Fault) -> Blame {
-        self.dispatcher.blame(fault)
+        self.flow.dispatcher.blame(fault)
     }
 
     /// One bounded turn.
@@ -182,31 +175,31 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return self.idle(platform);
         }
         if P::POLLS_COST {
-            self.dispatcher.pace_mut().begin(platform.now_ns());
+            self.flow.dispatcher.pace_mut().begin(platform.now_ns());
         }
         let mut moved = Moved::default();
-        let Self { looks, completions, dispatcher, plain, .. } = self;
-        looks.collect(completions, (dispatcher, plain), platform, &mut moved)?;
+        let Self { looks, flow, .. } = self;
+        looks.collect(flow, platform, &mut moved)?;
         self.dispatch_all(platform, &mut moved, first_look)?;
         if P::POLLS_COST && !(moved.collected | moved.dispatched) {
             if P::STAGES_AHEAD {
                 platform.settle();
             }
-            let Self { looks, completions, dispatcher, plain, .. } = self;
-            looks.collect_early(completions, (dispatcher, plain), platform, &mut moved)?;
+            let Self { looks, flow, .. } = self;
+            looks.collect_early(flow, platform, &mut moved)?;
             self.dispatch_all(platform, &mut moved, first_look)?;
         }
         let Moved { collected, dispatched, ran } = moved;
-        let shared = self.plain.take_shared();
-        if P::STAGES_AHEAD && !self.dispatcher.take_urgent() {
+        let shared = self.flow.plain.take_shared();
+        if P::STAGES_AHEAD && !self.flow.dispatcher.take_urgent() {
             // One barrier is enough for both.
-            self.dispatcher.look_ahead::<P, F>(platform);
+            self.flow.dispatcher.look_ahead::<P, F>(platform);
         }
         if dispatched && !mutant::is(Mutant::ForgetsToCommit) {
-            self.dispatcher.commit(platform);
+            self.flow.dispatcher.commit(platform);
         }
         if P::STAGES_AHEAD {
-            self.dispatcher.look_ahead::<P, F>(platform);
+            self.flow.dispatcher.look_ahead::<P, F>(platform);
         }
         if shared {
             platform.wake_siblings();
@@ -214,8 +207,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if !(collected | dispatched | shared) {
             return self.idle(platform);
         }
-        self.completions.tally().say::<P>(self.dispatcher.cores());
-        if self.completions.tally().is_large() {
+        self.flow.tally().say::<P>(self.flow.dispatcher.cores());
+        if self.flow.tally().is_large() {
             self.flush();
         }
         if self.watchdog.count_worked(ran) {
@@ -228,15 +221,15 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     #[inline(never)]
     fn looks_first(&mut self) -> bool {
         if self.first_look & BUILD != 0 {
-            if !self.dispatcher.state().build_is_done() {
+            if !self.flow.dispatcher.state().build_is_done() {
                 return false;
             }
             self.first_look &= !BUILD;
         }
         if P::SHAPES
-            && let Some(shapes) = &self.dispatcher.state().shapes
+            && let Some(shapes) = &self.flow.dispatcher.state().shapes
         {
-            self.plain.look_at_board(shapes);
+            self.flow.plain.look_at_board(shapes);
         }
         true
     }
@@ -251,7 +244,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     ) -> Result<(), Fault> {
         if P::SHAPES
             && first_look != 0
-            && let Some(shapes) = self.dispatcher.state().shapes
+            && let Some(shapes) = self.flow.dispatcher.state().shapes
             && self.blocks.has_work(&shapes)
         {
             return self.dispatch_with_blocks(platform, &shapes, moved);
@@ -262,10 +255,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Plain tasks go to cores.
     #[inline(always)]
     fn dispatch_plain(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
-        let Self { completions, dispatcher, plain, .. } = self;
         if P::RUNS_AT_ONCE && platform.runs_now() {
-            return AtOnce::run_ready(completions, (dispatcher, plain), platform, moved);
+            return at_once::run_ready(&mut self.flow, platform, moved);
         }
+        let Flow { dispatcher, plain, .. } = &mut self.flow;
         moved.dispatched |= plain.dispatch(dispatcher, platform)?;
         Ok(())
     }
@@ -279,23 +272,24 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         moved: &mut Moved,
     ) -> Result<(), Fault> {
         self.take_arrivals(platform, shapes, moved)?;
-        let Self { dispatcher, plain, blocks, .. } = self;
-        moved.dispatched |= blocks.begin((dispatcher, plain), platform, shapes)?;
+        let Flow { dispatcher, plain, .. } = &mut self.flow;
+        moved.dispatched |= self.blocks.begin((dispatcher, plain), platform, shapes)?;
         for number in 0..Priority::ALL.len() {
             let is_wrong = mutant::is(Mutant::IgnoresPriority);
             let last = Priority::ALL.len() - 1;
             let priority = Priority::ALL[if is_wrong { number } else { last - number }];
             if priority == Priority::LOW {
-                self.plain.look_at_board(shapes);
+                self.flow.plain.look_at_board(shapes);
                 self.dispatch_plain(platform, moved)?;
             }
             if shapes.lists() & List::level(priority) != 0 {
-                let Self { dispatcher, plain, blocks, .. } = self;
+                let Flow { dispatcher, plain, .. } = &mut self.flow;
                 let parts = (dispatcher, plain);
-                moved.dispatched |= blocks.dispatch_level(parts, platform, shapes, priority)?;
+                moved.dispatched |=
+                    self.blocks.dispatch_level(parts, platform, shapes, priority)?;
             }
         }
-        self.blocks.end(&mut self.dispatcher);
+        self.blocks.end(&mut self.flow.dispatcher);
         Ok(())
     }
 
@@ -308,20 +302,22 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     ) -> Result<(), Fault> {
         for _ in 0..ARRIVALS_A_STEP {
             // What an earlier one releases comes first.
-            if self.completions.is_releasing() || shapes.lists() & List::ARRIVALS.bit() == 0 {
+            if self.flow.is_releasing() || shapes.lists() & List::ARRIVALS.bit() == 0 {
                 return Ok(());
             }
             let Some(slot) = shapes.take_arrival() else { return Ok(()) };
             let Some(record) = shapes.record(slot) else { continue };
             moved.collected = true;
-            let Self { completions, dispatcher, plain, .. } = self;
-            let task = dispatcher.expect_published(slot)?;
+            let task = self.flow.dispatcher.expect_published(slot)?;
             let (address, element) = shapes.element(record);
             platform.refresh(address, element.bytes());
-            let state = dispatcher.state();
             if !shapes.predicate_holds(record) && !mutant::is(Mutant::IgnoresPredicates) {
-                completions.skip(state, plain, platform, (slot, task));
-            } else if let Some(list) = List::of(record) {
+                self.flow.skip(platform, (slot, task));
+                continue;
+            }
+            let Flow { dispatcher, plain, .. } = &mut self.flow;
+            let state = dispatcher.state();
+            if let Some(list) = List::of(record) {
                 plain.before_post::<P>(state);
                 state.post(list, slot);
             } else {
@@ -333,21 +329,20 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// Tells the others how many tasks this instance has completed.
     fn flush(&mut self) {
-        let (cores, progress) = (self.dispatcher.cores(), self.dispatcher.state().progress);
-        self.completions.tally_mut().flush::<P>(cores, progress);
+        self.flow.flush::<P>();
     }
 
     /// The fault of a sibling: nothing new is dispatched after it.
     #[inline]
     fn raised(&self) -> Option<Fault> {
-        let fault = self.dispatcher.state().fault;
+        let fault = self.flow.dispatcher.state().fault;
         if fault.is_raised() { fault.first() } else { None }
     }
 
     #[inline(never)]
     fn idle(&mut self, platform: &mut P) -> Result<Step, Fault> {
         self.flush();
-        let state = self.dispatcher.state();
+        let state = self.flow.dispatcher.state();
         // In this order: what is outstanding only falls once the build is done.
         let is_over = state.build_is_done()
             && (state.outstanding() == 0 || mutant::is(Mutant::EndsWithTheBuild));
@@ -361,12 +356,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// `build_done && outstanding == 0` implies the rest; it is checked once, on the way out.
     fn verify_end(&mut self) -> Result<Step, Fault> {
-        let state = self.dispatcher.state();
+        let state = self.flow.dispatcher.state();
         let queued: u64 = state.ready.iter().map(|queue| queue.len()).sum();
         let queued = queued + u64::from(state.shaped_waiting());
         if queued > 0 || self.busy_count() > 0 || !self.blocks.is_idle() {
             let blame = Blame::of(Fault::SCHEDULE_LEFT_WORK);
-            return Err(self.dispatcher.leave(blame.detail(queued, self.busy_count() as u64)));
+            return Err(self.flow.dispatcher.leave(blame.detail(queued, self.busy_count() as u64)));
         }
         Ok(Step::Done)
     }
@@ -377,21 +372,21 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         let now = platform.now_ns();
         self.watch_time(now)?;
-        match self.watchdog.stalled(now, self.dispatcher.state(), self.mode) {
-            Some(blame) => Err(self.dispatcher.leave(blame)),
+        match self.watchdog.stalled(now, self.flow.dispatcher.state(), self.mode) {
+            Some(blame) => Err(self.flow.dispatcher.leave(blame)),
             None => Ok(()),
         }
     }
 
     /// The two budgets that a run can exceed while it gets on.
     fn watch_time(&mut self, now: u64) -> Result<(), Fault> {
-        let (cores, state) = (self.dispatcher.cores(), self.dispatcher.state());
+        let (cores, state) = (self.flow.dispatcher.cores(), self.flow.dispatcher.state());
         if let Some((core, since)) = self.watchdog.overdue(now, cores, state) {
-            let blame = self.dispatcher.blame_core(Fault::STALL_CORE, core).since(since);
-            return Err(self.dispatcher.leave(blame));
+            let blame = self.flow.dispatcher.blame_core(Fault::STALL_CORE, core).since(since);
+            return Err(self.flow.dispatcher.leave(blame));
         }
         match self.watchdog.over_budget(now) {
-            Some(blame) => Err(self.dispatcher.leave(blame)),
+            Some(blame) => Err(self.flow.dispatcher.leave(blame)),
             None => Ok(()),
         }
     }
@@ -403,21 +398,9 @@ impl<P: Platform, F> Scheduler<'_, P, F> {
     /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor is what is only told: the
     /// circumstances of a fault.
     pub fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self {
-            first_look,
-            mode,
-            completions,
-            dispatcher,
-            plain,
-            looks,
-            blocks,
-            watchdog,
-            platform: _,
-        } = self;
+        let Self { first_look, mode, flow, looks, blocks, watchdog, platform: _ } = self;
         (first_look, mode, looks).hash(into);
-        completions.hash_state(into);
-        dispatcher.hash_state(into);
-        plain.hash_state(into);
+        flow.hash_state(into);
         blocks.hash_state(into);
         watchdog.hash_state(into);
     }

@@ -50,6 +50,7 @@ impl Watchdog {
         (idle_steps, worked_steps, started_ns, progress, progress_ns, seen).hash(into);
     }
 
+    #[inline(always)]
     pub(crate) const fn new(budgets: Budgets) -> Self {
         Self {
             budgets,

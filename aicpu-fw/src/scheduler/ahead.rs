@@ -69,6 +69,7 @@ pub(super) struct Ahead {
 
 /// What happens around it.
 impl Ahead {
+    #[inline(always)]
     pub(super) const fn new() -> Self {
         Self {
             behind: [NO_HINT; MAX_WORKERS],

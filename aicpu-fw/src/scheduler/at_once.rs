@@ -13,9 +13,8 @@
 use pto_abi::{CoreKind, Fault};
 
 use super::collect::Moved;
-use super::completion::{Completions, Next};
+use super::completion::{Flow, Next};
 use super::dispatcher::Dispatcher;
-use super::plain::PlainTasks;
 use crate::fanout::FanoutPolicy;
 use crate::platform::{CoreStatus, Platform};
 
@@ -31,31 +30,19 @@ const TASKS_BESIDE_OTHERS: u32 = 16;
 enum Choice {
     /// The newest of those that this step has made ready, of this kind.
     Own(CoreKind),
-    /// The oldest of the shared queue of this kind.
-    Shared(CoreKind),
-    /// Nothing is ready for which there is a free core.
-    Nothing,
+    /// The oldest of a shared queue, of a kind that has a free core, if there is one.
+    Shared,
 }
 
-/// Decides where the next task comes from: what this step has made ready goes first. `is_queued` looks at the shared queue of a
-/// kind, and is asked only where the answer matters.
+/// Decides where the next task comes from: what this step has made ready goes first.
 #[inline(always)]
-fn choose(
-    has_own: [bool; CoreKind::COUNT],
-    has_free: [bool; CoreKind::COUNT],
-    is_queued: impl Fn(CoreKind) -> bool,
-) -> Choice {
+fn choose(has_own: impl Fn(CoreKind) -> bool, has_free: impl Fn(CoreKind) -> bool) -> Choice {
     for kind in [CoreKind::AIC, CoreKind::AIV] {
-        if has_own[kind.index()] && has_free[kind.index()] {
+        if has_own(kind) && has_free(kind) {
             return Choice::Own(kind);
         }
     }
-    for kind in [CoreKind::AIC, CoreKind::AIV] {
-        if has_free[kind.index()] && is_queued(kind) {
-            return Choice::Shared(kind);
-        }
-    }
-    Choice::Nothing
+    Choice::Shared
 }
 
 /// What became of a task that was run.
@@ -69,80 +56,70 @@ enum Ran {
 /// The free core of each kind that is taken next.
 type FreeCores = [Option<usize>; CoreKind::COUNT];
 
-/// The tasks that one step runs.
-pub(super) struct AtOnce {
-    left: u32,
-    free: FreeCores,
-    /// Ready by the task that ran last, and in no queue.
-    next: Option<(u32, CoreKind)>,
+/// Runs what is ready, each task to its end, until nothing is left or the step is.
+#[inline(never)]
+pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
+    flow: &mut Flow<'_, F>,
+    platform: &mut P,
+    moved: &mut Moved,
+) -> Result<(), Fault> {
+    flow.begin();
+    let mut left = TASKS_A_STEP;
+    let has_borrowers = platform.has_borrowers();
+    let mut free = free_cores(&flow.dispatcher);
+    // Ready by the task that ran last, and in no queue.
+    let mut next = None;
+    while left > 0 && may_go_on(flow) {
+        if has_borrowers && lend(flow, platform)? {
+            moved.dispatched = true;
+            left = left.min(TASKS_BESIDE_OTHERS);
+            free = free_cores(&flow.dispatcher);
+        }
+        let Some((slot, kind)) = next.take().or_else(|| take_ready::<P, F>(flow, &free)) else {
+            break;
+        };
+        let Some(core) = free[kind.index()] else {
+            // Its cores have become busy: it waits for one.
+            next = Some((slot, kind));
+            break;
+        };
+        left -= 1;
+        match run_task(flow, platform, (core, slot))? {
+            Ran::Finished(ready) => next = ready,
+            Ran::Busy => {
+                flow.dispatcher.cores_mut().take(kind, slot);
+                free = free_cores(&flow.dispatcher);
+            }
+        }
+    }
+    moved.ran += TASKS_A_STEP - left;
+    moved.collected |= moved.ran > 0;
+    let Flow { dispatcher, plain, .. } = flow;
+    if let Some((slot, kind)) = next {
+        plain.make_ready::<P>(dispatcher.state(), slot, kind);
+    }
+    plain.share_all::<P>(dispatcher.state());
+    Ok(())
 }
 
-impl AtOnce {
-    /// Runs what is ready, each task to its end, until nothing is left or the step is.
-    #[inline(never)]
-    pub(super) fn run_ready<'a, P: Platform, F: FanoutPolicy>(
-        completions: &mut Completions<'a, F>,
-        (dispatcher, plain): (&mut Dispatcher<'a>, &mut PlainTasks<'a>),
-        platform: &mut P,
-        moved: &mut Moved,
-    ) -> Result<(), Fault> {
-        completions.begin();
-        let mut step = Self { left: TASKS_A_STEP, free: free_cores(dispatcher), next: None };
-        let has_borrowers = platform.has_borrowers();
-        // Not while a large fanout waits to be released further, nor after a fault.
-        while step.left > 0 && !completions.is_releasing() && !dispatcher.state().fault.is_raised()
-        {
-            if has_borrowers && lend(dispatcher, plain, platform)? {
-                moved.dispatched = true;
-                step.left = step.left.min(TASKS_BESIDE_OTHERS);
-                step.free = free_cores(dispatcher);
-            }
-            let Some((slot, kind)) = step.take_next::<P>(dispatcher, plain) else { break };
-            let Some(core) = step.free[kind.index()] else {
-                // Its cores have become busy: it waits for one.
-                step.next = Some((slot, kind));
-                break;
-            };
-            step.left -= 1;
-            let parts = (&mut *dispatcher, &mut *plain);
-            match run_task(completions, parts, platform, (core, slot))? {
-                Ran::Finished(ready) => step.next = ready,
-                Ran::Busy => {
-                    dispatcher.cores_mut().take(kind, slot);
-                    step.free = free_cores(dispatcher);
-                }
-            }
-        }
-        moved.ran += TASKS_A_STEP - step.left;
-        moved.collected |= moved.ran > 0;
-        if let Some((slot, kind)) = step.next {
-            plain.make_ready::<P>(dispatcher.state(), slot, kind);
-        }
-        plain.share_all::<P>(dispatcher.state());
-        Ok(())
+/// A ready task for which there is a free core, as it was chosen.
+#[inline(always)]
+fn take_ready<P: Platform, F>(flow: &mut Flow<'_, F>, free: &FreeCores) -> Option<(u32, CoreKind)> {
+    let has_free = |kind: CoreKind| free[kind.index()].is_some();
+    match choose(|kind| flow.plain.local_count(kind) > 0, has_free) {
+        Choice::Own(kind) => flow.plain.pop_local(kind).map(|slot| (slot, kind)),
+        Choice::Shared => [CoreKind::AIC, CoreKind::AIV].into_iter().find_map(|kind| {
+            let queue = flow.dispatcher.state().queue(kind);
+            let slot = if has_free(kind) { queue.pop_one::<P::Sharing>() } else { None };
+            slot.map(|slot| (slot, kind))
+        }),
     }
+}
 
-    /// The task that runs next.
-    #[inline(always)]
-    fn take_next<P: Platform>(
-        &mut self,
-        dispatcher: &Dispatcher<'_>,
-        plain: &mut PlainTasks<'_>,
-    ) -> Option<(u32, CoreKind)> {
-        if let Some(next) = self.next.take() {
-            return Some(next);
-        }
-        let state = dispatcher.state();
-        let has_own = [CoreKind::AIC, CoreKind::AIV].map(|kind| plain.local_count(kind) > 0);
-        let is_queued = |kind| state.queue(kind).has_ready::<P::Sharing>();
-        match choose(has_own, self.free.map(|core| core.is_some()), is_queued) {
-            Choice::Own(kind) => plain.pop_local(kind).map(|slot| (slot, kind)),
-            Choice::Shared(kind) => {
-                state.queue(kind).pop_one::<P::Sharing>().map(|slot| (slot, kind))
-            }
-            Choice::Nothing => None,
-        }
-    }
+/// Not while a large fanout waits to be released further, nor after a fault.
+#[inline(always)]
+fn may_go_on<F: FanoutPolicy>(flow: &Flow<'_, F>) -> bool {
+    !flow.is_releasing() && !flow.dispatcher.state().fault.is_raised()
 }
 
 #[inline]
@@ -152,20 +129,19 @@ fn free_cores(dispatcher: &Dispatcher<'_>) -> FreeCores {
 
 /// Runs one task on a free core.
 #[inline(always)]
-fn run_task<'a, P: Platform, F: FanoutPolicy>(
-    completions: &mut Completions<'a, F>,
-    (dispatcher, plain): (&mut Dispatcher<'a>, &mut PlainTasks<'a>),
+fn run_task<P: Platform, F: FanoutPolicy>(
+    flow: &mut Flow<'_, F>,
     platform: &mut P,
     (core, slot): (usize, u32),
 ) -> Result<Ran, Fault> {
-    let words = dispatcher.take_published::<P>(slot)?;
+    let words = flow.dispatcher.take_published::<P>(slot)?;
     match platform.run(core, words) {
         Ok(CoreStatus::Finished) => {}
         Ok(_) => return Ok(Ran::Busy),
-        Err(fault) => return Err(dispatcher.refused(fault, core)),
+        Err(fault) => return Err(flow.dispatcher.refused(fault, core)),
     }
-    let hands_over = plain.hands_over();
-    match completions.complete((dispatcher, plain), platform, (core, slot), |_| hands_over)? {
+    let hands_over = flow.plain.hands_over();
+    match flow.complete(platform, (core, slot), |_| hands_over)? {
         Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
         Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
     }
@@ -173,23 +149,19 @@ fn run_task<'a, P: Platform, F: FanoutPolicy>(
 
 /// Lends to those who ask for it. Whether there was anything.
 #[inline(always)]
-fn lend<P: Platform>(
-    dispatcher: &mut Dispatcher<'_>,
-    plain: &mut PlainTasks<'_>,
-    platform: &mut P,
-) -> Result<bool, Fault> {
+fn lend<P: Platform, F>(flow: &mut Flow<'_, F>, platform: &mut P) -> Result<bool, Fault> {
     let asked = platform.asked_for();
-    if asked == 0 { Ok(false) } else { lend_some(dispatcher, plain, platform, asked) }
+    if asked == 0 { Ok(false) } else { lend_some(flow, platform, asked) }
 }
 
 /// Stages what is ready for those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
 #[inline(never)]
-fn lend_some<P: Platform>(
-    dispatcher: &mut Dispatcher<'_>,
-    plain: &mut PlainTasks<'_>,
+fn lend_some<P: Platform, F>(
+    flow: &mut Flow<'_, F>,
     platform: &mut P,
     asked: usize,
 ) -> Result<bool, Fault> {
+    let Flow { dispatcher, plain, .. } = flow;
     let mut has_lent = false;
     for &kind in CoreKind::ALL {
         let queue = dispatcher.state().queue(kind);
@@ -218,20 +190,16 @@ mod tests {
     /// Every state: the own tasks before the queues, cube before vector, and only where a core is free.
     #[test]
     fn every_choice() {
-        for bits in 0..64_u8 {
-            let bit = |bit: usize| bits >> bit & 1 == 1;
-            let pair = |first: usize| [bit(first), bit(first + 1)];
-            let (own, free, queued) = (pair(0), pair(2), pair(4));
-            let mut runnable = [CoreKind::AIC, CoreKind::AIV]
-                .into_iter()
-                .filter(|kind| own[kind.index()] && free[kind.index()])
-                .map(Choice::Own)
-                .chain([CoreKind::AIC, CoreKind::AIV].into_iter().filter_map(|kind| {
-                    let can_run = queued[kind.index()] && free[kind.index()];
-                    can_run.then_some(Choice::Shared(kind))
-                }));
-            let expected = runnable.next().unwrap_or(Choice::Nothing);
-            assert_eq!(choose(own, free, |kind| queued[kind.index()]), expected, "{bits:b}");
+        for bits in 0..16_u8 {
+            let [own, free] = [bits & 3, bits >> 2];
+            let of = |set: u8| move |kind: CoreKind| set >> kind.index() & 1 == 1;
+            let runs = [CoreKind::AIC, CoreKind::AIV].map(|kind| of(own & free)(kind));
+            let expected = match runs {
+                [true, _] => Choice::Own(CoreKind::AIC),
+                [false, true] => Choice::Own(CoreKind::AIV),
+                [false, false] => Choice::Shared,
+            };
+            assert_eq!(choose(of(own), of(free)), expected, "{bits:b}");
         }
     }
 }

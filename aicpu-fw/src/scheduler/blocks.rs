@@ -47,6 +47,7 @@ pub(super) struct BlockTasks {
 }
 
 impl BlockTasks {
+    #[inline(always)]
     pub(super) const fn new() -> Self {
         Self { clusters: Clusters::new(), gathering: Gathering::new(), held: Vec::new() }
     }

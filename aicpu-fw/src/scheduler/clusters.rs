@@ -32,6 +32,7 @@ pub(super) struct Clusters {
 }
 
 impl Clusters {
+    #[inline(always)]
     pub(super) const fn new() -> Self {
         Self { places: Vec::new(), filling: NONE }
     }

@@ -8,9 +8,8 @@
 
 use pto_abi::Fault;
 
-use super::completion::{Completions, Next};
+use super::completion::{Flow, Next};
 use super::dispatcher::Dispatcher;
-use super::plain::PlainTasks;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
@@ -47,6 +46,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
+    #[inline(always)]
     pub(super) const fn new() -> Self {
         Self { from: 0, early_from: 0 }
     }
@@ -54,41 +54,39 @@ impl Looks {
     /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
     /// used up.
     #[inline(always)]
-    pub(super) fn collect<'a, P: Platform, F: FanoutPolicy>(
+    pub(super) fn collect<P: Platform, F: FanoutPolicy>(
         &mut self,
-        completions: &mut Completions<'a, F>,
-        (dispatcher, plain): (&mut Dispatcher<'a>, &mut PlainTasks<'a>),
+        flow: &mut Flow<'_, F>,
         platform: &mut P,
         moved: &mut Moved,
     ) -> Result<(), Fault> {
-        completions.begin();
-        if completions.is_releasing() {
+        flow.begin();
+        if flow.is_releasing() {
             moved.collected = true;
-            completions.resume(dispatcher.state(), plain, platform);
+            flow.resume(platform);
         }
-        if P::RUNS_AT_ONCE && !platform.has_news(dispatcher.cores().busy()) {
+        if P::RUNS_AT_ONCE && !platform.has_news(flow.dispatcher.cores().busy()) {
             return Ok(());
         }
         // Where a pass was left for a dispatch, the next one goes on, so that every core has its turn.
         let mut index = if P::POLLS_COST { core::mem::take(&mut self.from) } else { 0 };
-        while !completions.is_releasing() {
-            let core = dispatcher.cores().busy().get(index).copied().map(usize::from);
+        while !flow.is_releasing() {
+            let core = flow.dispatcher.cores().busy().get(index).copied().map(usize::from);
             let Some(core) = core else { break };
-            if P::POLLS_COST && !is_due(dispatcher, core) {
+            if P::POLLS_COST && !is_due(&flow.dispatcher, core) {
                 index += 1;
                 continue;
             }
             match platform.poll(core) {
                 CoreStatus::Busy => {
                     if P::POLLS_COST {
-                        dispatcher.pace_mut().looked_in_vain(core);
+                        flow.dispatcher.pace_mut().looked_in_vain(core);
                     }
                     index += 1;
                 }
                 status => {
                     moved.collected = true;
-                    let parts = (&mut *dispatcher, &mut *plain);
-                    match finished(completions, parts, platform, ((index, core), status))? {
+                    match finished(flow, platform, ((index, core), status))? {
                         Then::Free | Then::LookAgain => {}
                         Then::GoesOn => index += 1,
                         Then::HasNext => {
@@ -96,7 +94,7 @@ impl Looks {
                             index += 1;
                         }
                     }
-                    if P::POLLS_COST && (moved.dispatched || plain.has_local()) {
+                    if P::POLLS_COST && (moved.dispatched || flow.plain.has_local()) {
                         // What is ready now does not wait for further looks.
                         self.from = index;
                         break;
@@ -108,27 +106,25 @@ impl Looks {
     }
 
     /// There is nothing else to do: looks at the cores that are not due as well, until one has finished.
-    pub(super) fn collect_early<'a, P: Platform, F: FanoutPolicy>(
+    pub(super) fn collect_early<P: Platform, F: FanoutPolicy>(
         &mut self,
-        completions: &mut Completions<'a, F>,
-        (dispatcher, plain): (&mut Dispatcher<'a>, &mut PlainTasks<'a>),
+        flow: &mut Flow<'_, F>,
         platform: &mut P,
         moved: &mut Moved,
     ) -> Result<(), Fault> {
-        completions.begin();
-        let count = dispatcher.cores().busy().len();
+        flow.begin();
+        let count = flow.dispatcher.cores().busy().len();
         let first = if self.early_from < count { self.early_from } else { 0 };
         for index in (first..count).chain(0..first) {
-            let core = dispatcher.cores().busy().get(index).copied().map(usize::from);
+            let core = flow.dispatcher.cores().busy().get(index).copied().map(usize::from);
             let Some(core) = core else { break };
-            if dispatcher.pace().was_looked_at(core) || mutant::is(Mutant::NeverLooks) {
+            if flow.dispatcher.pace().was_looked_at(core) || mutant::is(Mutant::NeverLooks) {
                 continue;
             }
             match platform.poll(core) {
                 CoreStatus::Busy => {}
                 status => {
-                    let parts = (&mut *dispatcher, &mut *plain);
-                    let then = finished(completions, parts, platform, ((index, core), status))?;
+                    let then = finished(flow, platform, ((index, core), status))?;
                     self.early_from = index + usize::from(then != Then::Free);
                     *moved = Moved { collected: true, dispatched: then == Then::HasNext, ran: 0 };
                     return Ok(());
@@ -148,39 +144,37 @@ fn is_due(dispatcher: &Dispatcher<'_>, core: usize) -> bool {
 /// A busy core, by its index among them, has finished its task: completes it, and gives the core what is ready by
 /// that, or lets it follow its second dispatch, or takes it out of service.
 #[inline]
-fn finished<'a, P: Platform, F: FanoutPolicy>(
-    completions: &mut Completions<'a, F>,
-    (dispatcher, plain): (&mut Dispatcher<'a>, &mut PlainTasks<'a>),
+fn finished<P: Platform, F: FanoutPolicy>(
+    flow: &mut Flow<'_, F>,
     platform: &mut P,
     ((index, core), status): ((usize, usize), CoreStatus),
 ) -> Result<Then, Fault> {
     if !matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
-        return Err(dispatcher.wrong_status(core, status));
+        return Err(flow.dispatcher.wrong_status(core, status));
     }
-    let slot = dispatcher.cores().running(core);
+    let slot = flow.dispatcher.cores().running(core);
     if P::POLLS_COST {
-        dispatcher.pace_mut().finished(core);
+        flow.dispatcher.pace_mut().finished(core);
     }
     if P::SLOTS > 1
-        && let Some(second) = dispatcher.follow::<P>(core, status)
+        && let Some(second) = flow.dispatcher.follow::<P>(core, status)
     {
         let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);
         let slot = if is_wrong { second } else { slot };
-        completions.complete((dispatcher, plain), platform, (core, slot), |_| false)?;
+        flow.complete(platform, (core, slot), |_| false)?;
         let more = status == CoreStatus::FinishedMore;
         return Ok(if more { Then::LookAgain } else { Then::GoesOn });
     }
-    let kind = dispatcher.cores().kind(core);
-    let hands_over = plain.hands_over();
+    let kind = flow.dispatcher.cores().kind(core);
+    let hands_over = flow.plain.hands_over();
     let wants = |ready| hands_over && ready == kind;
-    let parts = (&mut *dispatcher, plain);
-    match completions.complete(parts, platform, (core, slot), wants)? {
+    match flow.complete(platform, (core, slot), wants)? {
         Next::Nothing => {
-            dispatcher.set_free::<P>(index, kind);
+            flow.dispatcher.set_free::<P>(index, kind);
             Ok(Then::Free)
         }
         Next::Ready(next, _) => {
-            dispatcher.stage_next(platform, core, next)?;
+            flow.dispatcher.stage_next(platform, core, next)?;
             Ok(Then::HasNext)
         }
         Next::Rung => Ok(Then::GoesOn),

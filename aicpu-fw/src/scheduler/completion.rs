@@ -56,22 +56,39 @@ struct Release {
     walk: ConsumerWalk,
 }
 
-/// The completions of one scheduler. See the module.
+/// The way of a task through a scheduler: given to a core, finished, its consumers ready. One struct, so that whoever goes the whole
+/// way has one pointer to it.
 #[repr(C)]
-pub(super) struct Completions<'a, F> {
+pub(super) struct Flow<'a, F> {
     tally: Tally<'a>,
     release: Option<Release>,
     // Consumers that may still be released in this step.
     releases_left: u32,
     // The clock as this completion found it, where events are recorded.
     traced_ns: u64,
+    /// What is ready.
+    pub(super) plain: PlainTasks<'a>,
+    /// The cores.
+    pub(super) dispatcher: Dispatcher<'a>,
     policy: PhantomData<F>,
 }
 
-impl<'a, F: FanoutPolicy> Completions<'a, F> {
-    pub(super) const fn new(line: &'a InstanceLine) -> Self {
-        let (tally, policy) = (Tally::new(line), PhantomData);
-        Self { tally, release: None, releases_left: 0, traced_ns: 0, policy }
+impl<'a, F: FanoutPolicy> Flow<'a, F> {
+    #[inline(always)]
+    pub(super) const fn new(
+        state: SharedState<'a>,
+        line: &'a InstanceLine,
+        generation: u32,
+    ) -> Self {
+        Self {
+            dispatcher: Dispatcher::new(state, generation),
+            plain: PlainTasks::new(line),
+            tally: Tally::new(line),
+            release: None,
+            releases_left: 0,
+            traced_ns: 0,
+            policy: PhantomData,
+        }
     }
 
     /// How many there were.
@@ -80,10 +97,10 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
         &self.tally
     }
 
-    /// The same, to tell others.
-    #[inline(always)]
-    pub(super) const fn tally_mut(&mut self) -> &mut Tally<'a> {
-        &mut self.tally
+    /// Tells the others how many tasks this instance has completed.
+    pub(super) fn flush<P: Platform>(&mut self) {
+        let Self { tally, dispatcher, .. } = self;
+        tally.flush::<P>(dispatcher.cores(), dispatcher.state().progress);
     }
 
     /// Whether a large fanout waits to be released further.
@@ -103,49 +120,48 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
     #[inline]
     pub(super) fn complete<P: Platform>(
         &mut self,
-        (dispatcher, plain): (&mut Dispatcher<'a>, &mut PlainTasks<'a>),
         platform: &mut P,
         (core, slot): (usize, u32),
         wants: impl Fn(CoreKind) -> bool,
     ) -> Result<Next, Fault> {
-        let Some(task) = dispatcher.state().task(slot) else {
+        let Some(task) = self.dispatcher.state().task(slot) else {
             if P::SHAPES {
-                self.part_finished(dispatcher, plain, platform, (core, slot));
+                self.part_finished(platform, (core, slot));
             }
             return Ok(Next::Nothing);
         };
         self.look_at_clock(platform);
-        self.trace_completed(dispatcher, platform, (core, slot));
+        self.trace_completed(platform, (core, slot));
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
         let mut next = Next::Nothing;
-        let hint = if P::STAGES_AHEAD { dispatcher.take_hint(core) } else { None };
+        let hint = if P::STAGES_AHEAD { self.dispatcher.take_hint(core) } else { None };
         let in_line = task.consumers.get(..count.min(INLINE) as usize);
         for consumer in in_line.unwrap_or(&task.consumers) {
             let consumer = consumer.load(Ordering::Relaxed);
-            let ready = self.release(dispatcher.state(), plain, platform, consumer);
-            let ready = ready.or_else(|| too_early(dispatcher.state(), hint, consumer));
+            let ready = self.release(platform, consumer);
+            let ready = ready.or_else(|| too_early(self.dispatcher.state(), hint, consumer));
             let Some(kind) = ready else { continue };
             if P::STAGES_AHEAD
-                && plain.hands_over()
-                && let Some(target) = dispatcher.stands_on(hint, consumer, (core, wants(kind)))
+                && self.plain.hands_over()
+                && let Some(target) = self.dispatcher.stands_on(hint, consumer, (core, wants(kind)))
             {
-                dispatcher.ring_ahead(platform, (core, target), consumer)?;
+                self.dispatcher.ring_ahead(platform, (core, target), consumer)?;
                 if target == core
                     && let Next::Ready(other, kind) = core::mem::replace(&mut next, Next::Rung)
                 {
-                    plain.make_ready::<P>(dispatcher.state(), other, kind);
+                    self.plain.make_ready::<P>(self.dispatcher.state(), other, kind);
                 }
             } else if next == Next::Nothing && wants(kind) {
                 next = Next::Ready(consumer, kind);
             } else {
-                plain.make_ready::<P>(dispatcher.state(), consumer, kind);
+                self.plain.make_ready::<P>(self.dispatcher.state(), consumer, kind);
             }
         }
         if count > INLINE {
             self.releases_left = self.releases_left.saturating_sub(INLINE);
             let walk = ConsumerWalk::beyond_the_line(count);
-            self.go_on(dispatcher.state(), plain, platform, (slot, walk));
+            self.go_on(platform, (slot, walk));
         } else {
             self.note_completed(task);
         }
@@ -165,15 +181,10 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
 
     /// Goes on with the release that an earlier step has left.
     #[cold]
-    pub(super) fn resume<P: Platform>(
-        &mut self,
-        state: &SharedState<'a>,
-        plain: &mut PlainTasks<'a>,
-        platform: &mut P,
-    ) {
+    pub(super) fn resume<P: Platform>(&mut self, platform: &mut P) {
         if let Some(Release { slot, walk }) = self.release.take() {
             self.look_at_clock(platform);
-            self.go_on(state, plain, platform, (slot, walk));
+            self.go_on(platform, (slot, walk));
         }
     }
 
@@ -186,32 +197,21 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
     }
 
     #[inline]
-    fn trace_completed<P: Platform>(
-        &self,
-        dispatcher: &Dispatcher<'_>,
-        platform: &mut P,
-        (core, task): (usize, u32),
-    ) {
+    fn trace_completed<P: Platform>(&self, platform: &mut P, (core, task): (usize, u32)) {
         if P::TRACES {
             let (time_ns, kind) = (self.traced_ns, TraceKind::COMPLETED);
-            let extra = dispatcher.cores().worker(core);
+            let extra = self.dispatcher.cores().worker(core);
             platform.trace(TraceRecord { time_ns, kind, task, extra });
         }
     }
 
     /// Releases the consumers of a large fanout, as far as the step's releases go.
     #[inline(never)]
-    fn go_on<P: Platform>(
-        &mut self,
-        state: &SharedState<'a>,
-        plain: &mut PlainTasks<'a>,
-        platform: &mut P,
-        (slot, mut walk): (u32, ConsumerWalk),
-    ) {
-        let Some(task) = state.task(slot) else { return };
-        while let Some(consumer) = walk.next(task, state.chunks) {
-            if let Some(kind) = self.release(state, plain, platform, consumer) {
-                plain.make_ready::<P>(state, consumer, kind);
+    fn go_on<P: Platform>(&mut self, platform: &mut P, (slot, mut walk): (u32, ConsumerWalk)) {
+        let Some(task) = self.dispatcher.state().task(slot) else { return };
+        while let Some(consumer) = walk.next(task, self.dispatcher.state().chunks) {
+            if let Some(kind) = self.release(platform, consumer) {
+                self.plain.make_ready::<P>(self.dispatcher.state(), consumer, kind);
             }
             self.releases_left = self.releases_left.saturating_sub(1);
             if self.releases_left == 0 {
@@ -224,14 +224,8 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
 
     /// One producer of `consumer` has completed; the consumer's kind, if it is ready by that for a core of that kind.
     #[inline(always)]
-    fn release<P: Platform>(
-        &self,
-        state: &SharedState<'a>,
-        plain: &mut PlainTasks<'a>,
-        platform: &mut P,
-        consumer: u32,
-    ) -> Option<CoreKind> {
-        let task = state.task(consumer)?;
+    fn release<P: Platform>(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
+        let task = self.dispatcher.state().task(consumer)?;
         if mutant::is(Mutant::ReleasesTwice) {
             P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::Relaxed);
         }
@@ -246,20 +240,26 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
         }
         let kind = task.kind.load(Ordering::Relaxed);
         if P::SHAPES && has_block_shape(kind) {
-            post::<P>(state, plain, consumer);
+            self.post::<P>(consumer);
             return None;
         }
         Some(kind_in(kind))
     }
 
+    /// A task with a block shape is ready: no core that finishes later in this step goes straight to a plain one before it.
+    #[cold]
+    #[inline(never)]
+    fn post<P: Platform>(&mut self, slot: u32) {
+        let state = self.dispatcher.state();
+        self.plain.before_post::<P>(state);
+        state.post_ready(slot);
+        if let Some(shapes) = &state.shapes {
+            self.plain.look_at_board(shapes);
+        }
+    }
+
     /// Completes a task that does not run.
-    pub(super) fn skip<P: Platform>(
-        &mut self,
-        state: &SharedState<'a>,
-        plain: &mut PlainTasks<'a>,
-        platform: &mut P,
-        (slot, task): (u32, &Task),
-    ) {
+    pub(super) fn skip<P: Platform>(&mut self, platform: &mut P, (slot, task): (u32, &Task)) {
         platform.skipped(slot);
         self.look_at_clock(platform);
         if P::TRACES {
@@ -269,25 +269,19 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
         let count = F::close::<P::Sharing>(task);
         let count = if mutant::is(Mutant::SkipsTheConsumersToo) { 0 } else { count };
         self.begin();
-        self.go_on(state, plain, platform, (slot, ConsumerWalk::new(count)));
+        self.go_on(platform, (slot, ConsumerWalk::new(count)));
     }
 
     /// A core has finished a part. With the last one the task is complete.
     #[cold]
     #[inline(never)]
-    fn part_finished<P: Platform>(
-        &mut self,
-        dispatcher: &Dispatcher<'a>,
-        plain: &mut PlainTasks<'a>,
-        platform: &mut P,
-        (core, running): (usize, u32),
-    ) {
+    fn part_finished<P: Platform>(&mut self, platform: &mut P, (core, running): (usize, u32)) {
         let slot = running & !PART;
-        let record = dispatcher.state().shapes.and_then(|shapes| shapes.record(slot));
+        let record = self.dispatcher.state().shapes.and_then(|shapes| shapes.record(slot));
         let Some(record) = record.filter(|_| running & PART != 0) else { return };
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
-            let extra = dispatcher.cores().worker(core);
+            let extra = self.dispatcher.cores().worker(core);
             platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
         }
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
@@ -295,44 +289,30 @@ impl<'a, F: FanoutPolicy> Completions<'a, F> {
         // the others.
         let left = P::Sharing::fetch_sub_u32(&record.parts_left, one, Ordering::AcqRel);
         if left == one || left == 1 {
-            self.parts_are_done(dispatcher, plain, platform, (core, slot));
+            self.parts_are_done(platform, (core, slot));
         }
     }
 
     /// As `complete`, which has one caller on the hot path.
-    fn parts_are_done<P: Platform>(
-        &mut self,
-        dispatcher: &Dispatcher<'a>,
-        plain: &mut PlainTasks<'a>,
-        platform: &mut P,
-        (core, slot): (usize, u32),
-    ) {
-        let Some(task) = dispatcher.state().task(slot) else { return };
+    fn parts_are_done<P: Platform>(&mut self, platform: &mut P, (core, slot): (usize, u32)) {
+        let Some(task) = self.dispatcher.state().task(slot) else { return };
         self.look_at_clock(platform);
-        self.trace_completed(dispatcher, platform, (core, slot));
+        self.trace_completed(platform, (core, slot));
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
-        self.go_on(dispatcher.state(), plain, platform, (slot, ConsumerWalk::new(count)));
+        self.go_on(platform, (slot, ConsumerWalk::new(count)));
     }
 }
 
-impl<F> Completions<'_, F> {
+impl<F> Flow<'_, F> {
     /// Hashes everything that later steps depend on: what may still be released is set anew by each.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { tally, release, releases_left: _, traced_ns, policy: _ } = self;
+        let Self { dispatcher, plain, tally, release, releases_left: _, traced_ns, policy: _ } =
+            self;
+        dispatcher.hash_state(into);
+        plain.hash_state(into);
         tally.hash_state(into);
         (release, traced_ns).hash(into);
-    }
-}
-
-/// A task with a block shape is ready: no core that finishes later in this step goes straight to a plain one before it.
-#[cold]
-#[inline(never)]
-fn post<P: Platform>(state: &SharedState<'_>, plain: &mut PlainTasks<'_>, slot: u32) {
-    plain.before_post::<P>(state);
-    state.post_ready(slot);
-    if let Some(shapes) = &state.shapes {
-        plain.look_at_board(shapes);
     }
 }
 

@@ -46,6 +46,7 @@ pub(super) struct Dispatcher<'a> {
 }
 
 impl<'a> Dispatcher<'a> {
+    #[inline(always)]
     pub(super) const fn new(state: SharedState<'a>, generation: u32) -> Self {
         Self {
             state,

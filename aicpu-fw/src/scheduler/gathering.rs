@@ -30,6 +30,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
+    #[inline(always)]
     pub(super) const fn new() -> Self {
         Self { task: NO_TASK, pledges: Vec::new(), went_on: NO_TASK }
     }

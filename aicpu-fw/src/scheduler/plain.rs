@@ -84,6 +84,7 @@ pub(super) struct PlainTasks<'a> {
 }
 
 impl<'a> PlainTasks<'a> {
+    #[inline(always)]
     pub(super) const fn new(line: &'a InstanceLine) -> Self {
         Self { line, has_shared: false, hands_over: true, local: [Vec::new(), Vec::new()] }
     }

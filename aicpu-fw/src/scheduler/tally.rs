@@ -25,6 +25,7 @@ pub(super) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
+    #[inline(always)]
     pub(super) const fn new(line: &'a InstanceLine) -> Self {
         Self { line, completed: 0, unflushed: 0 }
     }
