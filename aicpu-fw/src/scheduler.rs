@@ -46,8 +46,8 @@ use core::marker::PhantomData;
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::runtime::InstanceLine;
-use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, Fault};
+use pto_graph::Priority;
 
 use self::blocks::BlockTasks;
 use self::collect::{Looks, Moved};

@@ -14,8 +14,9 @@ use core::hash::{Hash, Hasher};
 
 use heapless::Vec;
 use pto_abi::limits::MAX_WORKERS;
-use pto_abi::stream::{MAX_LANES, Priority};
+use pto_abi::stream::MAX_LANES;
 use pto_abi::{CoreKind, Fault};
+use pto_graph::Priority;
 
 use super::clusters::{ClusterCores, Clusters, members};
 use super::dispatcher::Dispatcher;

@@ -11,8 +11,9 @@
 
 use core::hash::{Hash, Hasher};
 
+use pto_abi::block::BlockContext;
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::{BlockContext, MAX_LANES};
+use pto_abi::stream::MAX_LANES;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::{TraceKind, TraceRecord};

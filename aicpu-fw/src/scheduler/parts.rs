@@ -2,7 +2,8 @@
 //!
 //! Invariant: all parts of a block are staged in one step, and thus rung by one commit.
 
-use pto_abi::stream::{BlockContext, MAX_LANES};
+use pto_abi::block::BlockContext;
+use pto_abi::stream::MAX_LANES;
 use pto_abi::sync::Ordering;
 use pto_abi::task::Task;
 use pto_abi::trace::{TraceKind, TraceRecord};

@@ -16,10 +16,9 @@
 //! long as the longest kernel under way.
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{
-    ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, Priority, ShapeRecord,
-};
+use pto_abi::stream::{ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, ShapeRecord};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
+use pto_graph::Priority;
 
 use super::{Lanes, ShapeMemory};
 use crate::mutant::{self, Mutant};

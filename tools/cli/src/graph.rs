@@ -1,0 +1,101 @@
+//! `pto graph`: the graph of an example or of a graph file, without a run.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use pto_abi::RuntimeVariant;
+use pto_check::{Cores, task_graph};
+use pto_examples::host::{self, Example, Inputs, Params};
+use pto_host::DeviceOptions;
+use pto_timeline::Edge;
+use pto_timeline::graph::{Graph, GraphTask, picture};
+
+use crate::args::GraphArgs;
+use crate::errors::{Exit, Failure};
+use crate::output::{Form, answer};
+use crate::program::{How, Source};
+use crate::timeline;
+
+/// Shows a graph.
+pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
+    if let Some(path) = &args.output {
+        timeline::check_folder(path)?;
+    }
+    let graph = match host::find(&args.target) {
+        Ok(example) if is_built(example, args) => built(example, args)?,
+        _ => submitted(args)?,
+    };
+    let text = match (args.dot, args.json) {
+        (true, _) => graph.dot(),
+        (_, true) => format!("{:#}\n", graph.json()),
+        _ => picture(&graph).map_err(Failure::usage)?,
+    };
+    match &args.output {
+        Some(path) => timeline::write(path, |to| to.write_all(text.as_bytes()))?,
+        None => answer(Form::Text, || text, || serde_json::Value::Null)?,
+    }
+    Ok(Exit::Pass)
+}
+
+/// Whether the host can build the graph, and that is what is wanted.
+fn is_built(example: &dyn Example, args: &GraphArgs) -> bool {
+    example.program().variants().contains(&RuntimeVariant::HOST_BUILD_GRAPH)
+        && args.runtime != Some(RuntimeVariant::TENSORMAP_AND_RINGBUFFER)
+}
+
+/// The graph, built on the host as `host_build_graph` does.
+fn built(example: &dyn Example, args: &GraphArgs) -> Result<Graph, Failure> {
+    let mut params = Params::defaults(example.params());
+    for (name, value) in &args.params {
+        params.set(name, value)?;
+    }
+    let inputs = Inputs::default();
+    host::resolve(example, &mut params, &inputs)?;
+    let mut device = host::open_sim(DeviceOptions::default())?;
+    device.register_library()?;
+    let prepared = example.prepare(&params, &inputs, &device)?;
+    let image = prepared.build_on_host(&device)?;
+    let graph = image.graph(example.name(), &library());
+    graph.ok_or_else(|| Failure::internal("the graph image contradicts itself: report this"))
+}
+
+/// The names of the library's kernels.
+fn library() -> BTreeMap<u16, String> {
+    let named = |kernel: &pto_aicore_kernels::LibraryKernel| {
+        Some((u16::try_from(kernel.func_id).ok()?, kernel.name.to_owned()))
+    };
+    pto_aicore_kernels::LIBRARY.iter().filter_map(named).collect()
+}
+
+/// The graph of what a program submits, with the edges that the runtime derives.
+fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
+    let cores = Cores::default();
+    let GraphArgs { target, params, runtime, .. } = args;
+    let source = Source { target, params, inputs: &[], runtime: *runtime, cores };
+    let (program, how) = source.program()?;
+    let shown = task_graph(&program, cores).map_err(|refused| {
+        Failure::usage(format!(
+            "the runtime refuses what '{target}' submits, so that its edges are not known: {refused}; \
+             pto check {target} says more"
+        ))
+    })?;
+    // A file's func ids are its own.
+    let names = if how == How::Read { BTreeMap::new() } else { library() };
+    let mut graph = Graph { name: target.clone(), ..Graph::default() };
+    for place in shown.tasks {
+        let task = &program.tasks[place];
+        let shape = &task.shape;
+        let when = shape.when.as_ref().map(|when| program.condition(when));
+        let (mix, blocks) = (shape.mix.clone(), shape.blocks);
+        for func in std::iter::once(&task.func).chain(&mix) {
+            let name = names.get(func).cloned().unwrap_or_else(|| format!("func {func}"));
+            graph.kernels.insert(*func, name);
+        }
+        let (start, priority) = (shape.start, shape.priority);
+        let plain = GraphTask::plain(task.func, task.kind);
+        graph.tasks.push(GraphTask { mix, blocks, start, priority, when, ..plain });
+    }
+    let edge = |(producer, consumer): (u32, u32)| Edge { producer, consumer };
+    graph.edges = shown.edges.into_iter().map(edge).collect();
+    Ok(graph)
+}
