@@ -55,7 +55,9 @@ pub use instance::{Instance, Progressed, run};
 #[cfg(not(any(loom, shuttle)))]
 pub use launch::Launch;
 pub use lines::{Bell, LinesPlatform};
-pub use platform::{CoreStatus, Platform};
+pub use platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, StagesAhead, Traces,
+};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
 pub use trace::{NoTrace, Tracer};

@@ -131,7 +131,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Tells which of its cores stand together: the cluster of each worker.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
-        if P::SHAPES && self.flow.dispatcher.state().shapes.is_some() {
+        if P::BLOCK_SHAPES && self.flow.dispatcher.state().shapes.is_some() {
             self.first_look |= BOARD;
             self.blocks.form_clusters(&self.flow.dispatcher, cluster_of);
         }
@@ -226,7 +226,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             }
             self.first_look &= !BUILD;
         }
-        if P::SHAPES
+        if P::BLOCK_SHAPES
             && let Some(shapes) = &self.flow.dispatcher.state().shapes
         {
             self.flow.plain.look_at_board(shapes);
@@ -242,7 +242,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         moved: &mut Moved,
         first_look: u8,
     ) -> Result<(), Fault> {
-        if P::SHAPES
+        if P::BLOCK_SHAPES
             && first_look != 0
             && let Some(shapes) = self.flow.dispatcher.state().shapes
             && self.blocks.has_work(&shapes)

@@ -185,7 +185,7 @@ impl Ahead {
             let consumer = consumer.load(Ordering::Relaxed);
             let Some(next) = state.task(consumer) else { continue };
             platform.fetch(consumer);
-            if P::SHAPES && has_block_shape(next.kind.load(Ordering::Relaxed)) {
+            if P::BLOCK_SHAPES && has_block_shape(next.kind.load(Ordering::Relaxed)) {
                 // It may need several cores, or none.
                 continue;
             }

@@ -125,7 +125,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         wants: impl Fn(CoreKind) -> bool,
     ) -> Result<Next, Fault> {
         let Some(task) = self.dispatcher.state().task(slot) else {
-            if P::SHAPES {
+            if P::BLOCK_SHAPES {
                 self.part_finished(platform, (core, slot));
             }
             return Ok(Next::Nothing);
@@ -239,7 +239,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
         }
         let kind = task.kind.load(Ordering::Relaxed);
-        if P::SHAPES && has_block_shape(kind) {
+        if P::BLOCK_SHAPES && has_block_shape(kind) {
             self.post::<P>(consumer);
             return None;
         }

@@ -14,6 +14,8 @@ mod scheduler;
 mod slots;
 mod trace;
 mod watchdog;
+#[path = "../common/stub.rs"]
+mod stub;
 #[path = "../common/words.rs"]
 mod words;
 

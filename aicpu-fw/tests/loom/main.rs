@@ -19,6 +19,8 @@ mod proof;
 mod queue;
 mod reuse;
 mod termination;
+#[path = "../common/stub.rs"]
+mod stub;
 #[path = "../common/words.rs"]
 mod words;
 
