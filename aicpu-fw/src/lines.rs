@@ -17,7 +17,8 @@ use pto_abi::sync::Sharing;
 use pto_abi::trace::TraceRecord;
 
 use crate::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead, Traces,
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
+    Traces,
 };
 use crate::trace::{NoTrace, Tracer};
 

@@ -162,9 +162,7 @@ pub trait Predicates {
 
 /// One AICPU instance's view of the machine: its cores, and what else the traits above say. `core` is an index into the cores that
 /// the instance manages, `worker` the number of a worker on the device.
-pub trait Platform:
-    Machine + Abilities + Traces + StagesAhead + RunsAtOnce + Predicates
-{
+pub trait Platform: Machine + Abilities + Traces + StagesAhead + RunsAtOnce + Predicates {
     /// How the words of a run are shared on this machine.
     type Sharing: Sharing;
 

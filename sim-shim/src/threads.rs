@@ -20,8 +20,8 @@ use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::trace::{TraceHeader, TraceOwner};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
-    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
-    TraceWriter, Tracer, run, Lends, Machine,
+    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
+    Locked, Machine, NoTrace, TraceWriter, Tracer, run,
 };
 use pto_graph::BuilderSet;
 

@@ -53,8 +53,10 @@ enum Ran {
     Busy,
 }
 
-/// The free core of each kind that is taken next.
-type FreeCores = [Option<usize>; CoreKind::COUNT];
+/// The free core of each kind that is taken next, or [`NONE`].
+type FreeCores = [usize; CoreKind::COUNT];
+/// No core: one number where an `Option` would be two words.
+const NONE: usize = usize::MAX;
 
 /// Runs what is ready, each task to its end, until nothing is left or the step is.
 #[inline(never)]
@@ -78,11 +80,12 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
         let Some((slot, kind)) = next.take().or_else(|| take_ready::<P, F>(flow, &free)) else {
             break;
         };
-        let Some(core) = free[kind.index()] else {
+        let core = free[kind.index()];
+        if core == NONE {
             // Its cores have become busy: it waits for one.
             next = Some((slot, kind));
             break;
-        };
+        }
         left -= 1;
         match run_task(flow, platform, (core, slot))? {
             Ran::Finished(ready) => next = ready,
@@ -105,7 +108,7 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
 /// A ready task for which there is a free core, as it was chosen.
 #[inline(always)]
 fn take_ready<P: Platform, F>(flow: &mut Flow<'_, F>, free: &FreeCores) -> Option<(u32, CoreKind)> {
-    let has_free = |kind: CoreKind| free[kind.index()].is_some();
+    let has_free = |kind: CoreKind| free[kind.index()] != NONE;
     match choose(|kind| flow.plain.local_count(kind) > 0, has_free) {
         Choice::Own(kind) => flow.plain.pop_local(kind).map(|slot| (slot, kind)),
         Choice::Shared => [CoreKind::AIC, CoreKind::AIV].into_iter().find_map(|kind| {
@@ -124,7 +127,7 @@ fn may_go_on<F: FanoutPolicy>(flow: &Flow<'_, F>) -> bool {
 
 #[inline]
 fn free_cores(dispatcher: &Dispatcher<'_>) -> FreeCores {
-    [CoreKind::AIC, CoreKind::AIV].map(|kind| dispatcher.cores().free_core(kind))
+    [CoreKind::AIC, CoreKind::AIV].map(|kind| dispatcher.cores().free_core(kind).unwrap_or(NONE))
 }
 
 /// Runs one task on a free core.

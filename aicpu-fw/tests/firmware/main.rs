@@ -12,10 +12,10 @@ mod mock;
 mod mutants;
 mod scheduler;
 mod slots;
-mod trace;
-mod watchdog;
 #[path = "../common/stub.rs"]
 mod stub;
+mod trace;
+mod watchdog;
 #[path = "../common/words.rs"]
 mod words;
 

@@ -18,9 +18,9 @@ mod log_ring;
 mod proof;
 mod queue;
 mod reuse;
-mod termination;
 #[path = "../common/stub.rs"]
 mod stub;
+mod termination;
 #[path = "../common/words.rs"]
 mod words;
 

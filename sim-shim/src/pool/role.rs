@@ -12,8 +12,8 @@ use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::trace::TraceOwner;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicpu_fw::{
-    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
-    Progressed, TraceWriter, Tracer, Lends, Machine,
+    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
+    Locked, Machine, NoTrace, Progressed, TraceWriter, Tracer,
 };
 use pto_graph::BuilderSet;
 

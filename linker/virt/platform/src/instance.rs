@@ -6,8 +6,8 @@ use pto_abi::trace::TraceOwner;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{
-    Abilities, Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace, Platform,
-    Progressed, TraceWriter, Tracer, instance, Lends, Machine,
+    Abilities, Bell, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree, Locked,
+    Machine, NoTrace, Platform, Progressed, TraceWriter, Tracer, instance,
 };
 use pto_graph::BuilderSet;
 
