@@ -14,7 +14,7 @@ use pto_abi::handshake::{
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 
 use crate::platform::{
     Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
@@ -350,7 +350,7 @@ impl<'a, S, B: Bell, T: Tracer<'a>> Traces for LinesPlatform<'a, S, B, T> {
     const TRACES: bool = T::TRACES;
 
     #[inline]
-    fn trace(&mut self, record: TraceRecord) {
+    fn trace(&mut self, record: TracePoint) {
         self.tracer.record(record, || self.bell.pause());
     }
 }

@@ -13,7 +13,7 @@
 //! core wrote; `commit` makes everything written before it visible to the cores that it rings.
 
 use pto_abi::sync::Sharing;
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 use pto_abi::{Fault, GmAddr};
 
 /// How far a core is with what it was given.
@@ -79,7 +79,7 @@ pub trait Traces {
 
     /// Takes an event of this instance.
     #[inline]
-    fn trace(&mut self, _: TraceRecord) {}
+    fn trace(&mut self, _: TracePoint) {}
 }
 
 /// Dispatches that are written before their tasks are ready; with [`Abilities::STAGES_AHEAD`].

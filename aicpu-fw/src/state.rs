@@ -70,7 +70,7 @@ impl<'a> SharedState<'a> {
     /// Tasks whose consumers have not all been released, the builder's reserve included.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
-        // Acquire: pairs with the Release subtraction in `Scheduler::flush`.
+        // Acquire: pairs with the Release subtraction in `Tally::flush`.
         self.progress.outstanding.load(Ordering::Acquire)
     }
 

@@ -17,7 +17,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, Task};
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault};
 
 use super::ahead::Hint;
@@ -201,7 +201,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         if P::TRACES {
             let (time_ns, kind) = (self.traced_ns, TraceKind::COMPLETED);
             let extra = self.dispatcher.cores().worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task, extra });
+            platform.trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 
@@ -236,7 +236,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         }
         if P::TRACES {
             let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
-            platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
+            platform.trace(TracePoint { time_ns, kind, task: consumer, extra: 0 });
         }
         let kind = task.kind.load(Ordering::Relaxed);
         if P::BLOCK_SHAPES && has_block_shape(kind) {
@@ -264,7 +264,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         self.look_at_clock(platform);
         if P::TRACES {
             let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra: 0 });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
         let count = if mutant::is(Mutant::SkipsTheConsumersToo) { 0 } else { count };
@@ -282,7 +282,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
             let extra = self.dispatcher.cores().worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
         // AcqRel: Release passes on what this part wrote; Acquire, in the last decrement, pairs with the Release half of

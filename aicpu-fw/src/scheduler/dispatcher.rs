@@ -16,7 +16,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::stream::MAX_LANES;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, TaskId};
 
 use super::ahead::{Ahead, Hint};
@@ -349,7 +349,7 @@ impl<'a> Dispatcher<'a> {
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
             let extra = self.cores.worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task, extra });
+            platform.trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 

@@ -6,7 +6,7 @@ use pto_abi::block::BlockContext;
 use pto_abi::stream::MAX_LANES;
 use pto_abi::sync::Ordering;
 use pto_abi::task::Task;
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{Fault, GmAddr};
 
 use super::clusters::ClusterCores;
@@ -61,7 +61,7 @@ fn stage_part<P: Platform>(
     let func_id = record.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
     if P::TRACES {
         let (time_ns, kind) = (platform.now_ns(), TraceKind::PART);
-        platform.trace(TraceRecord { time_ns, kind, task: slot, extra: context.part() });
+        platform.trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
     }
     dispatcher.stage_part(platform, core, (Staged { task: slot, kernel, args }, func_id))
 }

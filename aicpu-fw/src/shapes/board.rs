@@ -16,7 +16,7 @@
 //! long as the longest kernel under way.
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, ShapeRecord};
+use pto_abi::stream::{ARRIVALS, BlockLine, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_graph::Priority;
 
@@ -27,7 +27,7 @@ use crate::mutant::{self, Mutant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List(pub u32);
 
-/// The bit of `ShapeBoard::waiting` that says that the task at the gate has cores, and lacks others.
+/// The bit of `BlockBoard::waiting` that says that the task at the gate has cores, and lacks others.
 pub const GATHERS: u32 = 1 << LIST_COUNT;
 const _: () = assert!(LIST_COUNT < u32::BITS, "the word has a bit for it");
 
@@ -118,7 +118,7 @@ impl List {
         Self(LISTS_A_LEVEL * priority.get() as u32 + list)
     }
 
-    /// Its bit of `ShapeBoard::waiting`.
+    /// Its bit of `BlockBoard::waiting`.
     #[must_use]
     pub const fn bit(self) -> u32 {
         1 << self.0
@@ -168,12 +168,12 @@ fn set_long(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::Relaxed);
 }
 
-fn age_of(record: &ShapeRecord) -> Age {
+fn age_of(record: &BlockLine) -> Age {
     let [aic, aiv] = &record.plain_before;
     Age { posted: get_long(&record.posted), plain_before: [get_long(aic), get_long(aiv)] }
 }
 
-fn set_age(record: &ShapeRecord, age: Age) {
+fn set_age(record: &BlockLine, age: Age) {
     set_long(&record.posted, age.posted);
     for (word, position) in record.plain_before.iter().zip(age.plain_before) {
         set_long(word, position);
@@ -181,7 +181,7 @@ fn set_age(record: &ShapeRecord, age: Age) {
 }
 
 /// A task that waits no more has no age: what is left of it does not tell two runs apart.
-fn forget_age(record: &ShapeRecord) {
+fn forget_age(record: &BlockLine) {
     set_age(record, Age { posted: 0, plain_before: [0; CoreKind::COUNT] });
 }
 
@@ -334,8 +334,7 @@ impl<'a> ShapeMemory<'a> {
     /// Blocks of a task that are not taken yet.
     #[must_use]
     pub fn blocks_left(&self, slot: u32) -> u32 {
-        let left =
-            |record: &ShapeRecord| get(&record.blocks).saturating_sub(get(&record.next_block));
+        let left = |record: &BlockLine| get(&record.blocks).saturating_sub(get(&record.next_block));
         self.board.lock.hold(|| self.record(slot).map_or(0, left))
     }
 
@@ -344,7 +343,7 @@ impl<'a> ShapeMemory<'a> {
     }
 
     /// Puts the task at the gate, which has no core, back to the head of its list.
-    fn send_back(&self, at_gate: u32, record: &ShapeRecord) {
+    fn send_back(&self, at_gate: u32, record: &BlockLine) {
         let Some(ends) = self.ends(List(get(&record.list))) else { return };
         let head = get(&ends.head);
         set(&record.next, head);
@@ -375,7 +374,7 @@ impl<'a> ShapeMemory<'a> {
     }
 }
 
-fn take_blocks(record: &ShapeRecord, slot: u32, count: u32) -> Claim {
+fn take_blocks(record: &BlockLine, slot: u32, count: u32) -> Claim {
     let (first, blocks) = (get(&record.next_block), get(&record.blocks));
     let count = count.min(blocks.saturating_sub(first));
     let again = u32::from(count > 0 && mutant::is(Mutant::RunsABlockTwice) && first > 1);

@@ -3,7 +3,7 @@
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::platform::{
     Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
@@ -39,7 +39,7 @@ pub(crate) struct Mock<const SLOTS: usize = 1> {
     pub(crate) commits: usize,
     pub(crate) wakes: usize,
     /// What was recorded.
-    pub(crate) events: Vec<TraceRecord>,
+    pub(crate) events: Vec<TracePoint>,
 }
 
 impl<const SLOTS: usize> Mock<SLOTS> {
@@ -176,7 +176,7 @@ impl<const SLOTS: usize> Lends for Mock<SLOTS> {}
 impl<const SLOTS: usize> Traces for Mock<SLOTS> {
     const TRACES: bool = true;
 
-    fn trace(&mut self, record: TraceRecord) {
+    fn trace(&mut self, record: TracePoint) {
         self.events.push(record);
     }
 }
