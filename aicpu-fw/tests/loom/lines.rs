@@ -6,7 +6,9 @@ use loom::thread;
 use pto_abi::handshake::{Command, FINISHED, Handshake, STATUS_IDLE, Status};
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::{CoreKind, GmAddr};
-use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+use pto_aicpu_fw::platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Staged, StagesAhead,
+};
 use pto_aicpu_fw::{Bell, LinesPlatform};
 
 use crate::{explore, spawn};
@@ -27,15 +29,21 @@ struct Machine {
 struct NoBell<const SLOTS: usize>;
 
 impl<const SLOTS: usize> Bell for NoBell<SLOTS> {
-    const SLOTS: usize = SLOTS;
-
     fn ring(&mut self, _: u32) {}
-    fn wake_siblings(&mut self) {}
-    fn relax(&mut self) {}
+}
+
+impl<const SLOTS: usize> Machine for NoBell<SLOTS> {
     fn now_ns(&self) -> u64 {
         0
     }
+    fn relax(&mut self) {}
 }
+
+impl<const SLOTS: usize> Abilities for NoBell<SLOTS> {
+    const SLOTS: usize = SLOTS;
+}
+
+impl<const SLOTS: usize> Lends for NoBell<SLOTS> {}
 
 /// The two sides' stores that the tests exchange for wrong ones.
 #[derive(Clone, Copy)]
