@@ -7,7 +7,7 @@ use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
 
-use crate::fw::Recording;
+use crate::fw::Tracing;
 use crate::{Error, Kernel};
 
 /// What became of a launch.
@@ -50,9 +50,14 @@ pub(crate) trait Backend: Send {
         Vec::new()
     }
 
+    /// Whether its cores run at once, so that a kernel may wait for what another one does meanwhile.
+    fn runs_cores_at_once(&self) -> bool {
+        true
+    }
+
     /// Whether its firmware records runs.
-    fn recording(&self) -> Recording {
-        Recording::On
+    fn tracing(&self) -> Tracing {
+        Tracing::On
     }
 
     /// Runs a prepared arena, and returns when every instance has returned or was given up.

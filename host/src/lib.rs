@@ -84,7 +84,7 @@ pub use fault_report::FaultReport;
 pub use host_graph::HostGraph;
 pub use image::GraphImage;
 pub use kernels::{Kernel, KernelDescription};
-pub use logs::LogRecord;
+pub use logs::LogMessage;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use progress::RunProgress;
 pub use report::RunReport;
@@ -106,7 +106,9 @@ pub use pto_graph as graph;
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::virtual_time;
 #[cfg(feature = "sim")]
-pub use pto_sim_shim::{Hosting, UnknownHosting, default_pool_threads, logging as sim_logging};
+pub use pto_sim_shim::{
+    Hosting, MAX_OS_THREADS, UnknownHosting, default_pool_threads, logging as sim_logging,
+};
 /// The timeline of a run, and what can be made of it.
 pub use pto_timeline as timeline;
 

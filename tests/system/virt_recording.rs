@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use pto_examples::host::{self, Inputs, Params, Prepared};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
-use pto_host::fw::{Image, ImageKind, Recording};
+use pto_host::fw::{Image, ImageKind, Tracing};
 use pto_host::timeline::{Analysis, Task, Trace};
 use pto_host::{
     Capacities, Device, RunOptions, RunReport, TraceOptions, VirtDeviceOptions, WhenFull, Work,
@@ -14,10 +14,10 @@ use pto_host::{
 use pto_image_build::{Profile, Request, packages};
 
 /// Firmware and kernels.
-fn images(recording: Recording) -> (Image, Image) {
+fn images(tracing: Tracing) -> (Image, Image) {
     let say = |sentence: &str| println!("{sentence}");
     packages::install(&[packages::QEMU], &say).unwrap_or_else(|why| panic!("{why}"));
-    let request = Request { profile: Profile::Release, recording, ..Request::default() };
+    let request = Request { profile: Profile::Release, tracing, ..Request::default() };
     let built = pto_image_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| {
         let found = built.iter().find(|built| built.image.kind == kind);
@@ -28,8 +28,8 @@ fn images(recording: Recording) -> (Image, Image) {
 
 fn open() -> Device {
     static IMAGES: OnceLock<(Image, Image)> = OnceLock::new();
-    let (firmware, kernels) = IMAGES.get_or_init(|| images(Recording::On));
-    assert_eq!(firmware.recording, Recording::On);
+    let (firmware, kernels) = IMAGES.get_or_init(|| images(Tracing::On));
+    assert_eq!(firmware.tracing, Tracing::On);
     let opened = Device::open_virt(&VirtDeviceOptions::default(), firmware, kernels);
     let mut device = opened.unwrap_or_else(|error| panic!("{error}"));
     device.register_library().expect("the blob holds the library");
@@ -184,11 +184,11 @@ fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
 
 #[test]
 fn an_image_that_does_not_record_says_so() {
-    let (firmware, kernels) = images(Recording::Off);
+    let (firmware, kernels) = images(Tracing::Off);
     let opened = Device::open_virt(&VirtDeviceOptions::default(), &firmware, &kernels);
     let mut device = opened.unwrap_or_else(|error| panic!("{error}"));
     let options = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
     let work = Work::AicpuBuilder { builder: "chain", orch_args: &[] };
     let refused = device.run(work, &options).unwrap_err().to_string();
-    assert!(refused.contains("pto fw build --recording"), "{refused}");
+    assert!(refused.contains("pto fw build --tracing"), "{refused}");
 }

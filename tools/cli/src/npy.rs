@@ -1,13 +1,14 @@
 //! NumPy files that a user names. `pto_npy` knows what stands in them.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::BufReader;
 use std::path::Path;
 
 use pto_examples::host::Tensor;
 use pto_npy::Problem;
 
 use crate::errors::Failure;
+use crate::output_file;
 
 /// Reads a tensor of `f32` or `i32`.
 pub(crate) fn read(path: &Path) -> Result<Tensor, Failure> {
@@ -21,10 +22,7 @@ pub(crate) fn read(path: &Path) -> Result<Tensor, Failure> {
 
 /// Writes a tensor.
 pub(crate) fn write(path: &Path, tensor: &Tensor) -> Result<(), Failure> {
-    let file = File::create(path).map_err(|error| cannot("create", path, &error))?;
-    let mut writer = BufWriter::new(file);
-    let written = pto_npy::write(&mut writer, tensor);
-    written.and_then(|()| writer.flush()).map_err(|error| cannot("write", path, &error))
+    output_file::write(path, |to| pto_npy::write(to, tensor))
 }
 
 fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {

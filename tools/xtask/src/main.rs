@@ -10,11 +10,13 @@
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
 //! generate --check   fails when they are stale
+//! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
 //! [`suite`] says what the steps are; [`race`], [`fuzz`] and [`miri`] are those that need a build of their own.
 //! Of the others, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
 
+mod book;
 mod fuzz;
 mod generate;
 mod miri;
@@ -39,6 +41,8 @@ usage: cargo xtask <command>
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
   generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
   generate --check   fails when they are stale
+  docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
+                     target/book; installs mdBook with cargo where it is missing
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
 ";
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
+        ["docs"] => book::build(&root, &suite::target_folder(&root)),
         ["generate", "--check"] => generate::check(&root),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -3,7 +3,7 @@
 use pto_host::abi::{BuildMode, FanoutStrategy, Fault, GmAddr, TaskId, symbol::symbol};
 use pto_host::graph::{
     Arg, Bindings, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 use pto_host::{Device, Hosting, Work};
 
@@ -64,14 +64,14 @@ impl StreamBuilder for Sequential {
         self.heap.push(tensor);
         Ok(TensorView::dense(base, element, shape))
     }
-    fn begin_record(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
-        Err(Fault::STREAM_RECORD_OPEN)
+    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORDING_OPEN)
     }
-    fn end_record(&mut self) -> Result<Record, Fault> {
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
         Err(Fault::STREAM_NOT_RECORDING)
     }
-    fn replay(&mut self, _: &Record, _: &Bindings<'_>) -> Result<(), Fault> {
-        Err(Fault::STREAM_RECORD_UNKNOWN)
+    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORDING_UNKNOWN)
     }
     fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
         Err(Fault::BUILD_GM_RANGE)

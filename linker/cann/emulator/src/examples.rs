@@ -2,7 +2,7 @@
 //! scheduled by the image.
 
 use pto_abi::image::Checksum;
-use pto_abi::launch_record::Architecture;
+use pto_abi::launch_words::Architecture;
 use pto_abi::{FanoutStrategy, RuntimeVariant};
 use pto_examples::host::{self, Inputs, Params, Prepared, Program};
 use pto_host::{DeviceOptions, Hosting};

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::image::TaskRecord;
+use pto_abi::image::ImageTask;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_abi::{CoreKind, Fault, TaskId};
 use pto_aicore_kernels::{dag_value, func};
@@ -134,7 +134,7 @@ impl Dag {
         let mut image = Image::default();
         for node in 0..self.nodes() {
             let args = self.args(node);
-            image.records.push(TaskRecord {
+            image.records.push(ImageTask {
                 kernel: 0,
                 first_arg: u32::try_from(image.args.len()).unwrap(),
                 first_edge: u32::try_from(image.edges.len()).unwrap(),

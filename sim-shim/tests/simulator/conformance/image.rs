@@ -2,7 +2,7 @@
 //! goes on.
 
 use pto_abi::arena::Capacities;
-use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
+use pto_abi::image::{Checksum, GraphHeader, ImageTask};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::{Fault, RuntimeVariant};
 
@@ -13,7 +13,7 @@ use crate::common::{Device, Options};
 /// A graph image in parts.
 #[derive(Clone, Default)]
 pub(crate) struct Image {
-    pub(crate) records: Vec<TaskRecord>,
+    pub(crate) records: Vec<ImageTask>,
     pub(crate) edges: Vec<u32>,
     pub(crate) args: Vec<u64>,
 }
@@ -103,15 +103,15 @@ fn every_field_of_the_header() {
 fn every_field_of_a_record() {
     type Change = fn(&mut Image);
     let cases: &[(Fault, Change)] = &[
-        (Fault::GRAPH_RECORD_ARGS, |i| i.records[7].first_arg = 235),
-        (Fault::GRAPH_RECORD_ARGS, |i| i.records[7].first_arg = u32::MAX),
-        (Fault::GRAPH_RECORD_ARGS, |i| i.records[39].arg_count = 7),
-        (Fault::GRAPH_RECORD_ARGS, |i| i.records[0].arg_count = 5),
+        (Fault::GRAPH_TASK_ARGS, |i| i.records[7].first_arg = 235),
+        (Fault::GRAPH_TASK_ARGS, |i| i.records[7].first_arg = u32::MAX),
+        (Fault::GRAPH_TASK_ARGS, |i| i.records[39].arg_count = 7),
+        (Fault::GRAPH_TASK_ARGS, |i| i.records[0].arg_count = 5),
         (Fault::GRAPH_ARG_WORDS, |i| i.args.push(0)),
         (Fault::GRAPH_ARG_WORDS, |i| i.records[39].arg_count = 5),
-        (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].first_edge += 1),
-        (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].first_edge = u32::MAX),
-        (Fault::GRAPH_RECORD_EDGES, |i| i.records[7].edge_count = u32::MAX),
+        (Fault::GRAPH_TASK_EDGES, |i| i.records[7].first_edge += 1),
+        (Fault::GRAPH_TASK_EDGES, |i| i.records[7].first_edge = u32::MAX),
+        (Fault::GRAPH_TASK_EDGES, |i| i.records[7].edge_count = u32::MAX),
         (Fault::GRAPH_EDGE_COUNT, |i| i.edges.extend([0, 0])),
         (Fault::GRAPH_EDGE_PRODUCER, |i| i.edges[20] = 40),
         (Fault::GRAPH_EDGE_PRODUCER, |i| i.edges[20] = u32::MAX),

@@ -26,6 +26,19 @@ pub(crate) enum FwCommand {
     Rollback(FwRollbackArgs),
 }
 
+impl FwCommand {
+    /// Whether it answers with one JSON object.
+    pub(crate) const fn json(&self) -> bool {
+        match self {
+            Self::Build(args) => args.json,
+            Self::Inspect(args) => args.json,
+            Self::Flash(args) => args.json,
+            Self::List(args) => args.json,
+            Self::Rollback(args) => args.json,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct FwBuildArgs {
     /// For which platform
@@ -48,7 +61,7 @@ pub(crate) struct FwBuildArgs {
     pub(crate) features: Vec<String>,
     /// Builds a firmware for virt that records runs (`pto run --trace`): half as large again
     #[arg(long)]
-    pub(crate) recording: bool,
+    pub(crate) tracing: bool,
     /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
     /// assertions end in a fault that says where
     #[arg(long)]

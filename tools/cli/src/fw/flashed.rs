@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use pto_host::fw::{
-    DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Recording, Store,
-};
+use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Store, Tracing};
 use serde_json::{Value, json};
 
 use crate::args::{FlashTarget, FwFlashArgs, FwListArgs, FwRollbackArgs};
-use crate::errors::{Exit, Failure};
+use crate::errors::{Exit, Failure, refused_image};
 use crate::fw::build;
 use crate::output::{Form, answer};
 use crate::text::{bytes, table};
@@ -47,13 +45,12 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
             .collect();
         json!({ "folder": store.root().display().to_string(), "devices": devices })
     };
-    answer(Form::from(args.json), as_text, as_json)?;
-    Ok(Exit::Pass)
+    answer(Form::from(args.json), Exit::Pass, as_text, as_json)
 }
 
 /// Firmware and kernels of `virt`; the default ones are built and flashed where there are none, a firmware that records
 /// if that is needed.
-pub(crate) fn images_of_virt(recording: Recording) -> Result<(Image, Image), Failure> {
+pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure> {
     let store = Store::open()?;
     let flashed = store.load(FlashDevice::Virt)?;
     let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
@@ -62,7 +59,7 @@ pub(crate) fn images_of_virt(recording: Recording) -> Result<(Image, Image), Fai
     }
     build::say("virt has no image: building the default one, and flashing it");
     let built: Vec<Image> =
-        build::build_default(recording)?.into_iter().map(|built| built.image).collect();
+        build::build_default(tracing)?.into_iter().map(|built| built.image).collect();
     let of_kind = |kind| built.iter().find(move |image: &&Image| image.kind == kind).cloned();
     let missing: Vec<_> = [
         firmware.is_none().then(|| of_kind(ImageKind::Virt)).flatten(),
@@ -96,8 +93,7 @@ fn say_generation(
         format!("{} has generation {}\n{}", device.name(), generation.number, table(&rows, &[]))
     };
     let as_json = || json!({ "device": device.name(), "generation": generation_json(generation) });
-    answer(Form::from(json), as_text, as_json)?;
-    Ok(Exit::Pass)
+    answer(Form::from(json), Exit::Pass, as_text, as_json)
 }
 
 fn slots(generation: &Generation) -> [(&'static str, Option<&Entry>); 2] {
@@ -161,6 +157,5 @@ fn generation_json(generation: &Generation) -> Value {
 }
 
 fn read(path: &Path) -> Result<Image, Failure> {
-    Image::read(path)
-        .map_err(|error| Failure::usage(format!("'{}' is refused: {error}", path.display())))
+    Image::read(path).map_err(|error| refused_image(path, &error))
 }

@@ -1,19 +1,18 @@
 //! `pto fw inspect`: what an image is, and whether this host can use it.
 
-use pto_host::fw::{Image, ImageKind, Recording, Seal};
+use pto_host::fw::{Image, ImageKind, Seal, Tracing};
 use serde_json::{Value, json};
 
 use crate::args::FwInspectArgs;
-use crate::errors::{Exit, Failure};
+use crate::errors::{Exit, Failure, refused_image};
 use crate::output::{Form, answer};
 use crate::text::{filled, grouped, table};
 
 /// Shows an image.
 pub(crate) fn inspect(args: &FwInspectArgs) -> Result<Exit, Failure> {
-    let image = Image::inspect(&args.image)
-        .map_err(|error| Failure::usage(format!("'{}': {error}", args.image.display())))?;
-    answer(Form::from(args.json), || text(&image), || as_json(&image))?;
-    Ok(if image.verify().is_ok() { Exit::Pass } else { Exit::Wrong })
+    let image = Image::inspect(&args.image).map_err(|error| refused_image(&args.image, &error))?;
+    let exit = if image.verify().is_ok() { Exit::Pass } else { Exit::Wrong };
+    answer(Form::from(args.json), exit, || text(&image), || as_json(&image))
 }
 
 fn text(image: &Image) -> String {
@@ -31,8 +30,8 @@ fn text(image: &Image) -> String {
     row("layout hash", image.layout_hash.map_or("none".into(), |hash| format!("{hash:#018x}")));
     let known = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
     if image.kind == ImageKind::Virt {
-        let records = image.recording == Recording::On;
-        row("records runs", if records { "yes" } else { "no: see `--recording`" }.to_owned());
+        let records = image.tracing == Tracing::On;
+        row("records runs", if records { "yes" } else { "no: see `--tracing`" }.to_owned());
     }
     row("build id", known(&image.build_id));
     row("SHA-256", image.sha256.clone());
@@ -112,11 +111,11 @@ fn as_json(image: &Image) -> Value {
         "sha256": image.sha256,
         "checksum": sealed,
         "checksum_is_right": whole,
-        "records": image.recording == Recording::On,
+        "traces": image.tracing == Tracing::On,
         "builders": image.builders,
         "kernels": kernels.collect::<Vec<_>>(),
         "sections": sections.collect::<Vec<_>>(),
         "usable": error.is_none(),
-        "error": error,
+        "refused": error,
     })
 }

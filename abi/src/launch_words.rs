@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! host                                           AICPU instances (all enter the same function)
-//! plan, cores, taken = 0, DMA to GM  ----------> invalidate, LaunchRecord::accept
+//! plan, cores, taken = 0, DMA to GM  ----------> invalidate, LaunchWords::accept
 //! launch n instances                 ----------> LaunchTickets::take: 0, 1, .. n - 1
 //!                                    <---------- LaunchTickets::give_back; refused, if nobody can run
 //! ```
@@ -23,8 +23,8 @@ pub const LAUNCH_MAGIC: u64 = u64::from_le_bytes(*b"PTOLNCH1");
 /// `FwIdentity::kind` of an image for the CANN driver stack.
 pub const FW_KIND_CANN: [u8; 16] = *b"cann\0\0\0\0\0\0\0\0\0\0\0\0";
 /// Bytes from the start of a kernel's arguments in the launch sequence to the address of the
-/// [`LaunchRecord`]. (The word before, at 40, belongs to the dispatcher that brings the image up.)
-pub const ARGS_RECORD_OFFSET: usize = 48;
+/// [`LaunchWords`]. (The word before, at 40, belongs to the dispatcher that brings the image up.)
+pub const ARGS_LAUNCH_OFFSET: usize = 48;
 /// From one cluster's control registers to the next.
 pub const CLUSTER_STRIDE: u64 = 8 << 20;
 /// From one core's control registers to the next within a cluster.
@@ -71,8 +71,8 @@ shared_struct! {
         8 => abi_major: u16,
         /// `ABI_MINOR`.
         10 => abi_minor: u16,
-        /// Size of [`LaunchRecord`].
-        12 => record_bytes: u32,
+        /// Size of [`LaunchWords`].
+        12 => words_bytes: u32,
         /// `layout::LAYOUT_HASH`.
         16 => layout_hash: u64,
         /// Address of the arena in GM.
@@ -89,7 +89,7 @@ shared_struct! {
         64 => registers_bytes: u64,
         /// An `Architecture`.
         72 => architecture: u32,
-        /// Valid entries of `LaunchRecord::cores`: the workers, all AIC, then all AIV.
+        /// Valid entries of `LaunchWords::cores`: the workers, all AIC, then all AIV.
         76 => core_count: u32,
         /// 1: the host has written the whole arena since the last launch; 0: the run's words only.
         80 => fresh_arena: u32,
@@ -108,7 +108,7 @@ shared_struct! {
         0 => taken: AtomicU32,
         /// Instances that have left.
         4 => given_back: AtomicU32,
-        /// The first fault that no arena could hold: what is wrong with the record itself; zero: none.
+        /// The first fault that no arena could hold: what is wrong with the launch words themselves; zero: none.
         8 => refused: AtomicU32,
         /// Not used; zero.
         12 => reserved_word: AtomicU32,
@@ -119,7 +119,7 @@ shared_struct! {
 
 shared_struct! {
     /// One launch, in GM; aligned to 64 bytes.
-    pub struct LaunchRecord [size = 704, align = 64] {
+    pub struct LaunchWords [size = 704, align = 64] {
         /// What the host decides.
         0 => plan: LaunchPlan,
         /// Where each worker's registers are, by worker number.
@@ -133,7 +133,7 @@ impl LaunchTickets {
     /// This thread's instance number.
     #[must_use]
     pub fn take(&self) -> u32 {
-        // Relaxed: the number is all that is handed over; the record was complete before the launch.
+        // Relaxed: the number is all that is handed over; the launch words were complete before the launch.
         self.taken.fetch_add(1, Ordering::Relaxed)
     }
 

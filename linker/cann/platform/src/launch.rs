@@ -5,9 +5,9 @@ use core::mem::offset_of;
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
 use pto_abi::image::{expect_at_most, expect_equal};
-use pto_abi::launch_record::{
-    Architecture, CORES_PER_CLUSTER, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchRecord,
-    LaunchTickets,
+use pto_abi::launch_words::{
+    Architecture, CORES_PER_CLUSTER, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets,
+    LaunchWords,
 };
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::MAX_WORKERS;
@@ -23,7 +23,7 @@ use crate::registers::RegisterWindow;
 /// A launch record whose plan has been checked. Holding it proves: the record is of this firmware's ABI, the
 /// arena lies in GM and holds a `Runtime`. It proves nothing of the positions before
 /// [`check_positions`](Self::check_positions), and nothing of the arena's contents.
-pub struct AcceptedRecord {
+pub struct AcceptedWords {
     /// The arena.
     pub arena: Arena<'static>,
     /// The control registers.
@@ -45,7 +45,7 @@ pub struct AcceptedRecord {
 /// # Safety
 /// A launch record is mapped there, aligned to 64 bytes, for as long as the image is loaded.
 unsafe fn record_window(record: *mut u8) -> GmWindow<'static> {
-    let bytes = size_of::<LaunchRecord>();
+    let bytes = size_of::<LaunchWords>();
     // SAFETY: mapped, by this function's contract.
     unsafe { barrier::clean_and_invalidate(record, bytes) };
     let address = GmAddr(record.addr() as u64);
@@ -53,7 +53,7 @@ unsafe fn record_window(record: *mut u8) -> GmWindow<'static> {
     unsafe { GmWindow::from_raw(record, bytes as u64, address) }
 }
 
-impl AcceptedRecord {
+impl AcceptedWords {
     /// Checks the record at `record`.
     ///
     /// # Errors
@@ -71,16 +71,16 @@ impl AcceptedRecord {
             // Not a record: nothing is written there.
             return Err(Fault::LAUNCH_MAGIC);
         }
-        let tickets = offset_of!(LaunchRecord, tickets) as u64;
+        let tickets = offset_of!(LaunchWords, tickets) as u64;
         let tickets: &'static LaunchTickets = window.live(tickets).ok_or(Fault::LAUNCH_MAGIC)?;
-        let positions = window.read(offset_of!(LaunchRecord, cores) as u64);
-        let positions = positions.ok_or(Fault::LAUNCH_RECORD_BYTES)?;
+        let positions = window.read(offset_of!(LaunchWords, cores) as u64);
+        let positions = positions.ok_or(Fault::LAUNCH_WORDS_BYTES)?;
         // SAFETY: by this function's contract.
         let accepted = unsafe { Self::check(&plan, tickets, positions, record) };
         accepted.inspect_err(|fault| {
             tickets.refuse(fault.code());
             // SAFETY: the record is mapped.
-            unsafe { barrier::clean_and_invalidate(record, size_of::<LaunchRecord>()) };
+            unsafe { barrier::clean_and_invalidate(record, size_of::<LaunchWords>()) };
         })
     }
 
@@ -147,7 +147,7 @@ impl AcceptedRecord {
         self.coherence.leave(&self.arena);
         if self.coherence == Coherence::Maintained {
             // SAFETY: the record is mapped while the image is loaded.
-            unsafe { barrier::clean_and_invalidate(self.record, size_of::<LaunchRecord>()) };
+            unsafe { barrier::clean_and_invalidate(self.record, size_of::<LaunchWords>()) };
         }
     }
 }
@@ -159,8 +159,8 @@ fn check_plan(plan: &LaunchPlan) -> Result<Architecture, Fault> {
     equal(Fault::LAUNCH_ABI_MAJOR, plan.abi_major.into(), ABI_MAJOR.into())?;
     expect_at_most(Fault::LAUNCH_ABI_MINOR, plan.abi_minor.into(), ABI_MINOR.into())
         .map_err(|refusal| refusal.fault)?;
-    let record_bytes = size_of::<LaunchRecord>() as u64;
-    equal(Fault::LAUNCH_RECORD_BYTES, plan.record_bytes.into(), record_bytes)?;
+    let words_bytes = size_of::<LaunchWords>() as u64;
+    equal(Fault::LAUNCH_WORDS_BYTES, plan.words_bytes.into(), words_bytes)?;
     equal(Fault::LAUNCH_LAYOUT_HASH, plan.layout_hash, LAYOUT_HASH)?;
     let reserved =
         plan.reserved.iter().fold(plan.reserved_word, |all, word| all | u32::from(*word != 0));
