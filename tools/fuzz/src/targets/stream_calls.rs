@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use pto_host::abi::GmAddr;
-use pto_host::abi::foreign::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
+use pto_host::abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
 use pto_runtime::builder::{self, OpaqueBuilder};
 use pto_runtime::device::{self, DeviceOptions, OpaqueDevice};
 use pto_runtime::options::RunOptions;
@@ -112,7 +112,7 @@ unsafe extern "C" fn program(builder: *mut OpaqueBuilder, user: *mut c_void) -> 
         choices: Choices::new(call.bytes.get(1..).unwrap_or_default()),
         tensors: vec![whole],
         scopes: Vec::new(),
-        record: StreamRecord::default(),
+        record: StreamRecording::default(),
     };
     for _ in 0..MOST_CALLS {
         if program.choices.is_empty() || program.call() != 0 {
@@ -135,7 +135,7 @@ struct Program<'a> {
     choices: Choices<'a>,
     tensors: Vec<StreamTensor>,
     scopes: Vec<StreamScope>,
-    record: StreamRecord,
+    record: StreamRecording,
 }
 
 impl Program<'_> {
@@ -317,7 +317,7 @@ impl Program<'_> {
         let count = count_of(&shapes);
         // SAFETY: there are `count` shapes, and as much room.
         let status = checked(unsafe {
-            stream::pto_builder_begin_record(
+            stream::pto_builder_begin_recording(
                 self.builder,
                 shapes.as_ptr(),
                 count,
@@ -334,7 +334,7 @@ impl Program<'_> {
         if self.choices.byte() % 2 == 0 {
             let record = &raw mut self.record;
             // SAFETY: the place is writable.
-            return checked(unsafe { stream::pto_builder_end_record(self.builder, record) });
+            return checked(unsafe { stream::pto_builder_end_recording(self.builder, record) });
         }
         let mut record = self.record;
         if self.choices.byte() > 200 {
