@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::symbol::symbol;
 use pto_abi::{Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskSpec};
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec};
 
 use crate::memory_map::Addresses;
 use crate::program::{Action, Argument, Program, Publish, Task};
@@ -110,9 +110,8 @@ impl Submission {
         GraphSubmitter::new(&self.program, &placed, graph).submit().map_err(BuildError::from)
     }
 
-    fn stream<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+    fn stream<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let placed = self.placed()?;
-        let stream = graph.as_stream().ok_or(Fault::RUNTIME_VARIANT)?;
         let submitter = Submitter::new((&self.program, &placed), stream, HostAccess::AsItIs);
         submitter.submit().map_err(|refused| refused.fault.into())
     }
@@ -128,9 +127,21 @@ impl BuilderSet for Submission {
         wanted: u64,
         graph: &mut G,
     ) -> Option<Result<(), BuildError>> {
+        // A program with tensors is for the streaming runtime alone.
         (wanted == symbol(Self::NAME)).then(|| match self.program.streams() {
-            true => self.stream(graph),
+            true => Err(Fault::RUNTIME_VARIANT.into()),
             false => Self::build(self, graph),
+        })
+    }
+
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
+        &self,
+        wanted: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        (wanted == symbol(Self::NAME)).then(|| match self.program.streams() {
+            true => self.stream(stream),
+            false => Self::build(self, stream),
         })
     }
 }
