@@ -36,13 +36,15 @@ window.driver.run(async (result, { Hand, text, key, type, press, cells, shown, l
   toggle("counters");
 
   // A range: with the axis, and with Shift on the lanes.
-  hand.drag(panel.x(20), panel.x(70), 8);
+  // In 210ths of the run: the traces made by hand have so many nanoseconds.
+  const at = part => panel.x(run.end * part / 210);
+  hand.drag(at(20), at(70), 8);
   paint();
   result.ranged = { range: state.range.map(Math.round), title: text("kernels-title"), cells: cells(), text: text("kernels"), note: shown(paint) };
   key("Escape");
   paint();
   result.cleared = [state.range, text("kernels-title")];
-  hand.drag(panel.x(100), panel.x(160), panel.y(index) + 2, { shiftKey: true });
+  hand.drag(at(100), at(160), panel.y(index) + 2, { shiftKey: true });
   result.shifted = state.range.map(Math.round);
   key("z");
   result.zoomed_to_range = [state.from, state.to].map(Math.round);

@@ -13,9 +13,9 @@ fn a_small_graph_shows_the_names_of_its_tasks() {
     let pages = Pages::new();
     let result = result(&pages.driven(&["graph", ROW_SUMS, "--html"], DRIVER), &Window::default());
     let shown = texts(&result["whole"]["texts"]);
-    assert!(["scale", "upper", "lower"].iter().all(|name| shown.contains(name)), "{shown:?}");
+    assert!(["shift", "upper", "lower"].iter().all(|name| shown.contains(name)), "{shown:?}");
     let (selected, tip) = (text(&result["selected"]), text(&result["tip"]));
-    assert!(selected.contains("lower") && selected.contains("#0 scale"), "{selected}");
+    assert!(selected.contains("lower") && selected.contains("#0 shift"), "{selected}");
     assert!(tip.starts_with("lower\n") && tip.contains("1 producer, 0 consumers"), "{tip}");
     assert_eq!((&result["clicked"], &result["moved"]), (&json!(2), &json!([true, true])));
     let address = text(&result["address"]);

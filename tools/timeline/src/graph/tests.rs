@@ -152,7 +152,7 @@ fn names_of_tasks_are_shown_everywhere() {
     assert!(svg.contains(">the upper &lt;half&gt;</text>"), "{svg}");
     assert!(svg.contains("<title>the upper &lt;half&gt;: add #1 (aiv)</title>"), "{svg}");
     assert!(
-        svg.contains(">a name of more let\u{2026}</text>") && svg.contains(">0</text>"),
+        svg.contains(">a name of more lett\u{2026}</text>") && svg.contains(">0</text>"),
         "{svg}"
     );
     assert!(graph.dot().contains("[label=\"the upper <half>: add #1\""), "{}", graph.dot());
