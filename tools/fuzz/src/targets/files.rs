@@ -20,7 +20,7 @@ const RINGS: Rings = Rings {
     map_entries: 256,
     heap_rings: 4,
     heap_bytes: 1 << 16,
-    record_words: 1 << 12,
+    recording_words: 1 << 12,
     build_mode: BuildMode::CONCURRENT,
 };
 
@@ -28,7 +28,7 @@ const RINGS: Rings = Rings {
 pub(super) fn graph_file(bytes: &[u8]) {
     let Ok(program) = file::read(bytes) else { return };
     let cores = Cores::default();
-    let _ = check(&program, &Options { rings: RINGS, cores });
+    let _ = check(&program, &Options { rings: RINGS, cores, kernels: None });
     let _ = task_graph(&program, cores);
     let written = write(&program);
     let again = file::read(written.as_slice());
