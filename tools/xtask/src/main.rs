@@ -22,11 +22,11 @@ mod generate;
 mod miri;
 mod python;
 mod race;
+mod root;
 mod steps;
 mod suite;
 mod tools;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -50,7 +50,7 @@ usage: cargo xtask <command>
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let root = root();
+    let root = root::root();
     let result = match *arguments.as_slice() {
         ["test"] => steps::run_all(&suite::tests(&root)),
         ["lint"] => steps::run_all(&suite::lints(&root)),
@@ -80,10 +80,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The folder of the workspace.
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().nth(2).unwrap_or(package).to_path_buf()
 }
