@@ -112,7 +112,7 @@ unsafe extern "C" fn program(builder: *mut OpaqueBuilder, user: *mut c_void) -> 
         choices: Choices::new(call.bytes.get(1..).unwrap_or_default()),
         tensors: vec![whole],
         scopes: Vec::new(),
-        record: StreamRecording::default(),
+        recording: StreamRecording::default(),
     };
     for _ in 0..MOST_CALLS {
         if program.choices.is_empty() || program.call() != 0 {
@@ -135,7 +135,7 @@ struct Program<'a> {
     choices: Choices<'a>,
     tensors: Vec<StreamTensor>,
     scopes: Vec<StreamScope>,
-    record: StreamRecording,
+    recording: StreamRecording,
 }
 
 impl Program<'_> {
@@ -148,7 +148,7 @@ impl Program<'_> {
             7 => self.get(),
             8 => self.set(),
             9 => self.add_edge(),
-            10 => self.begin_record(),
+            10 => self.begin_recording(),
             _ => self.end_or_replay(),
         }
     }
@@ -187,13 +187,13 @@ impl Program<'_> {
         let mut task = StreamTask { struct_size: SIZE_OF_TASK, ..StreamTask::default() };
         let choices = &mut self.choices;
         (task.func_id, task.core_type) = choices.one_of(&[(0, 0), (1, 1), (1, 1), (7, 1), (1, 9)]);
-        if choices.byte() % 4 == 0 {
+        if choices.byte().is_multiple_of(4) {
             task.blocks = choices.word();
             task.start = choices.word() % 4;
             task.vector_count = choices.word() % 4;
             task.vectors = [choices.word() % 3, choices.word() % 3];
         }
-        if choices.byte() % 4 == 0 {
+        if choices.byte().is_multiple_of(4) {
             task.has_predicate = 1;
             task.comparison = choices.word() % 8;
             task.value = choices.number();
@@ -211,7 +211,7 @@ impl Program<'_> {
         let (args, after) = (args.as_ptr(), after.as_ptr());
         let mut number = 0;
         let place = &raw mut number;
-        if self.choices.byte() % 4 > 0 {
+        if !self.choices.byte().is_multiple_of(4) {
             // SAFETY: every pointer is valid for as many elements as are said.
             return checked(unsafe {
                 stream::pto_builder_submit(
@@ -311,7 +311,7 @@ impl Program<'_> {
         checked(builder::pto_builder_add_edge(self.builder, producer, consumer))
     }
 
-    fn begin_record(&mut self) -> i32 {
+    fn begin_recording(&mut self) -> i32 {
         let shapes: Vec<_> = (0..self.choices.byte() % 4).map(|_| self.tensor()).collect();
         let mut bound = vec![StreamTensor::default(); shapes.len()];
         let count = count_of(&shapes);
@@ -331,14 +331,14 @@ impl Program<'_> {
     }
 
     fn end_or_replay(&mut self) -> i32 {
-        if self.choices.byte() % 2 == 0 {
-            let record = &raw mut self.record;
+        if self.choices.byte().is_multiple_of(2) {
+            let recording = &raw mut self.recording;
             // SAFETY: the place is writable.
-            return checked(unsafe { stream::pto_builder_end_recording(self.builder, record) });
+            return checked(unsafe { stream::pto_builder_end_recording(self.builder, recording) });
         }
-        let mut record = self.record;
+        let mut recording = self.recording;
         if self.choices.byte() > 200 {
-            (record.at, record.tasks, record.run) =
+            (recording.at, recording.tasks, recording.run) =
                 (self.choices.word(), self.choices.word(), self.choices.word());
         }
         let tensors: Vec<_> = (0..self.choices.byte() % 4).map(|_| self.tensor()).collect();
@@ -349,7 +349,7 @@ impl Program<'_> {
         checked(unsafe {
             stream::pto_builder_replay(
                 self.builder,
-                &raw const record,
+                &raw const recording,
                 tensors,
                 tensor_count,
                 scalars,
