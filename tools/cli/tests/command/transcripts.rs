@@ -60,7 +60,10 @@ fn arguments(shown: &str) -> Option<String> {
         }
         match instead {
             Instead::Smaller(from, to) => to_run = to_run.replace(from, to),
-            Instead::Elsewhere(_) => return None,
+            Instead::Elsewhere(why) => {
+                println!("not run here: pto {shown} ({why})");
+                return None;
+            }
         }
     }
     Some(to_run)
