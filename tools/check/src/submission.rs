@@ -3,19 +3,18 @@
 //! ```text
 //! Submission::new --> blocks (what memory it needs) --place--> BuilderSet of one program, Submission::NAME
 //! ```
-//! A streaming program is submitted step by step. Tasks of a graph are added in their order, and published when every
-//! task that they wait for is there.
+//! Tasks of a graph are added in their order, and published when every task that they wait for is there. Programs of the
+//! streaming runtime are not taken yet.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::symbol::symbol;
-use pto_abi::{Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec};
+use pto_abi::{Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskSpec};
 
 use crate::memory_map::Addresses;
 use crate::program::{Action, Argument, Program, Publish, Task};
-use crate::submit::{HostAccess, Submitter};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -47,11 +46,12 @@ impl Submission {
     /// Why the file does not hold all that a run needs; `None`: it does.
     #[must_use]
     pub fn defect(&self) -> Option<String> {
-        let sets = |step: &&crate::program::Step| matches!(step.action, Action::Set(_));
-        if let Some(step) = self.program.steps.iter().find(sets) {
+        if self.program.streams() {
             return Some(format!(
-                "line {}: the program sets an element, and the file does not say to which value",
-                step.line
+                "it is a program of {}, which can be checked and not run; the header of a file that runs names {} or {}",
+                self.program.variant,
+                RuntimeVariant::HOST_BUILD_GRAPH,
+                RuntimeVariant::AICPU_BUILD_GRAPH
             ));
         }
         let is_address = |arg: &Argument| matches!(arg, Argument::Scalar(w) if *w > LARGEST_SCALAR);
@@ -109,12 +109,6 @@ impl Submission {
         let placed = self.placed()?;
         GraphSubmitter::new(&self.program, &placed, graph).submit().map_err(BuildError::from)
     }
-
-    fn stream<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
-        let placed = self.placed()?;
-        let submitter = Submitter::new((&self.program, &placed), stream, HostAccess::AsItIs);
-        submitter.submit().map_err(|refused| refused.fault.into())
-    }
 }
 
 impl BuilderSet for Submission {
@@ -127,22 +121,7 @@ impl BuilderSet for Submission {
         wanted: u64,
         graph: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        // A program with tensors is for the streaming runtime alone.
-        (wanted == symbol(Self::NAME)).then(|| match self.program.streams() {
-            true => Err(Fault::RUNTIME_VARIANT.into()),
-            false => Self::build(self, graph),
-        })
-    }
-
-    fn build_stream<G: StreamBuilder + HostedBuilder>(
-        &self,
-        wanted: u64,
-        stream: &mut G,
-    ) -> Option<Result<(), BuildError>> {
-        (wanted == symbol(Self::NAME)).then(|| match self.program.streams() {
-            true => self.stream(stream),
-            false => Self::build(self, stream),
-        })
+        (wanted == symbol(Self::NAME)).then(|| Self::build(self, graph))
     }
 }
 

@@ -117,7 +117,8 @@ impl Example for FileExample {
     }
 
     fn program(&self) -> Program {
-        if self.submission.program().streams() { Program::Tensors } else { Program::Graph }
+        // Programs of the streaming runtime are refused.
+        Program::Graph
     }
 
     fn needs(&self, _: &Params) -> Needs {
@@ -181,9 +182,6 @@ impl Example for FileExample {
 /// How large the graph is.
 fn size_of(graph: &GraphProgram) -> GraphSize {
     let tasks = graph.task_count() as u64;
-    if graph.streams() {
-        return GraphSize::streamed(tasks);
-    }
     let arg_words = graph.tasks.iter().map(|task| task.args.len() as u64).sum();
     let after: usize = graph.tasks.iter().map(|task| task.after.len()).sum();
     // A line of the file has one edge at most beside those of its task.

@@ -40,7 +40,7 @@ fn a_large_graph_shows_more_the_nearer_one_looks() {
         near["tasks"].as_u64() < Some(200) && near["tasks"].as_u64() > Some(1),
         "what is seen is painted"
     );
-    assert!(texts(&near["texts"]).iter().any(|text| *text == "rms_norm"), "{near}");
+    assert!(texts(&near["texts"]).contains(&"rms_norm"), "{near}");
 }
 
 /// More tasks than a picture has.

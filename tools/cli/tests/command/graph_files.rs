@@ -63,31 +63,6 @@ fn a_graph_file_runs_under_every_runtime_and_hosting() {
     assert!(none.contains("nothing says what is right; --expect"), "{none}");
 }
 
-/// What an example submits, saved, run on the same matrix: the same factor.
-#[test]
-fn a_recorded_program_runs_again() {
-    let files = Files::new();
-    let n = 64_usize;
-    // Diagonally dominant, hence positive definite.
-    let at = |i: usize, j: usize| if i == j { 80.0 } else { 1.0 / (1.0 + i.abs_diff(j) as f32) };
-    let a: Vec<f32> = (0..n * n).map(|k| at(k / n, k % n)).collect();
-    files.put("a", &[64, 64], &a);
-    files.put("0", &[64 * 64], &a);
-    let graph = files.path("c").with_extension("jsonl");
-    let graph = graph.to_str().expect("a plain name");
-    let size = ["--param=n=64", "--param=tile=32"];
-    pto(&[&["check", "cholesky", "--save", graph][..], &size].concat(), 0);
-    let output = format!("l={}", files.path("l").display());
-    let input = files.option("a");
-    pto(&[&["run", "cholesky", "--input", &input, "--output", &output][..], &size].concat(), 0);
-    let output = format!("0={}", files.path("again").display());
-    pto(&["run", graph, "--input", &files.option("0"), "--output", &output], 0);
-    let (l, again) = (files.get("l").1, files.get("again").1);
-    for i in 0..n {
-        assert_eq!(l[i * n..=i * n + i], again[i * n..=i * n + i], "row {i}");
-    }
-}
-
 #[test]
 fn a_graph_file_that_cannot_be_run_is_refused() {
     let files = Files::new();
@@ -115,6 +90,8 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
     );
     pto(&["check", "matmul", "--save", graph], 0);
     refused(&["run", graph], 2, &["addresses of the process that recorded it"]);
+    pto(&["check", "cholesky", "--save", graph], 0);
+    refused(&["run", graph], 2, &["tensormap_and_ringbuffer", "can be checked and not run"]);
     refused(&["run", &files.path("none").display().to_string()], 4, &["none.npy'"]);
 }
 
