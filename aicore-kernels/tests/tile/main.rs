@@ -1,0 +1,14 @@
+//! The tile machine against references: every instruction on every type, partial tiles, faults, and bytes that are no kernel.
+
+mod bytes;
+mod elements;
+mod faults;
+mod functions;
+mod layout;
+mod math;
+mod number;
+mod pairs;
+mod partial;
+mod product;
+mod reductions;
+mod rig;
