@@ -1,19 +1,19 @@
 //! A firmware crate of a user's own, in this workspace and copied to outside of it: its graph builders in Rust and in
 //! C, and its kernels, run on the device `virt`.
 //!
-//! Needs QEMU and the tools that images are built with; what is missing is brought (see `pto_fw_build`).
+//! Needs QEMU and the tools that images are built with; what is missing is brought (see `pto_image_build`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pto_aicore_kernels::dag_value;
 use pto_examples::host::{self, Inputs, Params};
-use pto_fw_build::{Profile, Request, packages};
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
 use pto_host::{
     Capacities, Device, Error, Kernel, RunOptions, StreamCapacities, VirtDeviceOptions, Work, func,
 };
+use pto_image_build::{Profile, Request, packages};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_path_buf()
@@ -44,7 +44,7 @@ fn build(folder: &Path, profile: Profile) -> (Image, Image) {
         .unwrap_or_else(|why| panic!("{why}"));
     let crate_folder = Some(folder.to_path_buf());
     let request = Request { crate_folder, profile, ..Request::default() };
-    let built = pto_fw_build::build(&request, &say);
+    let built = pto_image_build::build(&request, &say);
     let built = built.unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| {
         let found = built.iter().find(|built| built.image.kind == kind);
@@ -223,7 +223,7 @@ fn it_builds_and_runs_outside_of_the_workspace() {
 #[test]
 fn a_missing_builder_in_c_is_a_fault() {
     let request = Request { profile: Profile::Release, ..Request::default() };
-    let built = pto_fw_build::build(&request, &|sentence| println!("{sentence}"));
+    let built = pto_image_build::build(&request, &|sentence| println!("{sentence}"));
     let built = built.unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| built.iter().find(|one| one.image.kind == kind).unwrap().image.clone();
     let mut device = open(&(of(ImageKind::Virt), of(ImageKind::Kernels)));

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use pto_aicore_kernels::dag_value;
 use pto_examples::host::{self, Inputs, Params, Prepared, Tensor};
-use pto_fw_build::{BuilderSource, Built, Profile, Request, packages};
 use pto_host::abi::{Fault, FuncId, RuntimeVariant};
 use pto_host::fw::ImageKind;
 use pto_host::{
     Device, DeviceOptions, Error, Kernel, RunControl, RunOptions, VirtDeviceOptions, Work, func,
 };
+use pto_image_build::{BuilderSource, Built, Profile, Request, packages};
 use pto_native::field::FieldRuntime;
 use pto_native::{Builders, FailureKind, SharedDevice};
 
@@ -135,7 +135,7 @@ fn images(folder: &Path) -> Vec<Built> {
         named("shapes", plugin, shapes_cpp()),
     ];
     let request = Request { builders, profile: Profile::Release, ..Request::default() };
-    pto_fw_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"))
+    pto_image_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn open(images: &[Built]) -> Device {
@@ -262,7 +262,7 @@ fn shared_object(source: &Path, to: &Path) {
         .unwrap_or_else(|why| panic!("{why}"));
     let mut compiler = std::process::Command::new(packages::CXX.name);
     compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]);
-    compiler.arg(root().join("host/include")).arg(source).arg("-o").arg(to);
+    compiler.arg(root().join("bindings/include")).arg(source).arg("-o").arg(to);
     let output = compiler.output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -324,7 +324,7 @@ fn plugins_are_builders_of_an_image() {
 
 #[test]
 fn what_cannot_be_built_is_said() {
-    let said = |request: Request| match pto_fw_build::build(&request, &|_| {}) {
+    let said = |request: Request| match pto_image_build::build(&request, &|_| {}) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("it was built"),
     };

@@ -8,7 +8,8 @@ use pto_bench::csr::Csr;
 use pto_bench::program::{Job, Kernel, NAME, Program};
 use pto_bench::shape::Shape;
 use pto_host::abi::trace::TraceOwner;
-use pto_host::abi::{CoreKind, FanoutStrategy, Fault, GraphBuilder, RuntimeVariant, TaskSpec};
+use pto_host::abi::{CoreKind, FanoutStrategy, Fault, RuntimeVariant};
+use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::timeline::{Analysis, Task, Trace};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{

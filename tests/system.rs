@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params, Prepared, Program, Tensor};
-use pto_host::abi::graph::BuilderSet;
 use pto_host::abi::{FanoutStrategy, RuntimeVariant};
+use pto_host::graph::BuilderSet;
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport, Work};
 

@@ -3,7 +3,7 @@
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, links, rules};
+use pto_tests::tidy::{Finding, links, rooms, rules};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -31,6 +31,39 @@ fn every_link_in_the_documentation_leads_somewhere() {
     let pages = files(&root, "md");
     let exists = |path: &str| root.join(path).exists();
     let findings: Vec<_> = pages.iter().flat_map(|page| links::broken(page, exists)).collect();
+    assert_tidy(&findings);
+}
+
+#[test]
+fn few_folders_stand_at_the_top() {
+    let listed = std::process::Command::new("git")
+        .args(["ls-tree", "-d", "--name-only", "HEAD"])
+        .current_dir(root())
+        .output()
+        .expect("git lists the folders of the commit");
+    let folders = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(folders.lines().count() >= 7, "git has listed no tree: {folders}");
+    let visible = folders.lines().filter(|folder| !folder.starts_with('.'));
+    assert_tidy(&rooms::strangers_at_the_top(visible));
+}
+
+#[test]
+fn every_folder_has_the_name_of_its_crate() {
+    let root = root();
+    let metadata = MetadataCommand::new()
+        .manifest_path(root.join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .expect("cargo metadata reads the workspace");
+    let mut findings = Vec::new();
+    for package in metadata.workspace_packages() {
+        let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
+        let folder = folder.strip_prefix(&root).expect("below the workspace's folder");
+        if !rooms::is_called_like(folder.as_str(), &package.name) {
+            let message = format!("it holds {}: call both alike", package.name);
+            findings.push(Finding { place: folder.to_string(), message });
+        }
+    }
     assert_tidy(&findings);
 }
 

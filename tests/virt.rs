@@ -1,7 +1,7 @@
 //! The device `virt`: every example in every variant, build mode and fanout strategy gives the bits of
 //! a2a3sim; and whatever goes wrong ends in a fault, with the device in order again.
 //!
-//! Needs QEMU and a compiler for AArch64; both are brought where they are missing (see `pto_fw_build`), and where
+//! Needs QEMU and a compiler for AArch64; both are brought where they are missing (see `pto_image_build`), and where
 //! they cannot be had these tests fail and say why.
 
 use std::path::PathBuf;
@@ -11,15 +11,14 @@ use std::time::{Duration, Instant};
 
 use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params, Prepared, Program, Tensor};
-use pto_fw_build::{Profile, Request, packages};
-use pto_host::abi::{
-    CoreKind, FanoutStrategy, Fault, FuncId, GraphBuilder, RuntimeVariant, TaskSpec,
-};
+use pto_host::abi::{CoreKind, FanoutStrategy, Fault, FuncId, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind};
+use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::{
     Capacities, Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions,
     VirtDeviceOptions, Work, func,
 };
+use pto_image_build::{Profile, Request, packages};
 
 /// Small, because a vCPU is slower than a core: all parts of the examples, little of each.
 const SIZES: &[(&str, &[(&str, &str)])] = &[
@@ -78,7 +77,7 @@ fn images() -> &'static (Image, Image) {
         let say = |sentence: &str| println!("{sentence}");
         packages::install(&[packages::QEMU], &say).unwrap_or_else(|why| panic!("{why}"));
         let request = Request { profile: Profile::Release, ..Request::default() };
-        let built = pto_fw_build::build(&request, &say);
+        let built = pto_image_build::build(&request, &say);
         let built = built.unwrap_or_else(|error| panic!("{error}"));
         let of = |kind| {
             let found = built.iter().find(|built| built.image.kind == kind);

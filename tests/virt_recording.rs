@@ -4,7 +4,6 @@
 use std::sync::OnceLock;
 
 use pto_examples::host::{self, Inputs, Params, Prepared};
-use pto_fw_build::{Profile, Request, packages};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind, Recording};
@@ -12,13 +11,14 @@ use pto_host::timeline::{Analysis, Task, Trace};
 use pto_host::{
     Capacities, Device, RunOptions, RunReport, TraceOptions, VirtDeviceOptions, WhenFull, Work,
 };
+use pto_image_build::{Profile, Request, packages};
 
 /// Firmware and kernels.
 fn images(recording: Recording) -> (Image, Image) {
     let say = |sentence: &str| println!("{sentence}");
     packages::install(&[packages::QEMU], &say).unwrap_or_else(|why| panic!("{why}"));
     let request = Request { profile: Profile::Release, recording, ..Request::default() };
-    let built = pto_fw_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"));
+    let built = pto_image_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"));
     let of = |kind| {
         let found = built.iter().find(|built| built.image.kind == kind);
         found.expect("both are built").image.clone()

@@ -11,18 +11,20 @@
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
 //! how work reaches a core, [`arena`] how capacities become regions, [`image`] the graph a host builds,
-//! [`graph`] the interface of every graph builder, [`stream`] that of the streaming ones, [`fault`] the table of faults, [`layout`] the
-//! compile-time checks and the layout hash, [`sync`] the only place that names the atomics.
+//! [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`] the table of
+//! faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only place that names the atomics.
 //!
-//! Nothing here knows a platform; nothing here allocates; it depends on no other crate of ours.
+//! What programs are written against stands in `pto_graph`. Nothing here knows a platform; nothing here allocates; it
+//! depends on no other crate of ours.
 #![no_std]
 
 pub mod arena;
+pub mod block;
 pub mod closed_set;
 pub mod fault;
+pub mod foreign;
 pub mod fw_image;
 pub mod gm;
-pub mod graph;
 pub mod handshake;
 pub mod ids;
 pub mod image;
@@ -41,6 +43,5 @@ pub mod trace;
 
 pub use fault::Fault;
 pub use gm::GmWindow;
-pub use graph::{BuildError, EdgeOutcome, GraphBuilder, TaskSpec};
 pub use ids::{FuncId, GmAddr, TaskId};
 pub use kinds::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};

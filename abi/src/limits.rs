@@ -25,6 +25,11 @@ pub const MAX_FANOUT: u32 = (1 << 31) - 1;
 /// Edges of one graph image (indices are 32 bits wide).
 pub const MAX_IMAGE_EDGES: u64 = u32::MAX as u64;
 
+/// Dimensions of a view on a tensor, at most.
+pub const MAX_RANK: usize = 5;
+/// Levels of priority; each has lists of its own on the board.
+pub const PRIORITY_LEVELS: u32 = 4;
+
 /// Name, value and meaning of each limit, for `pto info limits`.
 pub const TABLE: &[(&str, u64, &str)] = &[
     ("MAX_TASKS", MAX_TASKS as u64, "tasks alive at once"),

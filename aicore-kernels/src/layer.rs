@@ -3,7 +3,7 @@
 //!
 //! `out` may be the first operand itself with the same stride. With any other overlap the result is unspecified.
 
-use pto_abi::stream::BlockContext;
+use pto_abi::block::BlockContext;
 
 use crate::args;
 use crate::exp::exp;

@@ -1,7 +1,7 @@
 //! Kernels that test shaped tasks rather than compute: each part of a task folds into a cell of its own, so that the cells prove
 //! that every part of every block ran once, in order; and parts that start together may wait for each other.
 
-use pto_abi::stream::BlockContext;
+use pto_abi::block::BlockContext;
 use pto_abi::sync::{AtomicU64, Ordering};
 
 use crate::args;

@@ -11,7 +11,6 @@ mod machine;
 use core::cell::Cell;
 use core::marker::PhantomData;
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FUNC_ID};
 use pto_abi::runtime::InstanceLine;
@@ -19,6 +18,7 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
 pub use self::machine::{BuilderHost, DeviceMemory};
 use crate::blame::{Blame, BlameSlot};

@@ -12,12 +12,12 @@
 use core::hash::{Hash, Hasher};
 
 use pto_abi::arena::Arena;
-use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome};
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
 use pto_abi::trace::TraceRecord;
 use pto_abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
+use pto_graph::{BuildError, BuilderSet, EdgeOutcome};
 
 use crate::blame::Blame;
 use crate::builder::{Builder, BuilderHost, BuilderInputs};

@@ -237,6 +237,10 @@ impl DeviceMemory for ArenaMemory<'_> {
         gm.read(gm.offset_of(address, 4)?)
     }
 
+    fn has_element(&self, address: GmAddr, bytes: u64) -> bool {
+        shapes::has_element(&self.arena.gm(), address, bytes)
+    }
+
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
         shapes::read_element(&self.arena.gm(), address, bytes)
     }

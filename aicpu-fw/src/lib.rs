@@ -20,6 +20,7 @@ pub mod builder;
 mod cores;
 pub mod divide;
 pub mod fanout;
+mod hosted;
 pub mod lines;
 #[cfg(pto_mutants)]
 pub mod mutant;

@@ -9,7 +9,6 @@ mod words;
 
 use std::marker::PhantomData;
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::handshake::{Command, Handshake};
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
@@ -17,6 +16,7 @@ use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::builder::Builder;
 use pto_aicpu_fw::platform::Platform;
 use pto_aicpu_fw::{Bell, Budgets, FanoutPolicy, LinesPlatform, LockFree, Locked, Scheduler, Step};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use shuttle::rand::RngCore;
 use shuttle::thread;
 

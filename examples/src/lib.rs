@@ -35,7 +35,7 @@ mod recorder;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 
-pto_abi::builder_set! {
+pto_graph::builder_set! {
     /// The graph programs of all examples, to be linked into a firmware.
     pub struct Builders {
         "vector_example" => vector_example::graph::build,

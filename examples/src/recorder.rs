@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::vec::Vec;
 
 use crate::host::GraphSize;
-use pto_abi::{CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{EdgeOutcome, GraphBuilder, HostedBuilder, TaskSpec};
 
 /// One recorded task.
 pub(crate) struct Recorded {
@@ -60,6 +61,8 @@ impl Recorder {
         self.tasks.get_mut(id.slot as usize).ok_or(Fault::BUILD_UNKNOWN_TASK)
     }
 }
+
+impl HostedBuilder for Recorder {}
 
 impl GraphBuilder for Recorder {
     fn orch_args(&self) -> &[u64] {

@@ -1,9 +1,8 @@
 //! What the programs with tensors share: tensors from orchestration words, their tiles, and tasks.
 
-use pto_abi::stream::{
-    Arg, ElementType, MAX_RANK, Predicate, StreamBuilder, TensorTask, TensorView,
-};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
+use pto_abi::limits::MAX_RANK;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_graph::{Arg, BuildError, ElementType, Predicate, StreamBuilder, TensorTask, TensorView};
 
 /// Most arguments of a task of the examples.
 const MAX_ARGS: usize = 16;

@@ -90,7 +90,7 @@ impl Device {
     /// # Errors
     /// `Workers`: no core, or too many. `MapGm`: the memory cannot be had.
     #[cfg(feature = "sim")]
-    pub fn open_sim<B: pto_abi::graph::BuilderSet>(
+    pub fn open_sim<B: pto_graph::BuilderSet>(
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {

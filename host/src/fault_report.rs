@@ -3,9 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use pto_abi::block::BlockContext;
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry};
-use pto_abi::stream::BlockContext;
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
@@ -291,8 +291,8 @@ mod tests {
     use crate::kernels::KernelTable;
     use crate::launch::worker_table;
     use crate::logs::Logs;
+    use pto_abi::block::BlockContext;
     use pto_abi::runtime::{BlockedTask, Epitaph, NOBODY};
-    use pto_abi::stream::BlockContext;
     use pto_abi::{Fault, FuncId, TaskId};
 
     fn told(fault: Fault, epitaph: Option<Epitaph>) -> String {

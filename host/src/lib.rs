@@ -14,7 +14,8 @@
 //!
 #![cfg_attr(feature = "sim", doc = "```")]
 #![cfg_attr(not(feature = "sim"), doc = "```ignore")]
-//! use pto_host::abi::{CoreKind, GraphBuilder, TaskSpec, graph::NoBuilders};
+//! use pto_host::abi::CoreKind;
+//! use pto_host::graph::{GraphBuilder, TaskSpec, NoBuilders};
 //! use pto_host::{Device, DeviceOptions, HostGraph, RunOptions, Work, func};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +55,7 @@ mod error;
 mod fault_report;
 pub mod fw;
 mod gm;
-mod graph;
+mod host_graph;
 mod image;
 mod kernels;
 mod launch;
@@ -80,7 +81,7 @@ pub use device::{Device, DeviceDescription};
 pub use device_memory::DeviceMemory;
 pub use error::Error;
 pub use fault_report::FaultReport;
-pub use graph::HostGraph;
+pub use host_graph::HostGraph;
 pub use image::GraphImage;
 pub use kernels::{Kernel, KernelDescription};
 pub use logs::LogRecord;
@@ -92,13 +93,15 @@ pub use trace::TraceOptions;
 #[cfg(feature = "virt")]
 pub use virt::device::VirtDeviceOptions;
 
-/// The interface that host and firmware share: layouts, limits, faults, `GraphBuilder`.
+/// The bytes that host and firmware share: layouts, limits, faults.
 pub use pto_abi as abi;
 pub use pto_abi::arena::Capacities;
 pub use pto_abi::stream::StreamCapacities;
 pub use pto_abi::trace::WhenFull;
 /// The library kernels and their func ids, as [`Device::register_library`] registers them.
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
+/// What programs are written against: `GraphBuilder`, `StreamBuilder`, tasks and tensors.
+pub use pto_graph as graph;
 /// Virtual time: profiles, costs, injected faults, reports, campaigns.
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::virtual_time;

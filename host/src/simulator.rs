@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
-use pto_abi::graph::BuilderSet;
-use pto_abi::stream::StreamBuilder;
-use pto_abi::{BuildError, GmAddr, GraphBuilder};
+use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
 use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::{Hosting, Machine};
 
@@ -86,7 +85,11 @@ impl<B: BuilderSet> BuilderSet for SharedBuilders<B> {
         self.0.names()
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         self.0.build(symbol, graph)
     }
 
@@ -94,7 +97,7 @@ impl<B: BuilderSet> BuilderSet for SharedBuilders<B> {
         self.0.stream_names()
     }
 
-    fn build_stream<G: StreamBuilder>(
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
         symbol: u64,
         stream: &mut G,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 fn compile(arguments: &[&str]) {
-    let header = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("include/pto_abi.h");
+    let header = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../bindings/include/pto_abi.h");
     let output = Command::new("cc")
         .args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"])
         .args(arguments)

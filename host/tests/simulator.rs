@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use pto_host::abi::arena::Capacities;
-use pto_host::abi::{BuildError, CoreKind, Fault, FuncId, GraphBuilder, TaskSpec, builder_set};
+use pto_host::abi::{CoreKind, Fault, FuncId};
+use pto_host::graph::{BuildError, GraphBuilder, TaskSpec, builder_set};
 use pto_host::{
     Device, DeviceOptions, Error, GraphImage, HostGraph, Hosting, Kernel, RunOptions, Work, func,
 };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let folders = [here.join("../c-builder/include"), here.join("../../host/include")];
+    let folders = [here.join("../c-builder/include"), here.join("../../bindings/include")];
     let include = env::join_paths(folders).expect("no colon in the folder's name");
     println!("cargo::metadata=include={}", include.display());
 }

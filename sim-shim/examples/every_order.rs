@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::shapes::Lanes;
+use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
     EdgesFrom, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore_states,
 };

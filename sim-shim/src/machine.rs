@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use pto_abi::Fault;
 use pto_abi::arena::Arena;
-use pto_abi::graph::BuilderSet;
 use pto_aicpu_fw::{Launch, instance};
+use pto_graph::BuilderSet;
 
 use crate::clock;
 use crate::hosting::Hosting;

@@ -13,7 +13,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use pto_abi::FanoutStrategy;
-use pto_abi::graph::BuilderSet;
 use pto_abi::kinds::RunFlags;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::runtime::Region;
@@ -24,6 +23,7 @@ use pto_aicpu_fw::{
     Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
     TraceWriter, Tracer, run,
 };
+use pto_graph::BuilderSet;
 
 use crate::clock;
 use crate::core_port::CorePort;

@@ -5,9 +5,9 @@ mod common;
 
 use common::{Device, Options};
 use pto_abi::arena::Capacities;
-use pto_abi::stream::{Priority, StreamBuilder, TensorTask};
-use pto_abi::{BuildError, BuildMode, CoreKind, FuncId, RuntimeVariant, TaskId, builder_set};
+use pto_abi::{BuildMode, CoreKind, FuncId, RuntimeVariant, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, Priority, StreamBuilder, TensorTask, builder_set};
 use pto_sim_shim::Hosting;
 use pto_sim_shim::virtual_time::{
     Compute, Keep, KernelCosts, Profile, VirtualOptions, VirtualReport,

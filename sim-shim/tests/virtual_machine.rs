@@ -9,8 +9,9 @@ use common::{Device, Options};
 use graphs::Shapes;
 use pto_abi::arena::Capacities;
 use pto_abi::sync::{AtomicU32, AtomicU64};
-use pto_abi::{BuildError, BuildMode, CoreKind, FanoutStrategy, GraphBuilder, TaskSpec};
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_sim_shim::virtual_time::{
     EventKind, Keep, KernelCosts, LineModel, Profile, Rule, VirtualOptions, VirtualReport,
 };
@@ -124,7 +125,7 @@ fn on_the_a2a3_a_chain_pays_every_latency() {
 /// Profile `a2a3` charges half a nanosecond for each instruction of the AArch64 image, as far as its parts say.
 #[test]
 fn the_instructions_are_those_of_the_image() {
-    let golden = include_str!("../../linker/tests-host/tests/goldens/instructions.txt");
+    let golden = include_str!("../../linker/tests/tests/goldens/instructions.txt");
     let count = |graph: &str, column: usize| -> f64 {
         let lines = golden.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let mut rows = lines.filter(|row| row.first() == Some(&graph));
@@ -189,7 +190,7 @@ fn neighbours<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-pto_abi::builder_set! {
+pto_graph::builder_set! {
     struct Neighbours { "neighbours" => neighbours }
 }
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use pto_abi::stream::Priority;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_aicpu_fw::shapes::Lanes;
+use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
     EdgesFrom, Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape,
     explore_states,
@@ -60,8 +60,8 @@ mod right {
     use super::{CUBE, VECTOR, at_once, device, explored, graph};
     use super::{NodeShape, Priority, Shape};
     use pto_abi::BuildMode;
-    use pto_abi::stream::Comparison;
     use pto_aicpu_fw::shapes::Lanes;
+    use pto_graph::Comparison;
     use pto_sim_shim::virtual_time::soak::{
         NodePredicate, RandomGraph, Troubles, explore, explore_states, soak_shapes,
     };

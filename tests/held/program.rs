@@ -1,10 +1,11 @@
 //! Random programs that keep tasks back: what they do, and the streaming program that does it.
 
-use pto_host::abi::stream::{
-    Arg, Bindings, Comparison, ElementType, Predicate, StreamBuilder, TensorTask, TensorView,
-};
-use pto_host::abi::{BuildError, CoreKind, GmAddr, TaskId, builder_set};
+use pto_host::abi::{CoreKind, GmAddr, TaskId};
 use pto_host::func;
+use pto_host::graph::{
+    Arg, Bindings, BuildError, Comparison, ElementType, Predicate, StreamBuilder, TensorTask,
+    TensorView, builder_set,
+};
 
 builder_set! {
     /// The program.

@@ -1,10 +1,11 @@
 //! The rules of STYLE.md that a machine can hold, as functions over text (`tests/tidy.rs` applies them).
 //!
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
-//! dependencies between crates, [`links`] judges documentation.
+//! dependencies between crates, [`rooms`] where they stand, [`links`] judges documentation.
 
 pub mod arrows;
 pub mod links;
+pub mod rooms;
 pub mod rules;
 pub mod source;
 

@@ -8,9 +8,8 @@
 //! The builder writes a record before it publishes the task; then its `next`, `next_block` and the lists belong to who
 //! holds the lock, `parts_left` to the schedulers whose cores finish. Policy is in `pto_aicpu_fw::shapes`.
 
-use crate::limits::MAX_ARGS;
+use crate::limits::{MAX_ARGS, PRIORITY_LEVELS};
 use crate::shared_struct;
-use crate::stream::Priority;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, TaskLock};
 
 /// Parts that a block has at most: a cube core and two vector cores.
@@ -18,8 +17,7 @@ pub const MAX_LANES: usize = 3;
 /// Lists of each priority.
 pub const LISTS_A_LEVEL: u32 = 4;
 /// Lists of the board.
-#[expect(clippy::cast_possible_truncation, reason = "four")]
-pub const LIST_COUNT: u32 = LISTS_A_LEVEL * Priority::ALL.len() as u32 + 1;
+pub const LIST_COUNT: u32 = LISTS_A_LEVEL * PRIORITY_LEVELS + 1;
 /// Tasks with a predicate that nobody has read yet.
 pub const ARRIVALS: u32 = LIST_COUNT - 1;
 /// No list: the task goes to the ready queue of its kind.

@@ -1,14 +1,9 @@
-//! Closed sets, and sets of builders.
+//! Closed sets, faults by their codes, and how many chunks edges need.
 
 use pto_abi::fault::TABLE;
-use pto_abi::graph::{BuilderSet, EdgeOutcome, GraphBuilder, NoBuilders, TaskSpec};
 use pto_abi::kinds::TaskState;
-use pto_abi::symbol::symbol;
 use pto_abi::task::chunks_for;
-use pto_abi::{
-    BuildError, BuildMode, CoreKind, FanoutStrategy, Fault, GmAddr, RuntimeVariant, TaskId,
-    builder_set,
-};
+use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, RuntimeVariant};
 
 /// Values and names are those of the set, both ways, and nothing else is.
 macro_rules! check_set {
@@ -62,53 +57,4 @@ fn chunks_suffice() {
             assert!(chunks <= chunks_for(edges), "{edges} edges, {each} from each producer");
         }
     }
-}
-
-/// Counts the calls.
-#[derive(Default)]
-struct Counting(u32);
-
-impl GraphBuilder for Counting {
-    fn orch_args(&self) -> &[u64] {
-        &[]
-    }
-    fn add_task(&mut self, _: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.0 += 1;
-        Ok(TaskId { slot: self.0, generation: 1 })
-    }
-    fn add_edge(&mut self, _: TaskId, _: TaskId) -> Result<EdgeOutcome, Fault> {
-        Ok(EdgeOutcome::Added)
-    }
-    fn publish(&mut self, _: TaskId) -> Result<(), Fault> {
-        Ok(())
-    }
-    fn read_u32(&self, _: GmAddr) -> Result<u32, Fault> {
-        Err(Fault::BUILD_GM_RANGE)
-    }
-}
-
-fn one<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
-    graph.submit(TaskSpec::new(pto_abi::FuncId(0), CoreKind::AIV, &[]), &[])?;
-    Ok(())
-}
-
-fn fails<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
-    graph.read_u32(GmAddr(0))?;
-    Ok(())
-}
-
-builder_set! { struct Two { "one" => one, "fails" => fails } }
-
-#[test]
-fn builders_are_found_by_their_symbols() {
-    let mut graph = Counting::default();
-    assert_eq!(Two.names(), ["one", "fails"]);
-    assert_eq!(Two.build(symbol("one"), &mut graph), Some(Ok(())));
-    assert_eq!(graph.0, 1);
-    let fault = BuildError::Fault(Fault::BUILD_GM_RANGE);
-    assert_eq!(Two.build(symbol("fails"), &mut graph), Some(Err(fault)));
-    assert_eq!(Two.build(symbol("three"), &mut graph), None);
-    assert_eq!(Two.build(0, &mut graph), None);
-    assert_eq!(NoBuilders.build(symbol("one"), &mut graph), None);
-    assert!(BuildError::Failed(-3).to_string().contains("-3"));
 }

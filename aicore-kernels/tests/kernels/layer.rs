@@ -1,6 +1,6 @@
 //! `copy`, `rms_norm`, `rope`, `silu_mul`, against their definitions.
 
-use pto_abi::stream::BlockContext;
+use pto_abi::block::BlockContext;
 use pto_aicore_kernels::args::scalar_word;
 
 use crate::support::{LENGTHS, Operand, Random, TINY, U, assert_close, call, call_with, gamma};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pto_abi::stream::BlockContext;
+use pto_abi::block::BlockContext;
 use pto_aicore_kernels::dag_value;
 use pto_aicore_kernels::parts::{ALL_BLOCKS, ALONE, BLOCK_WORDS, MEETING, part_value};
 use pto_aicore_kernels::probe::mix;

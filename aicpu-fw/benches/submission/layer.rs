@@ -1,9 +1,9 @@
 //! A layer of 64 tasks from an input through temporaries to an output: submitted, or recorded once and replayed.
 
-use pto_abi::stream::{
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_graph::{
     Arg, Bindings, DependencyMode, ElementType, Record, StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use super::{TestStream, Words, best_of_rounds, with_stream};
 

@@ -18,10 +18,7 @@ use pto_abi::kinds::{CoreKind, TaskState};
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
-use pto_abi::stream::{
-    Arg, ElementType, MapEntry, MapGrid, MapRecord, SlotRecord, StreamBuilder, StreamHeader,
-    TensorTask, TensorView,
-};
+use pto_abi::stream::{MapEntry, MapGrid, MapRecord, SlotRecord, StreamHeader};
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task};
 use pto_abi::{FuncId, GmAddr};
@@ -30,6 +27,7 @@ use pto_aicpu_fw::ready_queue::ReadyQueue;
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
 use pto_aicpu_fw::{DeviceMemory, LockFree, SharedState};
+use pto_graph::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
 
 struct Kernels;
 

@@ -2,9 +2,9 @@
 
 use core::hash::Hasher;
 
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::trace::TraceRecord;
 use pto_abi::{FuncId, GmAddr};
+use pto_graph::EdgeOutcome;
 
 /// What a builder reads of the device beside the shared state.
 pub trait DeviceMemory {
@@ -14,7 +14,13 @@ pub trait DeviceMemory {
     /// The word of GM at `address`; `None`: outside GM, or not aligned.
     fn read_u32(&self, address: GmAddr) -> Option<u32>;
 
-    /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.
+    /// Whether [`read_element`](Self::read_element) could read an element there. Nothing is read: a kernel may be writing it.
+    fn has_element(&self, _address: GmAddr, _bytes: u64) -> bool {
+        false
+    }
+
+    /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned. Only for an element that
+    /// no task under way writes.
     fn read_element(&self, _address: GmAddr, _bytes: u64) -> Option<u64> {
         None
     }

@@ -1,11 +1,11 @@
 //! The parts of shaped tasks on their cores: staged with words of their own, counted when they finish.
 
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::{BlockContext, MAX_LANES};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr};
+use pto_abi::{block::BlockContext, stream::MAX_LANES};
 
 use super::Scheduler;
 use super::shapes::ClusterCores;

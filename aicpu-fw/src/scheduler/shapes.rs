@@ -12,10 +12,11 @@
 
 use heapless::Vec;
 use pto_abi::limits::MAX_WORKERS;
-use pto_abi::stream::{MAX_LANES, NO_TASK, Priority};
+use pto_abi::stream::{MAX_LANES, NO_TASK};
 use pto_abi::task::Task;
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault};
+use pto_graph::Priority;
 
 use super::collect::Moved;
 use super::parts::Part;

@@ -14,10 +14,9 @@
 //! task of higher priority takes its place at the gate; from then on nothing goes before it, so that its cores are idle for as
 //! long as the longest kernel under way.
 
-use pto_abi::stream::{
-    ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, Priority, ShapeRecord,
-};
+use pto_abi::stream::{ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, ShapeRecord};
 use pto_abi::sync::{AtomicU32, Ordering};
+use pto_graph::Priority;
 
 use super::{Lanes, ShapeMemory};
 use crate::mutant::{self, Mutant};

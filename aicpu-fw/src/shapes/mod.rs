@@ -1,4 +1,4 @@
-//! Shaped tasks of the streaming runtime: those that are more than one kernel on one core (`pto_abi::stream::shape`).
+//! Shaped tasks of the streaming runtime: those that are more than one kernel on one core (`pto_graph::TensorTask`).
 //!
 //! ```text
 //!            publish, or the last producer
@@ -15,12 +15,12 @@ mod memory;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::stream::{
-    BLOCK_WORDS, Comparison, ElementType, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START,
-    ShapeBoard, ShapeRecord,
+    BLOCK_WORDS, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START, ShapeBoard, ShapeRecord,
 };
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::Task;
 use pto_abi::{CoreKind, GmAddr};
+use pto_graph::{Comparison, ElementType};
 
 pub use board::{Claim, GATHERS, List};
 
@@ -99,7 +99,7 @@ impl<'a> ShapeMemory<'a> {
         (words.unwrap_or(&[]), self.parts_address.offset(8 * start as u64))
     }
 
-    /// Which part of `task` a worker was given last: a [`BlockContext`](pto_abi::stream::BlockContext).
+    /// Which part of `task` a worker was given last: a [`BlockContext`](pto_abi::block::BlockContext).
     #[must_use]
     pub fn context(&self, worker: u32, task: &Task) -> u64 {
         let (words, _) = self.part_words(worker);
@@ -153,6 +153,14 @@ pub fn has_predicate(record: &ShapeRecord) -> bool {
 #[must_use]
 pub fn starts_at_once(record: &ShapeRecord) -> bool {
     record.flags.load(Ordering::Relaxed) & SYNC_START != 0
+}
+
+/// Whether [`read_element`] could read an element there. Nothing is read: a kernel may be writing it.
+#[must_use]
+pub fn has_element(gm: &GmWindow<'_>, address: GmAddr, bytes: u64) -> bool {
+    let align = usize::try_from(bytes).ok().filter(|bytes| [1, 2, 4, 8].contains(bytes));
+    let place = gm.offset_of(address, bytes).zip(align);
+    place.is_some_and(|(at, align)| gm.pointer(at, bytes, align).is_some())
 }
 
 /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.

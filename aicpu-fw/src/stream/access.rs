@@ -1,6 +1,6 @@
 //! Accesses: what the tensor map is asked, and told.
 
-use pto_abi::stream::TensorView;
+use pto_graph::TensorView;
 
 use super::grid::Divisor;
 use super::region::{Region, tile};

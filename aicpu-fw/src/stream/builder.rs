@@ -3,17 +3,15 @@
 use core::marker::PhantomData;
 
 use heapless::Vec;
-use pto_abi::graph::TaskSpec;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID};
 use pto_abi::runtime::InstanceLine;
-use pto_abi::stream::{
-    DependencyMode, MAX_HEAP_RINGS, RingKind, ScopeId, SlotRecord, StreamHeader,
-};
+use pto_abi::stream::{MAX_HEAP_RINGS, RingKind, SlotRecord, StreamHeader};
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
+use pto_graph::{DependencyMode, ScopeId, TaskSpec};
 
 use super::kept::Kept;
 use super::map::{TensorMap, low_half};

@@ -3,8 +3,8 @@
 //! Entries are given out in the order of the tasks, and retire in it. A chain runs from new to old, so the first entry that
 //! is retired ends it: stale entries cost nothing.
 
-use pto_abi::stream::{MAX_RANK, MapEntry};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use pto_abi::{limits::MAX_RANK, stream::MapEntry};
 
 use super::access::Access;
 use super::looks::{Look, Stop};

@@ -4,13 +4,13 @@
 //! taken back with that task. Waiting for one ends when the producer has completed, too: no edge is needed then. So it
 //! never deadlocks where edges lead forward and no task is held back.
 
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, NO_CHUNK, SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, TaskId};
+use pto_graph::EdgeOutcome;
 
 use super::builder::Stream;
 use crate::builder::{BuilderHost, DeviceMemory, RESERVE, count_one, release_published};

@@ -16,7 +16,7 @@
 //! with a fault. There is no guess on either side.
 
 use super::region::Region;
-use pto_abi::stream::MAX_RANK;
+use pto_abi::limits::MAX_RANK;
 
 /// Branches that one comparison may take. 4,096 of them are about 50 us; of 10 million random pairs of strided views of
 /// rank up to 5, none took more than 200.

@@ -13,7 +13,7 @@
 //! its last decrement for a task, and the first look has loaded that with Acquire: all decrements of `m`'s fanin, and the
 //! publish, which is the builder's own, happen before the second look. So that finds a fanin of zero, or `DISPATCHED`, or
 //! `COMPLETED`: against the assumption. The first look alone does not say it: a task that waits for one with a later number
-//! (an edge of [`add_edge`](pto_abi::graph::GraphBuilder::add_edge)) has been passed when that one completes.
+//! (an edge of [`add_edge`](pto_graph::GraphBuilder::add_edge)) has been passed when that one completes.
 //!
 //! A look ends at the first task that moves. The oldest one that has not completed does, unless it is added or waits for a later
 //! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. `Patience`

@@ -5,14 +5,14 @@
 
 mod lists;
 
-use pto_abi::graph::TaskSpec;
-use pto_abi::stream::{
-    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
-    RingKind, ScopeId, TensorTask, TensorView, slots_for_records,
-};
+use pto_abi::stream::{RingKind, slots_for_records};
 use pto_abi::sync::Sharing;
 use pto_abi::task::{SHAPED, chunks_for};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
+    ScopeId, TaskSpec, TensorTask, TensorView,
+};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};
@@ -175,7 +175,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.look_at_element(task, element, at)?;
         self.check_inner(element, task, at)?;
         let (address, bytes) = (element.address(), element.element().bytes());
-        if Self::base_of(element) == LITERAL && self.memory.read_element(address, bytes).is_none() {
+        if Self::base_of(element) == LITERAL && !self.memory.has_element(address, bytes) {
             return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
         }
         Ok(())

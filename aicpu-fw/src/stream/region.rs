@@ -4,7 +4,8 @@
 //! runs that touch are merged, and so are dimensions that continue each other; strides ascend. Two views that touch the
 //! same bytes mostly get the same normal form, and a view that is dense gets no dimension at all.
 
-use pto_abi::stream::{MAX_RANK, TensorView};
+use pto_abi::limits::MAX_RANK;
+use pto_graph::TensorView;
 
 /// A dimension: bytes from one repetition to the next, and how many there are (at least 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -217,7 +218,7 @@ impl Dim {
 mod tests {
     use super::{Dim, Region};
     use pto_abi::GmAddr;
-    use pto_abi::stream::{ElementType, RawView, TensorView};
+    use pto_graph::{ElementType, RawView, TensorView};
 
     fn view(shape: &[u32], strides: &[u64]) -> Region {
         let raw = RawView {

@@ -7,13 +7,13 @@
 //! No task of the record can run before the last one is written: all that wait for nothing within the record, or may wait for
 //! something outside of it, are published at the end. The others need no publish: they are released by their producers.
 
-use pto_abi::graph::EdgeOutcome;
 use pto_abi::kinds::TaskState;
-use pto_abi::stream::{Bindings, DependencyMode, Record, RingKind};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
+use pto_graph::{Bindings, DependencyMode, EdgeOutcome, Record};
 
 use super::builder::{Stream, TaskLine};
 use super::map::{Access, Hide, low_half};
@@ -116,7 +116,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.check_predicates(totals, bindings)
     }
 
-    /// The schedulers can read each element of a bound tensor that a predicate is on.
+    /// The schedulers can read each element of a bound tensor that a predicate is on. It is not read here: a kernel may be
+    /// writing it.
     fn check_predicates(&mut self, totals: &Totals, bindings: &Bindings<'_>) -> Result<(), Fault> {
         let list = totals.starters.0 as usize + totals.starters.1 as usize;
         for at in (list..).take(totals.predicates as usize) {
@@ -125,7 +126,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let index = base.wrapping_sub(TENSORS);
             let Some(view) = bindings.tensors.get(usize::from(index)) else { continue };
             let address = view.address().offset(line.address);
-            if self.memory.read_element(address, line.element_bytes()).is_none() {
+            if !self.memory.has_element(address, line.element_bytes()) {
                 let blame = Blame::of(Fault::STREAM_PREDICATE).argument(index.into());
                 return Err(self.blame.leave(blame.detail(address.0, 0)));
             }
@@ -154,7 +155,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     fn open_heap(
         &mut self,
         totals: &Totals,
-    ) -> Result<Option<(pto_abi::stream::ScopeId, GmAddr)>, Fault> {
+    ) -> Result<Option<(pto_graph::ScopeId, GmAddr)>, Fault> {
         if totals.heap_bytes == 0 {
             return Ok(None);
         }

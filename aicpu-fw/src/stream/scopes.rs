@@ -1,10 +1,9 @@
 //! Scopes, and the tensors on their heaps.
 
-use pto_abi::stream::{
-    DependencyMode, ElementType, HeapTag, RingKind, ScopeId, TensorView, ViewDefect,
-};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr};
+use pto_graph::{DependencyMode, ElementType, HeapTag, ScopeId, TensorView, ViewDefect};
 
 use super::builder::{OpenScope, Stream};
 use super::proof::{Patience, Until};

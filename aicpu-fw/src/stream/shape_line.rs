@@ -1,12 +1,10 @@
 //! What a task is beyond one kernel on one core, as a value: worked out of a submission, written to the record of a slot, and kept on
 //! the tape between.
 
-use pto_abi::stream::{
-    ElementType, HAS_PREDICATE, MAX_LANES, NO_LIST, Priority, SYNC_START, ShapeRecord, StartMode,
-    TaskShape,
-};
+use pto_abi::stream::{HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START, ShapeRecord};
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_graph::{ElementType, Priority, StartMode, TaskShape};
 
 use super::tape::Tape;
 use crate::shapes::{Lanes, List};
@@ -163,11 +161,10 @@ mod tests {
     use super::{Kernels, ShapeLine};
     use crate::shapes::Lanes;
     use crate::stream::tape::Tape;
-    use pto_abi::stream::{
-        Comparison, ElementType, Predicate, Priority, ShapeRecord, TensorTask, TensorView,
-    };
+    use pto_abi::stream::ShapeRecord;
     use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
     use pto_abi::{CoreKind, FuncId, GmAddr};
+    use pto_graph::{Comparison, ElementType, Predicate, Priority, TensorTask, TensorView};
 
     #[test]
     fn a_line_survives_the_tape() {

@@ -1,14 +1,12 @@
 //! Submission of shaped tasks: what a record says, checked.
 
-use pto_abi::graph::TaskSpec;
 use pto_abi::limits::MAX_BLOCKS;
-use pto_abi::stream::{
-    DependencyMode, MAX_LANES, Predicate, RingKind, StartMode, TensorTask, TensorView,
-};
+use pto_abi::stream::{MAX_LANES, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, TaskId};
+use pto_graph::{DependencyMode, Predicate, StartMode, TaskSpec, TensorTask, TensorView};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};
@@ -32,7 +30,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
             self.look_at_element(task, predicate.element(), at)?;
             let (address, bytes) = (predicate.element().address(), line.element_bytes());
-            if self.memory.read_element(address, bytes).is_none() {
+            if !self.memory.has_element(address, bytes) {
                 return Err(self.refuse_argument(Fault::STREAM_PREDICATE, task, at, address.0));
             }
         }

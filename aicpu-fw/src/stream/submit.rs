@@ -1,12 +1,12 @@
 //! Submission: a task with tensors, from its arguments to its edges.
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, Record, RingKind, ScopeId, StreamBuilder,
-    TensorTask, TensorView,
-};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Record, ScopeId,
+    StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
 
 use super::builder::Stream;
 use super::map::{Access, AccessKind, Hide};

@@ -20,9 +20,10 @@
 
 use core::ops::Range;
 
-use pto_abi::stream::{MAX_BOUND, MAX_RANK, TensorView};
+use pto_abi::limits::MAX_RANK;
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::SHAPED;
+use pto_graph::{MAX_BOUND, TensorView};
 
 use super::map::AccessKind;
 use super::region::{Dim, Region};

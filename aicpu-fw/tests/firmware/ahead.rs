@@ -1,10 +1,10 @@
 //! Dispatches that are staged ahead of their tasks: which are, what is rung, and what becomes of those whose core is
 //! taken.
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Mock, with_options};
 use crate::words::{Size, Words};

@@ -1,6 +1,5 @@
 //! The builder alone: what it writes, and every fault with its blame.
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::runtime::NOBODY;
@@ -10,6 +9,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::builder::RESERVE;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
 use crate::{TestBuilder, both_strategies, builder};

@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, with_options};
 use crate::words::{Size, Words};

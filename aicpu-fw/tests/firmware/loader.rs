@@ -2,7 +2,6 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
-use pto_abi::graph::NoBuilders;
 use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
 use pto_abi::kinds::{GraphFlags, RunFlags};
 use pto_abi::runtime::region;
@@ -10,6 +9,7 @@ use pto_abi::sync::Shared;
 use pto_abi::{CoreKind, Fault, RuntimeVariant};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{CoreStatus, FanoutPolicy, Instance, Launch, Platform, Progressed};
+use pto_graph::NoBuilders;
 
 use crate::arena::with_arena;
 use crate::both_strategies;

@@ -1,11 +1,11 @@
 //! The scheduler with scripted cores: dispatch, release, the end, and what it refuses.
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Shared};
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::scheduler::RELEASES_A_STEP;
 use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, scheduler, with_options, worker_of};
 use crate::words::{GENERATION, KERNELS, PAYLOADS, Size, Words};

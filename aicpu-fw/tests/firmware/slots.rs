@@ -1,11 +1,11 @@
 //! Two dispatches a core: who gets a second one, what happens when it ends, and whom the watchdog blames; and which
 //! cores are looked at.
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, TaskId};
 use pto_aicpu_fw::pace::LOOK_WITHIN_NS;
 use pto_aicpu_fw::{Budgets, FanoutPolicy, LockFree, Scheduler, Step};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{Mock, with_options, worker_of};
 use crate::words::{GENERATION, Size, Words};

@@ -1,10 +1,10 @@
 //! The events that builder and scheduler leave, in their order.
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::Shared;
 use pto_abi::trace::{TraceKind, TraceRecord};
 use pto_abi::{CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::{Builder, BuilderHost, FanoutPolicy, Step};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::both_strategies;
 use crate::mock::{scheduler, worker_of};

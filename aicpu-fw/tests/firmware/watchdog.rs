@@ -1,11 +1,11 @@
 //! Stalls: what is one, what is not, and what the epitaph says of it.
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{EPITAPH_BLOCKED, NOBODY};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, TaskId};
 use pto_aicpu_fw::{Budgets, FanoutPolicy, LockFree, Scheduler, Step, stall};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, scheduler, with_options, worker_of};
 use crate::words::{GENERATION, KERNELS, Size, Words};

@@ -7,9 +7,10 @@ use loom::cell::UnsafeCell;
 use loom::thread::yield_now;
 use pto_abi::GmAddr;
 use pto_abi::gm::GmWindow;
-use pto_abi::stream::{NO_TASK, Priority, ShapeBoard, ShapeRecord};
+use pto_abi::stream::{NO_TASK, ShapeBoard, ShapeRecord};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed, Shared, Sharing};
 use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory};
+use pto_graph::Priority;
 
 use crate::{WEAK_TASKS, Weak, explore, spawn};
 

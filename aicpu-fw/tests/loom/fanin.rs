@@ -3,11 +3,11 @@
 
 use std::marker::PhantomData;
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{Budgets, Builder, CoreStatus, LockFree, Platform, Scheduler};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::words::{GENERATION, Kernels, PAYLOADS, Size, Words};
 use crate::{WEAK_TASKS, Weak, explore, spawn};

@@ -2,12 +2,12 @@
 //! edge is counted, and then the completing scheduler finds the consumer; or it is reported satisfied,
 //! and then the builder (and whoever it publishes to) sees what the producer wrote.
 
-use pto_abi::graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
 use pto_abi::task::{CLOSED, Task};
 use pto_abi::{CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree, Locked};
+use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
 use crate::words::{Kernels, Size, Words};
 use crate::{explore, spawn};

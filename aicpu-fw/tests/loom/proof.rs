@@ -1,7 +1,6 @@
 //! The proof that nothing can move never holds while something does: two looks of the builder at its tasks, while a scheduler
 //! completes one and runs another, which waited for it although it was added first.
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Shared};
 use pto_abi::task::Task;
@@ -9,6 +8,7 @@ use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::stream::proof::{nothing_moves, rest};
 use pto_aicpu_fw::{Budgets, Builder, CoreStatus, LockFree, Platform, Scheduler};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::words::{GENERATION, Kernels, Size, Words};
 use crate::{explore, spawn};

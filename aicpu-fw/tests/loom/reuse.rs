@@ -4,7 +4,6 @@
 use std::marker::PhantomData;
 
 use loom::cell::UnsafeCell;
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{MapEntry, MapGrid, MapRecord, SlotRecord, StreamHeader};
@@ -13,6 +12,7 @@ use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, LockFree};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::words::{Kernels, Size, Words};
 use crate::{explore, spawn};

@@ -3,13 +3,13 @@
 use std::marker::PhantomData;
 
 use loom::thread;
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::{AtomicU32, Ordering, Shared, Sharing};
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{
     Budgets, Builder, CoreStatus, FanoutPolicy, LockFree, Platform, Scheduler, Step,
 };
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::words::{GENERATION, Kernels, Size, Words};
 use crate::{WEAK_END, Weak, explore, spawn};

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use pto_abi::GmAddr;
-use pto_abi::stream::{ElementType, MapEntry, MapGrid, MapRecord, TensorView};
+use pto_abi::stream::{MapEntry, MapGrid, MapRecord};
 use pto_abi::sync::AtomicU32;
 use pto_aicpu_fw::stream::map::{Access, AccessKind, Hide, MapMemory, TensorMap};
 use pto_aicpu_fw::stream::region::Region;
+use pto_graph::{ElementType, TensorView};
 
 use crate::oracle::{Oracle, Touch, all_reachable};
 use crate::random::{Random, bytes_of, view};

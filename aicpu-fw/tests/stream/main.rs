@@ -2,6 +2,7 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod derivation;
+mod elements;
 #[cfg(pto_mutants)]
 mod mutants;
 mod oracle;

@@ -1,9 +1,9 @@
 //! `overlap` and `covers` against sets of bytes.
 
 use pto_abi::GmAddr;
-use pto_abi::stream::{ElementType, RawView, TensorView};
 use pto_aicpu_fw::stream::overlap::{Undecided, overlap};
 use pto_aicpu_fw::stream::region::Region;
+use pto_graph::{ElementType, RawView, TensorView};
 
 use crate::random::{Random, bytes_of, meet, view};
 

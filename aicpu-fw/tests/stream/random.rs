@@ -1,7 +1,7 @@
 //! Random numbers and random views; a seed is all that a failing case needs.
 
 use pto_abi::GmAddr;
-use pto_abi::stream::{ElementType, RawView, TensorView};
+use pto_graph::{ElementType, RawView, TensorView};
 
 /// SplitMix64.
 #[derive(Clone)]

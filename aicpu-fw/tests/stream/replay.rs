@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use pto_abi::stream::{
-    Arg, Bindings, Bound, Comparison, DependencyMode, ElementType, Predicate, Priority, Record,
-    StreamBuilder, TensorTask, TensorView,
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, Bound, Comparison, DependencyMode, ElementType, GraphBuilder, Predicate,
+    Priority, Record, StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
 use crate::oracle::all_reachable;
 use crate::random::{ELEMENTS, Random, view};
-use crate::rig::{CORES, Made, NO_KERNEL, TestStream, with_stream};
+use crate::rig::{CORES, Made, NO_KERNEL, TestStream, reads, with_stream};
 
 fn whole(number: u64) -> TensorView<'static> {
     TensorView::dense(GmAddr(0x10_0000 * (1 + number)), ElementType::F32, &[ELEMENTS])
@@ -292,6 +292,31 @@ fn an_element_that_no_scheduler_can_read_is_refused() {
     assert_eq!(found, expected.map(Some), "of an outer scope, and of one that is closed");
 }
 
+/// A kernel may be writing the element of a predicate while its task is submitted, recorded or replayed.
+#[test]
+fn the_element_of_a_predicate_is_not_read_by_the_builder() {
+    let submits = || {
+        with_stream(|stream| {
+            let a = whole(0);
+            let predicate = Predicate::new(&a, &[7], Comparison::LESS, 1);
+            let task = TensorTask::new(FuncId(3), CoreKind::AIC, &[]);
+            stream.submit_tensors(&task.when(&predicate)).unwrap();
+        });
+    };
+    let replays = |on: Option<TensorView<'static>>| {
+        with_stream(|stream| predicate_replayed(stream, on.as_ref(), whole(1)).unwrap());
+    };
+    let found = [reads(submits), reads(|| replays(None)), reads(|| replays(Some(whole(2))))];
+    assert_eq!(
+        found, [0; 3],
+        "of a submission, of a bound tensor, of a tensor that is always the same"
+    );
+    let gets = || {
+        with_stream(|stream| assert_eq!(stream.get(&whole(0), &[0]), Ok(0)));
+    };
+    assert_eq!(reads(gets), 1, "those that a program asks for are counted");
+}
+
 #[test]
 fn what_a_record_cannot_hold_is_refused() {
     let record = |body: &dyn Fn(&mut TestStream<'_>) -> Result<(), Fault>| {
@@ -307,7 +332,7 @@ fn what_a_record_cannot_hold_is_refused() {
     assert_eq!(record(&|stream| stream.begin_record(&[]).map(|_| ())), open);
     assert_eq!(record(&|stream| stream.get(&whole(0), &[0]).map(|_| ())), open);
     assert_eq!(record(&|stream| stream.set(&whole(0), &[0], 1)), open);
-    let spec = pto_abi::graph::TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
+    let spec = pto_graph::TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
     assert_eq!(record(&|stream| stream.add_task(spec).map(|_| ())), open);
     let submit = |stream: &mut TestStream<'_>, arg: Arg<'_>| {
         stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &[arg])).map(|_| ())

@@ -1,5 +1,6 @@
 //! A streaming builder without a device, whose tasks nobody runs, and what it has made of a program.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use pto_abi::gm::GmWindow;
@@ -30,6 +31,18 @@ pub(crate) const NO_KERNEL: FuncId = FuncId(999);
 
 pub(crate) struct Kernels;
 
+std::thread_local! {
+    /// Elements that the builder of this thread has read.
+    static READS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// How many elements of tensors the builder reads while `program` runs.
+pub(crate) fn reads(program: impl FnOnce()) -> u32 {
+    READS.set(0);
+    program();
+    READS.get()
+}
+
 impl DeviceMemory for Kernels {
     fn kernel_addr(&self, func: FuncId) -> GmAddr {
         if func == NO_KERNEL { GmAddr::NULL } else { GmAddr(64 + u64::from(func.0)) }
@@ -37,7 +50,11 @@ impl DeviceMemory for Kernels {
     fn read_u32(&self, _: GmAddr) -> Option<u32> {
         None
     }
+    fn has_element(&self, address: GmAddr, bytes: u64) -> bool {
+        address.0.is_multiple_of(bytes)
+    }
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
+        READS.set(READS.get() + 1);
         address.0.is_multiple_of(bytes).then_some(0)
     }
 }

@@ -3,18 +3,19 @@
 
 use std::collections::VecDeque;
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::kinds::TaskState;
 use pto_abi::ready::QueueEnds;
-use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, RingKind, StreamBuilder, TensorTask, TensorView,
-};
+use pto_abi::stream::RingKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::CLOSED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::BuilderHost;
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::fanout::ConsumerWalk;
+use pto_graph::{
+    Arg, Bindings, DependencyMode, ElementType, GraphBuilder, StreamBuilder, TaskSpec, TensorTask,
+    TensorView,
+};
 
 use crate::rig::{Memory, Sizes, TestStream};
 

@@ -9,10 +9,9 @@
 //! No edge is stated: a tile is `InOut` of every task that changes it, and `In` of those that use it. The tiles are strided views
 //! of one matrix.
 
-use pto_abi::BuildError;
 use pto_abi::GmAddr;
-use pto_abi::stream::{Arg, ElementType, StreamBuilder};
 use pto_aicore_kernels::func;
+use pto_graph::{Arg, BuildError, ElementType, StreamBuilder};
 
 use crate::args::{Size, tiles};
 use crate::streaming::{LINE, cube, dense, floats, part, tile, vector};

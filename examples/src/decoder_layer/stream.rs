@@ -15,9 +15,9 @@
 //! A product is cut in columns, and its sum in pieces: the first piece overwrites a tile, the others add to it (`InOut`), so that
 //! they are in order.
 
-use pto_abi::stream::{Arg, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
-use pto_abi::{BuildError, CoreKind, GmAddr};
+use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::func;
+use pto_graph::{Arg, BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
 use crate::args::{Size, Word, tiles};
 use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, I32};

@@ -5,10 +5,10 @@ use std::vec;
 use std::vec::Vec;
 
 use pto_abi::arena::ArenaLayout;
-use pto_abi::graph::BuilderSet;
 use pto_abi::limits::{MAX_IMAGE_EDGES, MAX_TASKS};
 use pto_abi::symbol::symbol;
 use pto_abi::{Fault, RuntimeVariant};
+use pto_graph::BuilderSet;
 use pto_host::{
     Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph, Work,
 };

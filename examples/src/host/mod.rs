@@ -165,7 +165,7 @@ pub fn resolve(example: &dyn Example, params: &mut Params, inputs: &Inputs) -> R
 #[cfg(test)]
 mod tests {
     use super::{EXAMPLES, Inputs, Params, Program, Tensor, find, resolve};
-    use pto_abi::graph::BuilderSet;
+    use pto_graph::BuilderSet;
     use std::collections::BTreeSet;
     use std::string::ToString;
     use std::vec;

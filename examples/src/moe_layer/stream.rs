@@ -16,11 +16,12 @@
 //! expert has an entry: without one they complete without running. How many rows a task has stands in memory. The scatters of a
 //! tile of `out` are in order, so that its sums are the same in every run.
 
-use pto_abi::stream::{
-    Arg, Comparison, DependencyMode, ElementType, Predicate, Scope, StreamBuilder, TensorView,
-};
-use pto_abi::{BuildError, CoreKind, FuncId, GmAddr};
+use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::func;
+use pto_graph::{
+    Arg, BuildError, Comparison, DependencyMode, ElementType, Predicate, Scope, StreamBuilder,
+    TensorView,
+};
 
 use crate::args::{Size, tiles};
 use crate::streaming::{LINE, Task, cube, dense, extent, floats, part, tile, vector};

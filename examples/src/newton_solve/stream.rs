@@ -11,9 +11,9 @@
 //! So many systems are on their way at once as a *wave* has: while the program waits for the residual of one, the tasks of the
 //! others run. The matrices on their way are tensors of a scope; `x` and its successor change places.
 
-use pto_abi::stream::{Arg, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
-use pto_abi::{BuildError, Fault, GmAddr};
+use pto_abi::{Fault, GmAddr};
 use pto_aicore_kernels::func;
+use pto_graph::{Arg, BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
 use crate::args::{Size, Word, tiles};
 use crate::streaming::{LINE, cube, dense, extent, floats, part, tile, vector};

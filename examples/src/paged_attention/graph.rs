@@ -9,8 +9,9 @@
 //! A *unit* is one such row of four tasks, with scratch of its own, so that the blocks of one request run side
 //! by side and only the updates wait for each other. Context lengths and block numbers are read from GM.
 
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::{UpdateFlags, func};
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 
 use crate::args::{Size, Word, check_elements, tiles};
 

@@ -9,9 +9,9 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::stream::{Arg, DependencyMode, ElementType, StreamBuilder, TensorView};
-use pto_abi::{BuildError, Fault, GmAddr};
+use pto_abi::{Fault, GmAddr};
 use pto_aicore_kernels::{UpdateFlags, func};
+use pto_graph::{Arg, BuildError, DependencyMode, ElementType, StreamBuilder, TensorView};
 
 use crate::args::{Word, tiles};
 use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, I32};

@@ -7,8 +7,9 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::{BuildError, CoreKind, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, GmAddr, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 
 /// How far before a node its producers may stand.
 pub const MAX_WINDOW: u64 = 1024;

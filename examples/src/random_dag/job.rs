@@ -273,7 +273,8 @@ mod tests {
     use crate::host::Params;
     use crate::random_dag::graph::{Args, BAD_FIRST, BAD_KIND, BAD_PRODUCER, MAX_WINDOW, build};
     use crate::recorder::Recorder;
-    use pto_abi::{BuildError, CoreKind, Fault, GmAddr};
+    use pto_abi::{CoreKind, Fault, GmAddr};
+    use pto_graph::BuildError;
     use std::vec::Vec;
 
     fn dag(given: &[(&str, &str)]) -> Dag {

@@ -6,13 +6,13 @@
 //! ```
 //! A task writes one row, and reads one cell if it has a predicate: these are its only edges, within the layer and to others.
 
-use pto_abi::stream::{
-    Arg, Bindings, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
-    TensorView,
-};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 use pto_aicore_kernels::func;
 use pto_aicore_kernels::parts::{ALL_BLOCKS, ALONE, BLOCK_WORDS};
+use pto_graph::{
+    Arg, Bindings, BuildError, Comparison, ElementType, Predicate, Priority, StreamBuilder,
+    TensorTask, TensorView,
+};
 
 use crate::args::Size;
 use crate::streaming::dense;

@@ -8,8 +8,9 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::{BuildError, CoreKind, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 
 use crate::args::{Word, check_elements, tiles};
 

@@ -8,7 +8,8 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::{Epitaph, RUNTIME_MAGIC, Runtime, region};
 use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
-use pto_abi::{CoreKind, Fault, FuncId, GraphBuilder, RuntimeVariant, TaskSpec};
+use pto_abi::{CoreKind, Fault, FuncId, RuntimeVariant};
+use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::backend::Landing;
 use crate::backend::fake::{Fake, SUCCESS};

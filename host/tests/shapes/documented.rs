@@ -1,10 +1,11 @@
 //! What `docs/streaming.md` shows of shaped tasks, as it stands there, in one program.
 
-use pto_host::abi::stream::{
-    Arg, BlockContext, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
-    TensorView,
+use pto_host::abi::block::BlockContext;
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::graph::{
+    Arg, BuildError, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
+    TensorView, builder_set,
 };
-use pto_host::abi::{BuildError, CoreKind, FuncId, GmAddr, builder_set};
 use pto_host::{Device, DeviceOptions, Kernel, RunOptions, Work};
 
 builder_set! { struct Programs {} stream { "shapes" => shapes } }

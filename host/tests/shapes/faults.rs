@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use pto_host::abi::stream::{
-    Arg, Comparison, DependencyMode, ElementType, Predicate, StreamBuilder, TensorTask, TensorView,
+use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_host::graph::{
+    Arg, BuildError, Comparison, DependencyMode, ElementType, Predicate, StreamBuilder, TensorTask,
+    TensorView,
 };
-use pto_host::abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
 use pto_host::{Device, Error, Hosting, RunOptions, Work};
 
 use crate::kernels::{MARK_AIC, MARK_AIV};

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use pto_host::abi::stream::BlockContext;
+use pto_host::abi::block::BlockContext;
 use pto_host::abi::{CoreKind, FuncId};
 use pto_host::{Device, Kernel};
 

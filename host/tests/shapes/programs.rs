@@ -1,10 +1,10 @@
 //! The programs of these tests.
 
-use pto_host::abi::stream::{
-    Arg, Comparison, DependencyMode, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
-    TensorView,
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::graph::{
+    Arg, BuildError, Comparison, DependencyMode, ElementType, Predicate, Priority, StreamBuilder,
+    TensorTask, TensorView, builder_set,
 };
-use pto_host::abi::{BuildError, CoreKind, FuncId, GmAddr, builder_set};
 
 use crate::kernels::{AWAIT_AIV, MARK_AIC, MARK_AIV, MEET_AIC, MEET_AIV, ORDER_AIV, STORE};
 

@@ -1,10 +1,10 @@
 //! Shaped tasks in records: what is replayed does what is submitted, on every hosting mode.
 
-use pto_host::abi::stream::{
-    Arg, Bindings, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask,
-    TensorView,
+use pto_host::abi::{CoreKind, Fault, GmAddr};
+use pto_host::graph::{
+    Arg, Bindings, BuildError, Comparison, ElementType, Predicate, Priority, StreamBuilder,
+    TensorTask, TensorView,
 };
-use pto_host::abi::{BuildError, CoreKind, Fault, GmAddr};
 use pto_host::{Device, Error};
 
 use crate::kernels::{LANES, STORE};

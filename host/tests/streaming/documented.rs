@@ -1,9 +1,10 @@
 //! The program of `docs/streaming.md`, as it stands there.
 
-use pto_host::abi::stream::{
-    Arg, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView,
+use pto_host::abi::{CoreKind, GmAddr};
+use pto_host::graph::{
+    Arg, BuildError, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView,
+    builder_set,
 };
-use pto_host::abi::{BuildError, CoreKind, GmAddr, builder_set};
 use pto_host::{Device, DeviceOptions, RunOptions, Work, func};
 
 builder_set! { struct Programs {} stream { "sums" => sums } }

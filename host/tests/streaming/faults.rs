@@ -1,9 +1,10 @@
 //! Everything that a submission can get wrong: the fault, and what it names.
 
-use pto_host::abi::stream::{
-    Arg, DependencyMode, ElementType, RawView, StreamBuilder, TensorTask, TensorView,
+use pto_host::abi::{BuildMode, CoreKind, Fault, GmAddr};
+use pto_host::graph::{
+    Arg, BuildError, DependencyMode, ElementType, RawView, StreamBuilder, TaskSpec, TensorTask,
+    TensorView,
 };
-use pto_host::abi::{BuildError, BuildMode, CoreKind, Fault, GmAddr, TaskSpec};
 use pto_host::{Device, Error, RunOptions, Work, func};
 
 use crate::support::{open, pool, small};

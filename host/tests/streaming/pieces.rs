@@ -1,7 +1,7 @@
 //! Records that are replayed, and scopes of all three modes: the bits are those of the same tasks one after the other.
 
-use pto_host::abi::stream::{Arg, Bindings, DependencyMode, StreamBuilder, TensorView};
-use pto_host::abi::{BuildError, Fault, GmAddr};
+use pto_host::abi::{Fault, GmAddr};
+use pto_host::graph::{Arg, Bindings, BuildError, DependencyMode, StreamBuilder, TensorView};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, Work};
 

@@ -1,10 +1,11 @@
 //! The programs of these tests.
 
-use pto_host::abi::stream::{
-    Arg, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView,
-};
-use pto_host::abi::{BuildError, CoreKind, Fault, GmAddr, TaskId, builder_set};
+use pto_host::abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_host::func;
+use pto_host::graph::{
+    Arg, BuildError, DependencyMode, ElementType, StreamBuilder, TensorTask, TensorView,
+    builder_set,
+};
 
 use crate::support::MIX;
 

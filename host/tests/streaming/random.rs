@@ -1,9 +1,9 @@
 //! Random programs with strided views that overlap, run in parallel, against the same tasks one after the other.
 
-use pto_host::abi::stream::{Arg, TensorTask};
-use pto_host::abi::{
-    BuildMode, EdgeOutcome, FanoutStrategy, Fault, GmAddr, GraphBuilder, TaskId, TaskSpec,
-    graph::BuilderSet, stream, symbol::symbol,
+use pto_host::abi::{BuildMode, FanoutStrategy, Fault, GmAddr, TaskId, symbol::symbol};
+use pto_host::graph::{
+    Arg, Bindings, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 use pto_host::{Device, Hosting, Work};
 
@@ -19,6 +19,8 @@ struct Sequential {
     heap: Vec<Vec<u32>>,
     scopes: u64,
 }
+
+impl HostedBuilder for Sequential {}
 
 impl GraphBuilder for Sequential {
     fn orch_args(&self) -> &[u64] {
@@ -38,7 +40,7 @@ impl GraphBuilder for Sequential {
     }
 }
 
-impl stream::StreamBuilder for Sequential {
+impl StreamBuilder for Sequential {
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         let word = |arg: &Arg<'_>| match arg {
             Arg::Scalar(word) => *word,
@@ -49,36 +51,32 @@ impl stream::StreamBuilder for Sequential {
         unsafe { mix_kernel(words.as_ptr()) };
         Ok(TaskId::NONE)
     }
-    fn open_scope(&mut self, _: stream::DependencyMode) -> Result<stream::ScopeId, Fault> {
+    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
         self.scopes += 1;
-        Ok(stream::ScopeId { depth: 1, serial: self.scopes })
+        Ok(ScopeId { depth: 1, serial: self.scopes })
     }
-    fn close_scope(&mut self, _: stream::ScopeId) -> Result<(), Fault> {
+    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
         Ok(())
     }
-    fn alloc(
-        &mut self,
-        element: stream::ElementType,
-        shape: &[u32],
-    ) -> Result<stream::TensorView<'static>, Fault> {
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
         let mut tensor = vec![0; shape.iter().product::<u32>() as usize];
         let base = GmAddr(tensor.as_mut_ptr().expose_provenance() as u64);
         self.heap.push(tensor);
-        Ok(stream::TensorView::dense(base, element, shape))
+        Ok(TensorView::dense(base, element, shape))
     }
-    fn begin_record(&mut self, _: &[stream::TensorView<'_>]) -> Result<u32, Fault> {
+    fn begin_record(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
         Err(Fault::STREAM_RECORD_OPEN)
     }
-    fn end_record(&mut self) -> Result<stream::Record, Fault> {
+    fn end_record(&mut self) -> Result<Record, Fault> {
         Err(Fault::STREAM_NOT_RECORDING)
     }
-    fn replay(&mut self, _: &stream::Record, _: &stream::Bindings<'_>) -> Result<(), Fault> {
+    fn replay(&mut self, _: &Record, _: &Bindings<'_>) -> Result<(), Fault> {
         Err(Fault::STREAM_RECORD_UNKNOWN)
     }
-    fn get(&mut self, _: &stream::TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
+    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
         Err(Fault::BUILD_GM_RANGE)
     }
-    fn set(&mut self, _: &stream::TensorView<'_>, _: &[u32], _: u64) -> Result<(), Fault> {
+    fn set(&mut self, _: &TensorView<'_>, _: &[u32], _: u64) -> Result<(), Fault> {
         Err(Fault::BUILD_GM_RANGE)
     }
 }

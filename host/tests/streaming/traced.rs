@@ -1,7 +1,7 @@
 //! Timelines of streams that are longer than their windows: every task is there once, with its own moments.
 
-use pto_host::abi::stream::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
-use pto_host::abi::{BuildError, CoreKind, FuncId, GmAddr, TaskId};
+use pto_host::abi::{CoreKind, FuncId, GmAddr, TaskId};
+use pto_host::graph::{Arg, BuildError, ElementType, StreamBuilder, TensorTask, TensorView};
 use pto_host::timeline::{Analysis, Edge, Task, Trace, file};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunOptions, TraceOptions, WhenFull, Work, func};

@@ -1,4 +1,4 @@
-/* A graph builder in C, linked into a firmware image. (One in C++, for class Runtime: host/include/runtime.h.)
+/* A graph builder in C, linked into a firmware image. (One in C++, for class Runtime: bindings/include/runtime.h.)
  *
  * Write `int build_graph_aicpu(Runtime *runtime)`, or a function of another name: AICPU instance 0 calls it when the launch
  * names its builder. It reads its words in runtime->orch.orch_args (runtime->orch.orch_argc of them), adds tasks and

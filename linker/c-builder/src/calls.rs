@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use pto_abi::stream::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
+use pto_abi::foreign::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
 use pto_foreign::{calls, stream};
 
 use crate::seat::Seated;

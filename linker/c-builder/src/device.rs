@@ -1,11 +1,11 @@
 //! The builders of a device: those of its image, which see the arena, and in what they read what the host wrote.
 
 use pto_abi::gm::GmWindow;
-use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
-use pto_abi::stream::{
-    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask, TensorView,
-};
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
 
 /// How a platform reads what the host wrote into GM.
 pub trait DeviceReads: Clone + Send + Sync + 'static {
@@ -39,7 +39,11 @@ impl<B: BuilderSet, R: DeviceReads> BuilderSet for DeviceBuilders<B, R> {
         self.set.names()
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         self.set.build(symbol, &mut OnDevice { graph, arena: self.arena, reads: &self.reads })
     }
 
@@ -47,7 +51,7 @@ impl<B: BuilderSet, R: DeviceReads> BuilderSet for DeviceBuilders<B, R> {
         self.set.stream_names()
     }
 
-    fn build_stream<G: StreamBuilder>(
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
         symbol: u64,
         stream: &mut G,
@@ -95,7 +99,9 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
         self.reads.look(address, 4);
         self.graph.read_u32(address)
     }
+}
 
+impl<G: GraphBuilder, R: DeviceReads> HostedBuilder for OnDevice<'_, G, R> {
     fn arena(&self) -> Option<GmWindow<'_>> {
         Some(self.arena)
     }
@@ -134,7 +140,9 @@ impl<G: StreamBuilder, R: DeviceReads> GraphBuilder for Streaming<'_, G, R> {
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.0.read_u32(address)
     }
+}
 
+impl<G: StreamBuilder, R: DeviceReads> HostedBuilder for Streaming<'_, G, R> {
     fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
         Some(self)
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! c_builder!    int f(Runtime *) of include/pto_firmware.h: Runtime is the arena's first block
-//! cpp_builder!  int f(Runtime *) of host/include/runtime.h: Runtime is a class Runtime on the stack (object.rs)
+//! cpp_builder!  int f(Runtime *) of bindings/include/runtime.h: Runtime is a class Runtime on the stack (object.rs)
 //!     -> build_c, build_cpp -> seat for (runtime, build) -> f(runtime)
 //!                                 ^                            |
 //!                                 `--- aicpu_runtime_add_task(runtime, ..), aicpu_build_api, pto_stream_* (calls.rs)
@@ -18,12 +18,14 @@ mod seat;
 use core::ffi::{c_int, c_void};
 
 use pto_abi::Fault;
-use pto_abi::graph::{BuildError, GraphBuilder};
 use pto_foreign::Build;
+use pto_graph::{BuildError, HostedBuilder};
 
 pub use device::{DeviceBuilders, DeviceReads};
 #[doc(hidden)]
 pub use pto_abi as abi;
+#[doc(hidden)]
+pub use pto_graph as graph;
 
 /// A builder program in C or C++.
 pub type Program = unsafe extern "C" fn(runtime: *mut c_void) -> c_int;
@@ -36,7 +38,7 @@ pub type Program = unsafe extern "C" fn(runtime: *mut c_void) -> c_int;
 ///
 /// # Safety
 /// The program is one for the arena's `Runtime`; what it does with it is its author's contract.
-pub unsafe fn build_c<G: GraphBuilder>(graph: &mut G, program: Program) -> Result<(), BuildError> {
+pub unsafe fn build_c<G: HostedBuilder>(graph: &mut G, program: Program) -> Result<(), BuildError> {
     let arena = graph.arena().and_then(|arena| arena.pointer(0, 1, 1));
     let runtime: *mut c_void = arena.ok_or(Fault::BUILD_NO_BUILDER)?.cast();
     // SAFETY: as the caller says.
@@ -50,7 +52,7 @@ pub unsafe fn build_c<G: GraphBuilder>(graph: &mut G, program: Program) -> Resul
 ///
 /// # Safety
 /// The program is one for `class Runtime`.
-pub unsafe fn build_cpp<G: GraphBuilder>(
+pub unsafe fn build_cpp<G: HostedBuilder>(
     graph: &mut G,
     program: Program,
 ) -> Result<(), BuildError> {
@@ -62,7 +64,7 @@ pub unsafe fn build_cpp<G: GraphBuilder>(
 
 /// # Safety
 /// The program is one for this runtime.
-unsafe fn run<G: GraphBuilder>(
+unsafe fn run<G: HostedBuilder>(
     graph: &mut G,
     runtime: *mut c_void,
     program: Program,
@@ -83,7 +85,7 @@ macro_rules! c_builder {
     };
 }
 
-/// A builder for `firmware!` of a plugin in C++ (`host/include/runtime.h`): `cpp_builder!(name = "symbol");`.
+/// A builder for `firmware!` of a plugin in C++ (`bindings/include/runtime.h`): `cpp_builder!(name = "symbol");`.
 #[macro_export]
 macro_rules! cpp_builder {
     ($name:ident = $symbol:literal) => {
@@ -97,9 +99,9 @@ macro_rules! cpp_builder {
 macro_rules! foreign_builder {
     ($name:ident, $symbol:literal, $build:ident) => {
         #[doc = concat!("The builder `", $symbol, "`, which is not Rust.")]
-        fn $name<G: $crate::abi::GraphBuilder>(
+        fn $name<G: $crate::graph::HostedBuilder>(
             graph: &mut G,
-        ) -> Result<(), $crate::abi::BuildError> {
+        ) -> Result<(), $crate::graph::BuildError> {
             unsafe extern "C" {
                 #[link_name = $symbol]
                 fn program(runtime: *mut core::ffi::c_void) -> core::ffi::c_int;

@@ -5,7 +5,6 @@ use core::mem::offset_of;
 use core::ptr::{null, null_mut};
 
 use pto_abi::Fault;
-use pto_abi::graph::GraphBuilder;
 use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_abi::runtime::{RunConfig, Runtime};
 use pto_foreign::Finder;
@@ -14,6 +13,7 @@ use pto_foreign::object::{
     AicpuBuildApi, Calls, DeviceAlloc, HostApi, RuntimeObject, TaskView, TensorPair, function_name,
 };
 use pto_foreign::stream::StreamApi;
+use pto_graph::HostedBuilder;
 
 use crate::seat::Seated;
 
@@ -44,7 +44,7 @@ static CALLS: Calls = Calls {
 };
 
 /// The object for a graph that is built on a device; `None`: it is not.
-pub(crate) fn of<G: GraphBuilder>(graph: &G) -> Option<RuntimeObject> {
+pub(crate) fn of<G: HostedBuilder>(graph: &G) -> Option<RuntimeObject> {
     let arena = graph.arena()?;
     let config: RunConfig = arena.read(offset_of!(Runtime, config) as u64)?;
     let mut kernel_addrs = [0; MAX_FUNC_ID];

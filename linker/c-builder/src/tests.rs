@@ -7,15 +7,15 @@ use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr::with_exposed_provenance_mut;
 
-use pto_abi::graph::{BuildError, BuilderSet, EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_abi::foreign::{StreamArg, StreamTask};
 use pto_abi::runtime::{RunConfig, Runtime};
-use pto_abi::stream::{
-    Bindings, DependencyMode, ElementType, Record, ScopeId, StreamArg, StreamBuilder, StreamTask,
-    TensorTask, TensorView,
-};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GmWindow, TaskId};
 use pto_foreign::Build;
 use pto_foreign::object::{RuntimeObject, field};
+use pto_graph::{
+    Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -32,6 +32,8 @@ struct Graph {
     published: Vec<u32>,
     words: Vec<u64>,
 }
+
+impl HostedBuilder for Graph {}
 
 impl GraphBuilder for Graph {
     fn orch_args(&self) -> &[u64] {
@@ -168,22 +170,22 @@ unsafe extern "C" fn in_cpp(runtime: *mut c_void) -> c_int {
     0
 }
 
-fn c<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+fn c<G: HostedBuilder>(graph: &mut G) -> Result<(), BuildError> {
     // SAFETY: the function is one for any runtime.
     unsafe { build_c(graph, in_c) }
 }
 
-fn cpp<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+fn cpp<G: HostedBuilder>(graph: &mut G) -> Result<(), BuildError> {
     // SAFETY: the function is one for class Runtime.
     unsafe { build_cpp(graph, in_cpp) }
 }
 
-fn streams<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+fn streams<G: HostedBuilder>(graph: &mut G) -> Result<(), BuildError> {
     // SAFETY: the function is one for any runtime.
     unsafe { build_c(graph, submits) }
 }
 
-fn reads<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+fn reads<G: HostedBuilder>(graph: &mut G) -> Result<(), BuildError> {
     graph.read_u32(GmAddr(0x80)).map(drop).map_err(BuildError::from)?;
     if let Some(stream) = graph.as_stream() {
         let view = TensorView::dense(GmAddr(0x100), ElementType::F64, &[4]);
@@ -193,7 +195,7 @@ fn reads<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-pto_abi::builder_set! {
+pto_graph::builder_set! {
     struct Set { "c" => c, "cpp" => cpp, "streams" => streams, "reads" => reads }
 }
 
@@ -269,8 +271,8 @@ fn what_the_host_wrote_is_looked_at_in_both_kinds_of_runs() {
 
 impl StreamBuilder for Graph {
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let word = |arg: &pto_abi::stream::Arg<'_>| match arg {
-            pto_abi::stream::Arg::Scalar(word) => *word,
+        let word = |arg: &pto_graph::Arg<'_>| match arg {
+            pto_graph::Arg::Scalar(word) => *word,
             other => other.tensor().unwrap().address().0,
         };
         let args: Vec<u64> = task.args.iter().map(word).collect();

@@ -1,6 +1,6 @@
 //! Our builders in Rust. A builder is a function over [`GraphBuilder`]; what the host marshalled is in `orch_args`.
 
-use pto_firmware::stream::{
+use pto_firmware::graph::{
     Arg, Comparison, ElementType, Predicate, Priority, StreamBuilder, TensorTask, TensorView,
 };
 use pto_firmware::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskSpec, func};

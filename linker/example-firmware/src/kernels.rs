@@ -4,7 +4,7 @@
 //! slices of cells, which may overlap.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-use pto_kernels_blob::abi::stream::BlockContext;
+use pto_kernels_blob::abi::block::BlockContext;
 use pto_kernels_blob::args;
 
 /// `y = y + a * x`. Words: x, y, n, a.

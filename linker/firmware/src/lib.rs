@@ -23,7 +23,7 @@
 //! | `aarch64-unknown-linux-gnu` | `cann` | `cdylib` |
 //! | `aarch64-unknown-none` | `virt` | `bin` |
 //!
-//! Builders in C (`c-builder/include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`host/include/runtime.h`) are
+//! Builders in C (`c-builder/include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`bindings/include/runtime.h`) are
 //! linked in as objects, and named by [`c_builder!`] and [`cpp_builder!`]; `pto-plugins`, a build-dependency, compiles them:
 //!
 //! ```ignore
@@ -32,12 +32,12 @@
 //! ```
 #![no_std]
 
-pub use pto_abi::stream;
-pub use pto_abi::{
-    BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec,
-};
+pub use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 pub use pto_aicore_kernels::func;
 pub use pto_c_builder::{c_builder, cpp_builder};
+/// What programs are written against, in full.
+pub use pto_graph as graph;
+pub use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, StreamBuilder, TaskSpec};
 
 #[cfg(target_os = "linux")]
 pub use pto_cann_platform::firmware;

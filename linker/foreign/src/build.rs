@@ -2,15 +2,14 @@
 
 use core::ffi::c_void;
 
-use pto_abi::graph::{BuildError, GraphBuilder, TaskSpec};
-use pto_abi::stream::{Bindings, Record, StreamBuilder, TensorView};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{Bindings, BuildError, HostedBuilder, Record, StreamBuilder, TaskSpec, TensorView};
 
 use crate::numbers::Numbers;
 
 /// The graph that a builder program adds to, and what became of its calls.
 pub struct Build<'g> {
-    graph: &'g mut dyn GraphBuilder,
+    graph: &'g mut dyn HostedBuilder,
     numbers: Numbers,
     /// Those of the record that is being made.
     recorded: Option<Numbers>,
@@ -48,7 +47,7 @@ pub fn known(func_id: i64, core_type: i64) -> Result<(FuncId, CoreKind), Fault> 
 
 impl<'g> Build<'g> {
     /// A build that begins.
-    pub fn new(graph: &'g mut dyn GraphBuilder) -> Self {
+    pub fn new(graph: &'g mut dyn HostedBuilder) -> Self {
         Self { graph, numbers: Numbers::default(), recorded: None, fault: None }
     }
 

@@ -1,4 +1,4 @@
-//! The functions of streaming builder programs (`host/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
+//! The functions of streaming builder programs (`bindings/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
 //! heap, elements.
 
 mod records;
@@ -8,11 +8,14 @@ use core::ffi::{c_int, c_void};
 
 use heapless::Vec;
 use pto_abi::limits::MAX_ARGS;
-use pto_abi::stream::{
-    Arg, ArgKind, DependencyMode, ElementType, MAX_RANK, STREAM_TASK_BYTES, StreamArg,
-    StreamRecord, StreamScope, StreamTask, StreamTensor, TensorTask, TensorView,
-};
 use pto_abi::{Fault, TaskId};
+use pto_abi::{
+    foreign::{
+        ArgKind, STREAM_TASK_BYTES, StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor,
+    },
+    limits::MAX_RANK,
+};
+use pto_graph::{Arg, DependencyMode, ElementType, TensorTask, TensorView};
 
 use self::shape::Shape;
 use crate::build::{Build, Finder, known};
@@ -208,7 +211,7 @@ fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64
     let (func_id, kind) = known(new.task.func_id.into(), new.task.core_type.into())?;
     let mut views: Vec<TensorView<'static>, MAX_ARGS> = Vec::new();
     for arg in new.args {
-        views.push(arg.tensor.view()).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
+        views.push(TensorView::from(&arg.tensor)).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
     }
     let args = args_of(new.args, &views)?;
     let (first, others) = new.after.split_at(new.after.len().min(AFTER));
@@ -348,7 +351,7 @@ pub unsafe extern "C" fn alloc<F: Finder>(
         let element = element.ok_or(Fault::STREAM_VIEW_ELEMENT)?;
         let view = build.stream()?.alloc(element, shape)?;
         // SAFETY: as the caller says; `place` looked at it.
-        unsafe { to.write(StreamTensor::of(&view)) };
+        unsafe { to.write(StreamTensor::from(&view)) };
         Ok(())
     })
 }
@@ -377,7 +380,7 @@ pub unsafe extern "C" fn get<F: Finder>(
     done::<F>(runtime, |build| {
         let to = place(word)?;
         // SAFETY: as the caller says, here and below.
-        let view = unsafe { value(tensor) }?.view();
+        let view = TensorView::from(&unsafe { value(tensor) }?);
         // SAFETY: as above.
         let index = unsafe { extents(index, rank) }?;
         let held = build.stream()?.get(&view, index)?;
@@ -400,7 +403,7 @@ pub unsafe extern "C" fn set<F: Finder>(
 ) -> c_int {
     done::<F>(runtime, |build| {
         // SAFETY: as the caller says, here and below.
-        let view = unsafe { value(tensor) }?.view();
+        let view = TensorView::from(&unsafe { value(tensor) }?);
         // SAFETY: as above.
         let index = unsafe { extents(index, rank) }?;
         build.stream()?.set(&view, index, word)

@@ -9,7 +9,7 @@ use pto_toolchain::packages;
 use crate::{Image, Refused, Source, Tool, compile};
 
 fn include() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host/include")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/include")
 }
 
 /// The object of a source with this text.

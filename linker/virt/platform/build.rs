@@ -1,6 +1,6 @@
 //! Generates the linker script's constants from `pto_abi`, and hands the script to the images.
 //!
-//! An image says in its build script which script it is linked with (linker/virt/build.rs is an example); where
+//! An image says in its build script which script it is linked with (linker/virt/image/build.rs is an example); where
 //! the script is found comes from here.
 
 use std::path::PathBuf;

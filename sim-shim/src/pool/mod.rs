@@ -17,9 +17,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use pto_abi::graph::BuilderSet;
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
+use pto_graph::BuilderSet;
 
 use crate::logging;
 use crate::machine::{Host, Memory};

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use pto_abi::graph::BuilderSet;
 use pto_abi::kinds::RunFlags;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
@@ -16,6 +15,7 @@ use pto_aicpu_fw::{
     Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
     Progressed, TraceWriter, Tracer,
 };
+use pto_graph::BuilderSet;
 
 use super::PoolRun;
 use super::cores::Cores;

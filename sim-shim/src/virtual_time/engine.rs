@@ -15,13 +15,12 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pto_abi::EdgeOutcome;
-use pto_abi::graph::BuilderSet;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::SHAPED;
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
+use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
 use super::chooser::Chooser;

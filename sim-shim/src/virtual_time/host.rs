@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use pto_abi::arena::Arena;
-use pto_abi::graph::BuilderSet;
 use pto_abi::{CoreKind, FanoutStrategy, Fault};
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, instance};
+use pto_graph::BuilderSet;
 
 use super::chooser::Chooser;
 use super::engine;

@@ -1,10 +1,11 @@
 //! The calls that the loader of a graph image makes, read from the image: the loader is part of the firmware,
 //! so that nobody can listen to it as to a builder program (`tap.rs`).
 
+use pto_abi::RuntimeVariant;
 use pto_abi::image::CheckedImage;
 use pto_abi::sync::Ordering::Relaxed;
-use pto_abi::{EdgeOutcome, RuntimeVariant};
 use pto_aicpu_fw::Launch;
+use pto_graph::EdgeOutcome;
 
 use super::ledger::Rule;
 use super::tap::Note;

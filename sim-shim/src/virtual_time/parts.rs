@@ -15,10 +15,14 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{BlockContext, LISTS_A_LEVEL, MAX_LANES, Priority};
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::Task;
+use pto_abi::{
+    block::BlockContext,
+    stream::{LISTS_A_LEVEL, MAX_LANES},
+};
 use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory, has_predicate, lanes_of, starts_at_once};
+use pto_graph::Priority;
 
 use super::fitting::{Waiting, need};
 use super::ledger::Rule;
@@ -374,8 +378,8 @@ mod tests {
     use super::{First, Part, Parts, Shaped, Stage};
     use crate::virtual_time::ledger::Rule;
     use pto_abi::CoreKind;
-    use pto_abi::stream::Priority;
     use pto_aicpu_fw::shapes::{Lanes, List};
+    use pto_graph::Priority;
 
     fn mix(blocks: u32) -> Shaped {
         Shaped { lanes: Lanes(7), blocks, starts_at_once: false, list: None, has_predicate: false }

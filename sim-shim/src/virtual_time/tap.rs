@@ -7,12 +7,11 @@
 use std::cell::{Cell, RefCell};
 use std::hash::Hash;
 
-use pto_abi::graph::{BuilderSet, TaskSpec};
-use pto_abi::stream::{
-    Arg, Bindings, DependencyMode, ElementType, Record, ScopeId, StreamBuilder, TensorTask,
-    TensorView,
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
-use pto_abi::{BuildError, CoreKind, EdgeOutcome, Fault, FuncId, GmAddr, GraphBuilder, TaskId};
 
 use super::digest::Digest;
 use super::inject::INJECTED_ERROR;
@@ -96,7 +95,11 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         self.0.names()
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         let mut graph = TappedGraph::over(graph);
         let built = self.0.build(symbol, &mut graph);
         if graph.has_failed { Some(Err(BuildError::Failed(INJECTED_ERROR))) } else { built }
@@ -106,7 +109,7 @@ impl<B: BuilderSet> BuilderSet for Tapped<B> {
         self.0.stream_names()
     }
 
-    fn build_stream<G: StreamBuilder>(
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
         symbol: u64,
         stream: &mut G,
@@ -157,6 +160,8 @@ fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, 
     let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
     note(Note::Add { slot: id.slot, args, tensors, func_and_kind });
 }
+
+impl<G: GraphBuilder> HostedBuilder for TappedGraph<'_, G> {}
 
 impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn orch_args(&self) -> &[u64] {

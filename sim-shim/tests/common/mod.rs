@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::gm::GmWindow;
-use pto_abi::graph::BuilderSet;
 use pto_abi::kinds::RunFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
@@ -19,6 +18,7 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
+use pto_graph::BuilderSet;
 use pto_sim_shim::virtual_time::VirtualOptions;
 use pto_sim_shim::{Hosting, Machine, Outcome};
 

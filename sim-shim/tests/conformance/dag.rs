@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::image::TaskRecord;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
-use pto_abi::{BuildError, CoreKind, Fault, TaskId};
+use pto_abi::{CoreKind, Fault, TaskId};
 use pto_aicore_kernels::{dag_value, func};
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 
 use crate::image::Image;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::runtime::NOBODY;
 use pto_abi::symbol::symbol;
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, TaskId};
+use pto_abi::{CoreKind, Fault, FuncId, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_sim_shim::Outcome;
 
 use crate::common::{Device, Options};

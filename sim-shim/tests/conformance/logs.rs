@@ -2,9 +2,8 @@
 
 use std::sync::Once;
 
-use pto_abi::BuildError;
-use pto_abi::graph::GraphBuilder;
 use pto_abi::runtime::region;
+use pto_graph::{BuildError, GraphBuilder};
 
 use crate::common::Device;
 use crate::dag::Dag;

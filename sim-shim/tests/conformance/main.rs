@@ -14,7 +14,7 @@ mod stuck;
 mod trace;
 mod ways;
 
-use pto_abi::builder_set;
+use pto_graph::builder_set;
 
 builder_set! {
     /// Every builder program of these tests.

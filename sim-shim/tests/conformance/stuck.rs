@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use pto_abi::graph::{GraphBuilder, TaskSpec};
 use pto_abi::sync::{AtomicU32, Ordering};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_sim_shim::virtual_time::KernelCosts;
 
 use crate::common::{Device, Options, hostings};

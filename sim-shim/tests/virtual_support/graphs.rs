@@ -1,7 +1,8 @@
 //! Graph programs of known shape with empty kernels; the first orchestration word says how many tasks, about.
 
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GraphBuilder, TaskId, TaskSpec, builder_set};
+use pto_abi::{CoreKind, Fault, FuncId, TaskId};
 use pto_aicore_kernels::func;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec, builder_set};
 
 builder_set! {
     /// The shapes, by name.

@@ -5,31 +5,33 @@ use super::Finding;
 /// What a crate of ours may depend on among ours; `?` behind a name: only as an optional dependency.
 const ARROWS: &[(&str, &[&str])] = &[
     ("pto-abi", &[]),
-    ("pto-aicpu-fw", &["pto-abi"]),
+    ("pto-graph", &["pto-abi"]),
+    ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
     ("pto-aicore-kernels", &["pto-abi"]),
-    ("pto-sim-shim", &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels"]),
-    ("pto-timeline", &["pto-abi"]),
-    ("pto-check", &["pto-abi", "pto-aicpu-fw"]),
-    ("pto-host", &["pto-abi", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
-    ("pto-examples", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
+    ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
+    ("pto-timeline", &["pto-abi", "pto-graph"]),
+    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
+    ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
+    ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
     ("pto-toolchain", &[]),
-    ("pto-fw-build", &["pto-host", "pto-toolchain"]),
-    ("pto-bench", &["pto-abi", "pto-aicore-kernels", "pto-host"]),
+    ("pto-image-build", &["pto-host", "pto-toolchain"]),
+    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
     // Other languages.
-    ("pto-foreign", &["pto-abi"]),
+    ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
-    ("pto-c-interface", &["pto-foreign", "pto-host", "pto-native"]),
+    ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-python", &["pto-host", "pto-native"]),
     (
         "pto-cli",
         &[
             "pto-abi",
+            "pto-graph",
             "pto-aicore-kernels",
             "pto-host",
             "pto-timeline",
             "pto-check",
             "pto-examples",
-            "pto-fw-build",
+            "pto-image-build",
             "pto-bench",
         ],
     ),
@@ -46,67 +48,70 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-check",
             "pto-examples",
             "pto-cli",
-            "pto-fw-build",
+            "pto-image-build",
             "pto-bench",
         ],
     ),
-    ("xtask", &["pto-abi", "pto-toolchain"]),
+    ("xtask", &["pto-abi", "pto-graph", "pto-toolchain"]),
     // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
     // kernels, and on nothing else of ours.
-    ("pto-c-builder", &["pto-abi", "pto-foreign"]),
+    ("pto-c-builder", &["pto-abi", "pto-graph", "pto-foreign"]),
     ("pto-virt-platform", DEVICE_ARROWS),
     ("pto-cann-platform", DEVICE_ARROWS),
     (
         "pto-firmware",
         &[
             "pto-abi",
+            "pto-graph",
             "pto-aicore-kernels",
             "pto-c-builder",
             "pto-virt-platform",
             "pto-cann-platform",
         ],
     ),
-    ("pto-fw-virt", &["pto-virt-platform", "pto-examples", "pto-abi", "pto-aicore-kernels"]),
+    ("pto-virt-image", &["pto-virt-platform", "pto-examples", "pto-abi", "pto-aicore-kernels"]),
     (
-        "pto-fw-cann",
+        "pto-cann-image",
         &[
             "pto-cann-platform",
             "pto-examples",
             "pto-abi",
             "pto-aicore-kernels",
             "pto-c-builder",
-            "pto-fw-build",
+            "pto-image-build",
             "pto-host",
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
     ("pto-plugins", &["pto-toolchain"]),
-    ("pto-fw-plugins", &["pto-firmware", "pto-plugins"]),
+    ("pto-plugin-firmware", &["pto-firmware", "pto-plugins"]),
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-plugins"]),
     // What plays the device around the images.
     (
-        "pto-cann-loader",
-        &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples", "pto-host"],
+        "pto-cann-emulator",
+        &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples", "pto-host"],
     ),
     (
         "pto-linker-tests",
         &[
             "pto-abi",
+            "pto-graph",
             "pto-host",
             "pto-aicpu-fw",
             "pto-aicore-kernels",
             "pto-virt-platform",
             "pto-kernels-blob",
-            "pto-fw-build",
+            "pto-image-build",
         ],
     ),
 ];
 
 /// What a platform of an image may depend on.
-const DEVICE_ARROWS: &[&str] = &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels", "pto-c-builder"];
+const DEVICE_ARROWS: &[&str] =
+    &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-c-builder"];
 
 /// Crates that run on the device, and what they may take from others: nothing of it needs std.
-const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels"];
+const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"];
 const DEVICE_EXTERNALS: &[&str] =
     &["bitflags", "bytemuck", "heapless", "log", "spin", "volatile-register"];
 

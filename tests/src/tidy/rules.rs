@@ -31,7 +31,7 @@ const UNSAFE_PLACES: &[&str] = &[
     "sim-shim/",
     "host/",
     "linker/",
-    "python/",
+    "bindings/",
     // Machine code of a plugin is called.
     "tests/plugins.rs",
 ];

@@ -22,12 +22,12 @@
 
 use core::ffi::c_void;
 
-use pto_abi::graph::BuilderSet;
 use pto_abi::launch_record::ARGS_RECORD_OFFSET;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, LockFree, Locked, instance, run};
 use pto_c_builder::DeviceBuilders;
+use pto_graph::BuilderSet;
 
 use crate::builders::FreshReads;
 use crate::platform::RegisterPlatform;

@@ -1,7 +1,7 @@
 //! [`firmware!`](crate::firmware): makes a crate a firmware image.
 
 /// Makes a `cdylib` crate a firmware image with these builders, in the form of
-/// [`pto_abi::builder_set!`]: the set, the image's identity (section `.note.pto`), the entry symbols (see
+/// [`pto_graph::builder_set!`]: the set, the image's identity (section `.note.pto`), the entry symbols (see
 /// [`entry`](crate::entry)) and the panic handler, which no image reaches.
 ///
 /// On a development machine, or where panics unwind, the crate is an empty library: an image is built with
@@ -12,7 +12,7 @@ macro_rules! firmware {
         $(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }
         $( stream { $( $stream_name:literal => $stream_build:path ),* $(,)? } )?
     ) => {
-        $crate::abi::builder_set! {
+        $crate::graph::builder_set! {
             $(#[$meta])* $vis struct $set { $( $name => $build ),* }
             $( stream { $( $stream_name => $stream_build ),* } )?
         }

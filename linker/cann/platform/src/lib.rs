@@ -10,7 +10,7 @@
 //! builders.rs   what builders read of GM               clock.rs      the system counter
 //! logging.rs    log -> the instance's log ring
 //! ```
-//! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann` is the default one. The contract
+//! An image is one call of [`firmware!`] in a `cdylib` crate; `linker/cann/image` is the default one. The contract
 //! with the driver stack is in [`entry`].
 #![no_std]
 
@@ -27,3 +27,5 @@ pub mod registers;
 
 #[doc(hidden)]
 pub use pto_abi as abi;
+#[doc(hidden)]
+pub use pto_graph as graph;

@@ -4,7 +4,8 @@ use core::ffi::{c_int, c_void};
 
 use heapless::Vec;
 use pto_abi::Fault;
-use pto_abi::stream::{Bindings, MAX_BOUND, StreamRecord, StreamTensor, TensorView};
+use pto_abi::foreign::{StreamRecord, StreamTensor};
+use pto_graph::{Bindings, MAX_BOUND, TensorView};
 
 use super::{done, place, value, values};
 use crate::build::Finder;
@@ -20,7 +21,7 @@ unsafe fn views_of(
     let mut views = Vec::new();
     // SAFETY: as the caller says.
     for tensor in unsafe { values(tensors, count) }? {
-        views.push(tensor.view()).map_err(|_| Fault::STREAM_RECORD_FULL)?;
+        views.push(TensorView::from(tensor)).map_err(|_| Fault::STREAM_RECORD_FULL)?;
     }
     Ok(views)
 }
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn begin_record<F: Finder>(
         let to = if views.is_empty() { bound } else { place(bound)? };
         let serial = build.begin_record(&views)?;
         for (index, view) in views.iter().enumerate() {
-            let placeholder = StreamTensor::of(&view.placeholder(index, serial));
+            let placeholder = StreamTensor::from(&view.placeholder(index, serial));
             // SAFETY: as the caller says; `place` looked at it.
             unsafe { to.wrapping_add(index).write(placeholder) };
         }

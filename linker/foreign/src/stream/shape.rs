@@ -1,8 +1,9 @@
 //! What a task of foreign code is beyond one kernel on one core.
 
 use heapless::Vec;
-use pto_abi::stream::{Comparison, Predicate, Priority, StartMode, StreamTask, TensorTask};
+use pto_abi::foreign::StreamTask;
 use pto_abi::{CoreKind, Fault, FuncId};
+use pto_graph::{Comparison, Predicate, Priority, StartMode, TensorTask, TensorView};
 
 use crate::build::known;
 
@@ -35,7 +36,7 @@ impl Shape {
                 let comparison = Comparison::try_from(byte(task.comparison)?).map_err(foreign)?;
                 let rank = usize::try_from(task.index_rank).unwrap_or(usize::MAX);
                 let index = task.index.get(..rank).ok_or(Fault::STREAM_VIEW_RANK)?;
-                let view = task.element_of.view();
+                let view = TensorView::from(&task.element_of);
                 Some(Predicate::new(&view, index, comparison, task.value))
             }
             _ => return Err(Fault::BUILD_FOREIGN_STRUCT),

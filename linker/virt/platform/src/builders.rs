@@ -9,8 +9,10 @@
 //! part of `producers`, in the order in which it adds edges. With `values` zero, tasks have no arguments.
 
 use heapless::Vec;
-use pto_abi::stream::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{
+    Arg, BuildError, ElementType, GraphBuilder, StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
 
 /// Widest fork and wavefront.
 pub const MAX_WIDTH: usize = 256;

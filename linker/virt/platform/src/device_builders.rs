@@ -1,9 +1,9 @@
 //! What builders read of GM on this machine: the host shares the memory, and caches are coherent with it.
 
 use pto_abi::GmAddr;
-use pto_abi::graph::BuilderSet;
 use pto_aicpu_fw::Launch;
 use pto_c_builder::DeviceReads;
+use pto_graph::BuilderSet;
 
 /// Reads of this machine.
 #[derive(Clone)]

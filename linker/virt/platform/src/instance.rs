@@ -1,7 +1,6 @@
 //! A vCPU as AICPU instance of one run.
 
 use pto_abi::arena::Arena;
-use pto_abi::graph::BuilderSet;
 use pto_abi::sync::{Ordering, Shared};
 use pto_abi::trace::TraceOwner;
 use pto_abi::{FanoutStrategy, Fault};
@@ -10,6 +9,7 @@ use pto_aicpu_fw::{
     Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace, Platform,
     Progressed, TraceWriter, Tracer, instance,
 };
+use pto_graph::BuilderSet;
 
 use crate::device_builders;
 use crate::serve::count_nap;

@@ -58,6 +58,8 @@ mod worker;
 
 #[doc(hidden)]
 pub use pto_abi as abi;
+#[doc(hidden)]
+pub use pto_graph as graph;
 
 /// Whether the image records runs that ask for it. Without the feature it holds one copy of the firmware less for
 /// each fanout strategy.
@@ -73,7 +75,7 @@ pub const FEATURES: u64 = if cfg!(feature = "recording") { abi::fw_image::FW_REC
 #[doc(hidden)]
 pub use serve::serve;
 
-/// Makes a crate a firmware image with these builders, in the form of [`pto_abi::builder_set!`]: the set,
+/// Makes a crate a firmware image with these builders, in the form of [`pto_graph::builder_set!`]: the set,
 /// the image's identity (section `.note.pto`), and the function that every vCPU runs.
 #[macro_export]
 macro_rules! firmware {
@@ -81,7 +83,7 @@ macro_rules! firmware {
         $(#[$meta:meta])* $vis:vis struct $set:ident { $( $name:literal => $build:path ),* $(,)? }
         $( stream { $( $stream_name:literal => $stream_build:path ),* $(,)? } )?
     ) => {
-        $crate::abi::builder_set! {
+        $crate::graph::builder_set! {
             $(#[$meta])* $vis struct $set { $( $name => $build ),* }
             $( stream { $( $stream_name => $stream_build ),* } )?
         }

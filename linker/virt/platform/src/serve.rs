@@ -12,8 +12,8 @@
 //! Workers are counted from the last vCPU, so that a worker stays on its vCPU however many instances a run has.
 
 use pto_abi::fw_image::{FW_STARTED, LaunchOrder, VCPU_INSTANCE, VCPU_READY, VCPU_WORKER};
-use pto_abi::graph::BuilderSet;
 use pto_abi::sync::Ordering;
+use pto_graph::BuilderSet;
 
 use crate::entry::ARRIVAL_RECOVERED;
 use crate::timer::{self, Backoff};

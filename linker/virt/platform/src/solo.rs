@@ -4,12 +4,12 @@
 
 use heapless::Vec;
 use pto_abi::arena::Arena;
-use pto_abi::graph::BuilderSet;
 use pto_abi::sync::Ordering;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace, Progressed, instance};
+use pto_graph::BuilderSet;
 
 use crate::device_builders;
 use crate::instance::{VirtInstance, instance_of, turn};

@@ -1,10 +1,10 @@
 //! A random graph as a streaming program with tensors: each node writes its cells and reads those of its producers, so that its
 //! edges are derived. Scopes come and go, and the program may look at values on its way: `get` waits for who writes them.
 
-use pto_abi::stream::{
-    Arg, DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
+use pto_abi::{Fault, TaskId};
+use pto_graph::{
+    Arg, BuildError, DependencyMode, ElementType, ScopeId, StreamBuilder, TensorTask, TensorView,
 };
-use pto_abi::{BuildError, Fault, TaskId};
 
 use super::super::random::Random;
 use super::graph::{EdgesFrom, Program, PublishOrder, STRIDE, publish_last};

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use pto_abi::graph::BuilderSet;
-use pto_abi::stream::{ElementType, StreamBuilder, TensorView};
-use pto_abi::{BuildError, CoreKind, Fault, FuncId, GmAddr, GraphBuilder, TaskId, TaskSpec};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::{dag_value, func};
+use pto_graph::{
+    BuildError, BuilderSet, ElementType, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec,
+    TensorView,
+};
 
 use super::super::random::Random;
 use super::derived;
@@ -160,11 +162,15 @@ impl BuilderSet for Program {
         &[BUILDER]
     }
 
-    fn build<G: GraphBuilder>(&self, symbol: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
         (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(graph, Self::add))
     }
 
-    fn build_stream<G: StreamBuilder>(
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
         symbol: u64,
         stream: &mut G,

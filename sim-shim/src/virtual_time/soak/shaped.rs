@@ -4,13 +4,12 @@
 //! waits for the node folds all of its cells, so that a consumer that starts before the last part has finished gets another
 //! value. The cells of a node that does not run stay zero.
 
-use pto_abi::stream::{
-    Arg, BlockContext, Comparison, Predicate, Priority, StreamBuilder, TensorTask, TensorView,
-};
+use pto_abi::block::BlockContext;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, TaskId};
 use pto_aicore_kernels::probe::{dag_node_aic, dag_node_aiv};
 use pto_aicore_kernels::{KernelFn, args};
 use pto_aicpu_fw::shapes::Lanes;
+use pto_graph::{Arg, Comparison, Predicate, Priority, StreamBuilder, TensorTask, TensorView};
 
 use super::super::random::Random;
 use super::graph::{EdgesFrom, PublishOrder, RandomGraph, STRIDE};

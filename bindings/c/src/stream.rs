@@ -1,0 +1,267 @@
+//! Streaming builder programs in C: tasks with tensors, scopes, tensors of the heap, elements. The structures are those
+//! of `pto_abi.h`, and what is wrong with them is said as it is in Rust.
+
+use std::ffi::c_void;
+
+use pto_foreign::{Build, Finder, stream};
+use pto_host::abi::foreign::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
+use pto_native::Failure;
+
+use crate::argument::{output, put};
+use crate::builder::{self, OpaqueBuilder};
+use crate::error::answer;
+
+/// The builder of the thread, by its handle.
+struct Registered;
+
+impl Finder for Registered {
+    fn find<R>(runtime: *mut c_void, failed: R, act: impl FnOnce(&mut Build<'_>) -> R) -> R {
+        match builder::find(runtime.cast_const().cast()) {
+            Some(build) => act(build),
+            None => failed,
+        }
+    }
+}
+
+/// Does one call on the build of `builder`; what is negative is a fault.
+fn on<R: PartialOrd + From<i8>>(
+    builder: *const OpaqueBuilder,
+    call: impl FnOnce(*mut c_void) -> R,
+) -> Result<R, Failure> {
+    // Says that the builder is none, or that an earlier call failed.
+    builder::on(builder, |_| Ok(()))?;
+    let result = call(builder.cast_mut().cast());
+    if result < R::from(0) {
+        // The call has left its fault.
+        return Err(builder::first_fault(builder));
+    }
+    Ok(result)
+}
+
+/// Adds a task with tensors and publishes it; it waits for the earlier tasks that touch what it reads and writes, and for
+/// the `after_count` tasks in `after`. `number`: its number in the build, counted from 0, for `after` and for
+/// `pto_builder_add_edge`; null: not wanted.
+///
+/// Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, or a fault of the build, which ends the
+/// run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `task` is null, or has as many bytes as its `struct_size` says; `args` and `after` are null, or have as many entries;
+/// `number` is null or writable.
+// SAFETY: the name is that of the interface, and no other function here has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_submit(
+    builder: *const OpaqueBuilder,
+    task: *const StreamTask,
+    args: *const StreamArg,
+    arg_count: u32,
+    after: *const i64,
+    after_count: u32,
+    number: *mut i64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointers, here and below.
+        let added = on(builder, |runtime| unsafe {
+            stream::submit::<Registered>(runtime, task, args, arg_count, after, after_count)
+        })?;
+        if !number.is_null() {
+            // SAFETY: as above.
+            put(unsafe { output(number, "number") }?, added);
+        }
+        Ok(())
+    })
+}
+
+/// The same, unpublished: edges to it can be added until `pto_builder_publish`.
+///
+/// Fails as `pto_builder_submit`; NULL_ARGUMENT when `number` is null. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// As `pto_builder_submit`.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_add_tensor_task(
+    builder: *const OpaqueBuilder,
+    task: *const StreamTask,
+    args: *const StreamArg,
+    arg_count: u32,
+    after: *const i64,
+    after_count: u32,
+    number: *mut i64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointers, here and below.
+        let place = unsafe { output(number, "number") }?;
+        // SAFETY: as above.
+        let added = on(builder, |runtime| unsafe {
+            stream::add::<Registered>(runtime, task, args, arg_count, after, after_count)
+        })?;
+        put(place, added);
+        Ok(())
+    })
+}
+
+/// Opens a scope; `mode` is PTO_DEPENDENCY_MODE_*. The tensors that are allocated in it end with it.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_SCOPE_MODE, STREAM_SCOPE_DEPTH, which end
+/// the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `scope` is null or writable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_open_scope(
+    builder: *const OpaqueBuilder,
+    mode: u32,
+    scope: *mut StreamScope,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointer.
+    let open = |runtime| unsafe { stream::open_scope::<Registered>(runtime, mode, scope) };
+    answer(|| on(builder, open).map(drop))
+}
+
+/// Closes the innermost scope.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_SCOPE_NOT_OPEN, which end the run. Thread safety: the
+/// builder's own thread.
+///
+/// # Safety
+/// `scope` is null or readable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_close_scope(
+    builder: *const OpaqueBuilder,
+    scope: *const StreamScope,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointer.
+    let close = |runtime| unsafe { stream::close_scope::<Registered>(runtime, scope) };
+    answer(|| on(builder, close).map(drop))
+}
+
+/// A tensor on the heap of the innermost scope; `element` is PTO_ELEMENT_TYPE_*. What is in it is not initialised.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_VIEW_*, STREAM_HEAP_RING, which end the
+/// run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `shape` is null or has `rank` extents; `tensor` is null or writable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_alloc_tensor(
+    builder: *const OpaqueBuilder,
+    element: u32,
+    shape: *const u32,
+    rank: u32,
+    tensor: *mut StreamTensor,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let alloc =
+        |runtime| unsafe { stream::alloc::<Registered>(runtime, element, shape, rank, tensor) };
+    answer(|| on(builder, alloc).map(drop))
+}
+
+/// Waits until everything that writes the element has completed, and reads it into the low bits of `word`.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_VIEW_*, STREAM_STALE_TENSOR,
+/// BUILD_GM_RANGE, STREAM_WAIT_FOREVER, which end the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `tensor` is null or readable; `index` is null or has `rank` numbers; `word` is null or writable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_get(
+    builder: *const OpaqueBuilder,
+    tensor: *const StreamTensor,
+    index: *const u32,
+    rank: u32,
+    word: *mut u64,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let get = |runtime| unsafe { stream::get::<Registered>(runtime, tensor, index, rank, word) };
+    answer(|| on(builder, get).map(drop))
+}
+
+/// Waits until everything that reads or writes the element has completed, and writes it.
+///
+/// Fails as `pto_builder_get`. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `tensor` is null or readable; `index` is null or has `rank` numbers.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_set(
+    builder: *const OpaqueBuilder,
+    tensor: *const StreamTensor,
+    index: *const u32,
+    rank: u32,
+    word: u64,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let set = |runtime| unsafe { stream::set::<Registered>(runtime, tensor, index, rank, word) };
+    answer(|| on(builder, set).map(drop))
+}
+
+/// Begins a record: from here to `pto_builder_end_record` tasks are written down instead of run. `shapes`: what the `count`
+/// tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
+/// arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
+/// which end the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `shapes` is null or has `count` tensors; `bound` is null or writable for as many.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_begin_record(
+    builder: *const OpaqueBuilder,
+    shapes: *const StreamTensor,
+    count: u32,
+    bound: *mut StreamTensor,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let begin =
+        |runtime| unsafe { stream::begin_record::<Registered>(runtime, shapes, count, bound) };
+    answer(|| on(builder, begin).map(drop))
+}
+
+/// Ends the record, which is good for this run.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORD_FULL, STREAM_SCOPE_NOT_OPEN, which end
+/// the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `record` is null or writable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_end_record(
+    builder: *const OpaqueBuilder,
+    record: *mut StreamRecord,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointer.
+    let end = |runtime| unsafe { stream::end_record::<Registered>(runtime, record) };
+    answer(|| on(builder, end).map(drop))
+}
+
+/// Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers of the build.
+///
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORD_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+/// `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `record` is null or readable; `tensors` and `scalars` are null or have as many entries.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_replay(
+    builder: *const OpaqueBuilder,
+    record: *const StreamRecord,
+    tensors: *const StreamTensor,
+    tensor_count: u32,
+    scalars: *const u64,
+    scalar_count: u32,
+) -> i32 {
+    // SAFETY: the caller vouches for the pointers.
+    let replay = |runtime| unsafe {
+        stream::replay::<Registered>(runtime, record, tensors, tensor_count, scalars, scalar_count)
+    };
+    answer(|| on(builder, replay).map(drop))
+}

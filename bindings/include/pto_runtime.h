@@ -1,0 +1,1028 @@
+/* The host side of the PTO Runtime for C11 and C++17: link with -lpto_runtime.
+ *
+ * Generated from bindings/c by `cargo xtask generate`; do not edit.
+ *
+ * Functions return 0, or a status: a fault of the runtime (pto_abi.h, below 0x40000000) or an error of the host (below,
+ * PTO_ERROR_*). Then nothing was done unless it says so, and pto_last_error tells name, message and remedy.
+ * A handle that is null, closed or of another kind is INVALID_HANDLE; it is never followed. Pointers that a function is
+ * given are valid for its duration, except where it says more. */
+
+#ifndef PTO_RUNTIME_H
+#define PTO_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "pto_abi.h"
+
+/* Errors of the host: what happened, and what to do */
+/* A handle is null, of another kind, or was closed. Pass what the function that opens such a handle returned, and close it once. */
+#define PTO_ERROR_INVALID_HANDLE 0x40000001
+/* A pointer is null where one is needed. Pass a valid pointer. */
+#define PTO_ERROR_NULL_ARGUMENT 0x40000002
+/* An argument has a value that it cannot have. The message names the argument and what it may be. */
+#define PTO_ERROR_INVALID_ARGUMENT 0x40000003
+/* The device is running, and the call comes from its own builder. Call it before or after the run. */
+#define PTO_ERROR_BUSY 0x40000004
+/* The library met an error of its own. Report it, with the message. */
+#define PTO_ERROR_PANIC 0x40000005
+/* A builder's function is called outside of that builder. Call it on the builder's own thread, before the builder returns. */
+#define PTO_ERROR_OUTSIDE_BUILDER 0x40000006
+/* The device's memory cannot be mapped. Open the device with less memory. */
+#define PTO_ERROR_MAP_GM 0x40000010
+/* A device cannot have this number of cores. Use 1 to 128 cores of both kinds together. */
+#define PTO_ERROR_WORKERS 0x40000011
+/* An allocation of zero bytes. Ask for at least one byte. */
+#define PTO_ERROR_ZERO_SIZE 0x40000012
+/* A size that 64 bits do not hold. Check the shape. */
+#define PTO_ERROR_SIZE_OVERFLOW 0x40000013
+/* The device's memory is full. Free buffers, or open the device with more memory. */
+#define PTO_ERROR_OUT_OF_MEMORY 0x40000014
+/* An address is freed twice. Free each allocation once. */
+#define PTO_ERROR_DOUBLE_FREE 0x40000015
+/* An address is freed that no allocation starts at. Free what the allocation returned. */
+#define PTO_ERROR_FOREIGN_POINTER 0x40000016
+/* A copy does not lie in one live allocation. Check address and size. */
+#define PTO_ERROR_COPY_OUT_OF_RANGE 0x40000017
+/* There is no library kernel of this name. Use a name of the library; the message lists them. */
+#define PTO_ERROR_UNKNOWN_KERNEL 0x40000020
+/* A kernel cannot run on this device. Use a library kernel, or the simulator. */
+#define PTO_ERROR_KERNEL_NOT_FOR_DEVICE 0x40000021
+/* The flashed kernels do not have a kernel. Build and flash those of this release. */
+#define PTO_ERROR_KERNEL_NOT_FLASHED 0x40000022
+/* A func id is above the limit. Use 0 to 1023. */
+#define PTO_ERROR_FUNC_ID_LIMIT 0x40000023
+/* A func id has a kernel already. Use another func id, or unregister the kernel first. */
+#define PTO_ERROR_DUPLICATE_FUNC_ID 0x40000024
+/* A func id has no kernel. Unregister what is registered. */
+#define PTO_ERROR_FUNC_ID_NOT_REGISTERED 0x40000025
+/* A shared object cannot be loaded. Link it with -shared -fPIC for this machine, with everything that it uses. */
+#define PTO_ERROR_LOAD_FAILED 0x40000030
+/* A shared or relocatable object has no function of this name. Define it as extern "C", with default visibility. */
+#define PTO_ERROR_SYMBOL_MISSING 0x40000031
+/* Bytes are not an object file of this machine. Compile with -c -fPIC for this machine. */
+#define PTO_ERROR_OBJECT_FORMAT 0x40000032
+/* A relocatable object needs something that cannot be provided in memory. Compile it with -fPIC, without constructors and thread-local variables; or link it as a shared object. */
+#define PTO_ERROR_OBJECT_RELOCATION 0x40000033
+/* The operating system gives no executable memory. Allow it, or link the kernel as a shared object. */
+#define PTO_ERROR_EXECUTABLE_MEMORY 0x40000034
+/* A capacity is above its limit. Run a smaller graph, or lower the capacity. */
+#define PTO_ERROR_CAPACITY 0x40000040
+/* Tasks, edges and arguments of a run do not fit the device's memory. Free buffers, open the device with more memory, or lower the capacities. */
+#define PTO_ERROR_ARENA_MEMORY 0x40000041
+/* The arena does not hold the graph. This is an error of the runtime: report it. */
+#define PTO_ERROR_IMAGE_REGION 0x40000042
+/* The environment variable of the build mode has another value than 0 or 1. Set PTO_AICPU_BUILD_GRAPH_BUILD_MODE to 0 (sequential) or 1 (concurrent). */
+#define PTO_ERROR_BUILD_MODE_VARIABLE 0x40000043
+/* An image cannot be used. The message says what is wrong with it; build it again with this release. */
+#define PTO_ERROR_IMAGE 0x40000050
+/* The store of flashed images cannot be used. The message names the file; flash the device again. */
+#define PTO_ERROR_STORE 0x40000051
+/* The emulated machine cannot be used. The message says why. */
+#define PTO_ERROR_VIRT 0x40000052
+/* The device takes builders from its firmware image only. Link the builder into the image (pto fw build --builder NAME=FILE), flash that, and name it in the run. */
+#define PTO_ERROR_BUILDER_NOT_FOR_DEVICE 0x40000053
+/* An orchestration function failed. The message has its return value, or the signal that it raised. */
+#define PTO_ERROR_ORCHESTRATION_FAILED 0x40000060
+/* An AICPU builder is needed, and the orchestration embedded none. Call try_set_aicpu_orch_so in the orchestration, or define AICPU_ORCHESTRATION in kernel_config.py. */
+#define PTO_ERROR_PLUGIN_MISSING 0x40000061
+/* An AICPU builder plugin is larger than the limit. Link it with -O2 -s; the limit is RUNTIME_MAX_AICPU_ORCH_SO_SIZE. */
+#define PTO_ERROR_PLUGIN_TOO_LARGE 0x40000062
+/* Too many Runtime objects live at once. Finalise those that are done. */
+#define PTO_ERROR_RUNTIMES_LIMIT 0x40000063
+/* An AICPU builder raised a signal. Debug the builder that the message names; allocations that it held are lost. */
+#define PTO_ERROR_BUILDER_SIGNAL 0x40000064
+
+
+/*
+ Version of this header.
+ */
+#define PTO_INTERFACE_VERSION 1
+
+/*
+ The graph that a builder program builds; valid on its thread until it returns.
+ */
+typedef struct pto_builder pto_builder;
+
+/*
+ A run's remote control. Created by `pto_control_create`, destroyed by `pto_control_destroy`; serves one run at a time.
+ */
+typedef struct pto_control pto_control;
+
+/*
+ A device. Opened by `pto_device_open`, closed by `pto_device_close`.
+ */
+typedef struct pto_device pto_device;
+
+/*
+ A graph that is being built. Created by `pto_graph_create`, destroyed by `pto_graph_destroy`; it can be run any
+ number of times, on any device, and tasks can be added between runs.
+ */
+typedef struct pto_graph pto_graph;
+
+/*
+ A builder program: 0, or an error of its own, which ends the run with BUILD_FAILED. The first call on `builder` that
+ fails is the fault of the run, whatever it returns.
+ */
+typedef int32_t (*pto_builder_program)(struct pto_builder *builder, void *user);
+
+/*
+ What a device is opened with; `pto_device_options_init` fills it in.
+ */
+typedef struct pto_device_options {
+  /*
+   sizeof(pto_device_options).
+   */
+  uint32_t size;
+  /*
+   Cube cores.
+   */
+  uint32_t aic;
+  /*
+   Vector cores.
+   */
+  uint32_t aiv;
+  /*
+   How a2a3sim is hosted: 0 a pool of OS threads, 1 one OS thread for each core and AICPU instance.
+   */
+  uint32_t hosting;
+  /*
+   OS threads of the pool; 0: one for each CPU.
+   */
+  uint32_t os_threads;
+  /*
+   AICPU instances of virt.
+   */
+  uint32_t aicpu;
+  /*
+   Bytes of global memory; they are used as they are touched.
+   */
+  uint64_t gm_bytes;
+} pto_device_options;
+
+/*
+ What a device is and holds.
+ */
+typedef struct pto_device_description {
+  /*
+   Cube cores.
+   */
+  uint32_t aic;
+  /*
+   Vector cores.
+   */
+  uint32_t aiv;
+  /*
+   Bytes of global memory.
+   */
+  uint64_t gm_bytes;
+  /*
+   Bytes of it that are free.
+   */
+  uint64_t gm_free_bytes;
+  /*
+   Kernels that are registered.
+   */
+  uint32_t kernels;
+  /*
+   Builder programs that it knows.
+   */
+  uint32_t builders;
+  /*
+   Its name, with a zero at its end.
+   */
+  char name[16];
+} pto_device_description;
+
+/*
+ What went wrong in the last call of this thread that failed. The texts are valid until the next call of this
+ thread that fails, or `pto_clear_error`.
+ */
+typedef struct pto_error {
+  /*
+   The status that the call returned; 0: no call failed.
+   */
+  int32_t code;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+  /*
+   The code's name, such as "OUT_OF_MEMORY"; empty if no call failed.
+   */
+  const char *name;
+  /*
+   What happened, where.
+   */
+  const char *message;
+  /*
+   What to do.
+   */
+  const char *remedy;
+} pto_error;
+
+/*
+ One generation of a device's images. Texts end with a zero; an image that is not there has an empty name.
+ */
+typedef struct pto_flashed_image {
+  /*
+   Counts the generations; the first is 1.
+   */
+  uint32_t generation;
+  /*
+   1: the next run uses it.
+   */
+  uint32_t is_current;
+  /*
+   When it was flashed, in seconds since 1970.
+   */
+  uint64_t flashed_at_s;
+  /*
+   File name of the firmware.
+   */
+  char firmware[64];
+  /*
+   SHA-256 of the firmware.
+   */
+  char firmware_sha256[72];
+  /*
+   File name of the kernels.
+   */
+  char kernels[64];
+  /*
+   SHA-256 of the kernels.
+   */
+  char kernels_sha256[72];
+} pto_flashed_image;
+
+/*
+ A kernel: `args` are the words of its task.
+ */
+typedef void (*pto_kernel_function)(int64_t *args);
+
+/*
+ Gets a message. `instance` is the AICPU instance that logged it, or UINT32_MAX for the host; `time_ns` is the
+ instance's clock, or 0; `text` is valid until the callback returns.
+ */
+typedef void (*pto_log_callback)(void *user, uint32_t level, uint32_t instance, uint64_t time_ns, const char *text);
+
+/*
+ How a run is done; `pto_run_options_init` fills it in.
+ */
+typedef struct pto_run_options {
+  /*
+   sizeof(pto_run_options).
+   */
+  uint32_t size;
+  /*
+   1 concurrent, 0 sequential: whether schedulers wait for the builder.
+   */
+  uint32_t build_mode;
+  /*
+   1 lock-free, 0 locked.
+   */
+  uint32_t fanout;
+  /*
+   AICPU instances: 1 to 16; with a builder at least 2.
+   */
+  uint32_t aicpu_instances;
+  /*
+   Tasks that a builder may add. A graph brings its own need.
+   */
+  uint32_t tasks;
+  /*
+   1: kernel times are not measured.
+   */
+  uint32_t skip_kernel_times;
+  /*
+   Argument words that a builder may add.
+   */
+  uint64_t arg_words;
+  /*
+   Edges that a builder may add.
+   */
+  uint64_t edges;
+  /*
+   How long one task may run on a core.
+   */
+  uint64_t task_budget_ns;
+  /*
+   How long the run may go without progress while no core is busy.
+   */
+  uint64_t stall_budget_ns;
+  /*
+   How long a core may take to answer the greeting.
+   */
+  uint64_t bring_up_budget_ns;
+  /*
+   How long the whole run may take; 0: no limit.
+   */
+  uint64_t run_budget_ns;
+  /*
+   Where the timeline of the run is written, for `pto view`, `pto analyze` and Perfetto; null: it is not recorded.
+   */
+  const char *trace_file;
+  /*
+   A remote control of the run; null: none.
+   */
+  struct pto_control *control;
+  /*
+   Task slots of a streaming run: a power of two. 0: 4,096; sequential, as many as `tasks`.
+   */
+  uint32_t window;
+  /*
+   Entries of its tensor map: a power of two, at least 256. 0: as usual, as below.
+   */
+  uint32_t map_entries;
+  /*
+   Bytes of each of its heap rings: a multiple of 64. 0: 64 MiB.
+   */
+  uint64_t heap_bytes;
+  /*
+   How many heap rings it has, one for each depth of scopes: 1 to 8. 0: 4.
+   */
+  uint32_t heap_rings;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+} pto_run_options;
+
+/*
+ What a run that succeeded reports.
+ */
+typedef struct pto_run_report {
+  /*
+   Tasks completed.
+   */
+  uint64_t tasks;
+  /*
+   Edges of the graph.
+   */
+  uint64_t edges;
+  /*
+   Edges whose producer had completed when they were added.
+   */
+  uint64_t edges_satisfied;
+  /*
+   From the launch to the last instance's return.
+   */
+  uint64_t makespan_ns;
+  /*
+   Time in kernels, summed over the cores of a kind (0 AIC, 1 AIV).
+   */
+  uint64_t busy_ns[2];
+  /*
+   Tasks run by the cores of a kind.
+   */
+  uint64_t tasks_run[2];
+  /*
+   Log entries that were overwritten before they were read.
+   */
+  uint64_t logs_dropped;
+} pto_run_report;
+
+/*
+ How far a run is. The counts lag behind the run.
+ */
+typedef struct pto_run_progress {
+  /*
+   1: the run is on. 0: it has not begun, or it is over; the counts are zero.
+   */
+  uint32_t running;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+  /*
+   Tasks added.
+   */
+  uint64_t added;
+  /*
+   Tasks published.
+   */
+  uint64_t published;
+  /*
+   Tasks completed.
+   */
+  uint64_t completed;
+} pto_run_progress;
+
+/*
+ Versions of the library.
+ */
+typedef struct pto_library_versions {
+  /*
+   Of this header: raised when a function or structure changes its meaning.
+   */
+  uint32_t interface;
+  /*
+   Of the interface that host and firmware share; firmware must have the same.
+   */
+  uint32_t abi_major;
+  /*
+   Of the interface that host and firmware share; firmware must have at least this.
+   */
+  uint32_t abi_minor;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+  /*
+   Hash of the layouts that host and firmware share.
+   */
+  uint64_t layout_hash;
+} pto_library_versions;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/*
+ Gives a builder program to a device: runs name it. One of the same name before it is replaced. `user` is passed to
+ it as it is.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILDER_NOT_FOR_DEVICE on virt, whose builders are part of the image (`pto fw
+ build --builder`). Thread safety: any thread, also during a run, for the next run.
+ */
+int32_t pto_register_builder(const struct pto_device *device,
+                             const char *name,
+                             pto_builder_program program,
+                             void *user);
+
+/*
+ Takes a builder program away.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT when the device has none of this name. Thread safety: any
+ thread, also during a run, which keeps it until its end.
+ */
+int32_t pto_unregister_builder(const struct pto_device *device, const char *name);
+
+/*
+ Gives the words that the run was started with; they are valid until the builder returns.
+
+ Fails with OUTSIDE_BUILDER, NULL_ARGUMENT. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_words(const struct pto_builder *builder, const uint64_t **words, uint32_t *count);
+
+/*
+ Adds a task, unpublished, as `pto_graph_add_task`.
+
+ Fails with OUTSIDE_BUILDER, NULL_ARGUMENT, or a fault of the build, which ends the run. Thread safety: the builder's
+ own thread.
+ */
+int32_t pto_builder_add_task(const struct pto_builder *builder,
+                             int32_t func_id,
+                             int32_t core_type,
+                             const uint64_t *args,
+                             uint32_t num_args,
+                             int32_t *task);
+
+/*
+ Makes task `consumer`, which is not published yet, wait for task `producer`, unless that has completed already.
+
+ Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_add_edge(const struct pto_builder *builder, int32_t producer, int32_t consumer);
+
+/*
+ Makes a task visible to the schedulers; every task must be published.
+
+ Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_publish(const struct pto_builder *builder, int32_t task);
+
+/*
+ Reads a word of global memory, aligned to 4 bytes, such as an entry of a block table.
+
+ Fails with OUTSIDE_BUILDER, NULL_ARGUMENT, BUILD_GM_RANGE, which ends the run. Thread safety: the builder's own
+ thread.
+ */
+int32_t pto_builder_read_u32(const struct pto_builder *builder, uint64_t address, uint32_t *word);
+
+/*
+ Fills in the options of a full a2a3 die with 4 GiB.
+
+ Fails when `options` is null. Thread safety: any thread.
+ */
+int32_t pto_device_options_init(struct pto_device_options *options);
+
+/*
+ Opens a device: "a2a3sim", the simulator in this process, or "virt", the image that is flashed to it on an emulated
+ machine (with `options` null: 4 AIC, 8 AIV, 1 GiB). `options` null: the defaults.
+
+ Fails with WORKERS, MAP_GM, INVALID_ARGUMENT for an unknown name or option; for virt also with IMAGE, STORE, VIRT.
+ Thread safety: any thread. Devices do not disturb each other.
+ */
+int32_t pto_device_open(const char *name, const struct pto_device_options *options, struct pto_device **device);
+
+/*
+ Closes a device. Memory that is still allocated on it goes with it, when the calls that use it have returned.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread; a run of another thread ends first.
+ */
+int32_t pto_device_close(struct pto_device *device);
+
+/*
+ Says what a device is and holds.
+
+ Fails with INVALID_HANDLE, BUSY (from a builder of its run). Thread safety: any thread; waits for a run to end.
+ */
+int32_t pto_device_describe(const struct pto_device *device, struct pto_device_description *description);
+
+/*
+ Gives the last error of this thread.
+
+ Fails when `error` is null. Thread safety: any thread; each has its own last error.
+ */
+int32_t pto_last_error(struct pto_error *error);
+
+/*
+ Forgets the last error of this thread.
+
+ Thread safety: any thread; each has its own last error.
+ */
+void pto_clear_error(void);
+
+/*
+ The name of a status, such as "OUT_OF_MEMORY"; empty if there is no such status.
+
+ Thread safety: any thread. The text is valid for ever.
+ */
+const char *pto_error_name(int32_t code);
+
+/*
+ What a status means; empty if there is no such status.
+
+ Thread safety: any thread. The text is valid for ever.
+ */
+const char *pto_error_sentence(int32_t code);
+
+/*
+ What to do about a status; empty if there is no such status.
+
+ Thread safety: any thread. The text is valid for ever.
+ */
+const char *pto_error_remedy(int32_t code);
+
+/*
+ Creates an empty graph.
+
+ Fails when `graph` is null. Thread safety: any thread.
+ */
+int32_t pto_graph_create(struct pto_graph **graph);
+
+/*
+ Destroys a graph.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread; a run that uses the graph keeps it.
+ */
+int32_t pto_graph_destroy(struct pto_graph *graph);
+
+/*
+ Adds a task: `args` are `num_args` addresses and scalars, at most 128; `core_type` is 0 (AIC) or 1 (AIV). Its id,
+ which counts from 0, is in `task`.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILD_UNKNOWN_FUNC, BUILD_UNKNOWN_KIND, BUILD_TOO_MANY_ARGS,
+ BUILD_TASKS_FULL; nothing was added. Thread safety: any thread; calls on one graph follow one another.
+ */
+int32_t pto_graph_add_task(const struct pto_graph *graph,
+                           int32_t func_id,
+                           int32_t core_type,
+                           const uint64_t *args,
+                           uint32_t num_args,
+                           int32_t *task);
+
+/*
+ Makes task `consumer` wait for task `producer`.
+
+ Fails with INVALID_HANDLE, BUILD_UNKNOWN_TASK, BUILD_SELF_EDGE; nothing was added. A cycle is found when the graph is
+ run. Thread safety: any thread; calls on one graph follow one another.
+ */
+int32_t pto_graph_add_edge(const struct pto_graph *graph, int32_t producer, int32_t consumer);
+
+/*
+ Says how many tasks and edges a graph has; either place may be null.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread; calls on one graph follow one another.
+ */
+int32_t pto_graph_size(const struct pto_graph *graph, uint64_t *tasks, uint64_t *edges);
+
+/*
+ Verifies images and makes them the ones of a device ("virt", "a2a3"), all together: a firmware, a blob of kernels, or
+ both. What is not given stays; interrupted, it leaves what was there. `generation` may be null.
+
+ Fails with INVALID_ARGUMENT, NULL_ARGUMENT, IMAGE, STORE. Thread safety: any thread, and any process: one flashes at
+ a time.
+ */
+int32_t pto_flash(const char *device, const char *const *paths, uint32_t count, uint32_t *generation);
+
+/*
+ Lists the generations of a device, oldest first: at most `capacity` of them in `list`, and how many there are in
+ `count`.
+
+ Fails with INVALID_ARGUMENT, NULL_ARGUMENT, STORE. Thread safety: any thread.
+ */
+int32_t pto_flashed(const char *device, struct pto_flashed_image *list, uint32_t capacity, uint32_t *count);
+
+/*
+ Makes the generation before the current one current again; its number is in `generation`, which may be null.
+
+ Fails with INVALID_ARGUMENT, STORE, IMAGE. Thread safety: any thread, and any process: one at a time.
+ */
+int32_t pto_rollback(const char *device, uint32_t *generation);
+
+/*
+ Registers a function of this process. `name` is what reports call it.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, BUILD_UNKNOWN_FUNC, BUILD_UNKNOWN_KIND, DUPLICATE_FUNC_ID,
+ KERNEL_NOT_FOR_DEVICE (virt), BUSY. Thread safety: any thread; waits for a run to end.
+ */
+int32_t pto_register_kernel_function(const struct pto_device *device,
+                                     int32_t func_id,
+                                     int32_t core_type,
+                                     const char *name,
+                                     pto_kernel_function entry);
+
+/*
+ Registers the function `symbol` (null: "kernel_entry") of a shared or relocatable object, given as bytes. The text
+ of a relocatable object is loaded into executable memory. Code is loaded once for its content, and stays loaded.
+
+ Fails with those of `pto_register_kernel_function`, and LOAD_FAILED, SYMBOL_MISSING, OBJECT_FORMAT,
+ OBJECT_RELOCATION, EXECUTABLE_MEMORY. Thread safety: any thread; waits for a run to end.
+ */
+int32_t pto_register_kernel_object(const struct pto_device *device,
+                                   int32_t func_id,
+                                   int32_t core_type,
+                                   const char *name,
+                                   const void *object,
+                                   uint64_t bytes,
+                                   const char *symbol);
+
+/*
+ As `pto_register_kernel_object`, from a file.
+
+ Fails with those of `pto_register_kernel_object`; LOAD_FAILED also when the file cannot be read. Thread safety: any
+ thread; waits for a run to end.
+ */
+int32_t pto_register_kernel_file(const struct pto_device *device,
+                                 int32_t func_id,
+                                 int32_t core_type,
+                                 const char *name,
+                                 const char *path,
+                                 const char *symbol);
+
+/*
+ Registers every kernel of the library under its own func id (`pto list kernels`); all of them or none.
+
+ Fails with INVALID_HANDLE, DUPLICATE_FUNC_ID, BUSY. Thread safety: any thread; waits for a run to end.
+ */
+int32_t pto_register_library(const struct pto_device *device);
+
+/*
+ Registers the library kernel `kernel` under a func id of the caller's choice.
+
+ Fails with INVALID_HANDLE, UNKNOWN_KERNEL, BUILD_UNKNOWN_FUNC, DUPLICATE_FUNC_ID, BUSY. Thread safety: any thread;
+ waits for a run to end.
+ */
+int32_t pto_register_library_kernel(const struct pto_device *device, int32_t func_id, const char *kernel);
+
+/*
+ Takes the kernel of a func id away.
+
+ Fails with INVALID_HANDLE, BUILD_UNKNOWN_FUNC, FUNC_ID_NOT_REGISTERED, BUSY. Thread safety: any thread; waits for a
+ run to end.
+ */
+int32_t pto_unregister_kernel(const struct pto_device *device, int32_t func_id);
+
+/*
+ Sets the callback that gets messages up to `level` (0 none, 1 error, 2 warning, 3 information, 4 debug, 5 trace) of all
+ devices of this process; null: messages are dropped. What the firmware logs in a run comes when the run has ended, on
+ the thread that called it; what the host logs comes as it happens, on any thread.
+
+ Fails with INVALID_ARGUMENT for another level. Thread safety: any thread. A callback that is being called when it is
+ replaced still finishes.
+ */
+int32_t pto_set_log_callback(pto_log_callback callback, void *user, uint32_t level);
+
+/*
+ Allocates global memory, aligned to 64 bytes and not initialised; its address is in `address`.
+
+ Fails with INVALID_HANDLE, ZERO_SIZE, OUT_OF_MEMORY. Thread safety: any thread, also during a run.
+ */
+int32_t pto_device_malloc(const struct pto_device *device, uint64_t bytes, uint64_t *address);
+
+/*
+ Frees what `pto_device_malloc` gave.
+
+ Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run that does not
+ use the memory.
+ */
+int32_t pto_device_free(const struct pto_device *device, uint64_t address);
+
+/*
+ Copies `bytes` bytes to the device, into one live allocation.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, COPY_OUT_OF_RANGE (nothing was copied). Thread safety: any thread, also
+ during a run that does not use the memory.
+ */
+int32_t pto_copy_to_device(const struct pto_device *device, uint64_t to, const void *from, uint64_t bytes);
+
+/*
+ Copies `bytes` bytes from the device, out of one live allocation.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, COPY_OUT_OF_RANGE (nothing was copied). Thread safety: any thread; what is
+ copied while a run writes it is not specified.
+ */
+int32_t pto_copy_from_device(const struct pto_device *device, void *to, uint64_t from, uint64_t bytes);
+
+/*
+ Fills in the defaults: concurrent, lock-free, 4 AICPU instances, 16,384 tasks, 60 s for a task, 5 s without progress.
+
+ Fails when `options` is null. Thread safety: any thread.
+ */
+int32_t pto_run_options_init(struct pto_run_options *options);
+
+/*
+ Creates a run's remote control, to be put into pto_run_options.control.
+
+ Fails when `control` is null. Thread safety: any thread.
+ */
+int32_t pto_control_create(struct pto_control **control);
+
+/*
+ Destroys a run's remote control; a run that has it goes on.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_control_destroy(struct pto_control *control);
+
+/*
+ Ends the run that has this control: tasks that are on cores finish, no other one starts, and the run returns
+ RUN_CANCELLED. A run that is started with it afterwards ends at once.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread; that is what it is for.
+ */
+int32_t pto_control_cancel(const struct pto_control *control);
+
+/*
+ Runs a graph that was built on the host (`host_build_graph`), and returns when it has ended. `options` null: the
+ defaults. `report` null: not wanted.
+
+ Fails with INVALID_HANDLE, INVALID_ARGUMENT, a fault of the graph (GRAPH_CYCLE, BUILD_KERNEL_MISSING, ..) or of the run
+ (its message is the post-mortem, and the device can be used again), CAPACITY, ARENA_MEMORY, BUSY. Thread safety: any
+ thread; runs on one device follow one another, runs on several devices go on at once.
+ */
+int32_t pto_run_graph(const struct pto_device *device,
+                      const struct pto_graph *graph,
+                      const struct pto_run_options *options,
+                      struct pto_run_report *report);
+
+/*
+ Runs a builder program of the device on AICPU instance 0 (`aicpu_build_graph`), with `count` words, at most 128, and
+ returns when the run has ended. `options` null: the defaults. `report` null: not wanted.
+
+ Fails as `pto_run_graph`; BUILD_NO_BUILDER when the device has none of this name, BUILD_FAILED when it returns another
+ value than 0. Thread safety: as `pto_run_graph`.
+ */
+int32_t pto_run_builder(const struct pto_device *device,
+                        const char *builder,
+                        const uint64_t *words,
+                        uint32_t count,
+                        const struct pto_run_options *options,
+                        struct pto_run_report *report);
+
+/*
+ Runs a builder program of the device as a streaming program (`tensormap_and_ringbuffer`): it submits tasks with tensors
+ (`pto_builder_submit`), or adds tasks as in `pto_run_builder`; memory depends on the windows in the options. Words and
+ the rest as in `pto_run_builder`.
+
+ Fails as `pto_run_builder`, and with STREAM_* faults. Thread safety: as `pto_run_graph`.
+ */
+int32_t pto_run_stream(const struct pto_device *device,
+                       const char *builder,
+                       const uint64_t *words,
+                       uint32_t count,
+                       const struct pto_run_options *options,
+                       struct pto_run_report *report);
+
+/*
+ Says how far the run is that has this control.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread; that is what it is for.
+ */
+int32_t pto_control_progress(const struct pto_control *control, struct pto_run_progress *progress);
+
+/*
+ Adds a task with tensors and publishes it; it waits for the earlier tasks that touch what it reads and writes, and for
+ the `after_count` tasks in `after`. `number`: its number in the build, counted from 0, for `after` and for
+ `pto_builder_add_edge`; null: not wanted.
+
+ Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, or a fault of the build, which ends the
+ run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_submit(const struct pto_builder *builder,
+                           const pto_stream_task *task,
+                           const pto_stream_arg *args,
+                           uint32_t arg_count,
+                           const int64_t *after,
+                           uint32_t after_count,
+                           int64_t *number);
+
+/*
+ The same, unpublished: edges to it can be added until `pto_builder_publish`.
+
+ Fails as `pto_builder_submit`; NULL_ARGUMENT when `number` is null. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_add_tensor_task(const struct pto_builder *builder,
+                                    const pto_stream_task *task,
+                                    const pto_stream_arg *args,
+                                    uint32_t arg_count,
+                                    const int64_t *after,
+                                    uint32_t after_count,
+                                    int64_t *number);
+
+/*
+ Opens a scope; `mode` is PTO_DEPENDENCY_MODE_*. The tensors that are allocated in it end with it.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_SCOPE_MODE, STREAM_SCOPE_DEPTH, which end
+ the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_open_scope(const struct pto_builder *builder,
+                               uint32_t mode,
+                               pto_stream_scope *scope);
+
+/*
+ Closes the innermost scope.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_SCOPE_NOT_OPEN, which end the run. Thread safety: the
+ builder's own thread.
+ */
+int32_t pto_builder_close_scope(const struct pto_builder *builder, const pto_stream_scope *scope);
+
+/*
+ A tensor on the heap of the innermost scope; `element` is PTO_ELEMENT_TYPE_*. What is in it is not initialised.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_VIEW_*, STREAM_HEAP_RING, which end the
+ run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_alloc_tensor(const struct pto_builder *builder,
+                                 uint32_t element,
+                                 const uint32_t *shape,
+                                 uint32_t rank,
+                                 pto_stream_tensor *tensor);
+
+/*
+ Waits until everything that writes the element has completed, and reads it into the low bits of `word`.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_VIEW_*, STREAM_STALE_TENSOR,
+ BUILD_GM_RANGE, STREAM_WAIT_FOREVER, which end the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_get(const struct pto_builder *builder,
+                        const pto_stream_tensor *tensor,
+                        const uint32_t *index,
+                        uint32_t rank,
+                        uint64_t *word);
+
+/*
+ Waits until everything that reads or writes the element has completed, and writes it.
+
+ Fails as `pto_builder_get`. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_set(const struct pto_builder *builder,
+                        const pto_stream_tensor *tensor,
+                        const uint32_t *index,
+                        uint32_t rank,
+                        uint64_t word);
+
+/*
+ Begins a record: from here to `pto_builder_end_record` tasks are written down instead of run. `shapes`: what the `count`
+ tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
+ arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
+ which end the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_begin_record(const struct pto_builder *builder,
+                                 const pto_stream_tensor *shapes,
+                                 uint32_t count,
+                                 pto_stream_tensor *bound);
+
+/*
+ Ends the record, which is good for this run.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORD_FULL, STREAM_SCOPE_NOT_OPEN, which end
+ the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_end_record(const struct pto_builder *builder,
+                               pto_stream_record *record);
+
+/*
+ Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers of the build.
+
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORD_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+ `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_replay(const struct pto_builder *builder,
+                           const pto_stream_record *record,
+                           const pto_stream_tensor *tensors,
+                           uint32_t tensor_count,
+                           const uint64_t *scalars,
+                           uint32_t scalar_count);
+
+/*
+ Gives the versions of the library; compare `interface` with PTO_INTERFACE_VERSION of the header.
+
+ Fails when `versions` is null. Thread safety: any thread.
+ */
+int32_t pto_versions(struct pto_library_versions *versions);
+
+/*
+ The release, such as "0.1.0".
+
+ Thread safety: any thread. The text is valid for ever.
+ */
+const char *pto_release(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* PTO_RUNTIME_H */
+
+
+#ifdef __cplusplus
+#define PTO_ASSERT(condition, text) static_assert(condition, text)
+#else
+#define PTO_ASSERT(condition, text) _Static_assert(condition, text)
+#endif
+PTO_ASSERT(sizeof(pto_device_options) == 32, "size of pto_device_options");
+PTO_ASSERT(offsetof(pto_device_options, size) == 0, "pto_device_options.size");
+PTO_ASSERT(offsetof(pto_device_options, aic) == 4, "pto_device_options.aic");
+PTO_ASSERT(offsetof(pto_device_options, aiv) == 8, "pto_device_options.aiv");
+PTO_ASSERT(offsetof(pto_device_options, hosting) == 12, "pto_device_options.hosting");
+PTO_ASSERT(offsetof(pto_device_options, os_threads) == 16, "pto_device_options.os_threads");
+PTO_ASSERT(offsetof(pto_device_options, aicpu) == 20, "pto_device_options.aicpu");
+PTO_ASSERT(offsetof(pto_device_options, gm_bytes) == 24, "pto_device_options.gm_bytes");
+PTO_ASSERT(sizeof(pto_device_description) == 48, "size of pto_device_description");
+PTO_ASSERT(offsetof(pto_device_description, aic) == 0, "pto_device_description.aic");
+PTO_ASSERT(offsetof(pto_device_description, aiv) == 4, "pto_device_description.aiv");
+PTO_ASSERT(offsetof(pto_device_description, gm_bytes) == 8, "pto_device_description.gm_bytes");
+PTO_ASSERT(offsetof(pto_device_description, gm_free_bytes) == 16, "pto_device_description.gm_free_bytes");
+PTO_ASSERT(offsetof(pto_device_description, kernels) == 24, "pto_device_description.kernels");
+PTO_ASSERT(offsetof(pto_device_description, builders) == 28, "pto_device_description.builders");
+PTO_ASSERT(offsetof(pto_device_description, name) == 32, "pto_device_description.name");
+PTO_ASSERT(sizeof(pto_error) == 32, "size of pto_error");
+PTO_ASSERT(offsetof(pto_error, code) == 0, "pto_error.code");
+PTO_ASSERT(offsetof(pto_error, reserved) == 4, "pto_error.reserved");
+PTO_ASSERT(offsetof(pto_error, name) == 8, "pto_error.name");
+PTO_ASSERT(offsetof(pto_error, message) == 16, "pto_error.message");
+PTO_ASSERT(offsetof(pto_error, remedy) == 24, "pto_error.remedy");
+PTO_ASSERT(sizeof(pto_flashed_image) == 288, "size of pto_flashed_image");
+PTO_ASSERT(offsetof(pto_flashed_image, generation) == 0, "pto_flashed_image.generation");
+PTO_ASSERT(offsetof(pto_flashed_image, is_current) == 4, "pto_flashed_image.is_current");
+PTO_ASSERT(offsetof(pto_flashed_image, flashed_at_s) == 8, "pto_flashed_image.flashed_at_s");
+PTO_ASSERT(offsetof(pto_flashed_image, firmware) == 16, "pto_flashed_image.firmware");
+PTO_ASSERT(offsetof(pto_flashed_image, firmware_sha256) == 80, "pto_flashed_image.firmware_sha256");
+PTO_ASSERT(offsetof(pto_flashed_image, kernels) == 152, "pto_flashed_image.kernels");
+PTO_ASSERT(offsetof(pto_flashed_image, kernels_sha256) == 216, "pto_flashed_image.kernels_sha256");
+PTO_ASSERT(sizeof(pto_run_options) == 112, "size of pto_run_options");
+PTO_ASSERT(offsetof(pto_run_options, size) == 0, "pto_run_options.size");
+PTO_ASSERT(offsetof(pto_run_options, build_mode) == 4, "pto_run_options.build_mode");
+PTO_ASSERT(offsetof(pto_run_options, fanout) == 8, "pto_run_options.fanout");
+PTO_ASSERT(offsetof(pto_run_options, aicpu_instances) == 12, "pto_run_options.aicpu_instances");
+PTO_ASSERT(offsetof(pto_run_options, tasks) == 16, "pto_run_options.tasks");
+PTO_ASSERT(offsetof(pto_run_options, skip_kernel_times) == 20, "pto_run_options.skip_kernel_times");
+PTO_ASSERT(offsetof(pto_run_options, arg_words) == 24, "pto_run_options.arg_words");
+PTO_ASSERT(offsetof(pto_run_options, edges) == 32, "pto_run_options.edges");
+PTO_ASSERT(offsetof(pto_run_options, task_budget_ns) == 40, "pto_run_options.task_budget_ns");
+PTO_ASSERT(offsetof(pto_run_options, stall_budget_ns) == 48, "pto_run_options.stall_budget_ns");
+PTO_ASSERT(offsetof(pto_run_options, bring_up_budget_ns) == 56, "pto_run_options.bring_up_budget_ns");
+PTO_ASSERT(offsetof(pto_run_options, run_budget_ns) == 64, "pto_run_options.run_budget_ns");
+PTO_ASSERT(offsetof(pto_run_options, trace_file) == 72, "pto_run_options.trace_file");
+PTO_ASSERT(offsetof(pto_run_options, control) == 80, "pto_run_options.control");
+PTO_ASSERT(offsetof(pto_run_options, window) == 88, "pto_run_options.window");
+PTO_ASSERT(offsetof(pto_run_options, map_entries) == 92, "pto_run_options.map_entries");
+PTO_ASSERT(offsetof(pto_run_options, heap_bytes) == 96, "pto_run_options.heap_bytes");
+PTO_ASSERT(offsetof(pto_run_options, heap_rings) == 104, "pto_run_options.heap_rings");
+PTO_ASSERT(offsetof(pto_run_options, reserved) == 108, "pto_run_options.reserved");
+PTO_ASSERT(sizeof(pto_run_report) == 72, "size of pto_run_report");
+PTO_ASSERT(offsetof(pto_run_report, tasks) == 0, "pto_run_report.tasks");
+PTO_ASSERT(offsetof(pto_run_report, edges) == 8, "pto_run_report.edges");
+PTO_ASSERT(offsetof(pto_run_report, edges_satisfied) == 16, "pto_run_report.edges_satisfied");
+PTO_ASSERT(offsetof(pto_run_report, makespan_ns) == 24, "pto_run_report.makespan_ns");
+PTO_ASSERT(offsetof(pto_run_report, busy_ns) == 32, "pto_run_report.busy_ns");
+PTO_ASSERT(offsetof(pto_run_report, tasks_run) == 48, "pto_run_report.tasks_run");
+PTO_ASSERT(offsetof(pto_run_report, logs_dropped) == 64, "pto_run_report.logs_dropped");
+PTO_ASSERT(sizeof(pto_run_progress) == 32, "size of pto_run_progress");
+PTO_ASSERT(offsetof(pto_run_progress, running) == 0, "pto_run_progress.running");
+PTO_ASSERT(offsetof(pto_run_progress, reserved) == 4, "pto_run_progress.reserved");
+PTO_ASSERT(offsetof(pto_run_progress, added) == 8, "pto_run_progress.added");
+PTO_ASSERT(offsetof(pto_run_progress, published) == 16, "pto_run_progress.published");
+PTO_ASSERT(offsetof(pto_run_progress, completed) == 24, "pto_run_progress.completed");
+PTO_ASSERT(sizeof(pto_library_versions) == 24, "size of pto_library_versions");
+PTO_ASSERT(offsetof(pto_library_versions, interface) == 0, "pto_library_versions.interface");
+PTO_ASSERT(offsetof(pto_library_versions, abi_major) == 4, "pto_library_versions.abi_major");
+PTO_ASSERT(offsetof(pto_library_versions, abi_minor) == 8, "pto_library_versions.abi_minor");
+PTO_ASSERT(offsetof(pto_library_versions, reserved) == 12, "pto_library_versions.reserved");
+PTO_ASSERT(offsetof(pto_library_versions, layout_hash) == 16, "pto_library_versions.layout_hash");
+#undef PTO_ASSERT

@@ -1,0 +1,320 @@
+//! `class Runtime` of `include/runtime.h`: existing sources in C++ run unmodified.
+//!
+//! ```text
+//! FieldRuntime::new -> orchestrate(f) -> run(variant) -> finalize
+//!   pto_foreign calls.rs, slots.rs       seat.rs         copies back what was recorded, frees everything;
+//!   (the bytes) (what f calls)           (the plugin)    also after an error, and on drop
+//! ```
+
+mod calls;
+mod seat;
+mod slots;
+mod state;
+
+use std::cell::UnsafeCell;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
+use std::mem::offset_of;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pto_host::abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
+use pto_host::abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
+use pto_host::graph::BuildError;
+use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
+
+pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
+
+use crate::guard::{self, Call, Foreign};
+use crate::{Failure, FailureKind, SharedDevice, SharedObject, streaming};
+use pto_foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, function_name};
+use seat::Plugin;
+use slots::Slot;
+use state::State;
+
+/// The plugin's function, unless the orchestration names another one.
+const PLUGIN_FUNCTION: &str = "build_graph_aicpu";
+
+/// A `Runtime` object, and what sources have done to it.
+pub struct FieldRuntime {
+    object: Box<UnsafeCell<RuntimeObject>>,
+    state: Arc<State>,
+    slot: Slot,
+    orchestration: Option<SharedObject>,
+}
+
+// SAFETY: the object is reached by one call at a time, through `&mut self`; what foreign code does with it in a run
+// happens while `run` has `&mut self`.
+unsafe impl Send for FieldRuntime {}
+
+impl FieldRuntime {
+    /// An object for a device, with the kernels that are registered on it now.
+    ///
+    /// # Errors
+    /// `RUNTIMES_LIMIT`; `BUSY`.
+    pub fn new(device: &Arc<SharedDevice>, options: &RunOptions) -> Result<Self, Failure> {
+        let state = Arc::new(State::new(Arc::clone(device)));
+        let slot = Slot::take(&state)?;
+        let host_api = slot.api();
+        let mut kernel_addrs = [0; MAX_FUNC_ID];
+        for kernel in device.describe()?.kernels {
+            if let Some(place) = kernel_addrs.get_mut(kernel.func_id.index()) {
+                *place = kernel.address.0;
+            }
+        }
+        let workers = device.cores(CoreKind::AIC) + device.cores(CoreKind::AIV);
+        let count = |count: u32| c_int::try_from(count).unwrap_or(c_int::MAX);
+        let object = RuntimeObject {
+            worker_count: count(workers),
+            sche_cpu_num: count(options.aicpu_instances),
+            orch_argc: 0,
+            build_mode: count(options.build_mode.get()),
+            orch_args: [0; MAX_ORCH_ARGS],
+            kernel_addrs,
+            aicpu_orch_func_name: function_name(PLUGIN_FUNCTION),
+            aicpu_build_api: AicpuBuildApi::of::<Plugin>(&host_api),
+            host_api,
+            calls: &calls::CALLS,
+            state: Arc::as_ptr(&state).cast(),
+            stream_api: &seat::STREAM_API,
+        };
+        Ok(Self { object: Box::new(UnsafeCell::new(object)), state, slot, orchestration: None })
+    }
+
+    /// Loads an orchestration and calls its function with these words.
+    ///
+    /// # Errors
+    /// `LOAD_FAILED`, `SYMBOL_MISSING`; `ORCHESTRATION_FAILED`: it returned another value than 0, or raised a signal;
+    /// the first call of it that failed, whatever it returned.
+    ///
+    /// # Safety
+    /// The words are what the function expects: addresses among them are those of buffers that live until
+    /// [`FieldRuntime::finalize`] has returned.
+    pub unsafe fn orchestrate(
+        &mut self,
+        path: &Path,
+        function: &str,
+        words: &mut [u64],
+    ) -> Result<(), Failure> {
+        let object = SharedObject::open(path)?;
+        let entry = object.function(function)?;
+        let name = format!("`{function}` of {}", path.display());
+        // SAFETY: an orchestration function has this signature, as its author says.
+        let entry = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry.as_ptr()) };
+        self.orchestration = Some(object);
+        let count = c_int::try_from(words.len()).unwrap_or(c_int::MAX);
+        let runtime = self.object.get().cast();
+        let call = Call { function: entry, runtime, args: words.as_mut_ptr(), count };
+        // SAFETY: the caller vouches for the words; the object lives. No lock is held across the call.
+        let returned = unsafe { guard::call(call, &name) };
+        let failed = |what: String| Failure::new(FailureKind::ORCHESTRATION_FAILED, what);
+        let mut inner = self.state.inner();
+        let why = inner.last.as_ref().map(|last| format!("; before that: {last}"));
+        let why = why.unwrap_or_default();
+        match (returned, inner.failure.take()) {
+            (Err(signal), _) => Err(failed(format!("{name} raised {}{why}", signal.name()))),
+            (Ok(0), None) => Ok(()),
+            (Ok(0), Some(failure)) => Err(Failure {
+                message: format!("{name} returned 0, and a call of it failed: {failure}"),
+                ..failure
+            }),
+            (Ok(code), _) => Err(failed(format!("{name} returned {code}{why}"))),
+        }
+    }
+
+    /// Runs what the orchestration has prepared; the object's `build_mode` is that of the run.
+    ///
+    /// # Errors
+    /// `PLUGIN_MISSING`, `BUILDER_SIGNAL`, `INVALID_ARGUMENT` for a `build_mode` or `orch_argc` that cannot be, and those of
+    /// [`SharedDevice::run`].
+    pub fn run(
+        &mut self,
+        variant: RuntimeVariant,
+        options: &RunOptions,
+        control: &RunControl,
+    ) -> Result<RunReport, Failure> {
+        let build_mode = self.build_mode()?;
+        let options = RunOptions { build_mode, ..options.clone() };
+        if variant != RuntimeVariant::HOST_BUILD_GRAPH {
+            return self.run_plugin(variant, &options, control);
+        }
+        let image = {
+            let mut inner = self.state.inner();
+            inner.take_views()?;
+            self.state.device.finish(&inner.draft)?
+        };
+        self.state.device.run(Work::HostGraph(&image), &options, control)
+    }
+
+    fn run_plugin(
+        &mut self,
+        variant: RuntimeVariant,
+        options: &RunOptions,
+        control: &RunControl,
+    ) -> Result<RunReport, Failure> {
+        let bytes = std::mem::take(&mut self.state.inner().plugin);
+        if bytes.is_empty() {
+            let message = "the orchestration embedded no AICPU builder plugin";
+            return Err(Failure::new(FailureKind::PLUGIN_MISSING, message));
+        }
+        let function = self.plugin_function()?;
+        let name = format!("AICPU builder plugin `{function}`");
+        let plugin = SharedObject::from_bytes(&bytes, &name)?;
+        self.state.inner().plugin = bytes;
+        let entry = plugin.function(&function)?.as_ptr().expose_provenance();
+        let words = self.words()?;
+        let signalled = Arc::new(Mutex::new(None));
+        let builder = format!("{function} of runtime {}", self.slot.number());
+        let called = name.clone();
+        let build = Build {
+            entry,
+            runtime: self.object.get().expose_provenance(),
+            name,
+            signalled: Arc::clone(&signalled),
+        };
+        let device = &self.state.device;
+        device.builders().insert(&builder, Arc::new(move |graph| build.run(graph)));
+        let (builder, orch_args) = (builder.as_str(), words.as_slice());
+        let work = match variant {
+            RuntimeVariant::AICPU_BUILD_GRAPH => Work::AicpuBuilder { builder, orch_args },
+            _ => Work::Stream { builder, orch_args },
+        };
+        let options = match variant {
+            RuntimeVariant::AICPU_BUILD_GRAPH => options.clone(),
+            _ => streaming(options),
+        };
+        let ended = device.with(|device| device.run_controlled(work, &options, control));
+        let known = device.builders().remove(builder);
+        debug_assert!(known, "nobody else takes it away");
+        let ended = ended?;
+        if matches!(&ended, Err(Error::Fault { report, .. }) if report.arena_lost) {
+            // The plugin may still be on a stack.
+            std::mem::forget(plugin);
+        }
+        let signal: Option<Failure> =
+            signalled.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (signal, ended.map_err(Failure::from)) {
+            (Some(signal), Err(failure)) => {
+                let message = format!("{}\n{}", signal.message, failure.message);
+                Err(Failure { message, ..signal })
+            }
+            (None, Err(failure)) if is_of_build(&failure) => {
+                Err(Failure { message: format!("{called}: {failure}"), ..failure })
+            }
+            (_, result) => result,
+        }
+    }
+
+    /// Copies back what was recorded, and frees what was allocated and not freed; a second call does nothing.
+    ///
+    /// # Errors
+    /// The first copy or release that failed; the others are done all the same.
+    ///
+    /// # Safety
+    /// The host buffers that the orchestration has recorded are still there.
+    pub unsafe fn finalize(&mut self) -> Result<(), Failure> {
+        // SAFETY: the caller vouches for the buffers.
+        unsafe { self.state.inner().finalize(&self.state.device) }
+    }
+
+    /// Another build mode than the options of [`FieldRuntime::new`] or the orchestration say.
+    pub fn set_build_mode(&mut self, mode: BuildMode) {
+        self.object.get_mut().build_mode = c_int::try_from(mode.get()).unwrap_or(c_int::MAX);
+    }
+
+    fn build_mode(&self) -> Result<BuildMode, Failure> {
+        // SAFETY: no foreign code runs now, and nobody else has the object.
+        let mode = unsafe {
+            object::field::<c_int>(self.object.get(), offset_of!(RuntimeObject, build_mode))
+        };
+        let known = u32::try_from(mode).ok().and_then(|mode| BuildMode::try_from(mode).ok());
+        known.ok_or_else(|| {
+            let message = format!("Runtime::build_mode is {mode}, and must be 0 or 1");
+            Failure::new(FailureKind::INVALID_ARGUMENT, message)
+        })
+    }
+
+    fn words(&self) -> Result<Vec<u64>, Failure> {
+        // SAFETY: as in `build_mode`.
+        let count = unsafe {
+            object::field::<c_int>(self.object.get(), offset_of!(RuntimeObject, orch_argc))
+        };
+        // SAFETY: as above.
+        let words = unsafe {
+            object::field::<[u64; MAX_ORCH_ARGS]>(
+                self.object.get(),
+                offset_of!(RuntimeObject, orch_args),
+            )
+        };
+        let used = usize::try_from(count).ok().and_then(|count| words.get(..count));
+        used.map(<[u64]>::to_vec).ok_or_else(|| {
+            let message =
+                format!("Runtime::orch_argc is {count}, and must be 0 to {MAX_ORCH_ARGS}");
+            Failure::new(FailureKind::INVALID_ARGUMENT, message)
+        })
+    }
+
+    fn plugin_function(&self) -> Result<String, Failure> {
+        // SAFETY: as in `build_mode`.
+        let name = unsafe {
+            object::field::<[c_char; NAME_BYTES]>(
+                self.object.get(),
+                offset_of!(RuntimeObject, aicpu_orch_func_name),
+            )
+        };
+        let bytes = name.map(c_char::cast_unsigned);
+        let text = CStr::from_bytes_until_nul(&bytes).ok().and_then(|name| name.to_str().ok());
+        text.map(str::to_owned).ok_or_else(|| {
+            let message = "Runtime::aicpu_orch_func_name is no text that ends with a zero";
+            Failure::new(FailureKind::INVALID_ARGUMENT, message)
+        })
+    }
+}
+
+/// What the builder program of a run needs.
+struct Build {
+    entry: usize,
+    runtime: usize,
+    name: String,
+    signalled: Arc<Mutex<Option<Failure>>>,
+}
+
+impl Build {
+    fn run(&self, graph: &mut dyn pto_host::graph::HostedBuilder) -> Result<(), BuildError> {
+        let runtime: *mut RuntimeObject = std::ptr::with_exposed_provenance_mut(self.runtime);
+        let entry: *mut c_void = std::ptr::with_exposed_provenance_mut(self.entry);
+        // SAFETY: a builder plugin's function takes the runtime; what it does not take is passed in registers and not
+        // looked at.
+        let function = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry) };
+        let call = Call { function, runtime: runtime.cast(), args: std::ptr::null_mut(), count: 0 };
+        seat::with(runtime.cast_const().cast(), graph, || {
+            // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
+            unsafe { guard::call(call, &self.name) }.map_err(|signal| {
+                let message = format!("{} raised {}", self.name, signal.name());
+                let failure = Failure::new(FailureKind::BUILDER_SIGNAL, message);
+                *self.signalled.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                BuildError::Failed(-1)
+            })
+        })
+    }
+}
+
+/// Whether a builder's calls, or its return, are the failure.
+fn is_of_build(failure: &Failure) -> bool {
+    failure.code >> 16 == Fault::BUILD_FAILED.code() >> 16
+}
+
+impl Drop for FieldRuntime {
+    fn drop(&mut self) {
+        // What is recorded is not copied: whoever drops it without `finalize` may have given the buffers back.
+        self.state.inner().pairs.clear();
+        // SAFETY: no host buffer is recorded any more.
+        let _: Result<(), Failure> = unsafe { self.finalize() };
+    }
+}
+
+impl fmt::Debug for FieldRuntime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FieldRuntime {} on {:?}", self.slot.number(), self.state.device)
+    }
+}

@@ -1,0 +1,44 @@
+//! The native part of the Python package `pto_runtime`: devices, graphs, runs, `class Runtime`.
+//!
+//! ```text
+//! device.rs    Device       graph.rs    Graph      field.rs    FieldRuntime (class Runtime of C++ sources)
+//! options.rs   keyword arguments of a run          report.rs   Report, Trace
+//! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
+//! ```
+//! What is in Python around it: `pto_runtime/`.
+
+mod array;
+mod device;
+mod failure;
+mod field;
+mod graph;
+mod options;
+mod report;
+mod running;
+
+use pyo3::prelude::*;
+
+/// The headers that sources in C and C++ include, by name.
+const HEADERS: [(&str, &str); 5] = [
+    ("runtime.h", include_str!("../../include/runtime.h")),
+    ("pto_stream.h", include_str!("../../include/pto_stream.h")),
+    ("pto_stream.hpp", include_str!("../../include/pto_stream.hpp")),
+    ("pto_runtime.h", include_str!("../../include/pto_runtime.h")),
+    ("pto_abi.h", include_str!("../../include/pto_abi.h")),
+];
+
+#[pyfunction]
+fn headers() -> Vec<(&'static str, &'static str)> {
+    HEADERS.to_vec()
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<device::Device>()?;
+    module.add_class::<graph::Graph>()?;
+    module.add_class::<field::FieldRuntime>()?;
+    module.add_class::<report::Report>()?;
+    module.add_class::<report::Trace>()?;
+    module.add_function(wrap_pyfunction!(headers, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,141 @@
+//! Block shapes: how many cores of which kinds a task takes at once, and which ready task goes first.
+//!
+//! What else a task may say of itself is in [`TensorTask`](crate::TensorTask).
+
+use pto_abi::closed_set;
+use pto_abi::ids::FuncId;
+use pto_abi::limits::PRIORITY_LEVELS;
+
+use crate::predicate::Predicate;
+
+closed_set! {
+    /// Which ready task goes first: by priority, then by the time at which it became ready.
+    pub struct Priority(u8) {
+        /// When nothing else wants the core.
+        LOW = 0, "low";
+        /// What a task has that asks for nothing else.
+        NORMAL = 1, "normal";
+        /// Before those of normal priority.
+        HIGH = 2, "high";
+        /// Before all others.
+        URGENT = 3, "urgent";
+    }
+}
+
+const _: () =
+    assert!(Priority::ALL.len() == PRIORITY_LEVELS as usize, "the board has a level for each");
+
+closed_set! {
+    /// How the blocks of a task start.
+    pub struct StartMode(u8) {
+        /// Each as a core becomes free for it.
+        SPREAD = 0, "spread";
+        /// All at once, when there is a free core for each.
+        SYNC = 1, "sync";
+    }
+}
+
+/// What a task is beyond one kernel on one core.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskShape<'a> {
+    vectors: &'a [FuncId],
+    when: Option<&'a Predicate<'a>>,
+    blocks: u32,
+    priority: Priority,
+    start: StartMode,
+    is_plain: bool,
+}
+
+impl<'a> TaskShape<'a> {
+    /// One kernel on one core, whenever it is ready.
+    pub const PLAIN: Self = Self {
+        vectors: &[],
+        when: None,
+        blocks: 1,
+        priority: Priority::NORMAL,
+        start: StartMode::SPREAD,
+        is_plain: true,
+    };
+
+    /// Whether it is [`PLAIN`](Self::PLAIN).
+    #[must_use]
+    #[inline]
+    pub const fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    /// Kernels that run on vector cores beside the task's own one.
+    #[must_use]
+    pub const fn vectors(&self) -> &'a [FuncId] {
+        self.vectors
+    }
+
+    /// What it depends on whether the task runs.
+    #[must_use]
+    pub const fn when(&self) -> Option<&'a Predicate<'a>> {
+        self.when
+    }
+
+    /// How many blocks.
+    #[must_use]
+    pub const fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    /// Which of several ready tasks goes first.
+    #[must_use]
+    pub const fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// How the blocks start.
+    #[must_use]
+    pub const fn start(&self) -> StartMode {
+        self.start
+    }
+
+    /// The same, with kernels on vector cores beside the task's own one.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn with_vectors(mut self, vectors: &'a [FuncId]) -> Self {
+        self.vectors = vectors;
+        self.is_plain &= vectors.is_empty();
+        self
+    }
+
+    /// The same, with so many blocks.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn with_blocks(mut self, blocks: u32) -> Self {
+        self.blocks = blocks;
+        self.is_plain &= blocks == 1;
+        self
+    }
+
+    /// The same, with all blocks started at once.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn with_sync_start(mut self) -> Self {
+        self.start = StartMode::SYNC;
+        self.is_plain = false;
+        self
+    }
+
+    /// The same, if `predicate` is true.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn with_predicate(mut self, predicate: &'a Predicate<'a>) -> Self {
+        self.when = Some(predicate);
+        self.is_plain = false;
+        self
+    }
+
+    /// The same, with this priority.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn with_priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self.is_plain &= priority.get() == Priority::NORMAL.get();
+        self
+    }
+}

@@ -1,0 +1,24 @@
+//! What a builder answers to those that run programs for others: builders in C and C++ are called with an opaque
+//! handle, and whoever stands behind that handle must know where the run's memory is and whether the run streams.
+//!
+//! A program in Rust needs none of this, and cannot see it: programs are written for
+//! [`GraphBuilder`](crate::GraphBuilder) and [`StreamBuilder`](crate::StreamBuilder). Who implements a builder that
+//! a [`BuilderSet`](crate::BuilderSet) is to run implements this trait beside it; the answers have defaults.
+
+use pto_abi::gm::GmWindow;
+
+use crate::builder::GraphBuilder;
+use crate::stream::StreamBuilder;
+
+/// A builder that programs of a [`BuilderSet`](crate::BuilderSet) are run on.
+pub trait HostedBuilder: GraphBuilder {
+    /// The same builder as one of tensors; `None`: the run does not stream.
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        None
+    }
+
+    /// The run's arena, where the builder shares memory with the schedulers: builders in C are called with it.
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        None
+    }
+}

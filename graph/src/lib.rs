@@ -1,0 +1,52 @@
+//! What programs are written against: builders of graphs, builders of streams, and what is given to them.
+//!
+//! ```text
+//! program  fn build<G: GraphBuilder>(graph: &mut G)          fn build<G: StreamBuilder>(stream: &mut G)
+//!             |  TaskSpec, edges                                |  TensorTask: Arg, TensorView, Predicate, ...
+//!             v                                                 v
+//! builder  of the host (an image of the graph), of the firmware (tasks in the arena), of a check, of a test
+//! ```
+//! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
+//! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
+//!
+//! Where to look: `builder.rs` and `stream.rs` the two interfaces; `task.rs` and `tensor_task.rs` what is submitted;
+//! `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
+//! ask for; `set.rs` programs by name; `hosted.rs` and `foreign.rs` what programs in C need.
+//!
+//! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing allocates.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod block_shape;
+mod builder;
+mod element;
+mod error;
+mod foreign;
+mod hosted;
+mod predicate;
+mod recording;
+mod scope;
+mod set;
+mod stream;
+mod task;
+mod tensor;
+mod tensor_task;
+
+pub use block_shape::{Priority, StartMode, TaskShape};
+pub use builder::{EdgeOutcome, GraphBuilder};
+pub use element::ElementType;
+pub use error::BuildError;
+pub use hosted::HostedBuilder;
+pub use predicate::{Comparison, Predicate};
+pub use recording::{Bindings, Bound, MAX_BOUND, Record};
+pub use scope::{DependencyMode, ScopeId};
+pub use set::{BuilderSet, NoBuilders};
+pub use stream::{Scope, StreamBuilder};
+pub use task::TaskSpec;
+pub use tensor::{
+    HeapTag, MAX_TENSOR_BYTES, PLACEHOLDER, RECORDED_DEPTH, RawView, TensorView, ViewDefect,
+};
+pub use tensor_task::{Arg, TensorTask};
+
+#[doc(hidden)]
+pub use pto_abi::symbol::symbol;

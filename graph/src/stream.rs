@@ -1,0 +1,171 @@
+//! The interface of the streaming runtime (`tensormap_and_ringbuffer`): tasks with tensors, from which the
+//! dependencies are derived.
+//!
+//! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
+//! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
+
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::TaskId;
+
+use crate::builder::GraphBuilder;
+use crate::element::ElementType;
+use crate::recording::{Bindings, Bound, Record};
+use crate::scope::{DependencyMode, ScopeId};
+use crate::tensor::TensorView;
+use crate::tensor_task::TensorTask;
+
+/// Adds tasks whose dependencies follow from their tensors.
+///
+/// The order of the submissions is the order of the program: a task waits for the earlier tasks that wrote what it
+/// reads (read after write) or writes (write after write), and for those that read what it writes (write after
+/// read), where the regions have an element in common.
+pub trait StreamBuilder: GraphBuilder {
+    /// Adds a task with its edges, unpublished. Waits while a ring is full.
+    ///
+    /// # Errors
+    /// Those of [`GraphBuilder::add_task`] and [`GraphBuilder::add_edge`]; `STREAM_VIEW_*`, `STREAM_OUT_OVERLAP`,
+    /// `STREAM_STALE_TENSOR` with the argument's index; `STREAM_*_RING` when a ring cannot hold the task.
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault>;
+
+    /// Opens a scope. The program itself is a scope, of derived dependencies.
+    ///
+    /// # Errors
+    /// `STREAM_SCOPE_DEPTH`.
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault>;
+
+    /// Closes the innermost scope: its tensors are given up when its tasks have completed.
+    ///
+    /// # Errors
+    /// `STREAM_SCOPE_NOT_OPEN`: it is not the innermost open one, or closed already.
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault>;
+
+    /// A tensor on the heap of the innermost scope; what is in it is not initialised. Waits while the heap is full.
+    /// [`Scope::tensor`] gives one that the compiler keeps inside the scope.
+    ///
+    /// # Errors
+    /// `STREAM_VIEW_RANK`, `STREAM_VIEW_RANGE`, `STREAM_HEAP_RING`.
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault>;
+
+    /// Waits until everything that writes the element has completed, and reads it; the value stands in the low
+    /// bits of the word.
+    ///
+    /// # Errors
+    /// `STREAM_VIEW_RANGE`, `BUILD_GM_RANGE`, `STREAM_WAIT_FOREVER` where it cannot come.
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault>;
+
+    /// Waits until everything that reads or writes the element has completed, and writes it.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault>;
+
+    /// Begins a record: from here to [`end_record`](Self::end_record) tasks are written down instead of added. Returns
+    /// the record's number. [`record`](Self::record) calls both.
+    ///
+    /// # Errors
+    /// `STREAM_RECORD_OPEN`, `STREAM_RECORD_FULL`, `STREAM_VIEW_*`, `STREAM_SCOPE_DEPTH`.
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault>;
+
+    /// Ends the record.
+    ///
+    /// # Errors
+    /// `STREAM_NOT_RECORDING`, `STREAM_RECORD_FULL`, `STREAM_SCOPE_NOT_OPEN`.
+    fn end_record(&mut self) -> Result<Record, Fault>;
+
+    /// Adds and publishes the tasks of a record, on other tensors and scalars. The order to the tasks around it follows
+    /// from what it reads and writes of them, the order within it from the record.
+    ///
+    /// # Errors
+    /// `STREAM_RECORD_UNKNOWN`, `STREAM_REPLAY_MISFIT` and `STREAM_REPLAY_ALIAS` with the binding's index,
+    /// `STREAM_STALE_TENSOR`, `STREAM_RECORD_OPEN`, and those of a submission.
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault>;
+
+    /// Records what `body` submits: tasks, scopes and their tensors. Nothing of it runs before it is replayed. `shapes`
+    /// say what the tensors look like that are bound then; tensors of the host's that are used without being bound
+    /// are the same in every replay.
+    ///
+    /// # Errors
+    /// Those of `body`, of [`begin_record`](Self::begin_record) and [`end_record`](Self::end_record).
+    fn record<E: From<Fault>>(
+        &mut self,
+        shapes: &[TensorView<'_>],
+        body: impl FnOnce(&mut Self, &Bound<'_>) -> Result<(), E>,
+    ) -> Result<Record, E>
+    where
+        Self: Sized,
+    {
+        let serial = self.begin_record(shapes)?;
+        body(self, &Bound { shapes, serial })?;
+        Ok(self.end_record()?)
+    }
+
+    /// Adds a task and publishes it.
+    ///
+    /// # Errors
+    /// Those of [`add_tensor_task`](Self::add_tensor_task) and [`GraphBuilder::publish`].
+    #[inline]
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let id = self.add_tensor_task(task)?;
+        self.publish(id)?;
+        Ok(id)
+    }
+
+    /// Runs `body` in a scope of its own. Its tensors cannot leave it:
+    ///
+    /// ```compile_fail
+    /// # use pto_graph::{DependencyMode, ElementType, StreamBuilder, TensorView};
+    /// # use pto_abi::Fault;
+    /// fn escapes<G: StreamBuilder>(stream: &mut G) -> Result<TensorView<'_>, Fault> {
+    ///     stream.scope(DependencyMode::DERIVED, |scope| scope.tensor(ElementType::F32, &[64]))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `body`, of [`open_scope`](Self::open_scope) and [`close_scope`](Self::close_scope).
+    fn scope<R, E: From<Fault>>(
+        &mut self,
+        mode: DependencyMode,
+        body: impl for<'s> FnOnce(&mut Scope<'s, '_, Self>) -> Result<R, E>,
+    ) -> Result<R, E>
+    where
+        Self: Sized,
+    {
+        let id = self.open_scope(mode)?;
+        let result = body(&mut Scope { stream: self, scope: PhantomData })?;
+        self.close_scope(id)?;
+        Ok(result)
+    }
+}
+
+/// A scope that is open: the builder, and tensors that end with the scope.
+pub struct Scope<'s, 'g, G> {
+    stream: &'g mut G,
+    /// Invariant: a tensor of this scope fits no other.
+    scope: PhantomData<fn(&'s ()) -> &'s ()>,
+}
+
+impl<'s, G: StreamBuilder> Scope<'s, '_, G> {
+    /// A tensor that lives until the scope has ended and its tasks have completed.
+    ///
+    /// # Errors
+    /// Those of [`StreamBuilder::alloc`].
+    pub fn tensor(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'s>, Fault> {
+        self.stream.alloc(element, shape)
+    }
+}
+
+impl<G> Deref for Scope<'_, '_, G> {
+    type Target = G;
+    fn deref(&self) -> &G {
+        self.stream
+    }
+}
+
+impl<G> DerefMut for Scope<'_, '_, G> {
+    fn deref_mut(&mut self) -> &mut G {
+        self.stream
+    }
+}

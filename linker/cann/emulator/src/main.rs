@@ -1,0 +1,67 @@
+//! Plays the driver and the cores of an Ascend device around a `cann` image: loads it as the driver stack does,
+//! serves the control registers from memory with one thread for each core, and runs whole graphs.
+//!
+//! ```text
+//! pto-cann-emulator default IMAGE.so     every graph and every fault path on the default image
+//! pto-cann-emulator example IMAGE.so     the builders of linker/example-firmware
+//! pto-cann-emulator run:matmul:m=70 IMAGE.so    an example of `pto run`, with its own kernels, and its bits
+//! ```
+//! An AArch64 program: `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-emulator ..` on another machine.
+//! It exits with 0 when every scenario passes, and prints a line for each.
+//!
+//! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, record, launch,
+//! [`examples`] those of `pto run`, [`graphs`] shapes and their reference, [`recorder`] graphs as images, [`scenarios`], [`faults`].
+
+#![expect(clippy::cast_possible_truncation, reason = "the graphs here are far below the limits")]
+
+mod core;
+mod device;
+mod examples;
+mod faults;
+mod graphs;
+mod image;
+mod memory;
+mod recorder;
+mod scenarios;
+
+use std::process::ExitCode;
+
+use image::Image;
+
+/// A scenario: what is tried, and the judge of it.
+type Scenario = (String, Box<dyn Fn(&Image) -> Result<String, String>>);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (scenarios, path) = match *words.as_slice() {
+        ["default", path] => {
+            (scenarios::graphs().into_iter().chain(faults::all()).collect::<Vec<_>>(), path)
+        }
+        ["example", path] => (scenarios::example(), path),
+        [run, path] if run.starts_with("run:") => (examples::scenarios(run), path),
+        _ => {
+            eprintln!("usage: pto-cann-emulator default|example|run:NAME[:PARAM=VALUE].. IMAGE.so");
+            return ExitCode::from(2);
+        }
+    };
+    let image = match Image::load(path) {
+        Ok(image) => image,
+        Err(why) => {
+            eprintln!("{path} cannot be loaded: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let failed =
+        scenarios.iter().filter(|(name, scenario)| !passes(name, scenario(&image))).count();
+    println!("{} scenarios, {failed} failed", scenarios.len());
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn passes(name: &str, result: Result<String, String>) -> bool {
+    match &result {
+        Ok(what) => println!("ok     {name}: {what}"),
+        Err(why) => println!("FAILED {name}: {why}"),
+    }
+    result.is_ok()
+}

@@ -1,0 +1,168 @@
+//! The graph program of the benchmark: builds whatever graph was put into its hands, task by task, from the
+//! lists of producers. The same code builds on the host and on the AICPU.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
+use pto_aicore_kernels::func;
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskSpec};
+
+use crate::csr::Csr;
+
+/// The program's name.
+pub const NAME: &str = "bench";
+/// The program's own error: nobody put a graph into its hands.
+pub const NO_GRAPH: i32 = 1;
+/// The program's own error: the ids of tasks do not count up, so that the program cannot name producers.
+pub const IDS_WITH_GAPS: i32 = 2;
+
+/// What each task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// Nothing, and takes no arguments.
+    Empty,
+    /// Keeps a core busy.
+    Spin {
+        /// Iterations of [`spin`](pto_aicore_kernels::spin).
+        iterations: u64,
+    },
+    /// Counts its execution, and mixes its value from its producers' values.
+    Check {
+        /// `u64` a task.
+        values: GmAddr,
+        /// `u32` a task.
+        counters: GmAddr,
+        /// The producers of all tasks, `u32` each.
+        producers: GmAddr,
+    },
+}
+
+impl Kernel {
+    /// Argument words of each task.
+    #[must_use]
+    pub const fn words(self) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Spin { .. } => 1,
+            Self::Check { .. } => 6,
+        }
+    }
+}
+
+/// A graph, and what its tasks do.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The graph.
+    pub graph: Arc<Csr>,
+    /// What each task does.
+    pub kernel: Kernel,
+}
+
+impl Job {
+    /// Builds the graph.
+    ///
+    /// # Errors
+    /// Those of [`GraphBuilder`], and [`IDS_WITH_GAPS`].
+    pub fn build<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+        match self.kernel {
+            Kernel::Empty => emit(&self.graph, func::EMPTY_AIV, |_, _| [], graph),
+            Kernel::Spin { iterations } => {
+                emit(&self.graph, func::SPIN_AIV, |_, _| [iterations], graph)
+            }
+            Kernel::Check { values, counters, producers } => {
+                let mut first = 0;
+                let words = |task: u32, count: usize| {
+                    let (at, count) = (producers.offset(4 * first), count as u64);
+                    first += count;
+                    [task.into(), 0, values.0, counters.0, at.0, count]
+                };
+                emit(&self.graph, func::DAG_NODE_AIV, words, graph)
+            }
+        }
+    }
+}
+
+/// Submits every task with its edges. The ids of one run count up from the first, which is all
+/// that the program needs to know to name a producer.
+fn emit<G: GraphBuilder, const WORDS: usize>(
+    csr: &Csr,
+    func_id: FuncId,
+    mut words: impl FnMut(u32, usize) -> [u64; WORDS],
+    graph: &mut G,
+) -> Result<(), BuildError> {
+    let mut tasks = csr.iter();
+    let Some((index, _)) = tasks.next() else { return Ok(()) };
+    let words_of_first = words(index, 0);
+    let first = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words_of_first), &[])?;
+    let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
+    let ids: Vec<TaskId> = csr.producers().iter().map(|producer| id(*producer)).collect();
+    let mut rest = &*ids;
+    for (index, producers) in tasks {
+        let words = words(index, producers.len());
+        let Some((producers, others)) = rest.split_at_checked(producers.len()) else { break };
+        rest = others;
+        let task = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words), producers)?;
+        if task != id(index) {
+            return Err(BuildError::Failed(IDS_WITH_GAPS));
+        }
+    }
+    Ok(())
+}
+
+/// The one builder program of the benchmark's firmware, and what it is to build next.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    job: Option<Job>,
+    took: Duration,
+}
+
+impl Program {
+    /// Puts a job into its hands.
+    pub fn assign(&self, job: Job) {
+        self.state().job = Some(job);
+    }
+
+    /// How long it built the last time. In a concurrent build on one OS thread that includes the tasks that ran
+    /// meanwhile.
+    #[must_use]
+    pub fn took(&self) -> Duration {
+        self.state().took
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        // A thread that panicked while it held the state has not left it half written.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Builds the job that it has.
+    ///
+    /// # Errors
+    /// [`NO_GRAPH`], and those of [`Job::build`].
+    pub fn run<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
+        let job = self.state().job.clone().ok_or(BuildError::Failed(NO_GRAPH))?;
+        let start = Instant::now();
+        job.build(graph)?;
+        self.state().took = start.elapsed();
+        Ok(())
+    }
+}
+
+impl BuilderSet for Program {
+    fn names(&self) -> &[&str] {
+        &[NAME]
+    }
+
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        (symbol == pto_abi::symbol::symbol(NAME)).then(|| self.run(graph))
+    }
+}

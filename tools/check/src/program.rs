@@ -1,0 +1,309 @@
+//! What a program submitted, step by step: the model between recorder, file and checks.
+//!
+//! Tasks, tensors and records are known by ids of the file's own choice, and by their places in the tables here; a
+//! recorded program counts both from 0.
+
+use std::fmt;
+
+use pto_abi::limits::MAX_RANK;
+use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
+use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
+
+/// A program as it was submitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// What it is called.
+    pub name: String,
+    /// Who adds its tasks; edges are derived under `tensormap_and_ringbuffer` only.
+    pub variant: RuntimeVariant,
+    /// All tensors: the host's, those of the heap, those that records leave open.
+    pub tensors: Vec<Tensor>,
+    /// All tasks, those of records included, in order.
+    pub tasks: Vec<Task>,
+    /// What was done, in order.
+    pub steps: Vec<Step>,
+}
+
+impl Program {
+    /// An empty program.
+    #[must_use]
+    pub fn new(name: impl Into<String>, variant: RuntimeVariant) -> Self {
+        let name = name.into();
+        Self { name, variant, tensors: Vec::new(), tasks: Vec::new(), steps: Vec::new() }
+    }
+
+    /// Whether it is one of the streaming runtime, which derives edges and has rings.
+    #[must_use]
+    pub fn streams(&self) -> bool {
+        self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
+    }
+
+    /// A tensor as findings name it.
+    #[must_use]
+    pub fn tensor_name(&self, tensor: usize) -> String {
+        self.tensors.get(tensor).map_or_else(|| format!("tensor #{tensor}"), Tensor::to_string)
+    }
+}
+
+/// A step, and the line of the file that says it; 0: it was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What is done.
+    pub action: Action,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// What a program does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Opens a scope.
+    OpenScope(DependencyMode),
+    /// Closes the innermost scope.
+    CloseScope,
+    /// Allocates a tensor, by its place, in the innermost scope.
+    Allocate(usize),
+    /// Adds a task, by its place.
+    Add(usize),
+    /// Makes a task that is not published wait for another one; both by id.
+    Edge {
+        /// Who is waited for.
+        producer: u32,
+        /// Who waits.
+        consumer: u32,
+    },
+    /// Publishes a task, by id, that was added before.
+    Publish(u32),
+    /// Waits for those that write an element, and reads it.
+    Get(View),
+    /// Waits for those that read or write an element, and writes it.
+    Set(View),
+    /// Begins a record; its tensors, by their places, look like these views.
+    BeginRecord {
+        /// The id.
+        record: u32,
+        /// What it leaves open.
+        tensors: Vec<(usize, View)>,
+    },
+    /// Ends the record.
+    EndRecord,
+    /// Replays a record, by id.
+    Replay {
+        /// The id.
+        record: u32,
+        /// What it binds.
+        tensors: Vec<View>,
+        /// Words that it binds.
+        scalars: Vec<u64>,
+    },
+}
+
+/// A tensor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tensor {
+    /// How the file names it.
+    pub id: u32,
+    /// What people call it.
+    pub name: Option<String>,
+    /// Its size.
+    pub bytes: u64,
+    /// The type of its elements, where a view says nothing else.
+    pub element: ElementType,
+    /// Its extents, where they are known.
+    pub shape: Option<Vec<u32>>,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a tensor is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In memory of the host's, at this address if it is known.
+    Host(Option<GmAddr>),
+    /// On the heap of a scope.
+    Heap,
+    /// Wherever a replay binds it: number so-and-so of the record's tensors.
+    Bound(usize),
+}
+
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "tensor {} '{name}'", self.id),
+            None => write!(f, "tensor {}", self.id),
+        }
+    }
+}
+
+/// A strided part of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The tensor, by its place.
+    pub tensor: usize,
+    /// The type of its elements.
+    pub element: ElementType,
+    /// Elements from the tensor's first one to the view's first one.
+    pub offset: u64,
+    rank: u8,
+    shape: [u32; MAX_RANK],
+    strides: [u64; MAX_RANK],
+}
+
+impl View {
+    /// A view; `None`: it has more dimensions than there are, or not a stride for each.
+    #[must_use]
+    pub fn new(
+        tensor: usize,
+        element: ElementType,
+        offset: u64,
+        (shape, strides): (&[u32], &[u64]),
+    ) -> Option<Self> {
+        let rank = u8::try_from(shape.len()).ok()?;
+        let mut view =
+            Self { tensor, element, offset, rank, shape: [1; MAX_RANK], strides: [0; MAX_RANK] };
+        (shape.len() == strides.len()).then_some(())?;
+        view.shape.get_mut(..shape.len())?.copy_from_slice(shape);
+        view.strides.get_mut(..shape.len())?.copy_from_slice(strides);
+        Some(view)
+    }
+
+    /// Extents.
+    #[must_use]
+    pub fn shape(&self) -> &[u32] {
+        &self.shape[..usize::from(self.rank)]
+    }
+
+    /// Distances in elements.
+    #[must_use]
+    pub fn strides(&self) -> &[u64] {
+        &self.strides[..usize::from(self.rank)]
+    }
+}
+
+/// The strides of a tensor whose elements stand side by side, the last dimension the innermost one.
+#[must_use]
+pub fn row_major(shape: &[u32]) -> Vec<u64> {
+    let mut strides = vec![1; shape.len()];
+    for dim in (1..shape.len()).rev() {
+        strides[dim - 1] = u64::from(shape[dim]).saturating_mul(strides[dim]);
+    }
+    strides
+}
+
+/// A task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// How the file names it.
+    pub id: u32,
+    /// What people call it.
+    pub name: Option<String>,
+    /// Which kernel.
+    pub func: u16,
+    /// Which cores it runs on.
+    pub kind: CoreKind,
+    /// Its arguments.
+    pub args: Vec<Argument>,
+    /// Ids of tasks that it waits for, beside those that its tensors say.
+    pub after: Vec<u32>,
+    /// Whether it is published with this step.
+    pub publish: Publish,
+    /// What it is beyond one kernel on one core.
+    pub shape: Shape,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "task {} '{name}'", self.id),
+            None => write!(f, "task {}", self.id),
+        }
+    }
+}
+
+/// When a task is published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Publish {
+    /// As it is added.
+    #[default]
+    Now,
+    /// By a step of its own.
+    Later,
+}
+
+/// An argument.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// Read.
+    In(View),
+    /// Overwritten.
+    Out(View),
+    /// Read and written.
+    InOut(View),
+    /// An address from which no edges are derived; what the task does there.
+    NoDep(View, Use),
+    /// A word.
+    Scalar(u64),
+    /// The word that a replay binds in this place.
+    BoundScalar(u32),
+}
+
+/// What a task does with an argument from which no edges are derived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Use {
+    /// It does not say: taken for a read, because a write beside it is wrong whatever it does.
+    #[default]
+    Unknown,
+    /// It reads.
+    Read,
+    /// It writes.
+    Write,
+    /// It touches nothing: the address is all that it wants.
+    None,
+}
+
+impl Argument {
+    /// The view, and how people call what is done with it; `None`: a word.
+    #[must_use]
+    pub const fn view(&self) -> Option<(&View, &'static str)> {
+        match self {
+            Self::In(view) => Some((view, "in")),
+            Self::Out(view) => Some((view, "out")),
+            Self::InOut(view) => Some((view, "inout")),
+            Self::NoDep(view, _) => Some((view, "nodep")),
+            Self::Scalar(_) | Self::BoundScalar(_) => None,
+        }
+    }
+}
+
+/// What a task is beyond one kernel on one core.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// Kernels on vector cores of the same cluster.
+    pub mix: Vec<u16>,
+    /// Blocks.
+    pub blocks: u32,
+    /// How the blocks start.
+    pub start: StartMode,
+    /// Which of several ready tasks goes first.
+    pub priority: Priority,
+    /// What it depends on whether the task runs.
+    pub when: Option<Condition>,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
+        Self { mix: Vec::new(), blocks: 1, start, priority, when: None }
+    }
+}
+
+/// One element, compared with a value when the task becomes ready.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// The element, as a view of its own.
+    pub element: View,
+    /// How it is compared.
+    pub comparison: Comparison,
+    /// With what; it stands in the low bits.
+    pub value: u64,
+}

@@ -1,0 +1,311 @@
+//! Recording: a builder that notes what a program submits, and hands it on to another builder.
+//!
+//! The other one decides what is accepted: it is the firmware's builder while a run goes on, or one without cores
+//! (`rig.rs`). What it refuses is not noted. Builders in C, which the firmware calls with its arena, do not come through here.
+
+use std::collections::HashMap;
+
+use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder,
+    Predicate, Record, ScopeId, StreamBuilder, TaskShape, TaskSpec, TensorTask, TensorView,
+};
+
+use crate::program::{
+    Action, Argument, Condition, Place, Program, Publish, Shape, Step, Task, Tensor, Use, View,
+    row_major,
+};
+
+/// Notes what goes through it.
+pub struct Recorder<'a, G> {
+    graph: &'a mut G,
+    program: &'a mut Program,
+    ids: HashMap<TaskId, u32>,
+    /// Tensors by base, and by depth and serial number of their scope.
+    tensors: HashMap<(u64, u32, u64), usize>,
+    /// Ids of records, by where the builder keeps them.
+    records: HashMap<u32, u32>,
+    /// The record that is being made.
+    open_record: Option<u32>,
+}
+
+impl<'a, G: GraphBuilder> Recorder<'a, G> {
+    /// Notes into `program` what is submitted to `graph`.
+    pub fn new(graph: &'a mut G, program: &'a mut Program) -> Self {
+        let (ids, tensors, records) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { graph, program, ids, tensors, records, open_record: None }
+    }
+
+    fn step(&mut self, action: Action) {
+        self.program.steps.push(Step { action, line: 0 });
+    }
+
+    fn add(&mut self, id: TaskId, task: Task) {
+        self.ids.insert(id, task.id);
+        self.program.tasks.push(task);
+        self.step(Action::Add(self.program.tasks.len() - 1));
+    }
+
+    /// The number of the next task.
+    fn next(&self) -> u32 {
+        u32::try_from(self.program.tasks.len()).unwrap_or(u32::MAX)
+    }
+
+    fn id(&self, task: TaskId) -> Result<u32, Fault> {
+        self.ids.get(&task).copied().ok_or(Fault::BUILD_UNKNOWN_TASK)
+    }
+
+    /// The task that was added last, if it is this one and unpublished.
+    fn newest(&mut self, id: u32) -> Option<&mut Task> {
+        let is_last = matches!(self.program.steps.last()?.action, Action::Add(_));
+        let task = self.program.tasks.last_mut()?;
+        (is_last && task.id == id && task.publish == Publish::Later).then_some(task)
+    }
+
+    /// The place of a view's tensor, which it gets if it has none.
+    fn tensor(&mut self, view: &TensorView<'_>) -> usize {
+        let heap = view.heap();
+        let key = (view.base().0, heap.depth, heap.serial);
+        if let Some(&place) = self.tensors.get(&key) {
+            let tensor = &mut self.program.tensors[place];
+            tensor.bytes = tensor.bytes.max(view.tensor_bytes());
+            return place;
+        }
+        let (base, bytes, element) = (view.base(), view.tensor_bytes(), view.element());
+        self.put_tensor(
+            key,
+            Tensor {
+                id: 0,
+                name: None,
+                bytes,
+                element,
+                shape: None,
+                place: Place::Host(Some(base)),
+            },
+        )
+    }
+
+    fn put_tensor(&mut self, key: (u64, u32, u64), tensor: Tensor) -> usize {
+        let place = self.program.tensors.len();
+        let id = u32::try_from(place).unwrap_or(u32::MAX);
+        self.program.tensors.push(Tensor { id, ..tensor });
+        self.tensors.insert(key, place);
+        place
+    }
+
+    fn view(&mut self, view: &TensorView<'_>) -> View {
+        let tensor = self.tensor(view);
+        let offset = view.offset_bytes() / view.element().bytes();
+        let extents = (view.shape(), view.strides());
+        // A view that was accepted has no more dimensions than there are.
+        let accepted = View::new(tensor, view.element(), offset, extents);
+        accepted.unwrap_or_else(|| whole(tensor, view.element(), &[]))
+    }
+
+    fn argument(&mut self, arg: &Arg<'_>) -> Argument {
+        match arg {
+            Arg::In(view) => Argument::In(self.view(view)),
+            Arg::Out(view) => Argument::Out(self.view(view)),
+            Arg::InOut(view) => Argument::InOut(self.view(view)),
+            Arg::NoDep(view) => Argument::NoDep(self.view(view), Use::Unknown),
+            Arg::Scalar(word) => Argument::Scalar(*word),
+            Arg::BoundScalar(number) => Argument::BoundScalar(*number),
+        }
+    }
+
+    fn shape(&mut self, shape: &TaskShape<'_>) -> Shape {
+        let condition = |recorder: &mut Self, when: &Predicate<'_>| Condition {
+            element: recorder.view(when.element()),
+            comparison: when.comparison(),
+            value: when.value(),
+        };
+        Shape {
+            mix: shape.vectors().iter().map(|func_id| func_id.0).collect(),
+            blocks: shape.blocks(),
+            start: shape.start(),
+            priority: shape.priority(),
+            when: shape.when().map(|when| condition(self, when)),
+        }
+    }
+
+    /// Notes a task with tensors that was accepted as `id`.
+    fn note(
+        &mut self,
+        id: TaskId,
+        task: &TensorTask<'_>,
+        publish: Publish,
+    ) -> Result<TaskId, Fault> {
+        let args = task.args.iter().map(|arg| self.argument(arg)).collect();
+        let after = task.after.iter().map(|id| self.id(*id)).collect::<Result<_, _>>()?;
+        let shape = self.shape(&task.shape);
+        // A replay publishes what a record holds.
+        let publish = if self.open_record.is_some() { Publish::Now } else { publish };
+        let (func, kind) = (task.func_id.0, task.kind);
+        self.add(id, Task { id: self.next(), name: None, func, kind, args, after, publish, shape });
+        Ok(id)
+    }
+}
+
+/// The view of a whole tensor.
+pub(crate) fn whole(tensor: usize, element: ElementType, shape: &[u32]) -> View {
+    let none = || View::new(tensor, element, 0, (&[], &[]));
+    let view = View::new(tensor, element, 0, (shape, &row_major(shape))).or_else(none);
+    view.expect("a view without dimensions is one")
+}
+
+impl<G: GraphBuilder> HostedBuilder for Recorder<'_, G> {}
+
+impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
+    fn orch_args(&self) -> &[u64] {
+        self.graph.orch_args()
+    }
+
+    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        let id = self.graph.add_task(task)?;
+        self.add(
+            id,
+            Task {
+                id: self.next(),
+                name: None,
+                func: task.func_id.0,
+                kind: task.kind,
+                args: task.args.iter().map(|word| Argument::Scalar(*word)).collect(),
+                after: Vec::new(),
+                publish: Publish::Later,
+                shape: Shape::default(),
+            },
+        );
+        Ok(id)
+    }
+
+    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        let outcome = self.graph.add_edge(producer, consumer)?;
+        let (producer, consumer) = (self.id(producer)?, self.id(consumer)?);
+        match self.newest(consumer).filter(|_| producer < consumer) {
+            Some(task) => task.after.push(producer),
+            None => self.step(Action::Edge { producer, consumer }),
+        }
+        Ok(outcome)
+    }
+
+    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+        self.graph.publish(task)?;
+        if self.open_record.is_some() {
+            return Ok(());
+        }
+        let id = self.id(task)?;
+        match self.newest(id) {
+            Some(task) => task.publish = Publish::Now,
+            None => self.step(Action::Publish(id)),
+        }
+        Ok(())
+    }
+
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        self.graph.read_u32(address)
+    }
+}
+
+impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let id = self.graph.add_tensor_task(task)?;
+        self.note(id, task, Publish::Later)
+    }
+
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let id = self.graph.submit_tensors(task)?;
+        self.note(id, task, Publish::Now)
+    }
+
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        let scope = self.graph.open_scope(mode)?;
+        self.step(Action::OpenScope(mode));
+        Ok(scope)
+    }
+
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.graph.close_scope(scope)?;
+        self.step(Action::CloseScope);
+        Ok(())
+    }
+
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        let view = self.graph.alloc(element, shape)?;
+        let heap = view.heap();
+        let place = self.put_tensor(
+            (view.base().0, heap.depth, heap.serial),
+            Tensor {
+                id: 0,
+                name: None,
+                bytes: view.tensor_bytes(),
+                element,
+                shape: Some(shape.to_vec()),
+                place: Place::Heap,
+            },
+        );
+        self.step(Action::Allocate(place));
+        Ok(view)
+    }
+
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        let value = self.graph.get(view, index)?;
+        let element = self.view(&element_of(view, index));
+        self.step(Action::Get(element));
+        Ok(value)
+    }
+
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        self.graph.set(view, index, value)?;
+        let element = self.view(&element_of(view, index));
+        self.step(Action::Set(element));
+        Ok(())
+    }
+
+    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        let serial = self.graph.begin_record(shapes)?;
+        self.open_record = Some(serial);
+        let tensors = shapes.iter().enumerate().map(|(index, shape)| {
+            let bound = shape.placeholder(index, serial);
+            let (heap, bytes, element) = (bound.heap(), bound.tensor_bytes(), bound.element());
+            let place = self.put_tensor(
+                (bound.base().0, heap.depth, heap.serial),
+                Tensor {
+                    id: 0,
+                    name: None,
+                    bytes,
+                    element,
+                    shape: None,
+                    place: Place::Bound(index),
+                },
+            );
+            (place, self.view(&bound))
+        });
+        let (record, tensors) = (serial, tensors.collect());
+        self.step(Action::BeginRecord { record, tensors });
+        Ok(serial)
+    }
+
+    fn end_record(&mut self) -> Result<Record, Fault> {
+        let record = self.graph.end_record()?;
+        if let Some(serial) = self.open_record.take() {
+            self.records.insert(record.at, serial);
+        }
+        self.step(Action::EndRecord);
+        Ok(record)
+    }
+
+    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.graph.replay(record, bindings)?;
+        let tensors = bindings.tensors.iter().map(|view| self.view(view)).collect();
+        let id = *self.records.get(&record.at).ok_or(Fault::STREAM_RECORD_UNKNOWN)?;
+        let scalars = bindings.scalars.to_vec();
+        self.step(Action::Replay { record: id, tensors, scalars });
+        Ok(())
+    }
+}
+
+/// One element, as a view of its own.
+fn element_of<'s>(view: &TensorView<'s>, index: &[u32]) -> TensorView<'s> {
+    let one = |view: TensorView<'s>, (dim, at): (usize, &u32)| view.slice(dim, *at, 1);
+    index.iter().enumerate().fold(*view, one)
+}

@@ -1,0 +1,255 @@
+//! Submitting a program once more: its steps as calls of a builder.
+
+use std::collections::HashMap;
+
+use pto_abi::limits::MAX_ARGS;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_aicpu_fw::stream::map::AccessKind;
+use pto_graph::{
+    Arg, Bindings, DependencyMode, HeapTag, Predicate, RawView, Record, ScopeId, StartMode,
+    StreamBuilder, TensorTask, TensorView,
+};
+
+use crate::memory_map::Addresses;
+use crate::program::{Action, Argument, Place, Program, Publish, Step, Task, View};
+
+/// How `get` and `set` are submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostAccess {
+    /// As tasks that read or write the element: what they wait for is derived, and nothing has to complete.
+    AsTask,
+    /// As they are.
+    AsItIs,
+}
+
+/// What the builder refused, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// What it said.
+    pub(crate) fault: Fault,
+    /// The step, by its place; `None`: the end of the program.
+    pub(crate) step: Option<usize>,
+}
+
+/// A tensor as the builder knows it.
+#[derive(Clone, Copy)]
+struct Known {
+    base: GmAddr,
+    bytes: u64,
+    heap: HeapTag,
+}
+
+/// Submits programs.
+pub(crate) struct Submitter<'p, G> {
+    program: &'p Program,
+    graph: &'p mut G,
+    host_access: HostAccess,
+    tensors: Vec<Option<Known>>,
+    /// Tasks by id.
+    ids: HashMap<u32, TaskId>,
+    scopes: Vec<(ScopeId, DependencyMode)>,
+    records: HashMap<u32, Record>,
+    open_record: Option<u32>,
+}
+
+impl<'p, G: StreamBuilder> Submitter<'p, G> {
+    pub(crate) fn new(
+        (program, addresses): (&'p Program, &Addresses),
+        graph: &'p mut G,
+        host_access: HostAccess,
+    ) -> Self {
+        let known = |(tensor, base): (&crate::program::Tensor, &GmAddr)| {
+            let heap = HeapTag::default();
+            let is_host = matches!(tensor.place, Place::Host(_));
+            is_host.then_some(Known { base: *base, bytes: tensor.bytes, heap })
+        };
+        Self {
+            program,
+            graph,
+            host_access,
+            tensors: program.tensors.iter().zip(&addresses.bases).map(known).collect(),
+            ids: HashMap::new(),
+            scopes: Vec::new(),
+            records: HashMap::new(),
+            open_record: None,
+        }
+    }
+
+    /// Submits all of it.
+    pub(crate) fn submit(mut self) -> Result<(), Refused> {
+        for (at, step) in self.program.steps.iter().enumerate() {
+            self.step(step).map_err(|fault| Refused { fault, step: Some(at) })?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &'p Step) -> Result<(), Fault> {
+        match &step.action {
+            Action::OpenScope(mode) => {
+                let scope = self.graph.open_scope(*mode)?;
+                self.scopes.push((scope, *mode));
+                Ok(())
+            }
+            Action::CloseScope => match self.scopes.pop() {
+                Some((scope, _)) => self.graph.close_scope(scope),
+                None => Err(Fault::STREAM_SCOPE_NOT_OPEN),
+            },
+            Action::Allocate(place) => self.allocate(*place),
+            Action::Add(place) => self.add(&self.program.tasks[*place]),
+            Action::Edge { producer, consumer } => self.edge(*producer, *consumer),
+            Action::Publish(id) => match self.ids.get(id) {
+                Some(id) => self.graph.publish(*id),
+                None => Err(Fault::BUILD_UNKNOWN_TASK),
+            },
+            Action::Get(view) => self.touch(view, AccessKind::Read),
+            Action::Set(view) => self.touch(view, AccessKind::Write),
+            Action::BeginRecord { record, tensors } => self.begin_record(*record, tensors),
+            Action::EndRecord => {
+                let record = self.graph.end_record()?;
+                self.open_record.take().map(|id| self.records.insert(id, record));
+                Ok(())
+            }
+            Action::Replay { record, tensors, scalars } => self.replay(*record, tensors, scalars),
+        }
+    }
+
+    fn allocate(&mut self, place: usize) -> Result<(), Fault> {
+        let tensor = &self.program.tensors[place];
+        let shape = tensor.shape.as_deref().unwrap_or(&[]);
+        let view = self.graph.alloc(tensor.element, shape)?;
+        let (base, bytes, heap) = (view.base(), view.tensor_bytes(), view.heap());
+        self.tensors[place] = Some(Known { base, bytes, heap });
+        Ok(())
+    }
+
+    fn view(&self, view: &View) -> Result<TensorView<'static>, Fault> {
+        // Who reads files sees to it that tensors are there before they are used.
+        let known = self.tensors.get(view.tensor).copied().flatten();
+        let known = known.ok_or(Fault::STREAM_STALE_TENSOR)?;
+        Ok(tensor_view(view, known.base, known.bytes).tagged(known.heap))
+    }
+
+    fn add(&mut self, task: &'p Task) -> Result<(), Fault> {
+        if task.args.len() > MAX_ARGS {
+            return Err(Fault::BUILD_TOO_MANY_ARGS);
+        }
+        let none = TensorView::default();
+        let mut views = vec![none; task.args.len()];
+        for (place, arg) in views.iter_mut().zip(&task.args) {
+            if let Some((view, _)) = arg.view() {
+                *place = self.view(view)?;
+            }
+        }
+        let args: Vec<Arg<'_>> =
+            task.args.iter().zip(&views).map(|(a, v)| argument(a, v)).collect();
+        // Those that are not there, or later, are findings of their own.
+        let after: Vec<_> = task.after.iter().filter_map(|id| self.ids.get(id).copied()).collect();
+        let mix: Vec<_> = task.shape.mix.iter().map(|func| FuncId(*func)).collect();
+        let when = match &task.shape.when {
+            Some(when) => {
+                let view = self.view(&when.element)?;
+                let index = vec![0; view.shape().len()];
+                Some(Predicate::new(&view, &index, when.comparison, when.value))
+            }
+            None => None,
+        };
+        let shape = &task.shape;
+        let mut tensors = TensorTask::new(FuncId(task.func), task.kind, &args)
+            .after(&after)
+            .mix(&mix)
+            .blocks(shape.blocks)
+            .priority(shape.priority);
+        if shape.start == StartMode::SYNC {
+            tensors = tensors.sync_start();
+        }
+        if let Some(when) = &when {
+            tensors = tensors.when(when);
+        }
+        let id = match task.publish {
+            Publish::Now => self.graph.submit_tensors(&tensors)?,
+            Publish::Later => self.graph.add_tensor_task(&tensors)?,
+        };
+        self.ids.insert(task.id, id);
+        Ok(())
+    }
+
+    fn edge(&mut self, producer: u32, consumer: u32) -> Result<(), Fault> {
+        let (Some(from), Some(to)) = (self.ids.get(&producer), self.ids.get(&consumer)) else {
+            return Ok(());
+        };
+        if from == to {
+            return Ok(());
+        }
+        self.graph.add_edge(*from, *to).map(|_| ())
+    }
+
+    /// The program reads or writes an element.
+    fn touch(&mut self, view: &View, kind: AccessKind) -> Result<(), Fault> {
+        let view = self.view(view)?;
+        if self.host_access == HostAccess::AsItIs {
+            let index = vec![0; view.shape().len()];
+            return match kind {
+                AccessKind::Read => self.graph.get(&view, &index).map(|_| ()),
+                AccessKind::Write => self.graph.set(&view, &index, 0),
+            };
+        }
+        let mode = self.scopes.last().map_or(DependencyMode::DERIVED, |(_, mode)| *mode);
+        let args = match kind {
+            AccessKind::Read => [Arg::In(&view)],
+            AccessKind::Write => [Arg::InOut(&view)],
+        };
+        let task = TensorTask::new(FuncId(0), CoreKind::AIV, &args);
+        if mode == DependencyMode::DERIVED {
+            return self.graph.submit_tensors(&task).map(|_| ());
+        }
+        let scope = self.graph.open_scope(DependencyMode::DERIVED)?;
+        self.graph.submit_tensors(&task)?;
+        self.graph.close_scope(scope)
+    }
+
+    fn begin_record(&mut self, record: u32, tensors: &[(usize, View)]) -> Result<(), Fault> {
+        // Where the tensors are does not matter here, but how they look.
+        let shape = |(place, view): &(usize, View)| {
+            tensor_view(view, GmAddr(64), self.program.tensors[*place].bytes)
+        };
+        let shapes: Vec<_> = tensors.iter().map(shape).collect();
+        let serial = self.graph.begin_record(&shapes)?;
+        for (index, ((place, _), shape)) in tensors.iter().zip(&shapes).enumerate() {
+            let bound = shape.placeholder(index, serial);
+            let (base, bytes, heap) = (bound.base(), bound.tensor_bytes(), bound.heap());
+            self.tensors[*place] = Some(Known { base, bytes, heap });
+        }
+        self.open_record = Some(record);
+        Ok(())
+    }
+
+    fn replay(&mut self, id: u32, tensors: &[View], scalars: &[u64]) -> Result<(), Fault> {
+        let record = *self.records.get(&id).ok_or(Fault::STREAM_RECORD_UNKNOWN)?;
+        let tensors: Vec<_> =
+            tensors.iter().map(|view| self.view(view)).collect::<Result<_, _>>()?;
+        self.graph.replay(&record, &Bindings { tensors: &tensors, scalars })
+    }
+}
+
+fn argument<'a>(arg: &Argument, view: &'a TensorView<'static>) -> Arg<'a> {
+    match arg {
+        Argument::In(_) => Arg::In(view),
+        Argument::Out(_) => Arg::Out(view),
+        Argument::InOut(_) => Arg::InOut(view),
+        Argument::NoDep(..) => Arg::NoDep(view),
+        Argument::Scalar(word) => Arg::Scalar(*word),
+        Argument::BoundScalar(number) => Arg::BoundScalar(*number),
+    }
+}
+
+/// A view of a tensor of so many bytes at an address.
+pub(crate) fn tensor_view(view: &View, base: GmAddr, bytes: u64) -> TensorView<'static> {
+    TensorView::alleged(&RawView {
+        base,
+        bytes,
+        element: view.element.get(),
+        offset: view.offset,
+        shape: view.shape(),
+        strides: view.strides(),
+    })
+}

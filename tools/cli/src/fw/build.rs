@@ -1,0 +1,78 @@
+//! `pto fw build`: makes images.
+
+use std::io::Write;
+
+use pto_host::fw::{ImageKind, Recording};
+use pto_image_build::{BuilderSource, Built, Platform, Profile, Request, Source};
+use serde_json::json;
+
+use crate::args::{CompilerSource, FwBuildArgs, FwPlatform};
+use crate::errors::{Exit, Failure};
+use crate::output::{Form, answer};
+use crate::text::{bytes, table};
+
+/// Builds, and says what came out.
+pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
+    if args.recording && args.image == FwPlatform::Cann {
+        return Err(Failure::usage(
+            "--recording is for images of virt: leave it out, or --image cann",
+        ));
+    }
+    let request = Request {
+        platform: match args.image {
+            FwPlatform::Virt => Platform::Virt,
+            FwPlatform::Cann => Platform::Cann,
+        },
+        crate_folder: args.crate_folder.clone(),
+        builders: args.builders.iter().map(|text| BuilderSource::parse(text)).collect(),
+        profile: if args.release { Profile::Release } else { Profile::Checked },
+        source: match args.compiler {
+            CompilerSource::Any => Source::Any,
+            CompilerSource::Rustup => Source::Rustup,
+            CompilerSource::Debian => Source::Debian,
+        },
+        features: args.features.clone(),
+        recording: if args.recording { Recording::On } else { Recording::Off },
+        target_folder: None,
+    };
+    let built = pto_image_build::build(&request, &say)?;
+    let as_json = || -> serde_json::Value {
+        let image = |built: &Built| {
+            json!({
+                "file": built.path.display().to_string(),
+                "kind": built.image.kind.name(),
+                "build_id": built.image.build_id,
+                "bytes": built.image.bytes().len(),
+            })
+        };
+        json!({ "images": built.iter().map(image).collect::<Vec<_>>() })
+    };
+    answer(Form::from(args.json), || text(&built), as_json)?;
+    Ok(Exit::Pass)
+}
+
+/// The default images of the device `virt`, as they are shipped.
+pub(crate) fn build_default(recording: Recording) -> Result<Vec<Built>, Failure> {
+    let request = Request { profile: Profile::Release, recording, ..Request::default() };
+    Ok(pto_image_build::build(&request, &say)?)
+}
+
+/// Tells what is being done, beside the answer.
+pub(crate) fn say(sentence: &str) {
+    // Where standard error is gone, there is nobody to tell.
+    let _ = writeln!(std::io::stderr().lock(), "{sentence}");
+}
+
+fn text(built: &[Built]) -> String {
+    let row = |built: &Built| {
+        let size = bytes(built.image.bytes().len() as u64);
+        vec![built.image.kind.name().to_owned(), size, built.path.display().to_string()]
+    };
+    let files = table(&built.iter().map(row).collect::<Vec<_>>(), &[1]);
+    let paths: Vec<_> = built.iter().map(|built| built.path.display().to_string()).collect();
+    let device = match built.iter().any(|built| built.image.kind == ImageKind::Cann) {
+        true => "a2a3",
+        false => "virt",
+    };
+    format!("{files}\nNext: pto fw flash {} --device {device}\n", paths.join(" "))
+}

@@ -1,0 +1,151 @@
+//! `pto check`: examples, graph files, exit codes.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::pto::{pto, refused};
+
+/// Every example in every runtime variant that takes it; small where the default size takes long.
+#[test]
+fn the_examples_are_clean() {
+    let all = "host_build_graph aicpu_build_graph tensormap_and_ringbuffer";
+    let streaming = "tensormap_and_ringbuffer";
+    for (example, variants, tasks) in [
+        ("vector_example", all, 128),
+        ("matmul", all, 520),
+        ("paged_attention", all, 4_432),
+        ("random_dag", all, 10_000),
+        ("cholesky", streaming, 816),
+        ("decoder_layer", streaming, 476),
+        ("moe_layer", streaming, 710),
+        ("task_shapes", streaming, 1_920),
+    ] {
+        for variant in variants.split(' ') {
+            let answer = pto(&["check", example, "--runtime", variant, "--json"], 0);
+            let report: Value = serde_json::from_str(&answer.stdout).expect("it is JSON");
+            assert_eq!(report["tasks"], tasks, "{example} {variant}");
+            assert_eq!(report["findings"], Value::Array(vec![]), "{example} {variant}");
+            assert_eq!(report["source"], "built", "{example} {variant}");
+        }
+    }
+    let answer = pto(&["check", "cholesky"], 0);
+    for line in [
+        "recorded without running it",
+        "0 stated, 2,040 derived",
+        "window needs 1 of 4,096",
+        "CLEAN",
+    ] {
+        assert!(answer.stdout.contains(line), "{}", answer.stdout);
+    }
+}
+
+/// A program that waits for values of its tasks has to run.
+#[test]
+fn a_program_that_depends_on_data_is_recorded_while_it_runs() {
+    let size = ["--param", "batch=3", "--param", "n=40", "--param", "tile=20"];
+    let answer = pto(&[&["check", "newton_solve"][..], &size].concat(), 0);
+    for line in ["recorded while it ran", "heap 1 needs", "CLEAN"] {
+        assert!(answer.stdout.contains(line), "{}", answer.stdout);
+    }
+}
+
+#[test]
+fn what_is_saved_is_checked_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("moe.jsonl");
+    let file = file.to_str().expect("UTF-8");
+    let example = pto(&["check", "moe_layer", "--save", file, "--json"], 0);
+    let saved = pto(&["check", file, "--json"], 0);
+    let object = |text: &str| serde_json::from_str::<Value>(text).expect("it is JSON");
+    let (mut example, mut saved) = (object(&example.stdout), object(&saved.stdout));
+    assert_eq!(saved["source"].take(), "file");
+    assert_eq!(example["source"].take(), "built");
+    assert_eq!(example, saved);
+
+    // Without the scope's derived edges, the tasks race.
+    let text = fs::read_to_string(file).expect("it was written");
+    fs::write(file, text.replace(r#"{"scope":"derived"}"#, r#"{"scope":"manual"}"#))
+        .expect("a file");
+    let answer = pto(&["check", file], 1);
+    assert!(answer.stdout.contains("error: race: line "), "{}", answer.stdout);
+    assert!(answer.stdout.contains("more; --json shows them"), "{}", answer.stdout);
+}
+
+#[test]
+fn findings_are_told_and_end_with_code_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("broken.jsonl");
+    let file = path.to_str().expect("UTF-8");
+    let write = |text: &str| fs::write(&path, text).expect("a file");
+    write(concat!(
+        r#"{"format":"pto-graph","version":1,"name":"broken","variant":"host_build_graph"}"#,
+        "\n",
+        r#"{"task":0,"func":1,"kind":"aic","after":[1]}"#,
+        "\n",
+        r#"{"task":1,"func":1,"kind":"aic","after":[0]}"#,
+        "\n"
+    ));
+    let answer = pto(&["check", file], 1);
+    assert!(answer.stdout.starts_with("broken\n"), "{}", answer.stdout);
+    assert!(
+        answer.stdout.contains("error: cycle: line 2: tasks wait for each other: 0 -> 1 -> 0"),
+        "{}",
+        answer.stdout
+    );
+    let report: Value =
+        serde_json::from_str(&pto(&["check", file, "--json"], 1).stdout).expect("JSON");
+    assert_eq!(report["findings"][0]["kind"], "cycle");
+    assert_eq!(report["findings"][0]["tasks"], serde_json::json!([0, 1]));
+    assert_eq!(report["exit_code"], 1);
+    refused(&["check", file, "--runtime", "aicpu_build_graph"], 2, &["host_build_graph"]);
+    refused(&["check", file, "--param", "n=3"], 2, &["for examples"]);
+    write(
+        "{\"format\":\"pto-graph\",\"version\":1,\"variant\":\"host_build_graph\"}\n{\"task\":0}\n",
+    );
+    refused(&["check", file], 2, &["broken.jsonl', line 2: missing field `func`"]);
+}
+
+#[test]
+fn rings_that_are_too_small_are_told_with_what_suffices() {
+    let heap = ["check", "decoder_layer", "--heap-bytes", "64K"];
+    let answer = pto(&heap, 1);
+    for word in ["STREAM_HEAP_RING", "heap 1", "The program runs with 417792 bytes a heap"] {
+        assert!(answer.stdout.contains(word), "{}", answer.stdout);
+    }
+    pto(
+        &["check", "decoder_layer", "--heap-bytes", "417792", "--window", "1", "--arg-words", "15"],
+        0,
+    );
+    let answer = pto(&["check", "decoder_layer", "--arg-words", "14"], 1);
+    assert!(answer.stdout.contains("STREAM_ARGS_RING"), "{}", answer.stdout);
+    // What the check says is what a run says.
+    refused(&["run", "decoder_layer", "--heap-bytes", "64K"], 3, &["STREAM_HEAP_RING"]);
+    pto(&["run", "decoder_layer", "--heap-bytes", "417792", "--window", "1"], 0);
+}
+
+#[test]
+fn what_cannot_be_checked_is_refused() {
+    refused(&["check", "paged_atention"], 2, &["did you mean 'paged_attention'?", "no file"]);
+    refused(&["check", "nothing.jsonl"], 4, &["'nothing.jsonl'"]);
+    refused(&["check", "cholesky", "--window", "3"], 2, &["STREAM_WINDOW_SIZE", "Found 3"]);
+    refused(
+        &["check", "cholesky", "--runtime", "host_build_graph"],
+        2,
+        &["submits tasks with tensors"],
+    );
+    refused(&["check", "cholesky", "--save", "/nowhere/x"], 4, &["/nowhere"]);
+}
+
+/// The page about graph files shows one, and what is said of it: both are as they are.
+#[test]
+fn the_documentation_shows_what_is_said() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |path: &str| fs::read_to_string(format!("{root}/{path}")).expect("it is there");
+    let page = read("docs/check.md");
+    assert!(page.contains(&read("examples/graphs/row_sums.jsonl")), "the file");
+    let answer = pto(&["check", &format!("{root}/examples/graphs/row_sums.jsonl")], 1);
+    assert!(page.contains(&answer.stdout), "{}", answer.stdout);
+    let answer = pto(&["check", "decoder_layer"], 0);
+    assert!(page.contains(&answer.stdout), "{}", answer.stdout);
+}

@@ -1,0 +1,288 @@
+//! `pto fw` and `pto run --device virt`: images are built, refused, flashed and rolled back. QEMU and the compiler's target are brought where they are missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use pto_image_build::packages;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::pto::{Answer, answer, command, pto};
+
+/// Firmware and kernels, built once.
+pub(crate) fn images() -> &'static [PathBuf; 2] {
+    static IMAGES: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    IMAGES.get_or_init(|| {
+        let say = |sentence: &str| println!("{sentence}");
+        let programs = [packages::QEMU, packages::CROSS_C];
+        packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
+        let built = json(&pto(&["fw", "build", "--release", "--json"], 0));
+        let of = |kind: &str| {
+            let images = built["images"].as_array().expect("a list");
+            let image = images.iter().find(|image| image["kind"] == kind).expect("it is built");
+            PathBuf::from(image["file"].as_str().expect("a path"))
+        };
+        [of("virt"), of("kernels")]
+    })
+}
+
+fn json(answer: &Answer) -> Value {
+    serde_json::from_str(&answer.stdout).expect("one JSON value")
+}
+
+/// A home for flashed images.
+pub(crate) struct Home(TempDir);
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().expect("a folder"))
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().to_path_buf()
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
+        command.env("PTO_HOME", self.0.path().join("home"));
+        command
+    }
+
+    pub(crate) fn pto(&self, args: &[&str], code: i32) -> Answer {
+        let answer = answer(&mut self.command(args));
+        assert_eq!(answer.code, Some(code), "{args:?}\n{}{}", answer.stdout, answer.stderr);
+        answer
+    }
+
+    fn current(&self) -> Value {
+        let list = json(&self.pto(&["fw", "list", "--json"], 0));
+        list["devices"]["virt"]["current"].clone()
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.0.path().join(name);
+        fs::write(&path, bytes).expect("a file");
+        path.to_string_lossy().into_owned()
+    }
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn an_image_is_inspected() {
+    let [firmware, kernels] = images();
+    let told = pto(&["fw", "inspect", text(firmware)], 0).stdout;
+    for part in ["AArch64", "0x40200000", "text ", "layout hash", "paged_attention", ".text", "yes"]
+    {
+        assert!(told.contains(part), "{part} in\n{told}");
+    }
+    let blob = json(&pto(&["fw", "inspect", text(kernels), "--json"], 0));
+    assert_eq!((&blob["kind"], &blob["usable"]), (&"kernels".into(), &true.into()));
+    assert!(blob["kernels"].as_array().is_some_and(|kernels| kernels.len() > 10));
+}
+
+#[test]
+fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
+    let home = Home::new();
+    let whole = fs::read(&images()[0]).expect("the image");
+    let with = |at: usize, byte: u8| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= byte;
+        bytes
+    };
+    let own = fs::read(env!("CARGO_BIN_EXE_pto")).expect("this program");
+    for (name, bytes, reason) in [
+        ("cut", whole[..whole.len() / 2].to_vec(), "the file is cut"),
+        ("x86", own, "x86-64"),
+        ("text", b"no image at all".to_vec(), "no ELF file"),
+        ("damaged", with(0x1100, 1), "checksum"),
+        ("entry", with(24, 4), "e_entry"),
+    ] {
+        let path = home.file(name, &bytes);
+        let refused = home.pto(&["fw", "flash", &path, "--device", "virt"], 2);
+        assert!(refused.stderr.contains(reason), "{name}: {}", refused.stderr);
+    }
+    let refused = home.pto(&["fw", "flash", text(&images()[0]), "--device", "a2a3"], 2);
+    assert!(refused.stderr.contains("a2a3 cannot have"), "{}", refused.stderr);
+    assert!(home.pto(&["fw", "flash", "/nowhere"], 2).stderr.contains("/nowhere"));
+    assert_eq!(home.current(), Value::Null);
+    assert!(home.pto(&["fw", "rollback"], 2).stderr.contains("virt has no image"));
+}
+
+#[test]
+fn an_interrupted_flash_leaves_the_old_image() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    // The kernel ends the process when its file grows beyond the limit, of 64 blocks.
+    let mut interrupted = Command::new("sh");
+    interrupted.args(["-c", "ulimit -c 0; ulimit -f 64; exec \"$@\"", "sh"]);
+    interrupted.args([env!("CARGO_BIN_EXE_pto"), "fw", "flash", text(firmware)]);
+    interrupted.env("PTO_HOME", home.0.path().join("home"));
+    let output = interrupted.output().expect("sh is there");
+    assert!(!output.status.success(), "{output:?}");
+    assert_eq!(home.current(), 1);
+    let told = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    assert!(told.contains("PASS"), "{told}");
+    home.pto(&["fw", "flash", text(firmware)], 0);
+    assert_eq!(home.current(), 2);
+    home.pto(&["fw", "rollback", "--device", "virt"], 0);
+    assert_eq!(home.current(), 1);
+}
+
+/// Another image than the default one.
+fn other_image(home: &Home) -> String {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linker/example-firmware");
+    let built = json(&home.pto(&["fw", "build", "--release", "--crate", own, "--json"], 0));
+    let images = built["images"].as_array().expect("a list");
+    let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
+    image["file"].as_str().expect("a path").to_owned()
+}
+
+/// What a device has after a flash that found no room: the old image, which runs, and no leftovers.
+fn has_kept_the_old_image(home: &Home, told: &str, reason: &str) {
+    assert!(told.contains(reason), "{told}");
+    assert!(told.contains("the device still has what it had"), "{told}");
+    assert_eq!(home.current(), 1);
+    let images = fs::read_dir(home.0.path().join("home/images")).expect("a folder").flatten();
+    let names: Vec<_> = images.map(|file| file.file_name()).collect();
+    assert_eq!(names.len(), 2, "firmware and kernels, and nothing else: {names:?}");
+    let ran = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
+    assert!(ran.contains("PASS"), "{ran}");
+}
+
+/// The kernel refuses to let a file grow, as on a full disk: the same calls fail.
+#[test]
+fn a_file_that_may_not_grow_leaves_the_old_image() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    let other = other_image(&home);
+    let mut limited = Command::new("sh");
+    // Without the signal the call fails.
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh"]);
+    limited.args([env!("CARGO_BIN_EXE_pto"), "fw", "flash", &other]);
+    limited.env("PTO_HOME", home.0.path().join("home"));
+    let refused = answer(&mut limited);
+    assert_eq!(refused.code, Some(4), "{}", refused.stderr);
+    has_kept_the_old_image(&home, &refused.stderr, "File too large");
+}
+
+/// A disk in a namespace of its own: one pair of images fits, not another image.
+#[test]
+fn a_full_disk_leaves_the_old_image() {
+    const FULL: &str = "mount -t tmpfs -o size=$4 tmpfs \"$PTO_HOME\" || exit 99
+        \"$PTO\" fw flash \"$1\" \"$2\" || exit 98
+        \"$PTO\" fw flash \"$3\" && exit 97
+        df \"$PTO_HOME\"; cp -r \"$PTO_HOME/.\" \"$KEPT\"";
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    let (disk, kept) = (home.0.path().join("disk"), home.0.path().join("home"));
+    for folder in [&disk, &kept] {
+        fs::create_dir(folder).expect("a folder");
+    }
+    let other = other_image(&home);
+    let bytes = |path: &Path| fs::metadata(path).expect("an image").len();
+    let size = (bytes(firmware) + bytes(kernels) + bytes(Path::new(&other)) / 2).to_string();
+    let attempt = |way: &[&str]| {
+        let mut full = Command::new("unshare");
+        full.args(way).args(["sh", "-c", FULL, "sh"]).args([firmware, kernels]);
+        full.args([&other, &size]);
+        full.env("PTO", env!("CARGO_BIN_EXE_pto")).env("PTO_HOME", &disk).env("KEPT", &kept);
+        full.output().ok().filter(|output| output.status.code() != Some(99))
+    };
+    let tried = attempt(&["--mount"]).filter(|output| output.status.code() != Some(1));
+    let Some(output) = tried.or_else(|| attempt(&["--mount", "--map-root-user"])) else {
+        println!("nothing can be mounted here: a full disk was tried by a limit on files alone");
+        return;
+    };
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {told}", output.status);
+    has_kept_the_old_image(&home, &told, "No space left on device");
+}
+
+#[test]
+fn a_run_without_an_image_builds_and_flashes_one_and_says_so() {
+    images();
+    let home = Home::new();
+    let first = home.pto(&["run", "random_dag", "--device", "virt"], 0);
+    assert!(first.stderr.contains("building the default one"), "{}", first.stderr);
+    assert!(
+        first.stdout.contains("boot") && first.stdout.contains("handshake"),
+        "{}",
+        first.stdout
+    );
+    let args = ["run", "random_dag", "--device", "virt", "--runtime", "host_build_graph", "--json"];
+    let second = home.pto(&args, 0);
+    assert_eq!(second.stderr, "");
+    let start = &json(&second)["device"]["start"];
+    let total: u64 =
+        ["boot_ns", "first_task_ns"].iter().filter_map(|key| start[key].as_u64()).sum();
+    assert!(total > 0 && total < 5_000_000_000, "{start}");
+}
+
+#[test]
+fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
+    let home = Home::new();
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../../linker/example-firmware");
+    let built = json(&home.pto(&["fw", "build", "--crate", own, "--json"], 0));
+    let of = |kind: &str| {
+        let images = built["images"].as_array().expect("a list");
+        let image = images.iter().find(|image| image["kind"] == kind).expect("it is built");
+        image["file"].as_str().expect("a path").to_owned()
+    };
+    let kernels = json(&home.pto(&["fw", "inspect", &of("kernels"), "--json"], 0));
+    let names: Vec<_> = kernels["kernels"].as_array().expect("a list").iter().collect();
+    assert!(names.iter().any(|one| one["name"] == "axpy" && one["func_id"] == 64), "{kernels}");
+    home.pto(&["fw", "flash", &of("virt"), &of("kernels")], 0);
+    let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
+    assert!(refused.contains("the firmware has: increments, polynomials"), "{refused}");
+    assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
+    let foreign = home.pto(&["fw", "build", "--features", "misbehaving"], 4).stderr;
+    assert!(foreign.contains("does not contain this feature: misbehaving"), "{foreign}");
+}
+
+#[test]
+fn a_run_on_virt_is_recorded_by_an_image_that_records() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    let file = home.0.path().join("t.json");
+    let recorded = ["run", "vector_example", "--device", "virt", "--trace", text(&file), "--gantt"];
+    let refused = home.pto(&recorded, 2).stderr;
+    assert!(refused.contains("pto fw build --recording"), "{refused}");
+    assert!(!file.exists());
+    let built = json(&home.pto(&["fw", "build", "--release", "--recording", "--json"], 0));
+    let images = built["images"].as_array().expect("a list");
+    let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
+    let image = image["file"].as_str().expect("a path");
+    assert!(home.pto(&["fw", "inspect", image], 0).stdout.contains("records runs"));
+    home.pto(&["fw", "flash", image], 0);
+    let told = home.pto(&recorded, 0).stdout;
+    assert!(told.contains("PASS") && told.contains("t.json"), "{told}");
+    let analysed = home.pto(&["analyze", text(&file)], 0).stdout;
+    assert!(analysed.contains("makespan"), "{analysed}");
+}
+
+#[test]
+fn a_manifest_that_names_no_binary_as_kernels_is_refused() {
+    let home = Home::new();
+    let own = home.0.path().join("mine");
+    fs::create_dir_all(own.join("src")).expect("a folder");
+    fs::write(own.join("src/main.rs"), "fn main() {}").expect("a file");
+    for (kernels, reason) in [
+        ("[\"other\"]", "names \"other\", which is no binary"),
+        ("\"mine\"", "is no list of names"),
+    ] {
+        let manifest = format!(
+            "[package]\nname = \"mine\"\nedition = \"2024\"\n[package.metadata.pto]\nkernels = {kernels}\n[workspace]\n"
+        );
+        fs::write(own.join("Cargo.toml"), manifest).expect("a file");
+        let refused = home.pto(&["fw", "build", "--crate", text(&own)], 2).stderr;
+        assert!(refused.contains(reason), "{refused}");
+    }
+}

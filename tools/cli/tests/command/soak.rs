@@ -1,0 +1,76 @@
+//! `pto soak`: campaigns pass, do not depend on threads, and a failure is a small graph and a command.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::pto::{pto, refused};
+use crate::virtual_time::{line, paste};
+
+fn json(args: &[&str], code: i32) -> Value {
+    let answer = pto(&[&["soak"], args, &["--json"]].concat(), code);
+    serde_json::from_str(&answer.stdout).expect("one JSON value and nothing else")
+}
+
+#[test]
+fn a_campaign_passes_with_faults_and_without() {
+    let one = json(&["--seeds=300", "--from=1000", "--threads=1"], 0);
+    let [with, without] = [0, 1].map(|phase| one["phases"][phase].clone());
+    assert_eq!(
+        (&with["phase"], &without["phase"]),
+        (&"with faults".into(), &"without faults".into())
+    );
+    assert_eq!((&with["seeds"], &without["runs"]), (&300.into(), &300.into()));
+    assert!(with["runs_that_faulted"].as_u64() > Some(30), "{with:#}");
+    assert_eq!(without["faults_injected"], 0);
+    let three = json(&["--seeds=300", "--from=1000", "--threads=3"], 0);
+    for (phase, hash) in [with, without].iter().map(|phase| &phase["hash"]).enumerate() {
+        assert_eq!(&three["phases"][phase]["hash"], hash, "threads do not matter");
+    }
+    let only = json(&["--seeds=64", "--no-faults", "--tasks=7"], 0);
+    assert_eq!(only["phases"].as_array().map(Vec::len), Some(1));
+    assert_eq!(only["phases"][0]["tasks"], 64 * 7);
+    let text = pto(&["soak", "--seeds=64", "--faults"], 0).stdout;
+    assert!(text.contains("with faults") && !text.contains("without faults"), "{text}");
+}
+
+#[test]
+fn a_seed_is_run_again() {
+    let text = pto(&["soak", "--replay=7"], 0).stdout;
+    assert!(text.contains("seed 7 with faults: passed") && text.contains("trace hash"), "{text}");
+    assert_eq!(text, pto(&["soak", "--replay=7"], 0).stdout);
+    assert_eq!(json(&["--replay=7", "--faults"], 0)["scenarios"][0]["passed"], true);
+}
+
+/// On a machine whose doorbells take longer than the budget of a task, runs fail without an injected fault.
+#[test]
+fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("late bell.toml");
+    let a2a3 = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sim-shim/profiles/a2a3.toml");
+    let a2a3 = fs::read_to_string(a2a3).expect("the profile is among the sources");
+    let late = a2a3.replace("doorbell_ns = 140", "doorbell_ns = [140, 105000]");
+    fs::write(&path, late).expect("the folder takes it");
+    let profile = format!("--profile={}", path.display());
+    let args = ["soak", "--seeds=100", "--no-faults", &profile];
+    let failed = pto(&args, 1).stdout;
+    assert!(failed.contains("STALL_CORE") || failed.contains("CORE_NO_ANSWER"), "{failed}");
+    let small: usize =
+        line(&failed, "shrunk to").split(' ').next().unwrap_or_default().parse().unwrap();
+    assert!(small <= 5, "{failed}");
+    let again = paste(line(&failed, "to replay it:"), 1).stdout;
+    let told = failed.split_once("\nseed ").expect("it names the seed").1;
+    let told = told.split("\n  to replay").next().expect("a command");
+    assert!(again.contains(told), "{again}\nis not\n{told}");
+    let answer = json(&args[1..], 1);
+    assert_eq!(answer["phases"][0]["failures"][0]["shrunk_tasks"], small);
+}
+
+#[test]
+fn bad_requests_are_answered() {
+    refused(&["soak", "--seeds=0"], 2, &["--seeds"]);
+    refused(&["soak", "--faults", "--no-faults"], 2, &["cannot be used with"]);
+    refused(&["soak", "--replay=1", "--seeds=4"], 2, &["cannot be used with"]);
+    refused(&["soak", "--from=18446744073709551615"], 2, &["beyond the last seed"]);
+    refused(&["soak", "--profile=a2a4"], 2, &["no profile and no file 'a2a4'"]);
+}

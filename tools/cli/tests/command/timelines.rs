@@ -1,0 +1,250 @@
+//! Timelines on the command line: recorded, analysed, shown; and files that are none.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::pto::{pto, refused};
+
+/// A folder, and paths in it.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("a plain name").to_owned()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("the file was written")
+    }
+}
+
+fn recorded(folder: &Folder, options: &[&str]) -> String {
+    let trace = folder.path("t.json");
+    let run = ["run", "random_dag", "--param=tasks=300", "--trace", &trace];
+    let answer = pto(&[&run, options].concat(), 0);
+    assert!(answer.stdout.contains("PASS") && answer.stdout.contains(&format!("pto view {trace}")));
+    trace
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("it is JSON")
+}
+
+#[test]
+fn a_run_is_recorded_and_analysed_in_every_hosting_mode() {
+    let hostings =
+        ["--hosting=threads", "--pool-threads=1", "--pool-threads=3", "--hosting=virtual"];
+    for hosting in hostings {
+        for runtime in ["host_build_graph", "aicpu_build_graph"] {
+            let folder = Folder::new();
+            let runtime = format!("--runtime={runtime}");
+            let trace = recorded(&folder, &[hosting, "--aic=4", "--aiv=8", &runtime]);
+            let text = pto(&["analyze", &trace], 0).stdout;
+            assert!(text.contains("scheduler overhead") && !text.contains("INCOMPLETE"), "{text}");
+            let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout);
+            assert_eq!(analysis["analysis"]["tasks_timed"], 300);
+            assert_eq!(analysis["analysis"]["events_dropped"], 0);
+            assert_eq!(analysis["run"]["parameters"], "tasks=300");
+            assert!(analysis["over_bound"].as_f64() >= Some(1.0));
+        }
+    }
+}
+
+#[test]
+fn the_file_is_one_that_perfetto_reads() {
+    let folder = Folder::new();
+    recorded(&folder, &["--aic=3", "--aiv=2"]);
+    let file = json(&folder.read("t.json"));
+    let events = file["traceEvents"].as_array().expect("a list");
+    assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 300);
+    assert_eq!(file["pto"]["version"], 2);
+    let starts = events.iter().filter(|event| event["ph"] == "s").count();
+    assert_eq!(starts * 2, file["pto"]["edges"].as_array().expect("a list").len());
+}
+
+#[test]
+fn full_rings_are_said_everywhere() {
+    let folder = Folder::new();
+    for keep in ["oldest", "newest"] {
+        let trace = folder.path("t.json");
+        let args = [
+            "run",
+            "random_dag",
+            "--param=tasks=500",
+            "--trace",
+            &trace,
+            "--trace-events=64",
+            "--trace-keep",
+            keep,
+        ];
+        assert!(pto(&args, 0).stdout.contains("INCOMPLETE"));
+        let answer = json(&pto(&[&args[..], &["--json"]].concat(), 0).stdout);
+        assert!(answer["trace"]["events_dropped"].as_u64() > Some(100), "{answer:#}");
+        assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
+    }
+    refused(&["run", "random_dag", "--trace=x", "--trace-events=3"], 2, &["--trace-events"]);
+    let whole = recorded(&folder, &["--trace-events=64", "--trace-keep=all"]);
+    assert!(!pto(&["analyze", &whole], 0).stdout.contains("events were dropped"));
+}
+
+/// A stream has the window that it has without being recorded.
+#[test]
+fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
+    let folder = Folder::new();
+    let stream = ["--runtime=tensormap_and_ringbuffer", "--window=32"];
+    for hosting in ["--hosting=pool", "--hosting=threads", "--hosting=virtual"] {
+        let trace = recorded(&folder, &[&stream[..], &[hosting, "--aic=4", "--aiv=8"]].concat());
+        let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout);
+        assert_eq!(analysis["analysis"]["tasks_timed"], 300, "{hosting}");
+        assert_eq!(analysis["analysis"]["events_dropped"], 0, "{hosting}");
+    }
+    let newest = ["--trace-keep=newest", "--trace-events=64"];
+    let trace = recorded(&folder, &[&stream[..], &newest].concat());
+    let file = json(&folder.read("t.json"));
+    let known = file["pto"]["tasks"].as_array().map_or(0, Vec::len);
+    assert!((1..64).contains(&known), "{known}");
+    assert_eq!(file["pto"]["run"]["recorded"], format!("{known} of 300 tasks"));
+    assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
+}
+
+#[test]
+fn a_run_is_shown_as_page_picture_and_chart() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, &["--aic=3", "--aiv=3"]);
+    assert!(pto(&["view", &trace], 0).stdout.contains("t.html"));
+    assert!(folder.read("t.html").starts_with("<!DOCTYPE html>"));
+    pto(&["view", &trace, "--svg"], 0);
+    assert!(folder.read("t.svg").starts_with("<svg"));
+    let chart = pto(&["view", &trace, "--text"], 0).stdout;
+    assert_eq!(chart.lines().count(), 1 + 6, "{chart}");
+    let answer = pto(&["run", "vector_example", "--gantt", "--aic=3", "--aiv=2"], 0);
+    assert!(answer.stdout.contains("aiv 1  "), "{}", answer.stdout);
+}
+
+#[test]
+fn a_run_that_fails_leaves_its_timeline() {
+    let folder = Folder::new();
+    let trace = folder.path("t.json");
+    let args =
+        ["run", "random_dag", "--param=tasks=200000", "--run-budget-ms=1", "--trace", &trace];
+    let answer = pto(&args, 3);
+    assert!(
+        answer.stderr.contains(&format!("The timeline up to the fault is in {trace}")),
+        "{}",
+        answer.stderr
+    );
+    assert!(json(&folder.read("t.json"))["pto"]["tasks"].as_array().map(Vec::len) > Some(0));
+}
+
+#[test]
+fn files_that_are_no_traces_are_refused_with_the_reason() {
+    let folder = Folder::new();
+    let trace = folder.path("t.json");
+    let cases = [
+        ("", "not a trace"),
+        ("{\"traceEvents\": [", "line 1"),
+        ("{\"traceEvents\": []}", "no section \"pto\""),
+        (r#"{"pto": {"schema": "pto-timeline", "version": 9}}"#, "version 9"),
+    ];
+    for (content, words) in cases {
+        fs::write(&trace, content).expect("the folder takes it");
+        for command in ["analyze", "view"] {
+            refused(&[command, &trace], 2, &["t.json'", words]);
+        }
+        let answer = pto(&["analyze", &trace, "--json"], 2);
+        assert_eq!(json(&answer.stdout)["exit_code"], 2);
+    }
+    refused(&["analyze", &folder.path("none.json")], 4, &["cannot read", "none.json'"]);
+    assert!(!Path::new(&folder.path("t.html")).exists(), "nothing was written");
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused() {
+    let folder = Folder::new();
+    let nowhere = folder.path("no/such/t.json");
+    refused(&["run", "vector_example", "--trace", &nowhere], 4, &["no folder", "no/such'"]);
+    refused(&["run", "vector_example", "--trace", &folder.path("")], 4, &["cannot write"]);
+    let trace = recorded(&folder, &[]);
+    refused(&["view", &trace, "-o", &nowhere], 4, &["cannot write", "no/such"]);
+    refused(&["view", &trace, "-o", &trace], 2, &["the trace itself"]);
+    refused(&["graph", "vector_example", "-o", &nowhere], 4, &["no folder"]);
+}
+
+#[test]
+fn graphs_as_picture_dot_and_json() {
+    let svg = pto(&["graph", "paged_attention", "--param=batch=1", "--param=heads=4"], 0).stdout;
+    assert!(svg.starts_with("<svg") && svg.contains("attention_pv"));
+    let dot = pto(&["graph", "vector_example", "--dot"], 0).stdout;
+    let graph = json(&pto(&["graph", "vector_example", "--json"], 0).stdout);
+    let [tasks, edges] =
+        ["tasks", "edges"].map(|part| graph[part].as_array().expect("a list").len());
+    assert_eq!(dot.matches("[label=").count(), tasks);
+    assert_eq!(dot.matches(" -> ").count(), edges);
+    let folder = Folder::new();
+    pto(&["graph", "vector_example", "-o", &folder.path("g.svg")], 0);
+    assert_eq!(folder.read("g.svg"), pto(&["graph", "vector_example"], 0).stdout);
+}
+
+/// What a program with tensors submits, without a run: the derived edges, and what each task is.
+#[test]
+fn graphs_of_streams_show_shapes() {
+    let graph = |args: &[&str]| json(&pto(&[&["graph"], args, &["--json"]].concat(), 0).stdout);
+    let with = |graph: &Value, field: &str| -> Vec<Value> {
+        let tasks = graph["tasks"].as_array().expect("a list").iter();
+        tasks.filter_map(|task| task.get(field).cloned()).collect()
+    };
+    let decoder = graph(&["decoder_layer"]);
+    assert_eq!(decoder["tasks"].as_array().map(Vec::len), Some(476));
+    assert_eq!(decoder["edges"].as_array().map(Vec::len), Some(2264));
+    assert_eq!(with(&decoder, "mix")[0], serde_json::json!(["decode_rotate", "decode_rotate"]));
+    let experts = with(&graph(&["moe_layer", "--param=experts=4"]), "when");
+    let of_count = |when: &Value| when.as_str().is_some_and(|when| when.ends_with("] != 0"));
+    assert!(experts.len() > 20 && experts.iter().all(of_count), "{experts:?}");
+    let shapes = graph(&["task_shapes", "--param=layers=2"]);
+    assert_eq!(shapes["tasks"].as_array().map(Vec::len), Some(96), "replays are in it");
+    assert!(with(&shapes, "start").iter().all(|start| start == "sync"));
+    for field in ["mix", "blocks", "start", "priority", "when"] {
+        assert!(with(&shapes, field).len() > 10, "{field}");
+    }
+    let dot = pto(&["graph", "task_shapes", "--param=layers=1", "--dot"], 0).stdout;
+    assert!(
+        dot.contains(" blocks at once") && dot.contains("style=dashed") && dot.contains("octagon")
+    );
+    let svg = pto(&["graph", "task_shapes", "--param=layers=1"], 0).stdout;
+    assert!(svg.contains("shadow: several blocks"), "{svg}");
+    // A program that waits for values, the program with tensors of an example that has a graph, and a file.
+    let small = ["--param=batch=1", "--param=n=16", "--param=tile=16"];
+    assert!(!graph(&[&["newton_solve"][..], &small].concat())["tasks"][0].is_null());
+    let stream = ["--runtime=tensormap_and_ringbuffer", "--param=batch=1"];
+    assert!(!graph(&[&["paged_attention"][..], &stream].concat())["edges"][0].is_null());
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl");
+    assert_eq!(graph(&[file])["edges"], serde_json::json!([[0, 1], [0, 2]]));
+}
+
+/// The page about streams shows a graph as it is.
+#[test]
+fn the_documented_graph_is_what_is_said() {
+    let page = include_str!("../../../../docs/streaming.md");
+    let (_, after) = page.split_once("$ pto graph ").expect("the page shows a graph");
+    let (command, shown) = after.split_once('\n').expect("and what it says");
+    let shown = shown.split("```").next().unwrap_or_default();
+    let args: Vec<_> = std::iter::once("graph").chain(command.split(' ')).collect();
+    assert_eq!(pto(&args, 0).stdout, shown);
+}
+
+#[test]
+fn graphs_that_cannot_be_shown_are_refused() {
+    let large = ["graph", "random_dag", "--param=tasks=3001"];
+    refused(&large, 2, &["3001 tasks", "too large", "--dot or --json"]);
+    pto(&[&large[..], &["--dot"]].concat(), 0);
+    refused(&["graph", "paged"], 2, &["there is no example", "paged_attention"]);
+    refused(&["graph", "matmul", "--param=x=1"], 2, &["'x'"]);
+    refused(&["graph", "matmul", "--svg", "--dot"], 2, &["cannot be used with"]);
+}

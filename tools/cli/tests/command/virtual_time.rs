@@ -1,0 +1,213 @@
+//! `--hosting virtual` on the command line: a seed is a run, a failure is a command that fails the same way, bad
+//! requests are answered.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::pto::{Answer, answer, command, pto, refused};
+
+/// Runs whose traces are the same on every machine, in this order.
+const GOLDEN: &[&[&str]] = &[
+    &["random_dag", "--param=tasks=400"],
+    &["random_dag", "--param=tasks=400", "--seed=7"],
+    &["random_dag", "--param=tasks=400", "--profile=ideal", "--fanout=locked"],
+    &["random_dag", "--param=tasks=400", "--profile=a5", "--runtime=host_build_graph"],
+    &["paged_attention", "--param=batch=4", "--build-mode=0"],
+    &[
+        "paged_attention",
+        "--param=batch=5",
+        "--param=seed=3",
+        "--kernel-cost=5us..20us",
+        "--no-compute",
+    ],
+    &["matmul", "--param=m=64", "--param=n=64", "--kernel-cost=3us", "--aicpu=2"],
+];
+
+/// So few that each of them gets tasks, whatever the scheduler prefers.
+const FEW_CORES: &[&str] = &["--aicpu=2", "--aic=2", "--aiv=4", "--param=tasks=300"];
+
+fn json(args: &[&str], code: i32) -> Value {
+    let answer = pto(&[&["run"], args, &["--hosting=virtual", "--json"]].concat(), code);
+    serde_json::from_str(&answer.stdout).expect("one JSON value and nothing else")
+}
+
+fn hash(args: &[&str]) -> String {
+    json(args, 0)["virtual"]["trace_hash"].as_str().expect("a hash").to_owned()
+}
+
+/// After a change of firmware or machine: `PTO_BLESS=1 cargo test -p pto-cli --test command golden`.
+#[test]
+fn traces_are_the_golden_ones() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/trace_hashes.txt");
+    let lines = GOLDEN.iter().map(|args| format!("{}  {}\n", hash(args), args.join(" ")));
+    let found: String = lines.collect();
+    if std::env::var_os("PTO_BLESS").is_some() {
+        fs::write(&path, &found).expect("the sources can be written");
+    }
+    let golden = fs::read_to_string(&path).expect("the file is among the sources");
+    assert_eq!(found, golden, "if that is meant, bless it: PTO_BLESS=1");
+}
+
+#[test]
+fn the_same_seed_and_options_are_the_same_run_recorded_or_not() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = format!("--trace={}", folder.path().join("t.json").display());
+    let args = ["random_dag", "--param=tasks=700", "--seed=5"];
+    let first = json(&args, 0);
+    let again = json(&[&args[..], &[&trace]].concat(), 0);
+    for part in ["trace_hash", "makespan_ns", "choices", "waits_ns"] {
+        assert_eq!(first["virtual"][part], again["virtual"][part], "{part}");
+    }
+    assert_ne!(
+        hash(&["random_dag", "--param=tasks=700", "--seed=6"]),
+        first["virtual"]["trace_hash"]
+    );
+}
+
+/// What follows `begin` on the line that begins with it.
+pub(crate) fn line<'a>(text: &'a str, begin: &str) -> &'a str {
+    let found = text.lines().find_map(|line| line.trim_start().strip_prefix(begin));
+    found.unwrap_or_else(|| panic!("no line begins with {begin:?} in\n{text}")).trim()
+}
+
+/// Pastes a command into a shell.
+pub(crate) fn paste(text: &str, code: i32) -> Answer {
+    let mut shell = command(&[]);
+    let program = shell.get_program().to_owned();
+    assert!(text.contains(program.to_str().expect("a plain path")), "{text}");
+    shell = std::process::Command::new("sh");
+    let again = answer(shell.args(["-c", text]));
+    assert_eq!(again.code, Some(code), "{text}\n{}{}", again.stdout, again.stderr);
+    again
+}
+
+#[test]
+fn a_run_that_faults_prints_a_command_that_faults_the_same_way() {
+    let faults =
+        ["hang:core=1,task=1", "no-answer:core=2", "corrupt-line:task=40", "builder-fails:task=40"];
+    for fault in faults {
+        let run = ["run", "random_dag", "--hosting=virtual", "--seed=3", "--fault", fault];
+        let args = [&run[..], FEW_CORES].concat();
+        let failed = pto(&args, 3);
+        assert!(failed.stderr.contains(&format!("Injected: {}", &fault[..4])), "{}", failed.stderr);
+        let again = paste(line(&failed.stderr, "To replay it:"), 3);
+        // Kernels and arenas stand elsewhere in each process; everything else is the same.
+        let plain = |text: &str| -> Vec<String> {
+            let lines = text.lines().map(|line| line.split(" at 0x").next().unwrap_or_default());
+            lines.map(str::to_owned).collect()
+        };
+        assert_eq!(plain(&again.stderr), plain(&failed.stderr));
+        assert!(!line(&failed.stderr, "Trace hash").is_empty());
+    }
+}
+
+#[test]
+fn a_run_that_violates_prints_a_command_that_violates_the_same_way() {
+    let run = ["run", "random_dag", "--hosting=virtual", "--stale-lines"];
+    let args = [&run[..], FEW_CORES].concat();
+    let failed = pto(&[&args[..], &["--fault=no-flush:core=3,task=3"]].concat(), 1);
+    assert!(
+        failed.stdout.contains("VIOLATION") && failed.stdout.contains("PASS"),
+        "{}",
+        failed.stdout
+    );
+    let again = paste(line(&failed.stdout, "replay"), 1);
+    assert_eq!(line(&again.stdout, "VIOLATION"), line(&failed.stdout, "VIOLATION"));
+    pto(&args, 0);
+}
+
+#[test]
+fn random_dag_keeps_its_lines_apart_and_only_with_its_stride() {
+    let run = ["run", "random_dag", "--hosting=virtual", "--stale-lines", "--param=tasks=2000"];
+    pto(&run, 0);
+    let dense = pto(&[&run[..], &["--param=stride=1"]].concat(), 1).stdout;
+    assert!(dense.contains("writes a line that another core is writing"), "{dense}");
+}
+
+/// A core that hangs is waited for in virtual time: 10 s of it, with a task budget of 1 ms, are soon over.
+#[test]
+fn budgets_of_different_size_take_no_time() {
+    let run = ["run", "random_dag", "--hosting=virtual"];
+    let hang = ["--task-budget-ms=1", "--fault=hang:core=1,task=1"];
+    let args = [&run[..], &hang, FEW_CORES].concat();
+    let failed = pto(&args, 3).stderr;
+    assert!(failed.contains("STALL_CORE") && failed.contains("10.0 s of virtual time"), "{failed}");
+}
+
+#[test]
+fn a_fault_that_does_not_happen_is_said() {
+    let late = pto(&["run", "vector_example", "--hosting=virtual", "--fault=hang:task=999"], 0);
+    assert!(late.stdout.contains("hang:core=0,task=999 did NOT happen"), "{}", late.stdout);
+}
+
+#[test]
+fn a_profile_is_a_name_or_a_file() {
+    assert_eq!(json(&["vector_example", "--profile=a5"], 0)["device"]["aiv"], 72);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain name").to_owned();
+    let a2a3 = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../sim-shim/profiles/a2a3.toml"
+    ));
+    let a2a3 = a2a3.expect("the profile is among the sources");
+    let slower = a2a3
+        .replace("cond_load_ns = [95, 105]", "cond_load_ns = 900")
+        .replace("aiv = 48", "aiv = 7");
+    fs::write(path("slow.toml"), slower).expect("the folder takes it");
+    let slow = json(&["vector_example", "--profile", &path("slow.toml")], 0);
+    let fast = json(&["vector_example", "--aiv=7"], 0);
+    assert_eq!(slow["device"]["aiv"], 7);
+    assert!(slow["virtual"]["makespan_ns"].as_u64() > fast["virtual"]["makespan_ns"].as_u64());
+    fs::write(path("bad.toml"), "name = \"x\"\n[aicpu]\nstep_nss = 3\n")
+        .expect("the folder takes it");
+    let run = ["run", "vector_example", "--hosting=virtual", "--profile"];
+    refused(&[&run[..], &[&path("bad.toml")]].concat(), 2, &["bad.toml'", "line 3", "step_nss"]);
+    refused(
+        &[&run[..], &["a2a4"]].concat(),
+        2,
+        &["no profile and no file 'a2a4'", "a2a3, a5, ideal"],
+    );
+}
+
+#[test]
+fn kernels_cost_what_one_says() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let table = folder.path().join("costs.txt");
+    fs::write(&table, "add = 40us\ndefault = 1us\n").expect("the folder takes it");
+    let table = format!("--kernel-cost=table:{}", table.display());
+    let path = |cost: &str| {
+        let run = json(&["vector_example", cost], 0);
+        run["virtual"]["critical_path_ns"].as_u64().expect("a number")
+    };
+    assert_eq!(path("--kernel-cost=2us") % 2_000, 0);
+    assert!(path(&table) > 40_000 && path("--kernel-cost=model") < 10_000);
+    let nothing = json(&["vector_example", "--kernel-cost=2us", "--no-compute"], 0);
+    assert!(nothing["check"].is_null());
+    fs::write(folder.path().join("costs.txt"), "adds = 40us\n").expect("the folder takes it");
+    let run = ["run", "vector_example", "--hosting=virtual"];
+    refused(
+        &[&run[..], &[&table]].concat(),
+        2,
+        &["costs.txt", "line 1", "'adds'", "pto list kernels"],
+    );
+    refused(
+        &[&run[..], &["--kernel-cost=quick"]].concat(),
+        2,
+        &["'quick' is not a cost", "table:FILE"],
+    );
+    refused(&[&run[..], &["--kernel-cost=table:none"]].concat(), 4, &["cannot read 'none'"]);
+}
+
+#[test]
+fn options_that_do_not_go_together_are_refused() {
+    let run = ["run", "vector_example"];
+    let seed = [&run[..], &["--seed=3"]].concat();
+    refused(&seed, 2, &["--seed belongs to --hosting virtual"]);
+    refused(&[&seed[..], &["--device=virt"]].concat(), 2, &["--seed belongs to the simulator"]);
+    let threads = [&run[..], &["--hosting=virtual", "--pool-threads=2"]].concat();
+    refused(&threads, 2, &["--pool-threads belongs to --hosting pool"]);
+    let fault = [&run[..], &["--hosting=virtual", "--fault=hung"]].concat();
+    refused(&fault, 2, &["--fault hung: there is no fault 'hung'", "doorbell-lost"]);
+}

@@ -1,0 +1,284 @@
+//! Runs cargo, and finds what it has built.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufReader, IsTerminal, stderr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
+
+use pto_host::fw::Recording;
+use pto_toolchain::{Toolchain, packages};
+
+use crate::{BuildError, BuilderSource, Platform, Profile, Request};
+
+/// The profiles of firmware images, said in full, so that they hold in any workspace.
+const RELEASE: &[&str] = &[
+    "inherits='release'",
+    "panic='abort'",
+    "lto='fat'",
+    "codegen-units=1",
+    "opt-level='s'",
+    "debug=1",
+];
+const CHECKED: &[&str] = &[
+    "inherits='release'",
+    "panic='abort'",
+    "lto='thin'",
+    "opt-level='s'",
+    "debug=1",
+    "debug-assertions=true",
+    "overflow-checks=true",
+];
+
+/// The feature of a firmware that records runs.
+const RECORDING: &str = "recording";
+
+/// One call of cargo.
+struct Job {
+    folder: PathBuf,
+    /// `None`: what the folder's own package makes.
+    package: Option<&'static str>,
+    /// Which of its binaries; empty: all of them.
+    binaries: Vec<String>,
+    features: Vec<String>,
+    profile: Profile,
+    what: String,
+}
+
+impl Job {
+    /// What `request` needs. The kernels are always built as they are shipped: where a panic stands in constants,
+    /// they would need relocations.
+    fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
+        let profile = request.profile;
+        if let Some(folder) = &request.crate_folder {
+            return Self::of_crate(folder, request);
+        }
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folder = here.ancestors().nth(2).unwrap_or(here).to_path_buf();
+        if !folder.join("linker").is_dir() {
+            return Err(BuildError::NoSources(folder));
+        }
+        let firmware = match request.platform {
+            _ if !request.builders.is_empty() => "pto-plugin-firmware",
+            Platform::Virt => "pto-virt-image",
+            Platform::Cann => "pto-cann-image",
+        };
+        let packages: &[_] = match request.platform {
+            Platform::Virt => &[(firmware, profile), ("pto-kernels-blob", Profile::Release)],
+            Platform::Cann => &[(firmware, profile)],
+        };
+        let job = |&(package, profile): &(&'static str, Profile)| {
+            let (folder, what) = (folder.clone(), package.to_owned());
+            let features = match package {
+                "pto-kernels-blob" => Vec::new(),
+                _ => features(request),
+            };
+            Self { folder, package: Some(package), binaries: Vec::new(), features, profile, what }
+        };
+        Ok(packages.iter().map(job).collect())
+    }
+
+    /// What a crate of a user's own needs.
+    fn of_crate(folder: &Path, request: &Request) -> Result<Vec<Self>, BuildError> {
+        if !folder.join("Cargo.toml").is_file() {
+            return Err(BuildError::NoCrate(folder.to_path_buf()));
+        }
+        let job = |binaries: Vec<String>, profile, part: &str| {
+            let what = format!("{part} in '{}'", folder.display());
+            let features = features(request);
+            Self { folder: folder.to_path_buf(), package: None, binaries, features, profile, what }
+        };
+        if request.platform == Platform::Cann {
+            return Ok(vec![job(Vec::new(), request.profile, "the crate")]);
+        }
+        let manifest = Manifest::read(folder)?;
+        let mut jobs = Vec::new();
+        if !manifest.firmware.is_empty() || manifest.kernels.is_empty() {
+            jobs.push(job(manifest.firmware, request.profile, "the firmware"));
+        }
+        if !manifest.kernels.is_empty() {
+            jobs.push(job(manifest.kernels, Profile::Release, "the kernels"));
+        }
+        Ok(jobs)
+    }
+}
+
+/// Of the crate with the firmware.
+fn features(request: &Request) -> Vec<String> {
+    let records = request.recording == Recording::On && request.platform == Platform::Virt;
+    let recording = records.then(|| RECORDING.to_owned());
+    request.features.iter().cloned().chain(recording).collect()
+}
+
+/// What a crate of a user's own makes for `virt`.
+struct Manifest {
+    /// Binaries that are firmware.
+    firmware: Vec<String>,
+    /// Binaries that are blobs of kernels: `package.metadata.pto.kernels`.
+    kernels: Vec<String>,
+}
+
+impl Manifest {
+    fn read(folder: &Path) -> Result<Self, BuildError> {
+        let place = folder.join("Cargo.toml");
+        let wrong = |what: String| BuildError::Manifest { path: place.clone(), what };
+        let mut command = cargo_metadata::MetadataCommand::new();
+        command.cargo_path(cargo()).manifest_path(&place).no_deps();
+        let metadata = command.exec().map_err(|error| wrong(error.to_string()))?;
+        let own = place.canonicalize().map_err(|error| wrong(error.to_string()))?;
+        let is_own = |manifest: &Path| manifest.canonicalize().is_ok_and(|at| at == own);
+        let package = metadata.packages.iter().find(|one| is_own(one.manifest_path.as_std_path()));
+        let package = package.ok_or_else(|| wrong("there is no package in it".to_owned()))?;
+        let binaries = package.targets.iter().filter(|one| one.kind.contains(&TargetKind::Bin));
+        let mut firmware: Vec<_> = binaries.map(|one| one.name.clone()).collect();
+        let kernels = named_kernels(&package.metadata["pto"]["kernels"]).map_err(wrong)?;
+        if let Some(name) = kernels.iter().find(|name| !firmware.contains(name)) {
+            let what = format!("package.metadata.pto.kernels names \"{name}\", which is no binary");
+            return Err(wrong(what));
+        }
+        firmware.retain(|name| !kernels.contains(name));
+        Ok(Self { firmware, kernels })
+    }
+}
+
+fn named_kernels(value: &serde_json::Value) -> Result<Vec<String>, String> {
+    if value.is_null() {
+        return Ok(Vec::new());
+    }
+    let list = value.as_array().map(|list| list.iter().map(|name| name.as_str()));
+    let names = list.and_then(|names| names.map(|name| name.map(str::to_owned)).collect());
+    names.ok_or_else(|| "package.metadata.pto.kernels is no list of names of binaries".to_owned())
+}
+
+/// The ELF files that `request` asks for.
+pub(crate) fn build(
+    request: &Request,
+    toolchain: &Toolchain,
+    say: &dyn Fn(&str),
+) -> Result<Vec<PathBuf>, BuildError> {
+    let mut files = Vec::new();
+    for job in Job::of(request)? {
+        say(&format!("building {} for {}", job.what, request.platform.triple()));
+        files.extend(run(request, toolchain, &job)?);
+    }
+    Ok(files)
+}
+
+fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBuf>, BuildError> {
+    let mut command = command(request, toolchain, job)?;
+    let failed = |how: String| BuildError::Cargo { what: job.what.clone(), how };
+    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let output = child.stdout.take().map(BufReader::new);
+    let mut files = Vec::new();
+    for message in output.into_iter().flat_map(Message::parse_stream) {
+        let message = message.map_err(|error| failed(error.to_string()))?;
+        let Message::CompilerArtifact(artifact) = message else { continue };
+        let is_image = match request.platform {
+            Platform::Virt => artifact.target.kind.contains(&TargetKind::Bin),
+            Platform::Cann => artifact.target.crate_types.contains(&CrateType::CDyLib),
+        };
+        if is_image && job.asks_for(&artifact) {
+            let shared = artifact.filenames.iter().find(|file| file.extension() == Some("so"));
+            files.extend(artifact.executable.as_ref().or(shared).map(|file| file.clone().into()));
+        }
+    }
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    if status.success() { Ok(files) } else { Err(failed(status.to_string())) }
+}
+
+impl Job {
+    fn asks_for(&self, artifact: &Artifact) -> bool {
+        // A library's target is called like its package, with underscores.
+        let plain = |name: &str| name.replace('-', "_");
+        match self.package {
+            Some(package) => plain(package) == plain(&artifact.target.name),
+            None => {
+                let own = self.folder.join("Cargo.toml").canonicalize();
+                own.is_ok_and(|own| {
+                    artifact.manifest_path.as_std_path().canonicalize().is_ok_and(|at| at == own)
+                })
+            }
+        }
+    }
+}
+
+fn cargo() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Command, BuildError> {
+    let (profile, settings) = match job.profile {
+        Profile::Release => ("firmware", RELEASE),
+        Profile::Checked => ("firmware-checked", CHECKED),
+    };
+    // A folder of its own: cargo puts an image with a feature where it puts the one without.
+    let records = job.features.iter().any(|feature| feature == RECORDING);
+    let profile = format!("{profile}{}", if records { "-recording" } else { "" });
+    let mut command = Command::new(cargo());
+    command.current_dir(&job.folder).args(["build", "--profile", &profile]);
+    match request.platform {
+        Platform::Virt if job.binaries.is_empty() => command.arg("--bins"),
+        Platform::Virt => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
+        Platform::Cann => command.arg("--lib"),
+    };
+    if !job.features.is_empty() {
+        command.args(["--features", &job.features.join(",")]);
+    }
+    command.args(["--target", request.platform.triple()]);
+    command.args(["--message-format", "json-render-diagnostics"]);
+    job.package.iter().for_each(|package| {
+        command.args(["--package", package]);
+    });
+    settings.iter().for_each(|setting| {
+        command.args(["--config", &format!("profile.{profile}.{setting}")]);
+    });
+    if let Some(folder) = &request.target_folder {
+        command.arg("--target-dir").arg(folder);
+    }
+    toolchain.equip(&mut command);
+    if !request.builders.is_empty() {
+        command.env("PTO_FW_BUILDERS", builders(request)?);
+    }
+    if request.platform == Platform::Cann {
+        let linker = packages::CROSS_C.need()?;
+        command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", linker);
+    }
+    // Flags for the caller's own build (coverage, sanitizers) are not for an image.
+    for variable in
+        ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "RUSTC_WORKSPACE_WRAPPER"]
+    {
+        command.env_remove(variable);
+    }
+    // cargo's own progress on a terminal; elsewhere only what goes wrong.
+    if !stderr().is_terminal() {
+        command.arg("--quiet");
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    // What cargo set for this process, when it was started by `cargo run`, is not for another build.
+    for (name, _) in std::env::vars_os() {
+        if is_of_cargo(&name) {
+            command.env_remove(name);
+        }
+    }
+    Ok(command)
+}
+
+/// The builders as `linker/plugin-firmware/build.rs` reads them.
+fn builders(request: &Request) -> Result<OsString, BuildError> {
+    let mut lines = OsString::new();
+    for BuilderSource { name, function, path } in &request.builders {
+        // cargo runs elsewhere.
+        let whole = path.canonicalize();
+        let whole = whole.map_err(|source| BuildError::File { path: path.clone(), source })?;
+        lines.push(format!("{name}\t{function}\t"));
+        lines.push(whole);
+        lines.push("\n");
+    }
+    Ok(lines)
+}
+
+fn is_of_cargo(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}

@@ -1,0 +1,71 @@
+//! The project's own commands: `cargo xtask <command>`.
+//!
+//! ```text
+//! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
+//! lint               formatting, clippy, documentation; warnings are errors
+//! ci                 both
+//! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
+//! generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
+//! generate --check   fails when they are stale
+//! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
+//! ```
+//! [`suite`] says what the steps are, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
+
+mod generate;
+mod python;
+mod steps;
+mod suite;
+mod tools;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
+  lint               formatting, clippy, documentation; warnings are errors
+  ci                 both
+  python             builds the wheel of the Python package, and tests it in a fresh virtual environment
+  generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
+  generate --check   fails when they are stale
+  debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
+                     one; fetches about 140 MB, so that it is not a part of `test`
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = root();
+    let result = match *arguments.as_slice() {
+        ["test"] => steps::run_all(&suite::tests(&root)),
+        ["lint"] => steps::run_all(&suite::lints(&root)),
+        ["ci"] => {
+            let mut steps = suite::lints(&root);
+            steps.extend(suite::tests(&root));
+            steps::run_all(&steps)
+        }
+        ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
+        ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
+        ["python"] => steps::run_all(&[suite::python_package(&root)]),
+        ["generate", "--check"] => generate::check(&root),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => Err(format!("unknown command `{}`\n\n{USAGE}", arguments.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.ancestors().nth(2).unwrap_or(package).to_path_buf()
+}

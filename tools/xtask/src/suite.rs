@@ -1,0 +1,110 @@
+//! What the steps of `test` and `lint` are.
+//!
+//! Builds are few on purpose: everything that runs on this machine shares the test profile; the model
+//! checkers and the bare-metal target, which cannot, build only the crates that they need, in folders of
+//! their own.
+
+use std::path::{Path, PathBuf};
+
+use crate::generate;
+use crate::python;
+use crate::steps::Step;
+use crate::tools;
+
+/// `cargo xtask test`.
+pub(crate) fn tests(root: &Path) -> Vec<Step> {
+    let target_folder = target_folder(root);
+    let checker = |name, cfg: &str| {
+        let arguments = format!("test -p pto-aicpu-fw --test {cfg} --release");
+        Step::cargo(name, &arguments)
+            .with("RUSTFLAGS", format!("--cfg {cfg}"))
+            .with("CARGO_TARGET_DIR", target_folder.join(cfg).to_string_lossy())
+    };
+    vec![
+        generated_files(root),
+        Step::call("AArch64 targets", tools::provide_targets),
+        Step::call("emulators and cross tools", tools::provide_programs),
+        // Everything shares this profile; `pto bench` measures with the release profile, by hand.
+        Step::cargo("build everything", "test --workspace --all-targets --no-run"),
+        Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
+        // Each seed twice: with something going wrong in two of three (and a run after it), and without.
+        Step::cargo(
+            "seeded runs",
+            "test --workspace --test virtual_soak -- --nocapture seeds_pass",
+        )
+        .with("PTO_SOAK_SEEDS", "50000"),
+        // The release profile: what is counted is what runs.
+        Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
+        Step::cargo("doc tests", "test --workspace --doc"),
+        python_package(root),
+        checker("loom tests", "loom"),
+        checker("shuttle tests", "shuttle"),
+        Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware --test stream mutants")
+            .with("RUSTFLAGS", "--cfg pto_mutants")
+            .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
+        Step::cargo(
+            "mutants of shaped tasks",
+            "test -p pto-sim-shim --test virtual_shapes --test virtual_gate",
+        )
+        .with("RUSTFLAGS", "--cfg pto_mutants")
+        .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
+        build_without_std(root),
+    ]
+}
+
+/// `cargo xtask debian-compiler`: what happens where rustup cannot bring the targets, in earnest. Not a part of
+/// `test`: it fetches about 140 MB from Debian.
+pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
+    let home = target_folder(root).join("debian-compiler").to_string_lossy().into_owned();
+    let images = target_folder(root).join("aarch64-unknown-none/firmware");
+    let image = |name: &str| images.join(name).with_extension("img").display().to_string();
+    let (firmware, kernels) = (image("pto-fw-virt"), image("pto-kernels-blob"));
+    let pto = |name, arguments: &str| {
+        let arguments = format!("run --quiet --release -p pto-cli -- {arguments}");
+        Step::cargo(name, &arguments).with("PTO_HOME", home.clone())
+    };
+    vec![
+        Step::call("emulators and cross tools", tools::provide_programs),
+        pto("virt by Debian's compiler", "fw build --release --compiler debian"),
+        pto("cann by Debian's compiler", "fw build --release --compiler debian --image cann"),
+        pto("inspect", &format!("fw inspect {firmware}")),
+        pto("flash", &format!("fw flash {firmware} {kernels}")),
+        pto("run", "run paged_attention --device virt"),
+    ]
+}
+
+/// The Python package, from its wheel.
+pub(crate) fn python_package(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call("Python package", move || python::test(&root, &target))
+}
+
+/// The header that is made from the crate of the C interface, by the test that holds it current.
+pub(crate) fn c_interface() -> Vec<Step> {
+    vec![Step::cargo("pto_runtime.h", "test --quiet -p pto-c --test header").with("PTO_BLESS", "1")]
+}
+
+/// `cargo xtask lint`.
+pub(crate) fn lints(_: &Path) -> Vec<Step> {
+    vec![
+        Step::cargo("format", "fmt --all --check"),
+        Step::cargo("clippy", "clippy --workspace --all-targets -- -D warnings"),
+        Step::cargo("documentation", "doc --workspace --no-deps --document-private-items")
+            .with("RUSTDOCFLAGS", "-D warnings"),
+    ]
+}
+
+fn generated_files(root: &Path) -> Step {
+    let root = root.to_path_buf();
+    Step::call("generated files", move || generate::check(&root))
+}
+
+fn build_without_std(root: &Path) -> Step {
+    let root = root.to_path_buf();
+    Step::call("no_std build", move || tools::build_without_std(&root))
+}
+
+/// Where builds go: the model checkers' folders stand in it.
+fn target_folder(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
