@@ -9,7 +9,7 @@
 )]
 
 use bytemuck::Pod;
-use half::{bf16, f16};
+pub use half::{bf16, f16};
 
 use super::arithmetic::Number;
 use super::dtype::DType;

@@ -9,7 +9,7 @@
 use half::{bf16, f16};
 
 use super::cycles::{Counted, cost};
-use super::dtype::DType;
+use super::dtype::{DType, with_type};
 use super::element::Element;
 use super::elementwise::{self, Grid};
 use super::fault::{Cause, TileFault};
@@ -22,62 +22,6 @@ use super::product::{self, Operands};
 use super::view::View;
 use super::wide::Wide;
 use super::{reduce, select, sort};
-
-/// Names the element type `$T` that `$dtype` stands for, in `$body`.
-macro_rules! with_type {
-    ($dtype:expr, $T:ident => $body:expr) => {
-        match $dtype {
-            DType::F16 => {
-                type $T = f16;
-                $body
-            }
-            DType::BF16 => {
-                type $T = bf16;
-                $body
-            }
-            DType::F32 => {
-                type $T = f32;
-                $body
-            }
-            DType::F64 => {
-                type $T = f64;
-                $body
-            }
-            DType::I8 => {
-                type $T = i8;
-                $body
-            }
-            DType::I16 => {
-                type $T = i16;
-                $body
-            }
-            DType::I32 => {
-                type $T = i32;
-                $body
-            }
-            DType::I64 => {
-                type $T = i64;
-                $body
-            }
-            DType::U8 => {
-                type $T = u8;
-                $body
-            }
-            DType::U16 => {
-                type $T = u16;
-                $body
-            }
-            DType::U32 => {
-                type $T = u32;
-                $body
-            }
-            DType::U64 => {
-                type $T = u64;
-                $body
-            }
-        }
-    };
-}
 
 /// Names an element type `$T` and the type `$S` of its sums.
 macro_rules! with_sum {

@@ -48,7 +48,7 @@ pub(super) fn reduce<T: Element, S: Element>(
             x,
             grid,
             SumOf::<S>::default(),
-            { |sum: SumOf<S>, x: T| sum.plus(summand::<T, S>(x)) },
+            |sum: SumOf<S>, x: T| sum.plus(summand::<T, S>(x)),
             total::<S>,
         ),
         Reduce::ColMax => {

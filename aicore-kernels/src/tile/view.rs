@@ -3,6 +3,7 @@
 use core::cell::Cell;
 use core::mem;
 
+use super::dtype::{DType, with_type};
 use super::element::Element;
 use super::fault::Cause;
 
@@ -32,6 +33,14 @@ impl<'a> View<'a> {
     #[must_use]
     pub const fn extents(&self) -> [u16; 2] {
         self.extents
+    }
+
+    /// The first element as an unsigned integer: floats truncate and saturate, signed integers keep their bits.
+    ///
+    /// # Errors
+    /// It is not in the tensor.
+    pub fn first_as_u64(&self, dtype: DType) -> Result<u64, Cause> {
+        with_type!(dtype, T => Ok(self.unchecked::<T>([0, 0])?.get([0, 0])?.get().cast()))
     }
 
     /// This view from an offset on, as elements, all of which are in the tensor.

@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
     ("pto-aicore-kernels", &["pto-abi"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
+    ("pto-workload", &["pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),

@@ -1,0 +1,11 @@
+//! Workloads: kernels and trees in texts and bytes, what is refused, and the counts of the `v9` clock.
+
+mod axes;
+mod expressions;
+mod kernels;
+mod pipelines;
+mod random;
+mod refused;
+mod schedules;
+mod texts;
+mod v9;
