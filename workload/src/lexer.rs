@@ -36,8 +36,8 @@ impl std::fmt::Display for Token {
 
 /// Marks, the longer ones first.
 const MARKS: [&str; 33] = [
-    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "..", "(", ")", "[", "]", "{", "}", "<", ">", "=",
-    ",", ":", ";", "+", "-", "*", "/", "%", "&", "|", "^", "!", "~", "?", ".",
+    "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "..", "(", ")", "[", "]", "{", "}", "<", ">",
+    "=", ",", ":", ";", "+", "-", "*", "/", "%", "&", "|", "^", "!", "~", "?", ".",
 ];
 
 /// A text, taken word by word.
@@ -185,9 +185,8 @@ fn words_of(
 
 /// The first word of a text, and its length.
 fn first_word(rest: &str) -> Option<(Token, usize)> {
-    let length_of = |is_part: fn(char) -> bool| {
-        rest.find(|letter| !is_part(letter)).unwrap_or(rest.len())
-    };
+    let length_of =
+        |is_part: fn(char) -> bool| rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
     let first = rest.chars().next()?;
     if first.is_ascii_alphabetic() || first == '_' {
         let length = length_of(|letter| letter.is_ascii_alphanumeric() || letter == '_');

@@ -80,9 +80,8 @@ fn first_fit(live: &[(usize, Place)], words: usize) -> usize {
 /// Words beside the frame: what the largest product needs.
 pub(super) fn work_words(steps: &[Step], values: &[Value]) -> usize {
     let words = steps.iter().map(|step| match step.op {
-        Op::Matmul { a, b, .. } => {
-            let tile = |id: u16| values.get(usize::from(id)).map(|value| value.tile);
-            tile(a.0).zip(tile(b.0)).map_or(0, |(a, b)| product::work_words(a, b))
+        Op::Matmul { a, .. } => {
+            values.get(usize::from(a.0)).map_or(0, |a| product::work_words(a.tile))
         }
         _ => 0,
     });

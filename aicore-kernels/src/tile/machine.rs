@@ -130,6 +130,10 @@ impl Machine {
     ///
     /// # Errors
     /// The fault that ended the kernel. Stores before it have been done.
+    #[expect(
+        clippy::result_large_err,
+        reason = "a fault ends a kernel, and carries the names that it is read with"
+    )]
     pub fn run(self, kernel: &Kernel, call: &Call, scratch: &mut [u64]) -> Result<u64, TileFault> {
         let before = |cause| fault(kernel, None, cause);
         check_call(kernel, call).map_err(before)?;

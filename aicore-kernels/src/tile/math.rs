@@ -189,7 +189,7 @@ const fn taylor(first: u64) -> [f64; 8] {
             factorial *= k as f64;
             k += 1;
         }
-        let sign = if (n / 2) % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if (n / 2).is_multiple_of(2) { 1.0 } else { -1.0 };
         coefficients[at] = sign / factorial;
         at += 1;
     }
@@ -289,7 +289,6 @@ fn large_turn(x: f64) -> (u64, f64) {
     // A fraction above a half becomes the next quarter and a negative rest.
     let quarters = top.wrapping_add(1 << 125) >> 126;
     let rest = fraction as f64 * (core::f64::consts::FRAC_PI_2 / UNIT);
-    #[expect(clippy::cast_possible_truncation, reason = "two bits")]
     (quarters as u64, rest)
 }
 

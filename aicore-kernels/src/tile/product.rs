@@ -17,9 +17,9 @@ const ROWS: usize = 4;
 const COLS: usize = 8;
 
 /// Working storage of a product in 64-bit words: the strips of the left operand, and one panel of the right one.
-pub(super) const fn work_words(a: TileType, b: TileType) -> usize {
+pub(super) const fn work_words(a: TileType) -> usize {
     let depth = a.cols as usize;
-    depth * (a.rows as usize).next_multiple_of(ROWS) + depth * COLS + (b.cols as usize & 0)
+    depth * (a.rows as usize).next_multiple_of(ROWS) + depth * COLS
 }
 
 /// What a product reads and writes; the grids say how much of each tile counts.

@@ -1,6 +1,6 @@
 //! Expressions, evaluated.
 
-use crate::tree::{BinaryOp, Expr, ScalarType, SLOTS, UnaryOp};
+use crate::tree::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
 
 use super::RunError;
 use super::bindings::Bindings;
@@ -134,7 +134,9 @@ impl Inputs<'_> {
         let a = self.eval(&operands.0, place, params)?;
         // As in C, the second operand is evaluated only where it matters.
         match (op, a) {
-            (BinaryOp::And, Value::Bool(false)) | (BinaryOp::Or, Value::Bool(true)) => return Ok(a),
+            (BinaryOp::And, Value::Bool(false)) | (BinaryOp::Or, Value::Bool(true)) => {
+                return Ok(a);
+            }
             _ => {}
         }
         let b = self.eval(&operands.1, place, params)?;

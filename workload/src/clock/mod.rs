@@ -115,10 +115,12 @@ pub enum RunError {
         /// The loop variables.
         place: Place,
         /// The fault.
-        fault: TileFault,
+        fault: Box<TileFault>,
     },
     /// The window was full, in abort mode.
-    #[error("At {place}: {tasks} tasks are under way, and the window takes no more. Make it larger, or let it stall.")]
+    #[error(
+        "At {place}: {tasks} tasks are under way, and the window takes no more. Make it larger, or let it stall."
+    )]
     WindowFull {
         /// The loop variables.
         place: Place,

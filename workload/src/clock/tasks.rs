@@ -61,7 +61,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a task and shows it.
-    pub(super) fn show(&mut self, task: &Task, outcome: &Outcome, lane: u64, [start, end]: [u64; 2]) {
+    pub(super) fn show(
+        &mut self,
+        task: &Task,
+        outcome: &Outcome,
+        lane: u64,
+        [start, end]: [u64; 2],
+    ) {
         let kernel = self.workload.kernels[task.kernel].name();
         (self.observer)(TaskTime { kernel, axes: &outcome.axes, lane, start, end });
     }
@@ -82,10 +88,8 @@ impl<'a> Runner<'a> {
             }
         };
         let issued = issue.issue(outcome.cycles, key, ready);
-        let (lane, start, end) = issued.map_err(|WindowFull(tasks)| RunError::WindowFull {
-            place: place.clone(),
-            tasks,
-        })?;
+        let (lane, start, end) = issued
+            .map_err(|WindowFull(tasks)| RunError::WindowFull { place: place.clone(), tasks })?;
         self.show(task, &outcome, lane, [start, end]);
         Ok(end)
     }
@@ -108,7 +112,8 @@ impl<'a> Runner<'a> {
         }
         let call = Call { tensors: &views, scalars: &scalars };
         let result = self.machine.run(kernel.code(), &call, &mut self.scratch);
-        let cycles = result.map_err(|fault| RunError::Fault { place: place.clone(), fault })?;
+        let cycles = result
+            .map_err(|fault| RunError::Fault { place: place.clone(), fault: Box::new(fault) })?;
         self.tasks += 1;
         let axes = task.axes.iter().map(|axis| self.inputs.integer(axis, place));
         let axes: Vec<i64> = axes.collect::<Result<_, _>>()?;
@@ -137,8 +142,7 @@ impl<'a> Runner<'a> {
 
     /// The tile that a view is.
     fn view(&self, tile: TileType, view: &View, place: &Place) -> Result<TileView<'a>, RunError> {
-        let (tensor, bound) =
-            (&self.workload.tensors[view.tensor], &self.tensors[view.tensor]);
+        let (tensor, bound) = (&self.workload.tensors[view.tensor], &self.tensors[view.tensor]);
         let mut first = bound.first;
         let mut counted = [tile.rows, tile.cols];
         let free: Vec<usize> = view.free(tensor.shape.len()).collect();
@@ -202,9 +206,7 @@ impl<'a> Runner<'a> {
     /// Sets or loads a slot.
     pub(super) fn slot(&mut self, node: &Node, place: &Place) -> Result<(), RunError> {
         let (slot, value) = match node {
-            Node::SlotSet { slot, value } => {
-                (*slot, self.inputs.eval(value, place, &[])?.bits())
-            }
+            Node::SlotSet { slot, value } => (*slot, self.inputs.eval(value, place, &[])?.bits()),
             Node::SlotLoad { slot, view, row, col } => {
                 let row = self.inputs.integer(row, place)?;
                 let col = self.inputs.integer(col, place)?;

@@ -23,7 +23,10 @@ pub(super) enum Event<'w> {
     Task(&'w Task),
     /// A slot is set or loaded.
     Slot(&'w Node),
-    Send { channel: usize, task: &'w Task },
+    Send {
+        channel: usize,
+        task: &'w Task,
+    },
     /// A token is needed: [`Walker::token`] or [`Walker::closed`] answers.
     Consume(usize),
     Done,
@@ -129,8 +132,18 @@ enum Frame<'w> {
     /// One that has not begun.
     Node(&'w Node),
     Nodes(&'w [Node]),
-    Loop { around: &'w Loop, body: &'w Node, elements: Elements<'w>, depth: usize },
-    Consume { channel: usize, var: &'w str, body: &'w Node, depth: usize },
+    Loop {
+        around: &'w Loop,
+        body: &'w Node,
+        elements: Elements<'w>,
+        depth: usize,
+    },
+    Consume {
+        channel: usize,
+        var: &'w str,
+        body: &'w Node,
+        depth: usize,
+    },
 }
 
 /// A place in a tree.

@@ -26,7 +26,9 @@ pub enum KernelError {
         name: String,
     },
     /// A tile has no elements or too many.
-    #[error("Kernel {kernel}, parameter {name}: a tile of {rows} x {cols} elements is not possible. Use 1 to 65535 rows and columns.")]
+    #[error(
+        "Kernel {kernel}, parameter {name}: a tile of {rows} x {cols} elements is not possible. Use 1 to 65535 rows and columns."
+    )]
     Extents {
         /// The kernel.
         kernel: String,
@@ -50,7 +52,9 @@ pub enum KernelError {
         mistake: Mistake,
     },
     /// Two operands have shapes that do not go together.
-    #[error("Kernel {kernel}, {op}({a}, {b}): the shapes do not go together. The second operand needs the shape of the first, or one element for each row, for each column, or for all.")]
+    #[error(
+        "Kernel {kernel}, {op}({a}, {b}): the shapes do not go together. The second operand needs the shape of the first, or one element for each row, for each column, or for all."
+    )]
     Shapes {
         /// The kernel.
         kernel: String,
@@ -96,7 +100,12 @@ impl KernelBuilder {
         Self { name: name.to_owned(), params: Vec::new(), ops: Vec::new(), types: Vec::new() }
     }
 
-    fn push_param(&mut self, name: &str, kind: ParamKind, tile: TileType) -> Result<Operand, KernelError> {
+    fn push_param(
+        &mut self,
+        name: &str,
+        kind: ParamKind,
+        tile: TileType,
+    ) -> Result<Operand, KernelError> {
         assert!(self.ops.is_empty(), "parameters come before instructions");
         let checked = Name::new(name).ok_or_else(|| KernelError::Name {
             kernel: self.name.clone(),
@@ -295,7 +304,12 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The shapes do not go together.
-    pub fn binary(&mut self, function: Binary, a: Operand, b: Operand) -> Result<Operand, KernelError> {
+    pub fn binary(
+        &mut self,
+        function: Binary,
+        a: Operand,
+        b: Operand,
+    ) -> Result<Operand, KernelError> {
         let found = spread(self.type_of(a), self.type_of(b));
         let spread = found.ok_or_else(|| self.shapes(function.name(), a, b))?;
         self.spread(function, a, b, spread)
@@ -315,7 +329,8 @@ impl KernelBuilder {
         let given = self.type_of(if spread == Spread::FirstOne { b } else { a }).dtype;
         let common = self.common(a, b);
         let (a, b) = (self.converted(a, common)?, self.converted(b, common)?);
-        let result = self.push(Op::Binary { function, a: ValueId(a.0), b: ValueId(b.0), spread })?;
+        let result =
+            self.push(Op::Binary { function, a: ValueId(a.0), b: ValueId(b.0), spread })?;
         self.converted(result, given)
     }
 
@@ -323,7 +338,12 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The shapes do not go together.
-    pub fn compare(&mut self, function: Compare, a: Operand, b: Operand) -> Result<Operand, KernelError> {
+    pub fn compare(
+        &mut self,
+        function: Compare,
+        a: Operand,
+        b: Operand,
+    ) -> Result<Operand, KernelError> {
         let found = spread(self.type_of(a), self.type_of(b));
         let spread = found.ok_or_else(|| self.shapes(function.name(), a, b))?;
         let common = self.common(a, b);
@@ -340,7 +360,12 @@ impl KernelBuilder {
     ///
     /// # Errors
     /// The types or shapes differ.
-    pub fn select(&mut self, mask: Operand, a: Operand, b: Operand) -> Result<Operand, KernelError> {
+    pub fn select(
+        &mut self,
+        mask: Operand,
+        a: Operand,
+        b: Operand,
+    ) -> Result<Operand, KernelError> {
         let mask = self.mask(Some(mask))?.unwrap_or(ValueId(mask.0));
         self.push(Op::Select { mask, a: ValueId(a.0), b: ValueId(b.0) })
     }
@@ -451,7 +476,19 @@ fn wider(a: DType, b: DType) -> DType {
         (false, true) => b,
         (true, true) if a == DType::F64 || b == DType::F64 => DType::F64,
         (true, true) => DType::F32,
-        (false, false) if a.bytes() != b.bytes() => if a.bytes() > b.bytes() { a } else { b },
-        (false, false) => if a.is_unsigned() { b } else { a },
+        (false, false) if a.bytes() != b.bytes() => {
+            if a.bytes() > b.bytes() {
+                a
+            } else {
+                b
+            }
+        }
+        (false, false) => {
+            if a.is_unsigned() {
+                b
+            } else {
+                a
+            }
+        }
     }
 }

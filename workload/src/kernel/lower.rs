@@ -9,7 +9,8 @@ use crate::tile::{Op, Param, ParamKind, ValueId};
 
 /// The instructions, whose operands are values.
 pub(super) fn lower(params: &[Param], ops: &[Op]) -> Vec<Op> {
-    let mut lowered = Lowered { params, places: vec![None; params.len()], ops: Vec::new(), values: 0 };
+    let mut lowered =
+        Lowered { params, places: vec![None; params.len()], ops: Vec::new(), values: 0 };
     for number in 0..params.len() {
         lowered.start(number, ops);
     }
@@ -34,7 +35,8 @@ fn reads(op: &Op, number: usize) -> bool {
 fn moves(op: &Op, params: &[Param], (ops, defined): (&[Op], usize)) -> Moves {
     let Op::Matmul { a, b, .. } = op else { return Moves::default() };
     let is_local = |id: &ValueId| usize::from(id.0) >= params.len();
-    let takes = |op: &&Op| !matches!(op, Op::Matmul { .. } | Op::Store { .. }) && reads(op, defined);
+    let takes =
+        |op: &&Op| !matches!(op, Op::Matmul { .. } | Op::Store { .. }) && reads(op, defined);
     Moves { left: is_local(a), right: is_local(b), result: ops.iter().any(|op| takes(&op)) }
 }
 

@@ -147,9 +147,14 @@ impl Body<'_> {
         let inferred = infer(&op, &self.types, self.params);
         let inferred = inferred.map_err(|mistake| lexer.error_before(mistake.to_string()))?;
         if inferred != stated || stated.is_some() != result.is_some() {
-            let shown = |tile: Option<TileType>| tile.map_or("none".to_owned(), |tile| tile.to_string());
-            let message =
-                format!("`{}` gives {}, and the text says {}", op.name(), shown(inferred), shown(stated));
+            let shown =
+                |tile: Option<TileType>| tile.map_or("none".to_owned(), |tile| tile.to_string());
+            let message = format!(
+                "`{}` gives {}, and the text says {}",
+                op.name(),
+                shown(inferred),
+                shown(stated)
+            );
             return Err(lexer.error_before(message));
         }
         self.types.extend(inferred);
@@ -240,7 +245,9 @@ impl Line {
     fn op(&self, stated: Option<TileType>) -> Result<Op, String> {
         let op = self.known(stated)?;
         let taken = op.operands().into_iter().flatten().count();
-        let given = self.operands.len() + usize::from(self.mask.is_some()) + usize::from(self.acc.is_some());
+        let given = self.operands.len()
+            + usize::from(self.mask.is_some())
+            + usize::from(self.acc.is_some());
         if taken != given {
             return Err(format!("`{}` has {given} operands and takes {taken}", self.name));
         }
@@ -255,7 +262,9 @@ impl Line {
             "load" => Op::Load { param: param()?, offset, mask },
             "store" => Op::Store { param: param()?, source: self.operand(0)?, offset, mask },
             "scalar" => Op::Scalar { param: param()? },
-            "constant" => Op::Constant { dtype: tile()?.dtype, bits: self.constant(tile()?.dtype)? },
+            "constant" => {
+                Op::Constant { dtype: tile()?.dtype, bits: self.constant(tile()?.dtype)? }
+            }
             "zeros" => Op::Zeros { dtype: tile()?.dtype, shape: [tile()?.rows, tile()?.cols] },
             "iota" => Op::Iota { dtype: tile()?.dtype, cols: tile()?.cols },
             "select" => {

@@ -166,6 +166,10 @@ pub(super) fn literal_bits(text: &str, dtype: DType) -> Option<u64> {
     };
     let in_range = (low..=high).contains(&value);
     let mask = u64::MAX >> (64 - width);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was just seen to fit")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it was just seen to fit"
+    )]
     in_range.then_some(value as u64 & mask)
 }

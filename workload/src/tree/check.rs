@@ -111,17 +111,17 @@ impl<'a> Checker<'a> {
 
     fn names(&self) -> Outcome {
         let Workload { tensors, kernels, channels, .. } = self.workload;
-        self.distinct("kernel", kernels.iter().map(|kernel| kernel.name()))?;
-        self.distinct("tensor", tensors.iter().map(|tensor| tensor.name.as_str()))?;
-        self.distinct("channel", channels.iter().map(|channel| channel.name.as_str()))?;
-        self.name("workload", &self.workload.name)
+        self.distinct("kernels", kernels.iter().map(|kernel| kernel.name()))?;
+        self.distinct("tensors", tensors.iter().map(|tensor| tensor.name.as_str()))?;
+        self.distinct("channels", channels.iter().map(|channel| channel.name.as_str()))?;
+        self.name("a workload", &self.workload.name)
     }
 
     fn name(&self, what: &str, name: &str) -> Outcome {
         match Name::new(name) {
             Some(_) => Ok(()),
             None => Err(self.error(format!(
-                "{name:?} is no name for a {what}. Use up to 47 letters, digits and underscores, and no digit first."
+                "{name:?} is no name for {what}. Use up to 47 letters, digits and underscores, and no digit first."
             ))),
         }
     }
@@ -129,9 +129,11 @@ impl<'a> Checker<'a> {
     fn distinct<'n>(&self, what: &str, names: impl Iterator<Item = &'n str>) -> Outcome {
         let mut seen = BTreeSet::new();
         for name in names {
-            self.name(what, name)?;
+            self.name(&format!("one of the {what}"), name)?;
             if !seen.insert(name) {
-                return Err(self.error(format!("Two of its {what}s have the name {name}. Rename one.")));
+                return Err(
+                    self.error(format!("Two of its {what} have the name {name}. Rename one."))
+                );
             }
         }
         Ok(())
@@ -153,7 +155,9 @@ impl<'a> Checker<'a> {
 
     fn integer(&self, expr: &Expr, what: &str) -> Outcome {
         match self.expr(expr, None)? {
-            ScalarType::Bool => Err(self.error(format!("The {what} is bool and must be an integer."))),
+            ScalarType::Bool => {
+                Err(self.error(format!("The {what} is bool and must be an integer.")))
+            }
             _ => Ok(()),
         }
     }
@@ -189,9 +193,8 @@ impl<'a> Checker<'a> {
                 self.integer(col, "column")?;
                 self.view(view).map(drop)
             }
-            Node::Pipeline(_) => {
-                Err(self.error("A pipeline stands inside of another node. It must be the whole workload."))
-            }
+            Node::Pipeline(_) => Err(self
+                .error("A pipeline stands inside of another node. It must be the whole workload.")),
             Node::Send { channel, task } => self.send(*channel, task),
             Node::Consume { channel, var, body } => self.consume(*channel, var, body),
         }
@@ -206,7 +209,7 @@ impl<'a> Checker<'a> {
 
     /// Adds a variable, which must not hide another.
     fn bind(&mut self, var: &'a str, axis: &'a Axis) -> Outcome {
-        self.name("loop variable", var)?;
+        self.name("a loop variable", var)?;
         if self.loops.iter().any(|(other, _)| *other == var) {
             let message = format!(
                 "The loop variable {var} hides that of a loop around it. Give one of them another name."
@@ -224,7 +227,9 @@ impl<'a> Checker<'a> {
             checker.bind(&around.var, &around.axis)?;
             let has_places = matches!(around.axis, Axis::Ragged { .. } | Axis::Sparse { .. });
             if around.places.is_some() && !has_places {
-                return Err(checker.error("Only ragged and sparse axes give more variables than one."));
+                return Err(
+                    checker.error("Only ragged and sparse axes give more variables than one.")
+                );
             }
             for place in around.places.iter().flatten() {
                 checker.bind(place, UNKNOWN)?;
@@ -242,7 +247,7 @@ impl<'a> Checker<'a> {
             Axis::Ragged { outer, lengths } => &[outer, lengths],
             Axis::Sparse { outer, indptr, indices } => &[outer, indptr, indices],
         };
-        names.iter().try_for_each(|name| self.name("symbol", name))
+        names.iter().try_for_each(|name| self.name("a symbol", name))
     }
 
     fn task(&mut self, task: &'a Task) -> Outcome {
@@ -288,12 +293,13 @@ impl<'a> Checker<'a> {
             (ParamKind::Tensor { tile, .. }, Argument::View(view)) => self.tile(tile, view),
             (ParamKind::Scalar(_), Argument::Expr(expr)) => self.expr(expr, None).map(drop),
             (ParamKind::Scalar(_), Argument::Number(_)) => Ok(()),
-            (ParamKind::Scalar(_), Argument::Symbol(name)) => self.name("symbol", name),
+            (ParamKind::Scalar(_), Argument::Symbol(name)) => self.name("a symbol", name),
             (ParamKind::Tensor { tile, .. }, _) => {
                 Err(self.error(format!("The kernel needs a tile {tile} here, and gets a scalar.")))
             }
             (ParamKind::Scalar(dtype), Argument::View(_)) => {
-                Err(self.error(format!("The kernel needs a scalar {dtype} here, and gets a tensor.")))
+                Err(self
+                    .error(format!("The kernel needs a scalar {dtype} here, and gets a tensor.")))
             }
         }
     }
@@ -412,7 +418,7 @@ impl<'a> Checker<'a> {
     }
 
     fn pipeline(&mut self, processes: &'a [Process]) -> Outcome {
-        self.distinct("process", processes.iter().map(|process| process.name.as_str()))?;
+        self.distinct("processes", processes.iter().map(|process| process.name.as_str()))?;
         for process in processes {
             self.process = Some(process);
             self.at(format!("process {}", process.name), |checker| checker.node(&process.body))?;

@@ -6,12 +6,12 @@ use crate::kernel::parse::dtype;
 use crate::lexer::{Lexer, Token};
 use crate::tile::ParamKind;
 
+use super::Workload;
 use super::axis::Axis;
 use super::node::{Argument, Channel, Loop, Node, Process, Task};
 use super::parse_expr::expression;
 use super::schedule::{Dispatch, Schedule, Window, WindowMode};
 use super::view::{Index, Tensor, View};
-use super::Workload;
 
 /// How deep nodes may stand in one another.
 const DEPTH: usize = 200;
@@ -207,9 +207,8 @@ impl Parser {
 
     fn slot(&mut self) -> Result<Node, ParseError> {
         let slot = self.lexer.unsigned()?;
-        self.lexer.mark("=")?;
-        let is_load = matches!(self.lexer.ahead(1), Token::Name(_));
-        if !(is_load && self.lexer.takes_name("load")) {
+        if !self.lexer.takes_name("from") {
+            self.lexer.mark("=")?;
             return Ok(Node::SlotSet { slot, value: expression(&mut self.lexer)? });
         }
         let view = self.view()?;
@@ -257,8 +256,8 @@ impl Parser {
     fn task(&mut self) -> Result<Task, ParseError> {
         let name = self.lexer.name()?;
         let kernel = self.workload.kernels.iter().position(|kernel| kernel.name() == name);
-        let kernel =
-            kernel.ok_or_else(|| self.lexer.error_before(format!("there is no kernel `{name}`")))?;
+        let kernel = kernel
+            .ok_or_else(|| self.lexer.error_before(format!("there is no kernel `{name}`")))?;
         self.lexer.mark("[")?;
         let mut axes = Vec::new();
         while !self.lexer.takes("]") {
@@ -285,11 +284,17 @@ impl Parser {
         if matches!(kind, ParamKind::Tensor { .. }) {
             return self.view().map(Argument::View);
         }
-        let starts_number =
-            matches!(self.lexer.ahead(1), Token::Name(_) | Token::Number(_) | Token::Mark("-"));
-        if !(starts_number && self.lexer.takes_name("number")) {
+        let is_number = matches!(self.lexer.ahead(1), Token::Mark("("));
+        if !(is_number && self.lexer.takes_name("number")) {
             return expression(&mut self.lexer).map(Argument::Expr);
         }
+        self.lexer.mark("(")?;
+        let found = self.number()?;
+        self.lexer.mark(")")?;
+        Ok(found)
+    }
+
+    fn number(&mut self) -> Result<Argument, ParseError> {
         if self.lexer.takes_name("symbol") {
             return self.lexer.name().map(Argument::Symbol);
         }
@@ -297,15 +302,15 @@ impl Parser {
             return Ok(Argument::Number(f64::from_bits(self.lexer.unsigned()?)));
         }
         let text = self.lexer.signed_text()?;
-        let number = text.parse().map_err(|_| self.lexer.error_before("the number is not valid"))?;
-        Ok(Argument::Number(number))
+        let number = text.parse();
+        number.map(Argument::Number).map_err(|_| self.lexer.error_before("the number is not valid"))
     }
 
     fn view(&mut self) -> Result<View, ParseError> {
         let name = self.lexer.name()?;
         let tensor = self.workload.tensors.iter().position(|tensor| tensor.name == name);
-        let tensor =
-            tensor.ok_or_else(|| self.lexer.error_before(format!("there is no tensor `{name}`")))?;
+        let tensor = tensor
+            .ok_or_else(|| self.lexer.error_before(format!("there is no tensor `{name}`")))?;
         let mut indices = Vec::new();
         if self.lexer.takes("[") {
             while !self.lexer.takes("]") {

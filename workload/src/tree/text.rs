@@ -102,7 +102,7 @@ impl Printer<'_> {
             }
             Node::SlotLoad { slot, view, row, col } => {
                 let (view, row, col) = (self.view(view), expression(row), expression(col));
-                write!(self.text, "slot {slot} = load {view} at ({row}, {col})")
+                write!(self.text, "slot {slot} from {view} at ({row}, {col})")
             }
             Node::Pipeline(processes) => self.pipeline(processes),
             Node::Send { channel, task } => {
@@ -182,9 +182,9 @@ impl Printer<'_> {
         match argument {
             Argument::View(view) => self.view(view),
             Argument::Expr(expr) => expression(expr),
-            Argument::Number(value) if value.is_finite() => format!("number {value:?}"),
-            Argument::Number(value) => format!("number bits {:#x}", value.to_bits()),
-            Argument::Symbol(name) => format!("number symbol {name}"),
+            Argument::Number(value) if value.is_finite() => format!("number({value:?})"),
+            Argument::Number(value) => format!("number(bits {:#x})", value.to_bits()),
+            Argument::Symbol(name) => format!("number(symbol {name})"),
         }
     }
 

@@ -47,7 +47,9 @@ pub(crate) fn type_of(expr: &Expr, scope: &Scope) -> Result<ScalarType, String> 
 fn param(number: u16, scope: &Scope) -> Result<ScalarType, String> {
     match scope.params {
         Some(params) if usize::from(number) < params => Ok(ScalarType::I64),
-        Some(params) => Err(format!("A task has {params} arguments, and none with number {number}.")),
+        Some(params) => {
+            Err(format!("A task has {params} arguments, and none with number {number}."))
+        }
         None => Err("Only where tasks are dispatched are there arguments of a task.".to_owned()),
     }
 }
@@ -72,9 +74,8 @@ pub(crate) fn common(a: ScalarType, b: ScalarType) -> Option<ScalarType> {
 
 fn binary(op: BinaryOp, a: ScalarType, b: ScalarType) -> Result<ScalarType, String> {
     use ScalarType::Bool;
-    let failed = || {
-        format!("The operator {} is not defined for {} and {}.", op.mark(), a.name(), b.name())
-    };
+    let failed =
+        || format!("The operator {} is not defined for {} and {}.", op.mark(), a.name(), b.name());
     let common = common(a, b).ok_or_else(failed)?;
     match op {
         BinaryOp::Or | BinaryOp::And if common == Bool => Ok(Bool),

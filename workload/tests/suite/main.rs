@@ -1,4 +1,8 @@
 //! Workloads: kernels and trees in texts and bytes, what is refused, and the counts of the `v9` clock.
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the references convert numbers of known ranges"
+)]
 
 mod axes;
 mod expressions;

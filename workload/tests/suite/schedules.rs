@@ -88,7 +88,13 @@ fn every_task_is_shown_with_worker_and_times() {
         let bindings = Bindings::new().dense(&checked, "X", &mut x).unwrap();
         let bindings = bindings.dense(&checked, "Y", &mut y).unwrap();
         let mut observer = |task: TaskTime| {
-            seen.push((task.kernel.to_owned(), task.axes.to_vec(), task.lane, task.start, task.end));
+            seen.push((
+                task.kernel.to_owned(),
+                task.axes.to_vec(),
+                task.lane,
+                task.start,
+                task.end,
+            ));
         };
         run_observed(&checked, &bindings, &mut observer).unwrap();
     }

@@ -21,8 +21,10 @@ pub(crate) fn workload(
     kernels: Vec<TileKernel>,
     root: Node,
 ) -> Workload {
-    let tensors = tensors.iter().map(|(name, dtype, shape)| {
-        Tensor { name: (*name).to_owned(), dtype: *dtype, shape: shape.to_vec() }
+    let tensors = tensors.iter().map(|(name, dtype, shape)| Tensor {
+        name: (*name).to_owned(),
+        dtype: *dtype,
+        shape: shape.to_vec(),
     });
     let schedule = Schedule { dispatch: Dispatch::RoundRobin, workers, ..Schedule::default() };
     let mut workload = Workload::new(name, root);
@@ -85,10 +87,12 @@ fn a_product_of_one_tile_takes_4864() {
     let c = k.tensor("c", Direction::Out, F32, [16, 16]).unwrap();
     let product_ = k.matmul(a, b, None).unwrap();
     k.store(c, product_, [0, 0], None).unwrap();
-    let root = parallel("i", 1, Node::Task(task(0, &["i"], &[(0, &["i"]), (1, &["i"]), (2, &["i"])])));
+    let root =
+        parallel("i", 1, Node::Task(task(0, &["i"], &[(0, &["i"]), (1, &["i"]), (2, &["i"])])));
     let shape: &[u64] = &[1, 16, 16];
     let tensors = [("A", F32, shape), ("B", F32, shape), ("C", F32, shape)];
-    let checked = checked(workload("validated_matmul", 4, &tensors, vec![k.finish().unwrap()], root));
+    let checked =
+        checked(workload("validated_matmul", 4, &tensors, vec![k.finish().unwrap()], root));
     let mut random = Random(42);
     let (mut a, mut b, mut c) = (random.normals(256), random.normals(256), vec![0f32; 256]);
     let expected = product(&wide(&a), &wide(&b), [16, 16, 16]);
@@ -124,7 +128,8 @@ fn attention_kernel(tile: u64, d: u64) -> TileKernel {
 fn attention(q: &[f64], k: &[f64], v: &[f64], tile: usize, d: usize) -> Vec<f64> {
     let mut out = Vec::new();
     for i in 0..tile {
-        let score = |j: usize| (0..d).map(|p| q[i * d + p] * k[j * d + p]).sum::<f64>() / (d as f64).sqrt();
+        let score =
+            |j: usize| (0..d).map(|p| q[i * d + p] * k[j * d + p]).sum::<f64>() / (d as f64).sqrt();
         let exp: Vec<f64> = (0..tile).map(|j| score(j).exp()).collect();
         let sum: f64 = exp.iter().sum();
         out.extend((0..d).map(|p| (0..tile).map(|j| exp[j] / sum * v[j * d + p]).sum::<f64>()));
@@ -134,7 +139,11 @@ fn attention(q: &[f64], k: &[f64], v: &[f64], tile: usize, d: usize) -> Vec<f64>
 
 #[test]
 fn attention_takes_1680() {
-    let body = Node::Task(task(0, &["b", "h", "s"], &[0, 1, 2, 3].map(|t| (t, &["b", "h", "s"] as &[&str]))));
+    let body = Node::Task(task(
+        0,
+        &["b", "h", "s"],
+        &[0, 1, 2, 3].map(|t| (t, &["b", "h", "s"] as &[&str])),
+    ));
     let root = parallel("b", 1, parallel("h", 2, parallel("s", 2, body)));
     let (rows, turned): (&[u64], &[u64]) = (&[1, 2, 2, 8, 8], &[1, 2, 2, 8, 8]);
     let tensors = [("Q", F32, rows), ("K_t", F32, turned), ("V", F32, rows), ("O", F32, rows)];
@@ -150,7 +159,8 @@ fn attention_takes_1680() {
         .collect();
     let report = {
         // The keys are turned by their strides.
-        let turned = Bound { memory: tensor_of(&mut k), first: 0, strides: vec![256, 128, 64, 1, 8] };
+        let turned =
+            Bound { memory: tensor_of(&mut k), first: 0, strides: vec![256, 128, 64, 1, 8] };
         let bindings = Bindings::new().tensor("K_t", turned);
         let bindings = bindings.dense(&checked, "Q", &mut q).unwrap();
         let bindings = bindings.dense(&checked, "V", &mut v).unwrap();
@@ -187,7 +197,8 @@ fn a_product_of_many_tiles_takes_275968() {
     let expected = product(&exact(&a), &exact(&b), [64, 64, 64]);
     let report = {
         // All three are 64 x 64, seen as tiles; those of B by column first.
-        let tiles = |memory, strides: [i64; 5]| Bound { memory, first: 0, strides: strides.to_vec() };
+        let tiles =
+            |memory, strides: [i64; 5]| Bound { memory, first: 0, strides: strides.to_vec() };
         let bindings = Bindings::new()
             .tensor("A", tiles(tensor_of(&mut a), [4096, 1024, 16, 64, 1]))
             .tensor("B", tiles(tensor_of(&mut b), [4096, 16, 1024, 64, 1]))
@@ -242,7 +253,12 @@ fn softmax(tensor_shape: &[u64], view: &[&str]) -> Workload {
         parallel(b, 1, parallel(s, 4, parallel(v, 4, phase(2, &[(1, view), (3, rows)])))),
     ]);
     let state: &[u64] = &[1, 4, 8, 1];
-    let tensors = [("logits", F32, tensor_shape), ("probs", F32, tensor_shape), ("running_max", F32, state), ("running_sum", F32, state)];
+    let tensors = [
+        ("logits", F32, tensor_shape),
+        ("probs", F32, tensor_shape),
+        ("running_max", F32, state),
+        ("running_sum", F32, state),
+    ];
     workload("softmax", 4, &tensors, softmax_kernels(), root)
 }
 
@@ -301,9 +317,19 @@ fn rmsnorm_kernel() -> TileKernel {
 
 #[test]
 fn a_norm_of_two_tiles_takes_1072() {
-    let root = parallel("b", 1, parallel("s", 2, Node::Task(task(0, &["b", "s"], &[(0, &["b", "s"]), (1, &["b", "s"])]))));
+    let root = parallel(
+        "b",
+        1,
+        parallel("s", 2, Node::Task(task(0, &["b", "s"], &[(0, &["b", "s"]), (1, &["b", "s"])]))),
+    );
     let shape: &[u64] = &[1, 2, 16, 16];
-    let checked = checked(workload("e2e_rmsnorm", 4, &[("X", F32, shape), ("Y", F32, shape)], vec![rmsnorm_kernel()], root));
+    let checked = checked(workload(
+        "e2e_rmsnorm",
+        4,
+        &[("X", F32, shape), ("Y", F32, shape)],
+        vec![rmsnorm_kernel()],
+        root,
+    ));
     let (mut x, mut y) = (Random(0).normals(512), vec![0f32; 512]);
     let expected: Vec<f64> = x
         .chunks(16)
@@ -321,7 +347,12 @@ fn a_norm_of_two_tiles_takes_1072() {
 }
 
 /// A kernel of one function of pairs.
-pub(crate) fn pair_kernel(name: &str, function: Binary, extents: [u64; 2], is_square: bool) -> TileKernel {
+pub(crate) fn pair_kernel(
+    name: &str,
+    function: Binary,
+    extents: [u64; 2],
+    is_square: bool,
+) -> TileKernel {
     let mut k = KernelBuilder::new(name);
     let a = k.tensor("a", Direction::In, F32, extents).unwrap();
     let b = if is_square { a } else { k.tensor("b", Direction::In, F32, extents).unwrap() };
@@ -334,10 +365,20 @@ pub(crate) fn pair_kernel(name: &str, function: Binary, extents: [u64; 2], is_sq
 #[test]
 fn sums_of_tensors_take_8192_and_squares_6144() {
     let at: &[&str] = &["bb", "i", "j"];
-    let root = parallel("bb", 2, parallel("i", 2, parallel("j", 2, Node::Task(task(0, at, &[(0, at), (1, at), (2, at)])))));
+    let root = parallel(
+        "bb",
+        2,
+        parallel("i", 2, parallel("j", 2, Node::Task(task(0, at, &[(0, at), (1, at), (2, at)])))),
+    );
     let shape: &[u64] = &[2, 2, 2, 32, 32];
     let kernel = pair_kernel("add_tiles", Binary::Add, [32, 32], false);
-    let add = checked(workload("add", 4, &[("A", F32, shape), ("B", F32, shape), ("C", F32, shape)], vec![kernel], root));
+    let add = checked(workload(
+        "add",
+        4,
+        &[("A", F32, shape), ("B", F32, shape), ("C", F32, shape)],
+        vec![kernel],
+        root,
+    ));
     let mut random = Random(0);
     let (mut a, mut b, mut c) = (random.normals(8192), random.normals(8192), vec![0f32; 8192]);
     let expected: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
@@ -352,7 +393,8 @@ fn sums_of_tensors_take_8192_and_squares_6144() {
     let root = parallel("bb", 2, parallel("t", 4, Node::Task(task(0, at, &[(0, at), (1, at)]))));
     let shape: &[u64] = &[2, 4, 32, 32];
     let kernel = pair_kernel("square_tile", Binary::Mul, [32, 32], true);
-    let square = checked(workload("square", 4, &[("X", F32, shape), ("Y", F32, shape)], vec![kernel], root));
+    let square =
+        checked(workload("square", 4, &[("X", F32, shape), ("Y", F32, shape)], vec![kernel], root));
     let (mut x, mut y) = (random.normals(8192), vec![0f32; 8192]);
     let expected: Vec<f32> = x.iter().map(|x| x * x).collect();
     let report = {
@@ -381,9 +423,15 @@ fn square_pipeline(tiles: u64, depth: u64) -> Workload {
         produces: produces.to_vec(),
         body,
     };
-    let consume = |channel, body| Node::Consume { channel, var: "t".to_owned(), body: Box::new(body) };
+    let consume =
+        |channel, body| Node::Consume { channel, var: "t".to_owned(), body: Box::new(body) };
     let root = Node::Pipeline(vec![
-        process("loader", &[], &[0], each("t", tiles, Node::Send { channel: 0, task: call(0, 0, 1) })),
+        process(
+            "loader",
+            &[],
+            &[0],
+            each("t", tiles, Node::Send { channel: 0, task: call(0, 0, 1) }),
+        ),
         process("computer", &[0], &[1], consume(0, Node::Send { channel: 1, task: call(1, 1, 2) })),
         process("storer", &[1], &[], consume(1, Node::Task(call(2, 2, 3)))),
     ]);
@@ -393,8 +441,10 @@ fn square_pipeline(tiles: u64, depth: u64) -> Workload {
         copy_kernel("store_tile", [64, 64]),
     ];
     let shape: &[u64] = &[tiles, 64, 64];
-    let mut workload = workload("csp", 4, &["X", "T0", "T1", "Y"].map(|name| (name, F32, shape)), kernels, root);
-    workload.channels = ["l2c", "c2s"].map(|name| Channel { name: name.to_owned(), depth }).to_vec();
+    let mut workload =
+        workload("csp", 4, &["X", "T0", "T1", "Y"].map(|name| (name, F32, shape)), kernels, root);
+    workload.channels =
+        ["l2c", "c2s"].map(|name| Channel { name: name.to_owned(), depth }).to_vec();
     workload
 }
 
@@ -403,7 +453,8 @@ fn a_pipeline_of_three_processes_takes_114688() {
     for depth in [1, 2, 0, 8] {
         let checked = checked(square_pipeline(8, depth));
         let mut x = Random(0).normals(8 * 4096);
-        let (mut t0, mut t1, mut y) = (vec![0f32; 8 * 4096], vec![0f32; 8 * 4096], vec![0f32; 8 * 4096]);
+        let (mut t0, mut t1, mut y) =
+            (vec![0f32; 8 * 4096], vec![0f32; 8 * 4096], vec![0f32; 8 * 4096]);
         let expected: Vec<f32> = x.iter().map(|x| x * x).collect();
         let report = {
             let bindings = Bindings::new().dense(&checked, "X", &mut x).unwrap();
