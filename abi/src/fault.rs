@@ -136,9 +136,9 @@ faults! {
             "Build the image again with this release.";
         0x09 GRAPH_TASK_COUNT: "GraphHeader.task_count is above the capacity of the arena.",
             "Launch with larger capacities.";
-        0x0A GRAPH_EDGE_COUNT: "GraphHeader.edge_count does not match the records.",
+        0x0A GRAPH_EDGE_COUNT: "GraphHeader.edge_count does not match the tasks.",
             "Build the image again.";
-        0x0B GRAPH_ARG_WORDS: "GraphHeader.arg_words does not match the records.",
+        0x0B GRAPH_ARG_WORDS: "GraphHeader.arg_words does not match the tasks.",
             "Build the image again.";
         0x0C GRAPH_TASKS_OFFSET: "GraphHeader.tasks_offset is outside the image or misaligned.",
             "Build the image again.";
@@ -148,9 +148,9 @@ faults! {
             "Build the image again.";
         0x0F GRAPH_RESERVED: "A reserved word of GraphHeader is not zero.",
             "Flash the firmware that belongs to this host.";
-        0x10 GRAPH_RECORD_ARGS: "A task record's arguments are outside the image.",
+        0x10 GRAPH_TASK_ARGS: "A task's arguments are outside the image.",
             "Build the image again.";
-        0x11 GRAPH_RECORD_EDGES: "A task record's edges are outside the image.",
+        0x11 GRAPH_TASK_EDGES: "A task's edges are outside the image.",
             "Build the image again.";
         0x12 GRAPH_EDGE_PRODUCER: "An edge names a producer that does not exist.",
             "Build the image again.";
@@ -258,15 +258,15 @@ faults! {
         0x02 RUN_PANIC: "Host code of the simulator panicked in the run.",
             "See the message on standard error; a builder or kernel of yours may be the cause.";
     }
-    /// The launch record of an image that a driver loads.
+    /// The launch words of an image that a driver loads.
     LAUNCH = 0x0008 {
-        0x01 LAUNCH_MAGIC: "LaunchPlan.magic is not that of a launch record.",
-            "The argument of the entry is not a launch record: launch through the host library.";
+        0x01 LAUNCH_MAGIC: "LaunchPlan.magic is not that of launch words.",
+            "The argument of the entry is not the address of launch words: launch through the host library.";
         0x02 LAUNCH_ABI_MAJOR: "LaunchPlan.abi_major differs from the firmware's.",
             "Build host and firmware from the same release.";
         0x03 LAUNCH_ABI_MINOR: "LaunchPlan.abi_minor is newer than the firmware's.",
             "Flash the firmware that belongs to this host.";
-        0x04 LAUNCH_RECORD_BYTES: "LaunchPlan.record_bytes is not the size of LaunchRecord.",
+        0x04 LAUNCH_WORDS_BYTES: "LaunchPlan.words_bytes is not the size of LaunchWords.",
             "Build host and firmware from the same sources.";
         0x05 LAUNCH_LAYOUT_HASH: "LaunchPlan.layout_hash differs from the firmware's.",
             "Build host and firmware from the same sources.";
@@ -344,17 +344,17 @@ faults! {
             "A cluster has one cube core and two vector cores.";
         0x43 STREAM_PREDICATE: "A task's predicate is on an element that is not in GM, or not aligned.",
             "Use a tensor that the device allocated.";
-        0x50 STREAM_RECORD_OPEN: "The program asks for something while it records that a record cannot hold.",
+        0x50 STREAM_RECORDING_OPEN: "The program asks for something while it records that a recording cannot hold.",
             "Record tasks with tensors, scopes and their tensors; the rest belongs before or behind.";
-        0x51 STREAM_RECORD_FULL: "A record has more tasks, bindings or words than there is room for.",
-            "Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives records 32 words.";
-        0x52 STREAM_RECORD_UNKNOWN: "A record is replayed that this run did not make.",
+        0x51 STREAM_RECORDING_FULL: "A recording has more tasks, bindings or words than there is room for.",
+            "Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives recordings 32 words.";
+        0x52 STREAM_RECORDING_UNKNOWN: "A recording is replayed that this run did not make.",
             "Record and replay in the same run of the program.";
-        0x53 STREAM_REPLAY_MISFIT: "A replay binds a tensor or scalars that do not fit the record, or a record holds a tensor of an outer scope.",
+        0x53 STREAM_REPLAY_MISFIT: "A replay binds a tensor or scalars that do not fit the recording, or a recording holds a tensor of an outer scope.",
             "Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes.";
-        0x54 STREAM_REPLAY_ALIAS: "A replay binds two views that overlap, and the record writes one of them.",
+        0x54 STREAM_REPLAY_ALIAS: "A replay binds two views that overlap, and the recording writes one of them.",
             "Bind views without an element in common, or record the program with one tensor in both places.";
-        0x55 STREAM_NOT_RECORDING: "A record is ended or a bound scalar used, and no record is open.",
+        0x55 STREAM_NOT_RECORDING: "A recording is ended or a bound scalar used, and no recording is open.",
             "Use them in the body of StreamBuilder::record only.";
     }
 }

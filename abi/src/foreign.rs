@@ -20,7 +20,7 @@ closed_set! {
         NO_DEP = 3, "no-dep";
         /// A word.
         SCALAR = 4, "scalar";
-        /// In a record: the word that a replay binds in the place that the word of the scalar says.
+        /// In a recording: the word that a replay binds in the place that the word of the scalar says.
         BOUND_SCALAR = 5, "bound-scalar";
     }
 }
@@ -102,13 +102,13 @@ shared_struct! {
     }
 }
 
-/// Bytes of a [`StreamTask`] before there were shapes: the least that `struct_size` may be.
+/// Bytes of a [`StreamTask`] before there were block shapes: the least that `struct_size` may be.
 pub const STREAM_TASK_BYTES: usize = 16;
 
 shared_struct! {
     /// A part of a program that was recorded.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
-    pub struct StreamRecord [size = 16, align = 4] {
+    pub struct StreamRecording [size = 16, align = 4] {
         /// The run that it was made in.
         0 => run: u32,
         /// Where the builder keeps it.

@@ -10,7 +10,7 @@ use crate::runtime::{ABI_MAJOR, ABI_MINOR};
 use crate::shared_struct;
 
 pub use boot::{
-    BOOT_MAGIC, BootBlock, BootHeader, ExceptionRecord, FW_OFF, FW_REFUSED, FW_STARTED,
+    BOOT_MAGIC, BootBlock, BootHeader, ExceptionFrame, FW_OFF, FW_REFUSED, FW_STARTED,
     FirmwareLine, LaunchLine, LaunchOrder, VCPU_DEAD, VCPU_INSTANCE, VCPU_OFF, VCPU_READY,
     VCPU_WORKER, VcpuLine, virt,
 };
@@ -45,13 +45,13 @@ shared_struct! {
         /// Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with
         /// zero here. Zero: the file is not sealed.
         48 => checksum: u64,
-        /// What the image can do beside: [`FW_RECORDS`]. Other bits are zero.
+        /// What the image can do beside: [`FW_TRACES`]. Other bits are zero.
         56 => features: u64,
     }
 }
 
-/// `FwIdentity::features`: the image records runs that ask for it.
-pub const FW_RECORDS: u64 = 1;
+/// `FwIdentity::features`: the image traces runs that ask for it.
+pub const FW_TRACES: u64 = 1;
 
 /// An image's identity with the names of its builders, as it stands in an [`FwElfNote`].
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,11 @@
 //! The graph image: how a graph that the host built travels to the firmware.
 //!
 //! ```text
-//! GraphHeader | TaskRecord[task_count] | producers u32[edge_count] | argument words u64[arg_words]
+//! GraphHeader | ImageTask[task_count] | producers u32[edge_count] | argument words u64[arg_words]
 //! ```
-//! Edges stand with their consumer: record `i` owns `edge_count` producers from `first_edge`. Edges and arguments of the
-//! records follow each other without gaps, so that who reads an image goes through each part once. The loader checks what
-//! it reads on the way ([`SealedImage`], [`RecordCheck`]); [`CheckedImage`] is for everybody else.
+//! Edges stand with their consumer: task `i` owns `edge_count` producers from `first_edge`. Edges and arguments of the
+//! tasks follow each other without gaps, so that who reads an image goes through each part once. The loader checks what
+//! it reads on the way ([`SealedImage`], [`ImageTaskCheck`]); [`CheckedImage`] is for everybody else.
 
 mod checksum;
 mod walk;
@@ -13,7 +13,7 @@ mod walk;
 use bytemuck::{Pod, Zeroable};
 
 pub use self::checksum::Checksum;
-pub use self::walk::{CheckedImage, ImageReaders, Reader, RecordCheck};
+pub use self::walk::{CheckedImage, ImageReaders, ImageTaskCheck, Reader};
 
 use crate::fault::Fault;
 use crate::gm::GmWindow;
@@ -46,13 +46,13 @@ shared_struct! {
         32 => checksum: u64,
         /// `GraphFlags`.
         40 => flags: u32,
-        /// How many records.
+        /// How many tasks.
         44 => task_count: u32,
         /// How many edges.
         48 => edge_count: u64,
         /// How many argument words.
         56 => arg_words: u64,
-        /// Where the records are, from the start of the image.
+        /// Where the tasks are, from the start of the image.
         64 => tasks_offset: u64,
         /// Where the producers are.
         72 => edges_offset: u64,
@@ -88,12 +88,12 @@ impl GraphHeader {
         }
     }
 
-    /// Offset and size in bytes of records, edges and arguments, as the header has them.
+    /// Offset and size in bytes of tasks, edges and arguments, as the header has them.
     #[must_use]
     pub const fn parts(&self) -> [(u64, u64); 3] {
-        let records = self.task_count as u64 * size_of::<TaskRecord>() as u64;
+        let tasks = self.task_count as u64 * size_of::<ImageTask>() as u64;
         [
-            (self.tasks_offset, records),
+            (self.tasks_offset, tasks),
             (self.edges_offset, self.edge_count.saturating_mul(4)),
             (self.args_offset, self.arg_words.saturating_mul(8)),
         ]
@@ -103,7 +103,7 @@ impl GraphHeader {
 shared_struct! {
     /// One task of a graph image.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-    pub struct TaskRecord [size = 24, align = 8] {
+    pub struct ImageTask [size = 24, align = 8] {
         /// GM address of the code; zero: `kernel_addrs[func_id]`.
         0 => kernel: u64,
         /// First argument word.
@@ -121,11 +121,11 @@ shared_struct! {
     }
 }
 
-/// Where the parts of an image with these counts stand: records, edges, arguments, end.
+/// Where the parts of an image with these counts stand: tasks, edges, arguments, end.
 #[must_use]
 pub const fn offsets(task_count: u32, edge_count: u64, arg_words: u64) -> [u64; 4] {
     let tasks = size_of::<GraphHeader>() as u64;
-    let edges = tasks + task_count as u64 * size_of::<TaskRecord>() as u64;
+    let edges = tasks + task_count as u64 * size_of::<ImageTask>() as u64;
     let args = (edges + edge_count * 4).next_multiple_of(8);
     [tasks, edges, args, args + arg_words * 8]
 }
@@ -158,7 +158,7 @@ pub const fn expect_at_most(fault: Fault, found: u64, bound: u64) -> Result<(), 
 }
 
 /// An image whose header has been checked. Holding it proves: header, counts and offsets agree with the size. It proves
-/// nothing of what stands behind the header: [`check_sum`](Self::check_sum) finds damage, and [`RecordCheck`] checks records.
+/// nothing of what stands behind the header: [`check_sum`](Self::check_sum) finds damage, and [`ImageTaskCheck`] checks tasks.
 #[derive(Clone, Copy)]
 pub struct SealedImage<'a> {
     window: GmWindow<'a>,
@@ -208,10 +208,10 @@ impl<'a> SealedImage<'a> {
         ImageReaders::new(self)
     }
 
-    /// The check of its records.
+    /// The check of its tasks.
     #[must_use]
-    pub const fn record_check(&self) -> RecordCheck {
-        RecordCheck::new(self)
+    pub const fn record_check(&self) -> ImageTaskCheck {
+        ImageTaskCheck::new(self)
     }
 
     /// Checks the checksum.
@@ -263,13 +263,13 @@ fn check_header(header: &GraphHeader, bytes: u64) -> Result<(), Refusal> {
 fn check_offsets(header: &GraphHeader) -> Result<(), Refusal> {
     let GraphHeader { tasks_offset, edges_offset, args_offset, total_bytes, .. } = *header;
     expect_equal(Fault::GRAPH_TASKS_OFFSET, tasks_offset, size_of::<GraphHeader>() as u64)?;
-    let records = u64::from(header.task_count) * size_of::<TaskRecord>() as u64;
-    let edges = tasks_offset.wrapping_add(records);
+    let tasks = u64::from(header.task_count) * size_of::<ImageTask>() as u64;
+    let edges = tasks_offset.wrapping_add(tasks);
     let args = edges_offset.wrapping_add(header.edge_count * 4).wrapping_add(7) & !7;
     let end = args_offset.wrapping_add(header.arg_words * 8);
     match (edges == edges_offset, args == args_offset, end == total_bytes) {
         (false, true, true) => {
-            let expected = edges_offset.wrapping_sub(tasks_offset) / size_of::<TaskRecord>() as u64;
+            let expected = edges_offset.wrapping_sub(tasks_offset) / size_of::<ImageTask>() as u64;
             expect_equal(Fault::GRAPH_TASK_COUNT, header.task_count.into(), expected)?;
         }
         (true, false, true) => {

@@ -29,7 +29,7 @@ pub mod handshake;
 pub mod ids;
 pub mod image;
 pub mod kinds;
-pub mod launch_record;
+pub mod launch_words;
 pub mod layout;
 pub mod limits;
 pub mod log_ring;

@@ -23,7 +23,7 @@ pub const CHUNK_CONSUMERS: usize = 15;
 pub const UNPUBLISHED: u32 = 1 << 31;
 /// In `fanout`: the task has completed; an edge from it is satisfied.
 pub const CLOSED: u32 = 1 << 31;
-/// In `kind`: the task has a shape, of which its `ShapeRecord` says more; streaming runs only.
+/// In `kind`: the task has a block shape, of which its `BlockLine` says more; streaming runs only.
 pub const SHAPED: u8 = 1 << 1;
 /// No chunk.
 pub const NO_CHUNK: u32 = u32::MAX;

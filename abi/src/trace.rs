@@ -125,7 +125,7 @@ shared_struct! {
 
 /// One event, by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceRecord {
+pub struct TracePoint {
     /// The clock of the agent that saw it.
     pub time_ns: u64,
     /// What happened.
@@ -299,7 +299,7 @@ impl<'a> TraceLane<'a> {
     /// has to wait for the reader.
     #[inline]
     #[must_use]
-    pub fn record(&self, record: TraceRecord, lap: u8) -> bool {
+    pub fn record(&self, point: TracePoint, lap: u8) -> bool {
         let number = self.cursor.written.load(Ordering::Relaxed);
         if self.when_full != WhenFull::DropOldest && number >= self.events.len() as u64 {
             match self.when_full {
@@ -312,9 +312,9 @@ impl<'a> TraceLane<'a> {
             }
         }
         let Some(event) = self.event(number) else { return true };
-        event.time_ns.store(record.time_ns, Ordering::Relaxed);
-        event.task.store(record.task | u32::from(lap) << SLOT_BITS, Ordering::Relaxed);
-        let what = u32::from(record.kind.get()) | record.extra << KIND_BITS;
+        event.time_ns.store(point.time_ns, Ordering::Relaxed);
+        event.task.store(point.task | u32::from(lap) << SLOT_BITS, Ordering::Relaxed);
+        let what = u32::from(point.kind.get()) | point.extra << KIND_BITS;
         event.what.store(what, Ordering::Relaxed);
         // Release: pairs with the Acquire loads of written in `read_all` and `read_new`.
         self.cursor.written.store(number + 1, Ordering::Release);
@@ -361,14 +361,14 @@ impl<'a> TraceLane<'a> {
     /// Hands the events that were written since the last call to `each`, with the laps of their slots, the oldest
     /// first, and lets the writer have their places; returns how many there were, and how many of them were none. One
     /// reader per ring, whose writer waits.
-    pub fn read_new(&self, mut each: impl FnMut(TraceRecord, u8)) -> (u64, u64) {
+    pub fn read_new(&self, mut each: impl FnMut(TracePoint, u8)) -> (u64, u64) {
         // Acquire: pairs with the Release store of written in `record`.
         let written = self.cursor.written.load(Ordering::Acquire);
         let read = self.reader.read.load(Ordering::Relaxed);
         let mut wrong = 0;
         for number in read..written {
             match self.event(number).and_then(|event| self.read(event, number)) {
-                Some((record, lap)) => each(record, lap),
+                Some((point, lap)) => each(point, lap),
                 None => wrong += 1,
             }
         }
@@ -385,7 +385,7 @@ impl<'a> TraceLane<'a> {
 
     /// Hands every event to `each`, with the lap of its slot, the oldest first; returns how many are missing. Meant for a ring that is
     /// no longer written; events that a writer overwrites meanwhile count as missing.
-    pub fn read_all(&self, mut each: impl FnMut(TraceRecord, u8)) -> u64 {
+    pub fn read_all(&self, mut each: impl FnMut(TracePoint, u8)) -> u64 {
         // Acquire: pairs with the Release store of written in `record`.
         let written = self.cursor.written.load(Ordering::Acquire);
         let read = self.reader.read.load(Ordering::Relaxed);
@@ -393,17 +393,17 @@ impl<'a> TraceLane<'a> {
         let mut missing = first - read + self.refused();
         for number in first..written {
             match self.event(number).and_then(|event| self.read(event, number)) {
-                Some((record, lap)) => each(record, lap),
+                Some((point, lap)) => each(point, lap),
                 None => missing += 1,
             }
         }
         missing
     }
 
-    fn read(&self, event: &TraceEvent, number: u64) -> Option<(TraceRecord, u8)> {
+    fn read(&self, event: &TraceEvent, number: u64) -> Option<(TracePoint, u8)> {
         let what = event.what.load(Ordering::Relaxed);
         let task = event.task.load(Ordering::Relaxed);
-        let record = TraceRecord {
+        let point = TracePoint {
             time_ns: event.time_ns.load(Ordering::Relaxed),
             task: task & ((1 << SLOT_BITS) - 1),
             // The mask keeps seven bits.
@@ -412,8 +412,7 @@ impl<'a> TraceLane<'a> {
         };
         // Acquire: as in `read_all`; the place may just be written anew by an agent that did not come back.
         let written = self.cursor.written.load(Ordering::Acquire);
-        (written <= number + self.events.len() as u64)
-            .then_some((record, lap_of(task >> SLOT_BITS)))
+        (written <= number + self.events.len() as u64).then_some((point, lap_of(task >> SLOT_BITS)))
     }
 
     #[inline]

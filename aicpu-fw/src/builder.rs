@@ -16,7 +16,7 @@ use pto_abi::limits::{MAX_ARGS, MAX_FANIN, MAX_FUNC_ID};
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{EdgeChunk, NO_CHUNK, Task, UNPUBLISHED};
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
@@ -144,7 +144,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
         if H::TRACES {
             let time_ns = self.traced_ns;
-            self.host.trace(TraceRecord { time_ns, kind, task, extra });
+            self.host.trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 

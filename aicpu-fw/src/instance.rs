@@ -15,7 +15,7 @@ use pto_abi::arena::Arena;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 use pto_abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
 use pto_graph::{BuildError, BuilderSet, EdgeOutcome};
 
@@ -362,7 +362,7 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 
     #[inline]
-    fn trace(&mut self, record: TraceRecord) {
+    fn trace(&mut self, record: TracePoint) {
         self.platform.trace(record);
     }
 }

@@ -14,7 +14,7 @@ use pto_abi::handshake::{
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 
 use crate::platform::{CoreStatus, Platform, Staged};
 use crate::trace::{NoTrace, Tracer};
@@ -366,7 +366,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     }
 
     #[inline]
-    fn trace(&mut self, record: TraceRecord) {
+    fn trace(&mut self, record: TracePoint) {
         self.tracer.record(record, || self.bell.pause());
     }
 }

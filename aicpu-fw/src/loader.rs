@@ -13,14 +13,14 @@ mod again;
 
 use heapless::Vec;
 use pto_abi::image::{
-    GraphHeader, ImageReaders, Reader, RecordCheck, Refusal, SealedImage, TaskRecord,
+    GraphHeader, ImageReaders, ImageTask, ImageTaskCheck, Reader, Refusal, SealedImage,
 };
 use pto_abi::kinds::{RunFlags, TaskState};
 use pto_abi::limits::{MAX_FANOUT, MAX_FUNC_ID};
 use pto_abi::runtime::{InstanceLine, NOBODY};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{NO_CHUNK, Task};
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
@@ -131,10 +131,10 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         &mut self,
         first: u32,
         parts: &mut ImageReaders<'_>,
-        check: &mut RecordCheck,
+        check: &mut ImageTaskCheck,
     ) -> Result<u32, Fault> {
         self.look_for_faults()?;
-        let records = parts.records.up_to(RECORDS_A_LOOK);
+        let records = parts.tasks.up_to(RECORDS_A_LOOK);
         let from = first as usize;
         let tasks: &[Task] = self.tasks.get(from..from + records.len()).unwrap_or(&[]);
         if tasks.is_empty() {
@@ -142,7 +142,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             return Err(Fault::GRAPH_TASK_COUNT);
         }
         let first_arg = check.args();
-        check.records(records).map_err(|(index, refusal)| {
+        check.tasks(records).map_err(|(index, refusal)| {
             let func = records.get(index as usize).map_or(NOBODY, |record| record.func_id.into());
             self.refuse(first + index, func, &refusal)
         })?;
@@ -202,7 +202,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     /// The kernel's code, or why the task cannot run.
     #[inline(always)]
-    fn kernel_of(&mut self, slot: u32, record: &TaskRecord) -> Result<GmAddr, Fault> {
+    fn kernel_of(&mut self, slot: u32, record: &ImageTask) -> Result<GmAddr, Fault> {
         let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
         if func_and_kind != self.known {
             self.look_up(slot, record)?;
@@ -214,7 +214,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     /// Finds out about func id and kind.
     #[inline(never)]
-    fn look_up(&mut self, slot: u32, record: &TaskRecord) -> Result<(), Fault> {
+    fn look_up(&mut self, slot: u32, record: &ImageTask) -> Result<(), Fault> {
         let func = FuncId(record.func_id);
         let (found, expected) = (record.kind.into(), 0);
         let refusal = if func.index() >= MAX_FUNC_ID {
@@ -235,7 +235,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     #[cold]
     #[inline(never)]
-    fn no_kernel(&mut self, slot: u32, record: &TaskRecord) -> Fault {
+    fn no_kernel(&mut self, slot: u32, record: &ImageTask) -> Fault {
         let (fault, found) = (Fault::BUILD_KERNEL_MISSING, record.func_id.into());
         self.refuse(slot, record.func_id.into(), &Refusal { fault, found, expected: 0 })
     }
@@ -245,9 +245,9 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     fn connect<const N: usize>(
         &mut self,
         first: u32,
-        records: &[TaskRecord],
+        records: &[ImageTask],
         producers: &mut Reader<'_, u32, N>,
-        check: &RecordCheck,
+        check: &ImageTaskCheck,
     ) -> Result<(), Fault> {
         for (slot, record) in (first..).zip(records) {
             let mut left = record.edge_count as usize;
@@ -282,7 +282,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     #[cold]
     #[inline(never)]
-    fn refuse_producer(&mut self, slot: u32, producer: u32, check: &RecordCheck) -> Fault {
+    fn refuse_producer(&mut self, slot: u32, producer: u32, check: &ImageTaskCheck) -> Fault {
         let mut refusal = check.refuse_producer(slot, producer);
         if producer == slot && !check.is_topological() {
             refusal = Refusal { fault: Fault::BUILD_SELF_EDGE, found: 0, expected: 0 };
@@ -324,7 +324,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     fn copy_args<const N: usize>(
         &mut self,
         first: u32,
-        records: &[TaskRecord],
+        records: &[ImageTask],
         args: &mut Reader<'_, u64, N>,
         first_arg: u64,
     ) -> Result<(), Fault> {
@@ -414,7 +414,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     /// The events of tasks that are added.
     #[inline(never)]
-    fn trace_added(&mut self, first: u32, records: &[TaskRecord]) {
+    fn trace_added(&mut self, first: u32, records: &[ImageTask]) {
         self.traced_ns = self.host.now_ns();
         for (slot, record) in (first..).zip(records) {
             let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
@@ -427,7 +427,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
         if H::TRACES {
             let time_ns = self.traced_ns;
-            self.host.trace(TraceRecord { time_ns, kind, task, extra });
+            self.host.trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 }

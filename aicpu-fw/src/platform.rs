@@ -4,7 +4,7 @@
 //! core wrote; `commit` makes everything written before it visible to the cores that it rings.
 
 use pto_abi::sync::Sharing;
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 use pto_abi::{Fault, GmAddr};
 
 /// How far a core is with what it was given.
@@ -164,5 +164,5 @@ pub trait Platform {
 
     /// Takes an event of this instance.
     #[inline]
-    fn trace(&mut self, _: TraceRecord) {}
+    fn trace(&mut self, _: TracePoint) {}
 }

@@ -3,7 +3,7 @@
 //! [`Platform::TRACES`](crate::Platform::TRACES) decides at compile time; a host that traces on demand
 //! instantiates the firmware twice. Rings are written by a `TraceWriter`.
 
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 
 #[cfg(not(any(loom, shuttle)))]
 use crate::trace_writer::TraceWriter;
@@ -20,7 +20,7 @@ pub trait Tracer<'a>: Copy {
     fn over(writer: Option<TraceWriter<'a>>) -> Self;
 
     /// Takes an event. Where it has to wait for its reader, `pause` passes some time, and says what the clock shows then.
-    fn record(&self, record: TraceRecord, pause: impl FnMut() -> u64);
+    fn record(&self, record: TracePoint, pause: impl FnMut() -> u64);
 }
 
 /// No events.
@@ -35,5 +35,5 @@ impl Tracer<'_> for NoTrace {
     }
 
     #[inline]
-    fn record(&self, _: TraceRecord, _: impl FnMut() -> u64) {}
+    fn record(&self, _: TracePoint, _: impl FnMut() -> u64) {}
 }

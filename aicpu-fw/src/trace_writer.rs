@@ -10,7 +10,7 @@ use pto_abi::runtime::Epitaph;
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
 use pto_abi::task::Task;
-use pto_abi::trace::{TraceLane, TraceOwner, TraceRecord, lap_of};
+use pto_abi::trace::{TraceLane, TraceOwner, TracePoint, lap_of};
 
 use crate::trace::Tracer;
 
@@ -49,7 +49,7 @@ impl<'a> TraceWriter<'a> {
     /// Records an event. While the ring is full and the run waits for its reader, `pause` passes some time, and says
     /// what the clock shows then.
     #[inline]
-    pub fn record(&self, record: TraceRecord, pause: impl FnMut() -> u64) {
+    pub fn record(&self, record: TracePoint, pause: impl FnMut() -> u64) {
         let task = self.tasks.get(record.task as usize);
         let lap = task.map_or(0, |task| lap_of(task.generation.load(Ordering::Relaxed)));
         if !self.lane.record(record, lap) {
@@ -59,7 +59,7 @@ impl<'a> TraceWriter<'a> {
 
     #[cold]
     #[inline(never)]
-    fn wait(&self, record: TraceRecord, lap: u8, mut pause: impl FnMut() -> u64) {
+    fn wait(&self, record: TracePoint, lap: u8, mut pause: impl FnMut() -> u64) {
         let (mut since_ns, mut read) = (pause(), self.lane.read_so_far());
         while !self.lane.record(record, lap) {
             if self.arena.fault().is_raised() {
@@ -77,7 +77,7 @@ impl<'a> TraceWriter<'a> {
 
     /// Nobody reads the ring any more: raises `STALL_TRACE`, and counts the event as missing.
     #[cold]
-    pub fn give_up(&self, record: TraceRecord) {
+    pub fn give_up(&self, record: TracePoint) {
         self.lane.refuse();
         let fault = self.arena.fault();
         if !fault.raise(Fault::STALL_TRACE) {
@@ -109,7 +109,7 @@ impl<'a> Tracer<'a> for Option<TraceWriter<'a>> {
     }
 
     #[inline]
-    fn record(&self, record: TraceRecord, pause: impl FnMut() -> u64) {
+    fn record(&self, record: TracePoint, pause: impl FnMut() -> u64) {
         if let Some(writer) = self {
             writer.record(record, pause);
         }

@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(6)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xaaee6e415209a143)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xec914f3d244f9a40)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -224,9 +224,9 @@ typedef struct pto_task_id {
 #define PTO_FAULT_GRAPH_FLAGS UINT32_C(0x00020008)
 /* GraphHeader.task_count is above the capacity of the arena. Launch with larger capacities. */
 #define PTO_FAULT_GRAPH_TASK_COUNT UINT32_C(0x00020009)
-/* GraphHeader.edge_count does not match the records. Build the image again. */
+/* GraphHeader.edge_count does not match the tasks. Build the image again. */
 #define PTO_FAULT_GRAPH_EDGE_COUNT UINT32_C(0x0002000a)
-/* GraphHeader.arg_words does not match the records. Build the image again. */
+/* GraphHeader.arg_words does not match the tasks. Build the image again. */
 #define PTO_FAULT_GRAPH_ARG_WORDS UINT32_C(0x0002000b)
 /* GraphHeader.tasks_offset is outside the image or misaligned. Build the image again. */
 #define PTO_FAULT_GRAPH_TASKS_OFFSET UINT32_C(0x0002000c)
@@ -236,10 +236,10 @@ typedef struct pto_task_id {
 #define PTO_FAULT_GRAPH_ARGS_OFFSET UINT32_C(0x0002000e)
 /* A reserved word of GraphHeader is not zero. Flash the firmware that belongs to this host. */
 #define PTO_FAULT_GRAPH_RESERVED UINT32_C(0x0002000f)
-/* A task record's arguments are outside the image. Build the image again. */
-#define PTO_FAULT_GRAPH_RECORD_ARGS UINT32_C(0x00020010)
-/* A task record's edges are outside the image. Build the image again. */
-#define PTO_FAULT_GRAPH_RECORD_EDGES UINT32_C(0x00020011)
+/* A task's arguments are outside the image. Build the image again. */
+#define PTO_FAULT_GRAPH_TASK_ARGS UINT32_C(0x00020010)
+/* A task's edges are outside the image. Build the image again. */
+#define PTO_FAULT_GRAPH_TASK_EDGES UINT32_C(0x00020011)
 /* An edge names a producer that does not exist. Build the image again. */
 #define PTO_FAULT_GRAPH_EDGE_PRODUCER UINT32_C(0x00020012)
 /* The graph has a cycle. Remove one of the edges that the message names. */
@@ -330,14 +330,14 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUN_CANCELLED UINT32_C(0x00070001)
 /* Host code of the simulator panicked in the run. See the message on standard error; a builder or kernel of yours may be the cause. */
 #define PTO_FAULT_RUN_PANIC UINT32_C(0x00070002)
-/* LaunchPlan.magic is not that of a launch record. The argument of the entry is not a launch record: launch through the host library. */
+/* LaunchPlan.magic is not that of launch words. The argument of the entry is not the address of launch words: launch through the host library. */
 #define PTO_FAULT_LAUNCH_MAGIC UINT32_C(0x00080001)
 /* LaunchPlan.abi_major differs from the firmware's. Build host and firmware from the same release. */
 #define PTO_FAULT_LAUNCH_ABI_MAJOR UINT32_C(0x00080002)
 /* LaunchPlan.abi_minor is newer than the firmware's. Flash the firmware that belongs to this host. */
 #define PTO_FAULT_LAUNCH_ABI_MINOR UINT32_C(0x00080003)
-/* LaunchPlan.record_bytes is not the size of LaunchRecord. Build host and firmware from the same sources. */
-#define PTO_FAULT_LAUNCH_RECORD_BYTES UINT32_C(0x00080004)
+/* LaunchPlan.words_bytes is not the size of LaunchWords. Build host and firmware from the same sources. */
+#define PTO_FAULT_LAUNCH_WORDS_BYTES UINT32_C(0x00080004)
 /* LaunchPlan.layout_hash differs from the firmware's. Build host and firmware from the same sources. */
 #define PTO_FAULT_LAUNCH_LAYOUT_HASH UINT32_C(0x00080005)
 /* LaunchPlan's arena is not in its GM, or GM is null, misaligned or too large. Launch through the host library. */
@@ -408,17 +408,17 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_MIX UINT32_C(0x000a0042)
 /* A task's predicate is on an element that is not in GM, or not aligned. Use a tensor that the device allocated. */
 #define PTO_FAULT_STREAM_PREDICATE UINT32_C(0x000a0043)
-/* The program asks for something while it records that a record cannot hold. Record tasks with tensors, scopes and their tensors; the rest belongs before or behind. */
-#define PTO_FAULT_STREAM_RECORD_OPEN UINT32_C(0x000a0050)
-/* A record has more tasks, bindings or words than there is room for. Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives records 32 words. */
-#define PTO_FAULT_STREAM_RECORD_FULL UINT32_C(0x000a0051)
-/* A record is replayed that this run did not make. Record and replay in the same run of the program. */
-#define PTO_FAULT_STREAM_RECORD_UNKNOWN UINT32_C(0x000a0052)
-/* A replay binds a tensor or scalars that do not fit the record, or a record holds a tensor of an outer scope. Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes. */
+/* The program asks for something while it records that a recording cannot hold. Record tasks with tensors, scopes and their tensors; the rest belongs before or behind. */
+#define PTO_FAULT_STREAM_RECORDING_OPEN UINT32_C(0x000a0050)
+/* A recording has more tasks, bindings or words than there is room for. Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives recordings 32 words. */
+#define PTO_FAULT_STREAM_RECORDING_FULL UINT32_C(0x000a0051)
+/* A recording is replayed that this run did not make. Record and replay in the same run of the program. */
+#define PTO_FAULT_STREAM_RECORDING_UNKNOWN UINT32_C(0x000a0052)
+/* A replay binds a tensor or scalars that do not fit the recording, or a recording holds a tensor of an outer scope. Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes. */
 #define PTO_FAULT_STREAM_REPLAY_MISFIT UINT32_C(0x000a0053)
-/* A replay binds two views that overlap, and the record writes one of them. Bind views without an element in common, or record the program with one tensor in both places. */
+/* A replay binds two views that overlap, and the recording writes one of them. Bind views without an element in common, or record the program with one tensor in both places. */
 #define PTO_FAULT_STREAM_REPLAY_ALIAS UINT32_C(0x000a0054)
-/* A record is ended or a bound scalar used, and no record is open. Use them in the body of StreamBuilder::record only. */
+/* A recording is ended or a bound scalar used, and no recording is open. Use them in the body of StreamBuilder::record only. */
 #define PTO_FAULT_STREAM_NOT_RECORDING UINT32_C(0x000a0055)
 
 /* Identity of the arena. */
@@ -1000,7 +1000,7 @@ PTO_STATIC_ASSERT(offsetof(pto_ring_line, waits) == 16, "offset of pto_ring_line
 PTO_STATIC_ASSERT(offsetof(pto_ring_line, needed) == 24, "offset of pto_ring_line.needed");
 
 /* What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions. */
-typedef struct pto_slot_record {
+typedef struct pto_slot_note {
     /* atomic: Argument words given out before. */
     PTO_ALIGN(16) uint32_t first_word;
     /* atomic: Chunks given out before. */
@@ -1009,15 +1009,15 @@ typedef struct pto_slot_record {
     uint32_t first_entry;
     /* atomic: Not used; zero. */
     uint32_t reserved;
-} pto_slot_record;
-PTO_STATIC_ASSERT(sizeof(pto_slot_record) == 16, "size of pto_slot_record");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_word) == 0, "offset of pto_slot_record.first_word");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_chunk) == 4, "offset of pto_slot_record.first_chunk");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, first_entry) == 8, "offset of pto_slot_record.first_entry");
-PTO_STATIC_ASSERT(offsetof(pto_slot_record, reserved) == 12, "offset of pto_slot_record.reserved");
+} pto_slot_note;
+PTO_STATIC_ASSERT(sizeof(pto_slot_note) == 16, "size of pto_slot_note");
+PTO_STATIC_ASSERT(offsetof(pto_slot_note, first_word) == 0, "offset of pto_slot_note.first_word");
+PTO_STATIC_ASSERT(offsetof(pto_slot_note, first_chunk) == 4, "offset of pto_slot_note.first_chunk");
+PTO_STATIC_ASSERT(offsetof(pto_slot_note, first_entry) == 8, "offset of pto_slot_note.first_entry");
+PTO_STATIC_ASSERT(offsetof(pto_slot_note, reserved) == 12, "offset of pto_slot_note.reserved");
 
 /* What a task is beyond one kernel on one core. One for each slot of the window. */
-typedef struct pto_shape_record {
+typedef struct pto_block_line {
     /* atomic: GM addresses of the kernels: of the cube core, of the first and of the second vector core; zero: none. */
     PTO_ALIGN(64) uint64_t kernels[3];
     /* atomic: Their func ids. */
@@ -1042,20 +1042,20 @@ typedef struct pto_shape_record {
     uint64_t value;
     /* atomic: Not used; zero. */
     uint64_t reserved[6];
-} pto_shape_record;
-PTO_STATIC_ASSERT(sizeof(pto_shape_record) == 128, "size of pto_shape_record");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, kernels) == 0, "offset of pto_shape_record.kernels");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, func_ids) == 24, "offset of pto_shape_record.func_ids");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, flags) == 36, "offset of pto_shape_record.flags");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, blocks) == 40, "offset of pto_shape_record.blocks");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, next_block) == 44, "offset of pto_shape_record.next_block");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, parts_left) == 48, "offset of pto_shape_record.parts_left");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, next) == 52, "offset of pto_shape_record.next");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, list) == 56, "offset of pto_shape_record.list");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, test) == 60, "offset of pto_shape_record.test");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, address) == 64, "offset of pto_shape_record.address");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, value) == 72, "offset of pto_shape_record.value");
-PTO_STATIC_ASSERT(offsetof(pto_shape_record, reserved) == 80, "offset of pto_shape_record.reserved");
+} pto_block_line;
+PTO_STATIC_ASSERT(sizeof(pto_block_line) == 128, "size of pto_block_line");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, kernels) == 0, "offset of pto_block_line.kernels");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, func_ids) == 24, "offset of pto_block_line.func_ids");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, flags) == 36, "offset of pto_block_line.flags");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, blocks) == 40, "offset of pto_block_line.blocks");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, next_block) == 44, "offset of pto_block_line.next_block");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, parts_left) == 48, "offset of pto_block_line.parts_left");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, next) == 52, "offset of pto_block_line.next");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, list) == 56, "offset of pto_block_line.list");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, test) == 60, "offset of pto_block_line.test");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, address) == 64, "offset of pto_block_line.address");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, value) == 72, "offset of pto_block_line.value");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, reserved) == 80, "offset of pto_block_line.reserved");
 
 /* The ends of a list of tasks, as slots. */
 typedef struct pto_list_ends {
@@ -1068,8 +1068,8 @@ PTO_STATIC_ASSERT(sizeof(pto_list_ends) == 8, "size of pto_list_ends");
 PTO_STATIC_ASSERT(offsetof(pto_list_ends, head) == 0, "offset of pto_list_ends.head");
 PTO_STATIC_ASSERT(offsetof(pto_list_ends, tail) == 4, "offset of pto_list_ends.tail");
 
-/* Where shaped tasks wait for cores. */
-typedef struct pto_shape_board {
+/* Where tasks with a block shape wait for cores. */
+typedef struct pto_block_board {
     /* atomic: Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the bit behind them: that one has some. */
     PTO_ALIGN(64) uint32_t waiting;
     /* atomic: Guards everything else. */
@@ -1086,22 +1086,22 @@ typedef struct pto_shape_board {
     pto_list_ends lists[17];
     /* atomic: Not used; zero. */
     uint64_t reserved_words[7];
-} pto_shape_board;
-PTO_STATIC_ASSERT(sizeof(pto_shape_board) == 256, "size of pto_shape_board");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, waiting) == 0, "offset of pto_shape_board.waiting");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, lock) == 4, "offset of pto_shape_board.lock");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, reserved) == 5, "offset of pto_shape_board.reserved");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, gathering) == 8, "offset of pto_shape_board.gathering");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, count) == 12, "offset of pto_shape_board.count");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, rest_of_line) == 16, "offset of pto_shape_board.rest_of_line");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, lists) == 64, "offset of pto_shape_board.lists");
-PTO_STATIC_ASSERT(offsetof(pto_shape_board, reserved_words) == 200, "offset of pto_shape_board.reserved_words");
+} pto_block_board;
+PTO_STATIC_ASSERT(sizeof(pto_block_board) == 256, "size of pto_block_board");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, waiting) == 0, "offset of pto_block_board.waiting");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, lock) == 4, "offset of pto_block_board.lock");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, reserved) == 5, "offset of pto_block_board.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, gathering) == 8, "offset of pto_block_board.gathering");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, count) == 12, "offset of pto_block_board.count");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, rest_of_line) == 16, "offset of pto_block_board.rest_of_line");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, lists) == 64, "offset of pto_block_board.lists");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, reserved_words) == 200, "offset of pto_block_board.reserved_words");
 
 /* The start of the region `stream`. */
 typedef struct pto_stream_header {
     /* atomic: Task slots; a power of two. */
     PTO_ALIGN(64) uint32_t window;
-    /* atomic: Entries of the tensor map; a power of two. There is a record of a cell for each, and of a tensor for every four. */
+    /* atomic: Entries of the tensor map; a power of two. There is a row of a cell for each, and of a tensor for every four. */
     uint32_t map_entries;
     /* atomic: Depths of scopes that have a heap. */
     uint32_t heap_rings;
@@ -1121,8 +1121,8 @@ typedef struct pto_stream_header {
     uint64_t reserved;
     /* The rings, by `RingKind`, then the heaps by depth. */
     pto_ring_line rings[12];
-    /* Where shaped tasks wait for cores. */
-    pto_shape_board board;
+    /* Where tasks with a block shape wait for cores. */
+    pto_block_board board;
 } pto_stream_header;
 PTO_STATIC_ASSERT(sizeof(pto_stream_header) == 704, "size of pto_stream_header");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, window) == 0, "offset of pto_stream_header.window");
@@ -1139,7 +1139,7 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_header, rings) == 64, "offset of pto_strea
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, board) == 448, "offset of pto_stream_header.board");
 
 /* The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains. Tasks are low halves of their numbers. */
-typedef struct pto_map_record {
+typedef struct pto_map_row {
     /* atomic: The tensor that the region is part of. */
     PTO_ALIGN(64) uint64_t base;
     /* atomic: First byte of the region, from the tensor's first one. */
@@ -1160,18 +1160,18 @@ typedef struct pto_map_record {
     uint32_t next;
     /* atomic: Of a tensor: 1: it has a grid. Of a cell: the one before. */
     uint32_t link;
-} pto_map_record;
-PTO_STATIC_ASSERT(sizeof(pto_map_record) == 64, "size of pto_map_record");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, base) == 0, "offset of pto_map_record.base");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, low) == 8, "offset of pto_map_record.low");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, high) == 16, "offset of pto_map_record.high");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, rows) == 24, "offset of pto_map_record.rows");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, writer) == 32, "offset of pto_map_record.writer");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, readers) == 36, "offset of pto_map_record.readers");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, write_chain) == 48, "offset of pto_map_record.write_chain");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, read_chain) == 52, "offset of pto_map_record.read_chain");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, next) == 56, "offset of pto_map_record.next");
-PTO_STATIC_ASSERT(offsetof(pto_map_record, link) == 60, "offset of pto_map_record.link");
+} pto_map_row;
+PTO_STATIC_ASSERT(sizeof(pto_map_row) == 64, "size of pto_map_row");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, base) == 0, "offset of pto_map_row.base");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, low) == 8, "offset of pto_map_row.low");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, high) == 16, "offset of pto_map_row.high");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, rows) == 24, "offset of pto_map_row.rows");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, writer) == 32, "offset of pto_map_row.writer");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, readers) == 36, "offset of pto_map_row.readers");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, write_chain) == 48, "offset of pto_map_row.write_chain");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, read_chain) == 52, "offset of pto_map_row.read_chain");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, next) == 56, "offset of pto_map_row.next");
+PTO_STATIC_ASSERT(offsetof(pto_map_row, link) == 60, "offset of pto_map_row.link");
 
 /* The grid that the accesses to some tensors are sorted by. */
 typedef struct pto_map_grid {
@@ -1202,7 +1202,7 @@ PTO_STATIC_ASSERT(offsetof(pto_map_grid, rows_magic) == 40, "offset of pto_map_g
 PTO_STATIC_ASSERT(offsetof(pto_map_grid, has_cells) == 48, "offset of pto_map_grid.has_cells");
 PTO_STATIC_ASSERT(offsetof(pto_map_grid, reserved) == 56, "offset of pto_map_grid.reserved");
 
-/* An access that stands in no record. One with more than one stride is followed by an entry that holds the others. */
+/* An access that stands in no row. One with more than one stride is followed by an entry that holds the others. */
 typedef struct pto_map_entry {
     /* atomic: The tensor's address. */
     PTO_ALIGN(64) uint64_t base;
@@ -1351,7 +1351,7 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_scope, reserved) == 4, "offset of pto_stre
 PTO_STATIC_ASSERT(offsetof(pto_stream_scope, serial) == 8, "offset of pto_stream_scope.serial");
 
 /* A part of a program that was recorded. */
-typedef struct pto_stream_record {
+typedef struct pto_stream_recording {
     /* The run that it was made in. */
     PTO_ALIGN(4) uint32_t run;
     /* Where the builder keeps it. */
@@ -1360,12 +1360,12 @@ typedef struct pto_stream_record {
     uint32_t tasks;
     /* Not used; zero. */
     uint32_t reserved;
-} pto_stream_record;
-PTO_STATIC_ASSERT(sizeof(pto_stream_record) == 16, "size of pto_stream_record");
-PTO_STATIC_ASSERT(offsetof(pto_stream_record, run) == 0, "offset of pto_stream_record.run");
-PTO_STATIC_ASSERT(offsetof(pto_stream_record, at) == 4, "offset of pto_stream_record.at");
-PTO_STATIC_ASSERT(offsetof(pto_stream_record, tasks) == 8, "offset of pto_stream_record.tasks");
-PTO_STATIC_ASSERT(offsetof(pto_stream_record, reserved) == 12, "offset of pto_stream_record.reserved");
+} pto_stream_recording;
+PTO_STATIC_ASSERT(sizeof(pto_stream_recording) == 16, "size of pto_stream_recording");
+PTO_STATIC_ASSERT(offsetof(pto_stream_recording, run) == 0, "offset of pto_stream_recording.run");
+PTO_STATIC_ASSERT(offsetof(pto_stream_recording, at) == 4, "offset of pto_stream_recording.at");
+PTO_STATIC_ASSERT(offsetof(pto_stream_recording, tasks) == 8, "offset of pto_stream_recording.tasks");
+PTO_STATIC_ASSERT(offsetof(pto_stream_recording, reserved) == 12, "offset of pto_stream_recording.reserved");
 
 /* The header of a graph image. */
 typedef struct pto_graph_header {
@@ -1385,13 +1385,13 @@ typedef struct pto_graph_header {
     uint64_t checksum;
     /* `GraphFlags`. */
     uint32_t flags;
-    /* How many records. */
+    /* How many tasks. */
     uint32_t task_count;
     /* How many edges. */
     uint64_t edge_count;
     /* How many argument words. */
     uint64_t arg_words;
-    /* Where the records are, from the start of the image. */
+    /* Where the tasks are, from the start of the image. */
     uint64_t tasks_offset;
     /* Where the producers are. */
     uint64_t edges_offset;
@@ -1418,7 +1418,7 @@ PTO_STATIC_ASSERT(offsetof(pto_graph_header, args_offset) == 80, "offset of pto_
 PTO_STATIC_ASSERT(offsetof(pto_graph_header, reserved) == 88, "offset of pto_graph_header.reserved");
 
 /* One task of a graph image. */
-typedef struct pto_task_record {
+typedef struct pto_image_task {
     /* GM address of the code; zero: `kernel_addrs[func_id]`. */
     PTO_ALIGN(8) uint64_t kernel;
     /* First argument word. */
@@ -1433,15 +1433,15 @@ typedef struct pto_task_record {
     uint8_t arg_count;
     /* A `CoreKind`. */
     uint8_t kind;
-} pto_task_record;
-PTO_STATIC_ASSERT(sizeof(pto_task_record) == 24, "size of pto_task_record");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, kernel) == 0, "offset of pto_task_record.kernel");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, first_arg) == 8, "offset of pto_task_record.first_arg");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, first_edge) == 12, "offset of pto_task_record.first_edge");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, edge_count) == 16, "offset of pto_task_record.edge_count");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, func_id) == 20, "offset of pto_task_record.func_id");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, arg_count) == 22, "offset of pto_task_record.arg_count");
-PTO_STATIC_ASSERT(offsetof(pto_task_record, kind) == 23, "offset of pto_task_record.kind");
+} pto_image_task;
+PTO_STATIC_ASSERT(sizeof(pto_image_task) == 24, "size of pto_image_task");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, kernel) == 0, "offset of pto_image_task.kernel");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, first_arg) == 8, "offset of pto_image_task.first_arg");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, first_edge) == 12, "offset of pto_image_task.first_edge");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, edge_count) == 16, "offset of pto_image_task.edge_count");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, func_id) == 20, "offset of pto_image_task.func_id");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, arg_count) == 22, "offset of pto_image_task.arg_count");
+PTO_STATIC_ASSERT(offsetof(pto_image_task, kind) == 23, "offset of pto_image_task.kind");
 
 /* What a firmware image says of itself. The names of its builders follow, each ended by a zero byte. */
 typedef struct pto_fw_identity {
@@ -1463,7 +1463,7 @@ typedef struct pto_fw_identity {
     uint32_t names_bytes;
     /* Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with zero here. Zero: the file is not sealed. */
     uint64_t checksum;
-    /* What the image can do beside: `FW_RECORDS`. Other bits are zero. */
+    /* What the image can do beside: `FW_TRACES`. Other bits are zero. */
     uint64_t features;
 } pto_fw_identity;
 PTO_STATIC_ASSERT(sizeof(pto_fw_identity) == 64, "size of pto_fw_identity");
@@ -1626,7 +1626,7 @@ PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, step_ticks) == 40, "offset of pto_vcpu
 PTO_STATIC_ASSERT(offsetof(pto_vcpu_line, reserved) == 48, "offset of pto_vcpu_line.reserved");
 
 /* The last exception of one vCPU. */
-typedef struct pto_exception_record {
+typedef struct pto_exception_frame {
     /* atomic: Counts the vCPU's exceptions; written last. */
     PTO_ALIGN(64) uint32_t stamp;
     /* atomic: `VCPU_INSTANCE`, `VCPU_WORKER`, or `VCPU_READY`: what it was at the time. */
@@ -1651,20 +1651,20 @@ typedef struct pto_exception_record {
     uint64_t x[31];
     /* atomic: Not used; zero. */
     uint64_t reserved;
-} pto_exception_record;
-PTO_STATIC_ASSERT(sizeof(pto_exception_record) == 320, "size of pto_exception_record");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, stamp) == 0, "offset of pto_exception_record.stamp");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, state) == 4, "offset of pto_exception_record.state");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, vector) == 8, "offset of pto_exception_record.vector");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, role) == 12, "offset of pto_exception_record.role");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, syndrome) == 16, "offset of pto_exception_record.syndrome");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, pc) == 24, "offset of pto_exception_record.pc");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, fault_address) == 32, "offset of pto_exception_record.fault_address");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, status) == 40, "offset of pto_exception_record.status");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, sp) == 48, "offset of pto_exception_record.sp");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, time_ns) == 56, "offset of pto_exception_record.time_ns");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, x) == 64, "offset of pto_exception_record.x");
-PTO_STATIC_ASSERT(offsetof(pto_exception_record, reserved) == 312, "offset of pto_exception_record.reserved");
+} pto_exception_frame;
+PTO_STATIC_ASSERT(sizeof(pto_exception_frame) == 320, "size of pto_exception_frame");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, stamp) == 0, "offset of pto_exception_frame.stamp");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, state) == 4, "offset of pto_exception_frame.state");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, vector) == 8, "offset of pto_exception_frame.vector");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, role) == 12, "offset of pto_exception_frame.role");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, syndrome) == 16, "offset of pto_exception_frame.syndrome");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, pc) == 24, "offset of pto_exception_frame.pc");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, fault_address) == 32, "offset of pto_exception_frame.fault_address");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, status) == 40, "offset of pto_exception_frame.status");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, sp) == 48, "offset of pto_exception_frame.sp");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, time_ns) == 56, "offset of pto_exception_frame.time_ns");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, x) == 64, "offset of pto_exception_frame.x");
+PTO_STATIC_ASSERT(offsetof(pto_exception_frame, reserved) == 312, "offset of pto_exception_frame.reserved");
 
 /* The pages through which host and image meet, at `virt::BOOT_BLOCK_ADDRESS`. */
 typedef struct pto_boot_block {
@@ -1679,7 +1679,7 @@ typedef struct pto_boot_block {
     /* Each written by its vCPU. */
     pto_vcpu_line vcpus[64];
     /* Each written by its vCPU. */
-    pto_exception_record exceptions[64];
+    pto_exception_frame exceptions[64];
 } pto_boot_block;
 PTO_STATIC_ASSERT(sizeof(pto_boot_block) == 24832, "size of pto_boot_block");
 PTO_STATIC_ASSERT(offsetof(pto_boot_block, header) == 0, "offset of pto_boot_block.header");
@@ -1708,8 +1708,8 @@ typedef struct pto_launch_plan {
     uint16_t abi_major;
     /* `ABI_MINOR`. */
     uint16_t abi_minor;
-    /* Size of `LaunchRecord`. */
-    uint32_t record_bytes;
+    /* Size of `LaunchWords`. */
+    uint32_t words_bytes;
     /* `layout::LAYOUT_HASH`. */
     uint64_t layout_hash;
     /* Address of the arena in GM. */
@@ -1726,7 +1726,7 @@ typedef struct pto_launch_plan {
     uint64_t registers_bytes;
     /* An `Architecture`. */
     uint32_t architecture;
-    /* Valid entries of `LaunchRecord::cores`: the workers, all AIC, then all AIV. */
+    /* Valid entries of `LaunchWords::cores`: the workers, all AIC, then all AIV. */
     uint32_t core_count;
     /* 1: the host has written the whole arena since the last launch; 0: the run's words only. */
     uint32_t fresh_arena;
@@ -1739,7 +1739,7 @@ PTO_STATIC_ASSERT(sizeof(pto_launch_plan) == 128, "size of pto_launch_plan");
 PTO_STATIC_ASSERT(offsetof(pto_launch_plan, magic) == 0, "offset of pto_launch_plan.magic");
 PTO_STATIC_ASSERT(offsetof(pto_launch_plan, abi_major) == 8, "offset of pto_launch_plan.abi_major");
 PTO_STATIC_ASSERT(offsetof(pto_launch_plan, abi_minor) == 10, "offset of pto_launch_plan.abi_minor");
-PTO_STATIC_ASSERT(offsetof(pto_launch_plan, record_bytes) == 12, "offset of pto_launch_plan.record_bytes");
+PTO_STATIC_ASSERT(offsetof(pto_launch_plan, words_bytes) == 12, "offset of pto_launch_plan.words_bytes");
 PTO_STATIC_ASSERT(offsetof(pto_launch_plan, layout_hash) == 16, "offset of pto_launch_plan.layout_hash");
 PTO_STATIC_ASSERT(offsetof(pto_launch_plan, arena_address) == 24, "offset of pto_launch_plan.arena_address");
 PTO_STATIC_ASSERT(offsetof(pto_launch_plan, arena_bytes) == 32, "offset of pto_launch_plan.arena_bytes");
@@ -1759,7 +1759,7 @@ typedef struct pto_launch_tickets {
     PTO_ALIGN(64) uint32_t taken;
     /* atomic: Instances that have left. */
     uint32_t given_back;
-    /* atomic: The first fault that no arena could hold: what is wrong with the record itself; zero: none. */
+    /* atomic: The first fault that no arena could hold: what is wrong with the launch words themselves; zero: none. */
     uint32_t refused;
     /* atomic: Not used; zero. */
     uint32_t reserved_word;
@@ -1774,17 +1774,17 @@ PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, reserved_word) == 12, "offset of 
 PTO_STATIC_ASSERT(offsetof(pto_launch_tickets, reserved) == 16, "offset of pto_launch_tickets.reserved");
 
 /* One launch, in GM; aligned to 64 bytes. */
-typedef struct pto_launch_record {
+typedef struct pto_launch_words {
     /* What the host decides. */
     PTO_ALIGN(64) pto_launch_plan plan;
     /* Where each worker's registers are, by worker number. */
     pto_core_position cores[128];
     /* Which instance is which. */
     pto_launch_tickets tickets;
-} pto_launch_record;
-PTO_STATIC_ASSERT(sizeof(pto_launch_record) == 704, "size of pto_launch_record");
-PTO_STATIC_ASSERT(offsetof(pto_launch_record, plan) == 0, "offset of pto_launch_record.plan");
-PTO_STATIC_ASSERT(offsetof(pto_launch_record, cores) == 128, "offset of pto_launch_record.cores");
-PTO_STATIC_ASSERT(offsetof(pto_launch_record, tickets) == 640, "offset of pto_launch_record.tickets");
+} pto_launch_words;
+PTO_STATIC_ASSERT(sizeof(pto_launch_words) == 704, "size of pto_launch_words");
+PTO_STATIC_ASSERT(offsetof(pto_launch_words, plan) == 0, "offset of pto_launch_words.plan");
+PTO_STATIC_ASSERT(offsetof(pto_launch_words, cores) == 128, "offset of pto_launch_words.cores");
+PTO_STATIC_ASSERT(offsetof(pto_launch_words, tickets) == 640, "offset of pto_launch_words.tickets");
 
 #endif /* PTO_ABI_H */

@@ -895,35 +895,35 @@ int32_t pto_builder_set(const struct pto_builder *builder,
                         uint64_t word);
 
 /*
- Begins a record: from here to `pto_builder_end_record` tasks are written down instead of run. `shapes`: what the `count`
+ Begins a recording: from here to `pto_builder_end_recording` tasks are written down instead of run. `shapes`: what the `count`
  tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
- arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record.
+ arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a recording.
 
  Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
  which end the run. Thread safety: the builder's own thread.
  */
-int32_t pto_builder_begin_record(const struct pto_builder *builder,
-                                 const pto_stream_tensor *shapes,
-                                 uint32_t count,
-                                 pto_stream_tensor *bound);
+int32_t pto_builder_begin_recording(const struct pto_builder *builder,
+                                    const pto_stream_tensor *shapes,
+                                    uint32_t count,
+                                    pto_stream_tensor *bound);
 
 /*
- Ends the record, which is good for this run.
+ Ends the recording, which is good for this run.
 
- Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORD_FULL, STREAM_SCOPE_NOT_OPEN, which end
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORDING_FULL, STREAM_SCOPE_NOT_OPEN, which end
  the run. Thread safety: the builder's own thread.
  */
-int32_t pto_builder_end_record(const struct pto_builder *builder,
-                               pto_stream_record *record);
+int32_t pto_builder_end_recording(const struct pto_builder *builder,
+                                  pto_stream_recording *record);
 
 /*
- Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers of the build.
+ Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers of the build.
 
- Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORD_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORDING_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
  `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
  */
 int32_t pto_builder_replay(const struct pto_builder *builder,
-                           const pto_stream_record *record,
+                           const pto_stream_recording *record,
                            const pto_stream_tensor *tensors,
                            uint32_t tensor_count,
                            const uint64_t *scalars,

@@ -210,24 +210,24 @@ public:
     }
     // Records what `body` submits, with one tensor in the place of each that replays bind: body(bound), an array of N.
     template <uint32_t N, typename Body>
-    pto_stream_record record(const Tensor (&shapes)[N], Body body) {
+    pto_stream_recording record(const Tensor (&shapes)[N], Body body) {
         pto_stream_tensor raw[N], placeholders[N] = {};
         Tensor bound[N];
         for (uint32_t i = 0; i < N; i++) {
             raw[i] = shapes[i];
         }
-        pto_stream_record made = {};
-        note(api_->begin_record(runtime_, raw, N, placeholders));
+        pto_stream_recording made = {};
+        note(api_->begin_recording(runtime_, raw, N, placeholders));
         for (uint32_t i = 0; i < N; i++) {
             static_cast<pto_stream_tensor &>(bound[i]) = placeholders[i];
         }
         body(bound);
-        note(api_->end_record(runtime_, &made));
+        note(api_->end_recording(runtime_, &made));
         return made;
     }
-    // Adds and publishes the tasks of a record, on these tensors and scalars.
+    // Adds and publishes the tasks of a recording, on these tensors and scalars.
     template <uint32_t N>
-    void replay(const pto_stream_record &record, const Tensor (&tensors)[N], std::initializer_list<uint64_t> scalars = {}) {
+    void replay(const pto_stream_recording &record, const Tensor (&tensors)[N], std::initializer_list<uint64_t> scalars = {}) {
         pto_stream_tensor raw[N];
         for (uint32_t i = 0; i < N; i++) {
             raw[i] = tensors[i];

@@ -30,7 +30,7 @@ pub(crate) fn attempt(
 ) -> Result<(RunReport, Prepared, Device), Error> {
     let hosting = Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN };
     let options = DeviceOptions { hosting, aic: 4, aiv: 8, ..DeviceOptions::default() };
-    let mut device = Device::open_sim(options, crate::Builders)?;
+    let mut device = crate::host::open_sim(options)?;
     device.register_library()?;
     let mut prepared = example.prepare(params, inputs, &device)?;
     prepared.reset()?;

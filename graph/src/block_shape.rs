@@ -37,7 +37,7 @@ closed_set! {
 
 /// What a task is beyond one kernel on one core.
 #[derive(Clone, Copy, Debug)]
-pub struct TaskShape<'a> {
+pub struct BlockShape<'a> {
     vectors: &'a [FuncId],
     when: Option<&'a Predicate<'a>>,
     blocks: u32,
@@ -46,7 +46,7 @@ pub struct TaskShape<'a> {
     is_plain: bool,
 }
 
-impl<'a> TaskShape<'a> {
+impl<'a> BlockShape<'a> {
     /// One kernel on one core, whenever it is ready.
     pub const PLAIN: Self = Self {
         vectors: &[],

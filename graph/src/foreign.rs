@@ -2,9 +2,9 @@
 //! former: a [`StreamTensor`] becomes a [`TensorView`] that is checked where it is used, as any other one.
 
 use pto_abi::fault::Fault;
-use pto_abi::foreign::{StreamRecord, StreamScope, StreamTensor};
+use pto_abi::foreign::{StreamRecording, StreamScope, StreamTensor};
 
-use crate::recording::Record;
+use crate::recording::Recording;
 use crate::scope::{DependencyMode, ScopeId};
 use crate::tensor::{HeapTag, RawView, TensorView};
 
@@ -49,15 +49,15 @@ impl From<&StreamTensor> for TensorView<'static> {
     }
 }
 
-impl From<Record> for StreamRecord {
-    fn from(record: Record) -> Self {
-        Self { run: record.run, at: record.at, tasks: record.tasks, reserved: 0 }
+impl From<Recording> for StreamRecording {
+    fn from(recording: Recording) -> Self {
+        Self { run: recording.run, at: recording.at, tasks: recording.tasks, reserved: 0 }
     }
 }
 
-impl From<StreamRecord> for Record {
-    fn from(record: StreamRecord) -> Self {
-        Self { run: record.run, at: record.at, tasks: record.tasks }
+impl From<StreamRecording> for Recording {
+    fn from(recording: StreamRecording) -> Self {
+        Self { run: recording.run, at: recording.at, tasks: recording.tasks }
     }
 }
 

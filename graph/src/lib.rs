@@ -32,13 +32,13 @@ mod task;
 mod tensor;
 mod tensor_task;
 
-pub use block_shape::{Priority, StartMode, TaskShape};
+pub use block_shape::{BlockShape, Priority, StartMode};
 pub use builder::{EdgeOutcome, GraphBuilder};
 pub use element::ElementType;
 pub use error::BuildError;
 pub use hosted::HostedBuilder;
 pub use predicate::{Comparison, Predicate};
-pub use recording::{Bindings, Bound, MAX_BOUND, Record};
+pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders};
 pub use stream::{Scope, StreamBuilder};

@@ -3,13 +3,13 @@
 use crate::tensor::{TensorView, ViewDefect};
 use crate::tensor_task::Arg;
 
-/// Tensors that a record may leave open, and scalars.
+/// Tensors that a recording may leave open, and scalars.
 pub const MAX_BOUND: usize = 64;
 
 /// A part of a program that was recorded: its tasks, their arguments, the edges between them, and what it reads and
 /// writes of the tensors that it leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct Recording {
     /// The generation of the run that it was made in; it is good for that run only.
     pub run: u32,
     /// Where the builder keeps it.
@@ -18,27 +18,27 @@ pub struct Record {
     pub tasks: u32,
 }
 
-/// What a replay puts in the place of what a record leaves open.
+/// What a replay puts in the place of what a recording leaves open.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bindings<'a> {
-    /// A view for each tensor, of the same element type, extents and strides. No two of them may overlap where the record
+    /// A view for each tensor, of the same element type, extents and strides. No two of them may overlap where the recording
     /// writes one.
     pub tensors: &'a [TensorView<'a>],
     /// A word for each scalar.
     pub scalars: &'a [u64],
 }
 
-/// What the body of a record uses in the place of what it leaves open.
+/// What the body of a recording uses in the place of what it leaves open.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
     /// What the tensors look like.
     pub(crate) shapes: &'a [TensorView<'a>],
-    /// The number of the record in its run.
+    /// The number of the recordinging in its run.
     pub(crate) serial: u32,
 }
 
 impl Bound<'_> {
-    /// The tensor that a replay binds in this place; a defective view where the record has none.
+    /// The tensor that a replay binds in this place; a defective view where the recording has none.
     #[must_use]
     pub fn tensor(&self, index: usize) -> TensorView<'static> {
         match self.shapes.get(index) {

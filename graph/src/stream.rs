@@ -12,7 +12,7 @@ use pto_abi::ids::TaskId;
 
 use crate::builder::GraphBuilder;
 use crate::element::ElementType;
-use crate::recording::{Bindings, Bound, Record};
+use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
 use crate::tensor::TensorView;
 use crate::tensor_task::TensorTask;
@@ -62,44 +62,44 @@ pub trait StreamBuilder: GraphBuilder {
     /// As [`get`](Self::get).
     fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault>;
 
-    /// Begins a record: from here to [`end_record`](Self::end_record) tasks are written down instead of added. Returns
-    /// the record's number. [`record`](Self::record) calls both.
+    /// Begins a recording: from here to [`end_recording`](Self::end_recording) tasks are written down instead of added. Returns
+    /// the recording's number. [`record`](Self::record) calls both.
     ///
     /// # Errors
-    /// `STREAM_RECORD_OPEN`, `STREAM_RECORD_FULL`, `STREAM_VIEW_*`, `STREAM_SCOPE_DEPTH`.
-    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault>;
+    /// `STREAM_RECORDING_OPEN`, `STREAM_RECORDING_FULL`, `STREAM_VIEW_*`, `STREAM_SCOPE_DEPTH`.
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault>;
 
-    /// Ends the record.
+    /// Ends the recording.
     ///
     /// # Errors
-    /// `STREAM_NOT_RECORDING`, `STREAM_RECORD_FULL`, `STREAM_SCOPE_NOT_OPEN`.
-    fn end_record(&mut self) -> Result<Record, Fault>;
+    /// `STREAM_NOT_RECORDING`, `STREAM_RECORDING_FULL`, `STREAM_SCOPE_NOT_OPEN`.
+    fn end_recording(&mut self) -> Result<Recording, Fault>;
 
-    /// Adds and publishes the tasks of a record, on other tensors and scalars. The order to the tasks around it follows
-    /// from what it reads and writes of them, the order within it from the record.
+    /// Adds and publishes the tasks of a recording, on other tensors and scalars. The order to the tasks around it follows
+    /// from what it reads and writes of them, the order within it from the recording.
     ///
     /// # Errors
-    /// `STREAM_RECORD_UNKNOWN`, `STREAM_REPLAY_MISFIT` and `STREAM_REPLAY_ALIAS` with the binding's index,
-    /// `STREAM_STALE_TENSOR`, `STREAM_RECORD_OPEN`, and those of a submission.
-    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault>;
+    /// `STREAM_RECORDING_UNKNOWN`, `STREAM_REPLAY_MISFIT` and `STREAM_REPLAY_ALIAS` with the binding's index,
+    /// `STREAM_STALE_TENSOR`, `STREAM_RECORDING_OPEN`, and those of a submission.
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault>;
 
     /// Records what `body` submits: tasks, scopes and their tensors. Nothing of it runs before it is replayed. `shapes`
     /// say what the tensors look like that are bound then; tensors of the host's that are used without being bound
     /// are the same in every replay.
     ///
     /// # Errors
-    /// Those of `body`, of [`begin_record`](Self::begin_record) and [`end_record`](Self::end_record).
+    /// Those of `body`, of [`begin_recording`](Self::begin_recording) and [`end_recording`](Self::end_recording).
     fn record<E: From<Fault>>(
         &mut self,
         shapes: &[TensorView<'_>],
         body: impl FnOnce(&mut Self, &Bound<'_>) -> Result<(), E>,
-    ) -> Result<Record, E>
+    ) -> Result<Recording, E>
     where
         Self: Sized,
     {
-        let serial = self.begin_record(shapes)?;
+        let serial = self.begin_recording(shapes)?;
         body(self, &Bound { shapes, serial })?;
-        Ok(self.end_record()?)
+        Ok(self.end_recording()?)
     }
 
     /// Adds a task and publishes it.

@@ -34,9 +34,9 @@ pub struct HeapTag {
     pub serial: u64,
 }
 
-/// In the addresses of tensors that are not there: those of a record. No address of GM has it.
+/// In the addresses of tensors that are not there: those of a recording. No address of GM has it.
 pub const PLACEHOLDER: u64 = 0b11 << 62;
-/// The depth in the tag of a tensor that a record leaves open; its serial number is that of the record.
+/// The depth in the tag of a tensor that a recording leaves open; its serial number is that of the recording.
 pub const RECORDED_DEPTH: u32 = u32::MAX;
 
 /// A view as another language or a file states it; nothing is proved of it.
@@ -317,7 +317,7 @@ impl<'s> TensorView<'s> {
         TensorView { scope: PhantomData, ..self }
     }
 
-    /// The same view of a tensor that is bound when record number `serial` is replayed: its binding number `index`.
+    /// The same view of a tensor that is bound when recording number `serial` is replayed: its binding number `index`.
     #[must_use]
     pub fn placeholder(&self, index: usize, serial: u32) -> TensorView<'static> {
         let reach = |(extent, stride): (&u32, &u64)| u64::from(extent.saturating_sub(1)) * stride;

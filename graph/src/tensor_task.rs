@@ -13,7 +13,7 @@
 use pto_abi::ids::{FuncId, TaskId};
 use pto_abi::kinds::CoreKind;
 
-use crate::block_shape::{Priority, TaskShape};
+use crate::block_shape::{BlockShape, Priority};
 use crate::predicate::Predicate;
 use crate::tensor::TensorView;
 
@@ -30,7 +30,7 @@ pub enum Arg<'a> {
     NoDep(&'a TensorView<'a>),
     /// A word.
     Scalar(u64),
-    /// In a record: the word that a replay binds in this place.
+    /// In a recording: the word that a replay binds in this place.
     BoundScalar(u32),
 }
 
@@ -64,7 +64,7 @@ pub struct TensorTask<'a> {
     /// Tasks that it waits for beside those that its tensors say.
     pub after: &'a [TaskId],
     /// What it is beyond one kernel on one core.
-    pub shape: TaskShape<'a>,
+    pub block_shape: BlockShape<'a>,
 }
 
 impl<'a> TensorTask<'a> {
@@ -72,7 +72,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn new(func_id: FuncId, kind: CoreKind, args: &'a [Arg<'a>]) -> Self {
-        Self { func_id, kind, args, after: &[], shape: TaskShape::PLAIN }
+        Self { func_id, kind, args, after: &[], block_shape: BlockShape::PLAIN }
     }
 }
 
@@ -90,7 +90,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn mix(mut self, vectors: &'a [FuncId]) -> Self {
-        self.shape = self.shape.with_vectors(vectors);
+        self.block_shape = self.block_shape.with_vectors(vectors);
         self
     }
 
@@ -100,7 +100,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn blocks(mut self, blocks: u32) -> Self {
-        self.shape = self.shape.with_blocks(blocks);
+        self.block_shape = self.block_shape.with_blocks(blocks);
         self
     }
 
@@ -108,7 +108,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn sync_start(mut self) -> Self {
-        self.shape = self.shape.with_sync_start();
+        self.block_shape = self.block_shape.with_sync_start();
         self
     }
 
@@ -117,7 +117,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn when(mut self, predicate: &'a Predicate<'a>) -> Self {
-        self.shape = self.shape.with_predicate(predicate);
+        self.block_shape = self.block_shape.with_predicate(predicate);
         self
     }
 
@@ -125,7 +125,7 @@ impl<'a> TensorTask<'a> {
     #[must_use]
     #[inline]
     pub const fn priority(mut self, priority: Priority) -> Self {
-        self.shape = self.shape.with_priority(priority);
+        self.block_shape = self.block_shape.with_priority(priority);
         self
     }
 }
@@ -133,15 +133,15 @@ impl<'a> TensorTask<'a> {
 #[cfg(test)]
 mod tests {
     use super::TensorTask;
-    use crate::block_shape::{Priority, TaskShape};
+    use crate::block_shape::{BlockShape, Priority};
     use pto_abi::ids::FuncId;
     use pto_abi::kinds::CoreKind;
 
     #[test]
     fn a_task_is_plain_until_it_is_not() {
         let task = || TensorTask::new(FuncId(1), CoreKind::AIC, &[]);
-        assert!(TaskShape::PLAIN.is_plain() && task().shape.is_plain());
-        assert!(task().blocks(1).priority(Priority::NORMAL).mix(&[]).shape.is_plain());
+        assert!(BlockShape::PLAIN.is_plain() && task().block_shape.is_plain());
+        assert!(task().blocks(1).priority(Priority::NORMAL).mix(&[]).block_shape.is_plain());
         let shaped = [
             task().mix(&[FuncId(2)]),
             task().blocks(0),
@@ -149,6 +149,6 @@ mod tests {
             task().sync_start(),
             task().priority(Priority::LOW).priority(Priority::NORMAL).blocks(3),
         ];
-        assert!(shaped.iter().all(|task| !task.shape.is_plain()));
+        assert!(shaped.iter().all(|task| !task.block_shape.is_plain()));
     }
 }

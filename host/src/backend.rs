@@ -7,7 +7,7 @@ use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
 
-use crate::fw::Recording;
+use crate::fw::Tracing;
 use crate::{Error, Kernel};
 
 /// What became of a launch.
@@ -51,8 +51,8 @@ pub(crate) trait Backend: Send {
     }
 
     /// Whether its firmware records runs.
-    fn recording(&self) -> Recording {
-        Recording::On
+    fn tracing(&self) -> Tracing {
+        Tracing::On
     }
 
     /// Runs a prepared arena, and returns when every instance has returned or was given up.

@@ -28,7 +28,7 @@ use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::fault_report::{Context, FaultReport};
-use crate::fw::Recording;
+use crate::fw::Tracing;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch, worker_table};
 use crate::lists::Spare;
@@ -313,7 +313,7 @@ impl Device {
         options: &RunOptions,
         land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
     ) -> Result<RunReport, Error> {
-        if options.trace.is_some() && self.backend.recording() == Recording::Off {
+        if options.trace.is_some() && self.backend.tracing() == Tracing::Off {
             return Err(Error::RecordsNothing { device: self.name().to_owned() });
         }
         let mut launch = Launch::plan(work, options, self.workers.len())?;

@@ -17,7 +17,7 @@ use crate::cycle;
 use crate::kernels::KernelTable;
 use crate::logs::Logs;
 use crate::stream_report::{ring_name, ring_unit};
-use crate::{Cycle, LogRecord};
+use crate::{Cycle, LogMessage};
 
 /// The post-mortem of a run that ended with a fault; `Display` prints it as a page.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct FaultReport {
     /// Whether the arena was lost with cores that did not come back. The device got a new one.
     pub arena_lost: bool,
     /// What the firmware logged, in the order of its clocks.
-    pub logs: Vec<LogRecord>,
+    pub logs: Vec<LogMessage>,
     /// Log entries that were overwritten before the host read them.
     pub logs_dropped: u64,
     /// The timeline up to the fault, if the run was recorded.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pto_abi::image::TaskRecord;
+use pto_abi::image::ImageTask;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
@@ -38,7 +38,7 @@ pub struct HostGraph<'d> {
     refusal: RefCell<Option<Refusal>>,
 }
 
-/// In `TaskRecord::kind`, of a graph that is being built.
+/// In `ImageTask::kind`, of a graph that is being built.
 const UNPUBLISHED: u8 = 1 << 7;
 
 #[derive(Clone, Copy)]
@@ -126,7 +126,7 @@ impl<'d> HostGraph<'d> {
             return Err(Error::OrchArgs { given: self.orch_args.len() });
         }
         if self.unpublished > 0 {
-            let is_open = |record: &TaskRecord| record.kind & UNPUBLISHED != 0;
+            let is_open = |record: &ImageTask| record.kind & UNPUBLISHED != 0;
             let first = self.lists.records.iter().position(is_open).unwrap_or(0);
             return Err(Error::NotPublished { first, count: self.unpublished });
         }
@@ -277,7 +277,7 @@ impl<'d> HostGraph<'d> {
     #[inline]
     fn push(&mut self, task: &TaskSpec<'_>, kind: u8, edge_count: usize) -> TaskId {
         let slot = index_of(self.lists.records.len());
-        self.lists.records.push(TaskRecord {
+        self.lists.records.push(ImageTask {
             kernel: task.kernel.0,
             first_arg: index_of(self.lists.args.len()),
             first_edge: index_of(self.lists.producers.len() - edge_count),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
 use pto_abi::arena::Capacities;
-use pto_abi::image::{Checksum, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, ImageTask, offsets};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
@@ -169,9 +169,9 @@ impl GraphImage {
         let words = part(edges_at, args_at)?.as_chunks::<4>().0;
         let producers: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
-        let records = part(tasks_at, edges_at)?.chunks_exact(size_of::<TaskRecord>());
+        let records = part(tasks_at, edges_at)?.chunks_exact(size_of::<ImageTask>());
         for (consumer, bytes) in (0_u32..task_count).zip(records) {
-            let record: TaskRecord = bytemuck::pod_read_unaligned(bytes);
+            let record: ImageTask = bytemuck::pod_read_unaligned(bytes);
             graph
                 .tasks
                 .push(GraphTask::plain(record.func_id, CoreKind::try_from(record.kind).ok()?));
@@ -240,16 +240,16 @@ mod tests {
     use crate::lists::{Lists, Spare};
     use bytemuck::Zeroable;
     use pto_abi::Fault;
-    use pto_abi::image::{CheckedImage, Checksum, GraphHeader, Refusal, TaskRecord};
+    use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageTask, Refusal};
     use pto_abi::kinds::GraphFlags;
 
     fn image(flags: GraphFlags, producers: [u32; 3]) -> GraphImage {
-        let record = |first_arg, first_edge, edge_count| TaskRecord {
+        let record = |first_arg, first_edge, edge_count| ImageTask {
             first_arg,
             first_edge,
             edge_count,
             arg_count: 2,
-            ..TaskRecord::zeroed()
+            ..ImageTask::zeroed()
         };
         let lists = Lists {
             records: vec![record(0, 0, 0), record(2, 0, 1), record(4, 1, 2)],
@@ -357,9 +357,9 @@ mod tests {
         *flipped.last_mut().unwrap() ^= 1;
         assert_eq!(fault_of(&GraphImage::from_bytes(flipped)), Some("GRAPH_CHECKSUM"));
         let first_arg = damaged(|body| body[8] = 5);
-        assert_eq!(fault_of(&first_arg), Some("GRAPH_RECORD_ARGS"));
+        assert_eq!(fault_of(&first_arg), Some("GRAPH_TASK_ARGS"));
         let edge_count = damaged(|body| body[24 + 16] = 9);
-        assert_eq!(fault_of(&edge_count), Some("GRAPH_RECORD_EDGES"));
+        assert_eq!(fault_of(&edge_count), Some("GRAPH_TASK_EDGES"));
         let producer = damaged(|body| body[3 * 24] = 3);
         assert_eq!(fault_of(&producer), Some("GRAPH_EDGE_PRODUCER"));
         let order = damaged(|body| body[3 * 24] = 1);

@@ -84,7 +84,7 @@ pub use fault_report::FaultReport;
 pub use host_graph::HostGraph;
 pub use image::GraphImage;
 pub use kernels::{Kernel, KernelDescription};
-pub use logs::LogRecord;
+pub use logs::LogMessage;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use progress::RunProgress;
 pub use report::RunReport;

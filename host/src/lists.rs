@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::image::TaskRecord;
+use pto_abi::image::ImageTask;
 
 /// What a graph image consists of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lists {
-    pub(crate) records: Vec<TaskRecord>,
+    pub(crate) records: Vec<ImageTask>,
     /// The producers of all tasks, one task's after the other's.
     pub(crate) producers: Vec<u32>,
     pub(crate) args: Vec<u64>,
@@ -22,7 +22,7 @@ impl Lists {
     }
 
     fn bytes(&self) -> usize {
-        let records = self.records.capacity() * size_of::<TaskRecord>();
+        let records = self.records.capacity() * size_of::<ImageTask>();
         records + self.producers.capacity() * 4 + self.args.capacity() * 8
     }
 }

@@ -11,7 +11,7 @@ use pto_abi::runtime::region;
 
 /// One message of the firmware.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogRecord {
+pub struct LogMessage {
     /// The AICPU instance that wrote it.
     pub instance: u32,
     /// The instance's clock.
@@ -22,7 +22,7 @@ pub struct LogRecord {
     pub text: String,
 }
 
-impl fmt::Display for LogRecord {
+impl fmt::Display for LogMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = Duration::from_nanos(self.time_ns);
         write!(f, "{:>5} aicpu {} {time:?}: {}", self.level, self.instance, self.text)
@@ -38,7 +38,7 @@ pub(crate) struct LogReader {
 /// What the rings held.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
-    pub(crate) records: Vec<LogRecord>,
+    pub(crate) records: Vec<LogMessage>,
     /// Entries that were overwritten before they were read.
     pub(crate) dropped: u64,
 }
@@ -67,7 +67,7 @@ struct Message {
 }
 
 impl Message {
-    fn record(self, instance: u32, end: &str) -> LogRecord {
+    fn record(self, instance: u32, end: &str) -> LogMessage {
         let text = String::from_utf8_lossy(&self.bytes);
         let start = match self.lost {
             0 => String::new(),
@@ -75,7 +75,7 @@ impl Message {
         };
         let (level, unknown) = level_of(self.first.level);
         let text = format!("{start}{unknown}{text}{end}");
-        LogRecord { instance, time_ns: self.first.time_ns, level, text }
+        LogMessage { instance, time_ns: self.first.time_ns, level, text }
     }
 }
 
@@ -111,7 +111,7 @@ struct Open {
 
 impl Open {
     /// Adds an entry; returns the record that it completes.
-    fn add(&mut self, entry: &LogText) -> Option<LogRecord> {
+    fn add(&mut self, entry: &LogText) -> Option<LogMessage> {
         let lost = &mut self.lost;
         let message = self.message.get_or_insert_with(|| Message {
             first: entry.clone(),
@@ -126,7 +126,7 @@ impl Open {
     }
 
     /// The record of a message whose end is lost.
-    fn cut(&mut self) -> Option<LogRecord> {
+    fn cut(&mut self) -> Option<LogMessage> {
         self.message.take().map(|message| message.record(self.instance, CUT))
     }
 }

@@ -9,7 +9,7 @@ use pto_abi::{CoreKind, RuntimeVariant};
 use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
-use crate::{LogRecord, StreamReport};
+use crate::{LogMessage, StreamReport};
 
 /// What happened in a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +31,7 @@ pub struct RunReport {
     /// Tasks run by the cores of a kind.
     pub tasks_run: [u64; CoreKind::COUNT],
     /// What the firmware logged, in the order of its clocks.
-    pub logs: Vec<LogRecord>,
+    pub logs: Vec<LogMessage>,
     /// Log entries that were overwritten before the host read them.
     pub logs_dropped: u64,
     /// The timeline of the run, if it was recorded.

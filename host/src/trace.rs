@@ -8,11 +8,11 @@ use std::time::Duration;
 use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::region;
-use pto_abi::stream::ShapeRecord;
+use pto_abi::stream::BlockLine;
 use pto_abi::sync::Ordering;
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::{
-    MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TraceRecord, WhenFull,
+    MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TracePoint, WhenFull,
 };
 use pto_timeline::{Collector, Trace};
 
@@ -75,7 +75,7 @@ pub(crate) fn rings(
 pub(crate) struct Ring {
     lane: TraceLane<'static>,
     owner: TraceOwner,
-    events: Vec<(TraceRecord, u8)>,
+    events: Vec<(TracePoint, u8)>,
     missing: u64,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
     let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
     let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
     if added <= tasks.len() as u64 {
-        let records = arena.shape_records(arena.regions()[region::STREAM]).unwrap_or(&[]);
+        let records = arena.block_lines(arena.regions()[region::STREAM]).unwrap_or(&[]);
         let tasks = tasks.iter().take(usize::try_from(added).unwrap_or(0));
         add_tasks(tasks, records.iter(), &mut collector);
     } else {
@@ -196,7 +196,7 @@ fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
 /// Func id and kind stand in the tasks' own lines, kernels of parts in their shape records.
 fn add_tasks<'t>(
     tasks: impl Iterator<Item = &'t Task>,
-    mut records: impl Iterator<Item = &'t ShapeRecord>,
+    mut records: impl Iterator<Item = &'t BlockLine>,
     collector: &mut Collector,
 ) {
     for task in tasks {

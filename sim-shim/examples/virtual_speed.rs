@@ -1,9 +1,9 @@
 //! Speed of the virtual-time machine: executions of tasks in a second of wall time, by graph and profile.
 //! `cargo run --release -p pto-sim-shim --example virtual_speed -- [tasks] [profile] [graph] [kernel ns | low..high]`
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/simulator/common/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod common;
-#[path = "../tests/virtual_support/graphs.rs"]
+#[path = "../tests/simulator/virtual_time/graphs.rs"]
 mod graphs;
 
 use std::time::Instant;

@@ -4,7 +4,7 @@ use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::WorkerEntry;
-use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
+use pto_abi::trace::{TraceKind, TraceOwner, TracePoint};
 use pto_aicore_kernels::worker::WorkerPort;
 use pto_aicpu_fw::{Launch, TraceWriter};
 
@@ -62,7 +62,7 @@ impl<'a> CorePort<'a> {
     #[inline]
     fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
         if let KernelTimes::Trace(writer) = &self.times {
-            writer.record(TraceRecord { time_ns, kind, task, extra: 0 }, clock::pause);
+            writer.record(TracePoint { time_ns, kind, task, extra: 0 }, clock::pause);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::log_ring::LogRing;
 use crate::runtime::{
     Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
 };
-use crate::stream::{ShapeRecord, StreamHeader, StreamPlan};
+use crate::stream::{BlockLine, StreamHeader, StreamPlan};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{CoreKind, Fault, FuncId, GmAddr};
 
@@ -227,11 +227,11 @@ impl<'a> Arena<'a> {
 
     /// What tasks are beyond one kernel on one core, by slot; `None`: the run does not stream.
     #[must_use]
-    pub fn shape_records(&self, at: Region) -> Option<&'a [ShapeRecord]> {
+    pub fn block_lines(&self, at: Region) -> Option<&'a [BlockLine]> {
         let capacities = self.stream_header(at)?.capacities();
         let plan = StreamPlan::of(&capacities).filter(|plan| plan.bytes <= at.bytes)?;
         let window = self.window.part(at.offset, at.bytes)?;
-        window.live_slice(plan.shapes, capacities.window as usize)
+        window.live_slice(plan.blocks, capacities.window as usize)
     }
 
     /// The tasks.

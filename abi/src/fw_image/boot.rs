@@ -6,7 +6,7 @@
 //! header, then start QEMU  ----------------> checks it; state = REFUSED, or each vCPU: READY
 //! LaunchLine::post(order)  ----------------> LaunchLine::look: seen = sequence, takes its part
 //! VcpuLine::done of the instances <--------- done = sequence
-//!                          <---------------- ExceptionRecord, stamp last
+//!                          <---------------- ExceptionFrame, stamp last
 //! ```
 //! Every line has one writer, and nothing here needs a read-modify-write: host and guest must not share
 //! those under every accelerator (facts/toolchain.md, the trap).
@@ -148,7 +148,7 @@ shared_struct! {
 
 shared_struct! {
     /// The last exception of one vCPU.
-    pub struct ExceptionRecord [size = 320, align = 64] {
+    pub struct ExceptionFrame [size = 320, align = 64] {
         /// Counts the vCPU's exceptions; written last.
         0 => stamp: AtomicU32,
         /// `VCPU_INSTANCE`, `VCPU_WORKER`, or `VCPU_READY`: what it was at the time.
@@ -190,7 +190,7 @@ shared_struct! {
         /// Each written by its vCPU.
         256 => vcpus: [VcpuLine; virt::MAX_VCPUS],
         /// Each written by its vCPU.
-        4352 => exceptions: [ExceptionRecord; virt::MAX_VCPUS],
+        4352 => exceptions: [ExceptionFrame; virt::MAX_VCPUS],
     }
 }
 

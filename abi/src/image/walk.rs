@@ -3,16 +3,16 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{Refusal, SealedImage, TaskRecord, expect_at_most, expect_equal};
+use super::{ImageTask, Refusal, SealedImage, expect_at_most, expect_equal};
 use crate::fault::Fault;
 use crate::gm::GmWindow;
 use crate::limits::{MAX_ARGS, MAX_FANIN};
 
-/// Records, edges and argument words that are copied at once: 768, 256 and 512 bytes.
-const RECORDS: usize = 32;
+/// Tasks, edges and argument words that are copied at once: 768, 256 and 512 bytes.
+const TASKS: usize = 32;
 const EDGES: usize = 64;
 const ARGS: usize = 64;
-/// [`MAX_ARGS`], as a record counts.
+/// [`MAX_ARGS`], as a task counts.
 #[expect(clippy::cast_possible_truncation, reason = "128")]
 const MOST_ARGS: u8 = MAX_ARGS as u8;
 
@@ -60,7 +60,7 @@ fn copy_some(image: &GmWindow<'_>, offset: u64, end: u64, to: &mut [u8]) -> usiz
 /// The parts of an image.
 pub struct ImageReaders<'a> {
     /// The tasks.
-    pub records: Reader<'a, TaskRecord, RECORDS>,
+    pub tasks: Reader<'a, ImageTask, TASKS>,
     /// The producers of all tasks.
     pub producers: Reader<'a, u32, EDGES>,
     /// The arguments of all tasks.
@@ -69,18 +69,18 @@ pub struct ImageReaders<'a> {
 
 impl<'a> ImageReaders<'a> {
     pub(super) fn new(image: &SealedImage<'a>) -> Self {
-        let [records, producers, args] = image.header.parts();
+        let [tasks, producers, args] = image.header.parts();
         Self {
-            records: Reader::new(image.window, records),
+            tasks: Reader::new(image.window, tasks),
             producers: Reader::new(image.window, producers),
             args: Reader::new(image.window, args),
         }
     }
 }
 
-/// Checks records one after the other: each one's arguments and edges begin where those of the record before it end.
+/// Checks tasks one after the other: each one's arguments and edges begin where those of the task before it end.
 #[derive(Clone, Copy, Debug)]
-pub struct RecordCheck {
+pub struct ImageTaskCheck {
     task_count: u32,
     edge_count: u64,
     arg_words: u64,
@@ -89,7 +89,7 @@ pub struct RecordCheck {
     next_arg: u64,
 }
 
-impl RecordCheck {
+impl ImageTaskCheck {
     pub(super) const fn new(image: &SealedImage<'_>) -> Self {
         Self {
             task_count: image.header.task_count,
@@ -108,26 +108,26 @@ impl RecordCheck {
         self.is_topological
     }
 
-    /// The next records.
+    /// The next tasks.
     ///
     /// # Errors
-    /// The index of the first that is wrong. `GRAPH_RECORD_ARGS`, `GRAPH_RECORD_EDGES`: its arguments or edges begin elsewhere,
+    /// The index of the first that is wrong. `GRAPH_TASK_ARGS`, `GRAPH_TASK_EDGES`: its arguments or edges begin elsewhere,
     /// or end outside the image; `BUILD_TOO_MANY_ARGS`, `BUILD_FANIN_LIMIT`.
     #[inline]
-    pub fn records(&mut self, records: &[TaskRecord]) -> Result<(), (u32, Refusal)> {
+    pub fn tasks(&mut self, tasks: &[ImageTask]) -> Result<(), (u32, Refusal)> {
         let (mut args, mut edges) = (self.next_arg, self.next_edge);
         // All of them at once, without a branch; which one is wrong is found when one is.
         let mut is_wrong = false;
-        for record in records {
-            is_wrong |= u64::from(record.first_arg) != args;
-            is_wrong |= u64::from(record.first_edge) != edges;
-            is_wrong |= record.arg_count > MOST_ARGS;
-            is_wrong |= record.edge_count > MAX_FANIN;
-            args += u64::from(record.arg_count);
-            edges += u64::from(record.edge_count);
+        for task in tasks {
+            is_wrong |= u64::from(task.first_arg) != args;
+            is_wrong |= u64::from(task.first_edge) != edges;
+            is_wrong |= task.arg_count > MOST_ARGS;
+            is_wrong |= task.edge_count > MAX_FANIN;
+            args += u64::from(task.arg_count);
+            edges += u64::from(task.edge_count);
         }
         if is_wrong || args > self.arg_words || edges > self.edge_count {
-            return self.find(records);
+            return self.find(tasks);
         }
         (self.next_arg, self.next_edge) = (args, edges);
         Ok(())
@@ -135,26 +135,26 @@ impl RecordCheck {
 
     #[cold]
     #[inline(never)]
-    fn find(&mut self, records: &[TaskRecord]) -> Result<(), (u32, Refusal)> {
-        for (index, record) in (0..).zip(records) {
-            let args = self.next_arg + u64::from(record.arg_count);
-            let edges = self.next_edge + u64::from(record.edge_count);
-            self.one(record, args, edges).map_err(|refusal| (index, refusal))?;
+    fn find(&mut self, tasks: &[ImageTask]) -> Result<(), (u32, Refusal)> {
+        for (index, task) in (0..).zip(tasks) {
+            let args = self.next_arg + u64::from(task.arg_count);
+            let edges = self.next_edge + u64::from(task.edge_count);
+            self.one(task, args, edges).map_err(|refusal| (index, refusal))?;
             (self.next_arg, self.next_edge) = (args, edges);
         }
         Ok(())
     }
 
-    fn one(&self, record: &TaskRecord, args: u64, edges: u64) -> Result<(), Refusal> {
-        expect_equal(Fault::GRAPH_RECORD_ARGS, record.first_arg.into(), self.next_arg)?;
-        expect_at_most(Fault::GRAPH_RECORD_ARGS, args, self.arg_words)?;
-        expect_equal(Fault::GRAPH_RECORD_EDGES, record.first_edge.into(), self.next_edge)?;
-        expect_at_most(Fault::GRAPH_RECORD_EDGES, edges, self.edge_count)?;
-        expect_at_most(Fault::BUILD_TOO_MANY_ARGS, record.arg_count.into(), MOST_ARGS.into())?;
-        expect_at_most(Fault::BUILD_FANIN_LIMIT, record.edge_count.into(), MAX_FANIN.into())
+    fn one(&self, task: &ImageTask, args: u64, edges: u64) -> Result<(), Refusal> {
+        expect_equal(Fault::GRAPH_TASK_ARGS, task.first_arg.into(), self.next_arg)?;
+        expect_at_most(Fault::GRAPH_TASK_ARGS, args, self.arg_words)?;
+        expect_equal(Fault::GRAPH_TASK_EDGES, task.first_edge.into(), self.next_edge)?;
+        expect_at_most(Fault::GRAPH_TASK_EDGES, edges, self.edge_count)?;
+        expect_at_most(Fault::BUILD_TOO_MANY_ARGS, task.arg_count.into(), MOST_ARGS.into())?;
+        expect_at_most(Fault::BUILD_FANIN_LIMIT, task.edge_count.into(), MAX_FANIN.into())
     }
 
-    /// Argument words of the records so far.
+    /// Argument words of the tasks so far.
     #[must_use]
     #[inline]
     pub const fn args(&self) -> u64 {
@@ -180,17 +180,17 @@ impl RecordCheck {
         Refusal { fault: Fault::GRAPH_EDGE_PRODUCER, found, expected }
     }
 
-    /// After the last record.
+    /// After the last task.
     ///
     /// # Errors
-    /// `GRAPH_EDGE_COUNT`, `GRAPH_ARG_WORDS`: there are edges or argument words that no record has.
+    /// `GRAPH_EDGE_COUNT`, `GRAPH_ARG_WORDS`: there are edges or argument words that no task has.
     pub fn end(&self) -> Result<(), Refusal> {
         expect_equal(Fault::GRAPH_EDGE_COUNT, self.edge_count, self.next_edge)?;
         expect_equal(Fault::GRAPH_ARG_WORDS, self.arg_words, self.next_arg)
     }
 }
 
-/// An image that has been checked to its end. Holding it proves what [`SealedImage`] proves, that nothing of it is damaged, that the records' arguments
+/// An image that has been checked to its end. Holding it proves what [`SealedImage`] proves, that nothing of it is damaged, that the tasks' arguments
 /// and edges follow each other and fill the image; that every producer exists; and, where `TOPOLOGICAL` is claimed, that
 /// every producer stands before its consumer. It does not prove that the graph has no cycle (the host finds cycles; on the
 /// device they end as `STALL_DEADLOCK`), nor that the memory stays as it is: reads are by copy, and within the image.
@@ -210,9 +210,9 @@ impl<'a> CheckedImage<'a> {
         let mut check = image.record_check();
         let checked = Self { image };
         for index in 0..image.task_count() {
-            let record = checked.record(index);
-            check.records(&[record]).map_err(|(_, refusal)| refusal)?;
-            for producer in checked.producers(&record) {
+            let task = checked.task(index);
+            check.tasks(&[task]).map_err(|(_, refusal)| refusal)?;
+            for producer in checked.producers(&task) {
                 if producer >= check.producers_below(index) {
                     return Err(check.refuse_producer(index, producer));
                 }
@@ -246,16 +246,16 @@ impl<'a> CheckedImage<'a> {
         self.image.is_topological()
     }
 
-    /// Record `index`; zeros past the end.
+    /// Task `index`; zeros past the end.
     #[must_use]
-    pub fn record(&self, index: u32) -> TaskRecord {
-        self.read(0, index.into()).unwrap_or(TaskRecord::zeroed())
+    pub fn task(&self, index: u32) -> ImageTask {
+        self.read(0, index.into()).unwrap_or(ImageTask::zeroed())
     }
 
     /// The producers of a task.
-    pub fn producers(&self, record: &TaskRecord) -> impl Iterator<Item = u32> + use<'a> {
+    pub fn producers(&self, task: &ImageTask) -> impl Iterator<Item = u32> + use<'a> {
         let image = *self;
-        let edges = record.first_edge..record.first_edge.saturating_add(record.edge_count);
+        let edges = task.first_edge..task.first_edge.saturating_add(task.edge_count);
         edges.map(move |edge| image.producer(edge))
     }
 

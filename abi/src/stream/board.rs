@@ -1,11 +1,11 @@
-//! The memory of shaped tasks: a record for each slot of the window, the board on which they wait, and the argument words
+//! The memory of tasks with a block shape: a line for each slot of the window, the board on which they wait, and the argument words
 //! of their parts.
 //!
 //! ```text
 //! board: waiting | gathering | list of level 0: cube, vector, cluster, sync | .. | level 3 | arrivals
-//!        list: head -> record.next -> .. -> tail          (under the board's lock)
+//!        list: head -> line.next -> .. -> tail          (under the board's lock)
 //! ```
-//! The builder writes a record before it publishes the task; then its `next`, `next_block` and the lists belong to who
+//! The builder writes a line before it publishes the task; then its `next`, `next_block` and the lists belong to who
 //! holds the lock, `parts_left` to the schedulers whose cores finish. Policy is in `pto_aicpu_fw::shapes`.
 
 use crate::limits::{MAX_ARGS, PRIORITY_LEVELS};
@@ -27,15 +27,15 @@ pub const NO_TASK: u32 = u32::MAX;
 /// Words of the arguments of a part, one after the other for each worker: with the block context, in whole lines.
 pub const BLOCK_WORDS: usize = (MAX_ARGS + 1).next_multiple_of(8);
 
-/// In `ShapeRecord::flags`: all blocks start at once.
+/// In `BlockLine::flags`: all blocks start at once.
 pub const SYNC_START: u32 = 1 << 8;
-/// In `ShapeRecord::flags`: there is a predicate.
+/// In `BlockLine::flags`: there is a predicate.
 pub const HAS_PREDICATE: u32 = 1 << 9;
 
 shared_struct! {
     /// What a task is beyond one kernel on one core. One for each slot of the window.
     #[derive(Default)]
-    pub struct ShapeRecord [size = 128, align = 64] {
+    pub struct BlockLine [size = 128, align = 64] {
         /// GM addresses of the kernels: of the cube core, of the first and of the second vector core; zero: none.
         0 => kernels: [AtomicU64; MAX_LANES],
         /// Their func ids.
@@ -75,9 +75,9 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Where shaped tasks wait for cores.
+    /// Where tasks with a block shape wait for cores.
     #[derive(Default)]
-    pub struct ShapeBoard [size = 256, align = 64] {
+    pub struct BlockBoard [size = 256, align = 64] {
         /// Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the bit behind them: that one has some.
         0 => waiting: AtomicU32,
         /// Guards everything else.
@@ -97,7 +97,7 @@ shared_struct! {
     }
 }
 
-impl ShapeBoard {
+impl BlockBoard {
     /// Empties it. Only while nobody else uses it.
     pub fn reset(&self) {
         self.waiting.store(0, Ordering::Relaxed);

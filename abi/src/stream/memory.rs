@@ -1,17 +1,17 @@
 //! The memory of the streaming builder: sizes and marks of its rings, its notes on each slot, the tensor map, the heap.
 //!
 //! ```text
-//! region `stream`:  StreamHeader | SlotRecord x window | ShapeRecord x window | words of parts x workers |
-//!                 MapRecord x tensors | MapRecord x cells | MapGrid x tensors | MapEntry x entries |
-//!                 place x tensors | place x cells | words of records | heap ring x rings
+//! region `stream`:  StreamHeader | SlotNote x window | BlockLine x window | words of parts x workers |
+//!                 MapRow x tensors | MapRow x cells | MapGrid x tensors | MapEntry x entries |
+//!                 place x tensors | place x cells | words of recordings | heap ring x rings
 //! ```
-//! The host writes the sizes, the builder alone writes the rest but what [`ShapeBoard`] says; the host reads the marks
+//! The host writes the sizes, the builder alone writes the rest but what [`BlockBoard`] says; the host reads the marks
 //! when the run is over.
 
 use crate::closed_set;
 use crate::limits::MAX_WORKERS;
 use crate::shared_struct;
-use crate::stream::{BLOCK_WORDS, ShapeBoard, ShapeRecord};
+use crate::stream::{BLOCK_WORDS, BlockBoard, BlockLine};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Heap rings, one for each depth of scopes, at most.
@@ -56,7 +56,7 @@ shared_struct! {
     pub struct StreamHeader [size = 704, align = 64] {
         /// Task slots; a power of two.
         0 => window: AtomicU32,
-        /// Entries of the tensor map; a power of two. There is a record of a cell for each, and of a tensor for every four.
+        /// Entries of the tensor map; a power of two. There is a row of a cell for each, and of a tensor for every four.
         4 => map_entries: AtomicU32,
         /// Depths of scopes that have a heap.
         8 => heap_rings: AtomicU32,
@@ -76,15 +76,15 @@ shared_struct! {
         56 => reserved: AtomicU64,
         /// The rings, by `RingKind`, then the heaps by depth.
         64 => rings: [RingLine; RING_COUNT],
-        /// Where shaped tasks wait for cores.
-        448 => board: ShapeBoard,
+        /// Where tasks with a block shape wait for cores.
+        448 => board: BlockBoard,
     }
 }
 
 shared_struct! {
     /// What the builder notes of a task slot: where its rings stood when the task was added, as low halves of positions.
     #[derive(Default)]
-    pub struct SlotRecord [size = 16, align = 16] {
+    pub struct SlotNote [size = 16, align = 16] {
         /// Argument words given out before.
         0 => first_word: AtomicU32,
         /// Chunks given out before.
@@ -96,14 +96,14 @@ shared_struct! {
     }
 }
 
-/// Tasks that a [`MapRecord`] keeps of those that only read its region.
-pub const RECORD_READERS: usize = 3;
+/// Tasks that a [`MapRow`] keeps of those that only read its region.
+pub const ROW_READERS: usize = 3;
 
 shared_struct! {
     /// The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains.
     /// Tasks are low halves of their numbers.
     #[derive(Default)]
-    pub struct MapRecord [size = 64, align = 64] {
+    pub struct MapRow [size = 64, align = 64] {
         /// The tensor that the region is part of.
         0 => base: AtomicU64,
         /// First byte of the region, from the tensor's first one.
@@ -115,7 +115,7 @@ shared_struct! {
         /// The last task that wrote the region.
         32 => writer: AtomicU32,
         /// Tasks that have read it since.
-        36 => readers: [AtomicU32; RECORD_READERS],
+        36 => readers: [AtomicU32; ROW_READERS],
         /// The newest entry of another access that writes, as its position.
         48 => write_chain: AtomicU32,
         /// The newest entry of another access that only reads.
@@ -151,7 +151,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// An access that stands in no record. One with more than one stride is followed by an entry that holds the others.
+    /// An access that stands in no row. One with more than one stride is followed by an entry that holds the others.
     #[derive(Default)]
     pub struct MapEntry [size = 64, align = 64] {
         /// The tensor's address.
@@ -183,7 +183,7 @@ shared_struct! {
 pub struct StreamCapacities {
     /// Task slots: a power of two; 0: the run does not stream.
     pub window: u32,
-    /// Accesses to tensors that are not retired and stand in no record: a power of two. A strided access takes up to two.
+    /// Accesses to tensors that are not retired and stand in no row: a power of two. A strided access takes up to two.
     pub map_entries: u32,
     /// Depths of scopes that have a heap: 1 to 8. The program itself is the first.
     pub heap_rings: u32,
@@ -219,21 +219,21 @@ impl StreamCapacities {
     }
 }
 
-/// Words that there are for records, for each slot of the window; a task with four tensors that are not the record's own takes
+/// Words that there are for recordings, for each slot of the window; a task with four tensors that are not the recording's own takes
 /// about 32.
 const TAPE_WORDS: u64 = 32;
-/// Slots for which there are words of records at least.
+/// Slots for which there are words of recordings at least.
 const FEWEST_TAPED: u32 = 256;
 
-/// Slots that a window has whose records take so many words together.
+/// Slots that a window has whose recordings take so many words together.
 #[must_use]
-pub const fn slots_for_records(words: u64) -> u64 {
+pub const fn slots_for_recordings(words: u64) -> u64 {
     if words <= FEWEST_TAPED as u64 * TAPE_WORDS { 1 } else { words.div_ceil(TAPE_WORDS) }
 }
 
-/// Words that there are for records in a run with this window.
+/// Words that there are for recordings in a run with this window.
 #[must_use]
-pub const fn record_words(window: u32) -> u64 {
+pub const fn recording_words(window: u32) -> u64 {
     let slots = if window > FEWEST_TAPED { window } else { FEWEST_TAPED };
     slots as u64 * TAPE_WORDS
 }
@@ -241,27 +241,27 @@ pub const fn record_words(window: u32) -> u64 {
 /// Where everything stands in the region `stream`, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
-    /// [`SlotRecord`]s.
+    /// [`SlotNote`]s.
     pub slots: u64,
-    /// [`ShapeRecord`]s.
-    pub shapes: u64,
+    /// [`BlockLine`]s.
+    pub blocks: u64,
     /// [`BLOCK_WORDS`] for each worker.
     pub parts: u64,
-    /// [`MapRecord`]s of tensors.
+    /// [`MapRow`]s of tensors.
     pub tensors: u64,
-    /// [`MapRecord`]s of cells, as many as there are entries.
+    /// [`MapRow`]s of cells, as many as there are entries.
     pub cells: u64,
-    /// [`MapGrid`]s, as many as there are records of tensors.
+    /// [`MapGrid`]s, as many as there are rows of tensors.
     pub grids: u64,
-    /// How many records of tensors there are.
-    pub records: usize,
+    /// How many rows of tensors there are.
+    pub rows: usize,
     /// [`MapEntry`]s.
     pub entries: u64,
-    /// 32 bits for each record of a tensor, by which it is found.
+    /// 32 bits for each row of a tensor, by which it is found.
     pub tensor_places: u64,
     /// The same of cells.
     pub cell_places: u64,
-    /// Words of records, and how many.
+    /// Words of recordings, and how many.
     pub tape: (u64, usize),
     /// The heap rings.
     pub heap: u64,
@@ -274,34 +274,34 @@ impl StreamPlan {
     #[must_use]
     pub fn of(capacities: &StreamCapacities) -> Option<Self> {
         let slots = size_of::<StreamHeader>() as u64;
-        let records = u64::from(capacities.window) * size_of::<SlotRecord>() as u64;
-        let shapes = slots + records.next_multiple_of(64);
-        let parts = shapes + u64::from(capacities.window) * size_of::<ShapeRecord>() as u64;
+        let notes = u64::from(capacities.window) * size_of::<SlotNote>() as u64;
+        let blocks = slots + notes.next_multiple_of(64);
+        let parts = blocks + u64::from(capacities.window) * size_of::<BlockLine>() as u64;
         let tensors = parts + 8 * (BLOCK_WORDS * MAX_WORKERS) as u64;
-        let records = (capacities.map_entries / 4).max(4);
-        let cells = tensors + u64::from(records) * size_of::<MapRecord>() as u64;
-        let grids = cells + u64::from(capacities.map_entries) * size_of::<MapRecord>() as u64;
-        let entries = grids + u64::from(records) * size_of::<MapGrid>() as u64;
+        let rows = (capacities.map_entries / 4).max(4);
+        let cells = tensors + u64::from(rows) * size_of::<MapRow>() as u64;
+        let grids = cells + u64::from(capacities.map_entries) * size_of::<MapRow>() as u64;
+        let entries = grids + u64::from(rows) * size_of::<MapGrid>() as u64;
         let entries = entries.next_multiple_of(64);
         let tensor_places =
             entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
         let places = |count: u32| (4 * u64::from(count)).next_multiple_of(64);
-        let cell_places = tensor_places + places(records);
+        let cell_places = tensor_places + places(rows);
         let tape = cell_places + places(capacities.map_entries);
-        let tape_words = record_words(capacities.window);
+        let tape_words = recording_words(capacities.window);
         let heap = tape + tape_words * size_of::<u64>() as u64;
         let tape = (tape, usize::try_from(tape_words).ok()?);
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;
         let bytes = heap.checked_add(heaps)?;
-        let records = usize::try_from(records).ok()?;
+        let rows = usize::try_from(rows).ok()?;
         Some(Self {
             slots,
-            shapes,
+            blocks,
             parts,
             tensors,
             cells,
             grids,
-            records,
+            rows,
             entries,
             tensor_places,
             cell_places,
@@ -321,7 +321,7 @@ mod tests {
         let plan = StreamPlan::of(&StreamCapacities::STANDARD).unwrap();
         let starts = [
             plan.slots,
-            plan.shapes,
+            plan.blocks,
             plan.parts,
             plan.tensors,
             plan.cells,

@@ -5,10 +5,10 @@ mod board;
 mod memory;
 
 pub use board::{
-    ARRIVALS, BLOCK_WORDS, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL, ListEnds, MAX_LANES, NO_LIST,
-    NO_TASK, SYNC_START, ShapeBoard, ShapeRecord,
+    ARRIVALS, BLOCK_WORDS, BlockBoard, BlockLine, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL,
+    ListEnds, MAX_LANES, NO_LIST, NO_TASK, SYNC_START,
 };
 pub use memory::{
-    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, RECORD_READERS, RING_COUNT, RingKind, RingLine,
-    SlotRecord, StreamCapacities, StreamHeader, StreamPlan, record_words, slots_for_records,
+    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRow, RING_COUNT, ROW_READERS, RingKind, RingLine,
+    SlotNote, StreamCapacities, StreamHeader, StreamPlan, recording_words, slots_for_recordings,
 };

@@ -3,12 +3,12 @@
 extern crate std;
 use super::{
     MAX_EXTRA, TraceCapacities, TraceCursor, TraceEvent, TraceKind, TraceLane, TraceOwner,
-    TraceReader, TraceRecord, WhenFull,
+    TracePoint, TraceReader, WhenFull,
 };
 use std::vec::Vec;
 
-fn record(time_ns: u64) -> TraceRecord {
-    TraceRecord { time_ns, kind: TraceKind::READY, task: 7, extra: MAX_EXTRA }
+fn record(time_ns: u64) -> TracePoint {
+    TracePoint { time_ns, kind: TraceKind::READY, task: 7, extra: MAX_EXTRA }
 }
 
 fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
@@ -19,7 +19,7 @@ fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
     assert!(TraceLane::new(ends, &events[..7], when_full).is_none());
 }
 
-fn drained(lane: &TraceLane<'_>) -> (Vec<TraceRecord>, u64) {
+fn drained(lane: &TraceLane<'_>) -> (Vec<TracePoint>, u64) {
     let mut records = Vec::new();
     let missing = lane.read_all(|record, lap| {
         assert_eq!(lap, 127);

@@ -2,7 +2,7 @@
 
 use bytemuck::Zeroable;
 use pto_abi::Fault;
-use pto_abi::image::{CheckedImage, Checksum, GraphHeader, Refusal, TaskRecord};
+use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageTask, Refusal};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::runtime::ABI_MINOR;
 
@@ -12,15 +12,15 @@ const ARGS: [u64; 3] = [11, 22, 33];
 
 /// Three tasks in a chain; task `i` has argument `i`.
 fn image() -> Vec<u8> {
-    let record = |index: u32| TaskRecord {
+    let task = |index: u32| ImageTask {
         first_arg: index,
         first_edge: index.saturating_sub(1),
         edge_count: u32::from(index > 0),
         arg_count: 1,
         kind: 1,
-        ..TaskRecord::zeroed()
+        ..ImageTask::zeroed()
     };
-    let mut body = bytemuck::bytes_of(&[record(0), record(1), record(2)]).to_vec();
+    let mut body = bytemuck::bytes_of(&[task(0), task(1), task(2)]).to_vec();
     body.extend_from_slice(bytemuck::bytes_of(&[0_u32, 1]));
     body.extend_from_slice(bytemuck::bytes_of(&ARGS));
     let mut header = GraphHeader::new(GraphFlags::TOPOLOGICAL, 3, 2, 3);
@@ -52,9 +52,9 @@ fn what_is_right_reads_as_it_was_written() {
         assert!(image.is_topological());
         assert_eq!((image.producer(0), image.producer(1)), (0, 1));
         assert_eq!([0, 1, 2].map(|word| image.arg(word)), ARGS);
-        assert_eq!(image.record(2).first_edge, 1);
+        assert_eq!(image.task(2).first_edge, 1);
         // Past the end there is nothing, and nothing is read.
-        assert_eq!(image.record(99), TaskRecord::zeroed());
+        assert_eq!(image.task(99), ImageTask::zeroed());
         assert_eq!((image.arg(99), image.producer(u32::MAX)), (0, u32::MAX));
     });
 }

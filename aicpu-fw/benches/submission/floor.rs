@@ -7,7 +7,7 @@
 
 use std::hint::black_box;
 
-use pto_abi::stream::{MapRecord, SlotRecord};
+use pto_abi::stream::{MapRow, SlotNote};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::Task;
 
@@ -15,9 +15,9 @@ use super::{Pattern, best_of_rounds, many};
 
 /// As `super::measure`.
 pub(super) fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
-    let (tasks, notes) = (many::<Task>(window), many::<SlotRecord>(window));
+    let (tasks, notes) = (many::<Task>(window), many::<SlotNote>(window));
     let words = many::<AtomicU64>(8 * window);
-    let tensors = many::<MapRecord>(usize::try_from(pattern.live()).unwrap_or(0));
+    let tensors = many::<MapRow>(usize::try_from(pattern.live()).unwrap_or(0));
     let empty = || tasks.iter().for_each(|task| task.fanout.store(0, Relaxed));
     let step = |number: u64| {
         let slot = usize::try_from(number).unwrap_or(0) % window;

@@ -2,7 +2,7 @@
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 use pto_graph::{
-    Arg, Bindings, DependencyMode, ElementType, Record, StreamBuilder, TensorTask, TensorView,
+    Arg, Bindings, DependencyMode, ElementType, Recording, StreamBuilder, TensorTask, TensorView,
 };
 
 use super::{TestStream, Words, best_of_rounds, with_stream};
@@ -45,7 +45,7 @@ fn layer<const N: usize, G: StreamBuilder>(
 
 /// ns a task, submitted and replayed.
 pub(crate) fn measure<const N: usize>(window: usize) -> [f64; 2] {
-    [submitted::<N>, replayed::<N>].map(|way: fn(&mut TestStream<'_>) -> Option<Record>| {
+    [submitted::<N>, replayed::<N>].map(|way: fn(&mut TestStream<'_>) -> Option<Recording>| {
         let words = Words::new(window);
         with_stream(&words, |stream| {
             let record = way(stream);
@@ -66,11 +66,11 @@ pub(crate) fn measure<const N: usize>(window: usize) -> [f64; 2] {
     })
 }
 
-const fn submitted<const N: usize>(_: &mut TestStream<'_>) -> Option<Record> {
+const fn submitted<const N: usize>(_: &mut TestStream<'_>) -> Option<Recording> {
     None
 }
 
-fn replayed<const N: usize>(stream: &mut TestStream<'_>) -> Option<Record> {
+fn replayed<const N: usize>(stream: &mut TestStream<'_>) -> Option<Recording> {
     let shapes = [tensor(0); 2];
     let record = stream
         .record(&shapes, |stream, bound| layer::<N, _>(stream, &bound.tensor(0), &bound.tensor(1)));

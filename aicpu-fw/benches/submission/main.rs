@@ -18,7 +18,7 @@ use pto_abi::kinds::{CoreKind, TaskState};
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
-use pto_abi::stream::{MapEntry, MapGrid, MapRecord, SlotRecord, StreamHeader};
+use pto_abi::stream::{MapEntry, MapGrid, MapRow, SlotNote, StreamHeader};
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task};
 use pto_abi::{FuncId, GmAddr};
@@ -98,10 +98,10 @@ struct Words {
     fault: FaultLine,
     instances: Vec<InstanceLine>,
     header: StreamHeader,
-    records: Vec<SlotRecord>,
-    tensors: Vec<MapRecord>,
+    records: Vec<SlotNote>,
+    tensors: Vec<MapRow>,
     tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRecord>,
+    cells: Vec<MapRow>,
     cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,

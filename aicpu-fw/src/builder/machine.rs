@@ -2,7 +2,7 @@
 
 use core::hash::Hasher;
 
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 use pto_abi::{FuncId, GmAddr};
 use pto_graph::EdgeOutcome;
 
@@ -77,7 +77,7 @@ pub trait BuilderHost {
 
     /// Takes an event of the builder's instance.
     #[inline]
-    fn trace(&mut self, _: TraceRecord) {}
+    fn trace(&mut self, _: TracePoint) {}
 }
 
 impl BuilderHost for () {

@@ -7,7 +7,7 @@
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, Task};
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault};
 
 use super::parts::is_shaped;
@@ -221,7 +221,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::TRACES {
             let (kind, extra) = (TraceKind::COMPLETED, self.cores.worker(core));
             let time_ns = self.traced_ns;
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
@@ -324,7 +324,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         }
         if P::TRACES {
             let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
-            platform.trace(TraceRecord { time_ns, kind, task: consumer, extra: 0 });
+            platform.trace(TracePoint { time_ns, kind, task: consumer, extra: 0 });
         }
         let kind = task.kind.load(Ordering::Relaxed);
         if P::SHAPES && is_shaped(kind) {

@@ -15,7 +15,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 use pto_abi::task::Task;
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 
 use super::collect::Moved;
@@ -235,7 +235,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
             let extra = self.cores.worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
     }
 

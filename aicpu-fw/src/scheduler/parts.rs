@@ -3,7 +3,7 @@
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{SHAPED, Task};
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, GmAddr};
 use pto_abi::{block::BlockContext, stream::MAX_LANES};
 
@@ -72,7 +72,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         let kernel = GmAddr(record.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::PART);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra: context.part() });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
         }
         self.stage_words(platform, core, Staged { task: slot, kernel, args })
     }
@@ -114,7 +114,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
             let extra = self.cores.worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
         // AcqRel: Release passes on what this part wrote; Acquire, in the last decrement, pairs with the Release half of
@@ -132,7 +132,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
             self.traced_ns = platform.now_ns();
             let (time_ns, kind) = (self.traced_ns, TraceKind::COMPLETED);
             let extra = self.cores.worker(core);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);

@@ -14,7 +14,7 @@ use heapless::Vec;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::stream::{MAX_LANES, NO_TASK};
 use pto_abi::task::Task;
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault};
 use pto_graph::Priority;
 
@@ -224,7 +224,7 @@ impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
         if P::TRACES {
             self.traced_ns = platform.now_ns();
             let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
-            platform.trace(TraceRecord { time_ns, kind, task: slot, extra: 0 });
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
         let count = if mutant::is(Mutant::SkipsTheConsumersToo) { 0 } else { count };

@@ -14,7 +14,7 @@
 //! task of higher priority takes its place at the gate; from then on nothing goes before it, so that its cores are idle for as
 //! long as the longest kernel under way.
 
-use pto_abi::stream::{ARRIVALS, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK, ShapeRecord};
+use pto_abi::stream::{ARRIVALS, BlockLine, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK};
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_graph::Priority;
 
@@ -25,7 +25,7 @@ use crate::mutant::{self, Mutant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List(pub u32);
 
-/// The bit of `ShapeBoard::waiting` that says that the task at the gate has cores, and lacks others.
+/// The bit of `BlockBoard::waiting` that says that the task at the gate has cores, and lacks others.
 pub const GATHERS: u32 = 1 << LIST_COUNT;
 const _: () = assert!(LIST_COUNT < u32::BITS, "the word has a bit for it");
 
@@ -50,7 +50,7 @@ impl List {
         Self(LISTS_A_LEVEL * priority.get() as u32 + LISTS_A_LEVEL - 1)
     }
 
-    /// Its bit of `ShapeBoard::waiting`.
+    /// Its bit of `BlockBoard::waiting`.
     #[must_use]
     pub const fn bit(self) -> u32 {
         1 << self.0
@@ -209,8 +209,7 @@ impl<'a> ShapeMemory<'a> {
     /// Blocks of a task that are not taken yet.
     #[must_use]
     pub fn blocks_left(&self, slot: u32) -> u32 {
-        let left =
-            |record: &ShapeRecord| get(&record.blocks).saturating_sub(get(&record.next_block));
+        let left = |record: &BlockLine| get(&record.blocks).saturating_sub(get(&record.next_block));
         self.board.lock.hold(|| self.record(slot).map_or(0, left))
     }
 
@@ -219,7 +218,7 @@ impl<'a> ShapeMemory<'a> {
     }
 
     /// Puts the task at the gate, which has no core, back to the head of its list.
-    fn send_back(&self, at_gate: u32, record: &ShapeRecord) {
+    fn send_back(&self, at_gate: u32, record: &BlockLine) {
         let Some(ends) = self.ends(List(get(&record.list))) else { return };
         let head = get(&ends.head);
         set(&record.next, head);
@@ -250,7 +249,7 @@ impl<'a> ShapeMemory<'a> {
     }
 }
 
-fn take_blocks(record: &ShapeRecord, slot: u32, count: u32) -> Claim {
+fn take_blocks(record: &BlockLine, slot: u32, count: u32) -> Claim {
     let (first, blocks) = (get(&record.next_block), get(&record.blocks));
     let count = count.min(blocks.saturating_sub(first));
     let again = u32::from(count > 0 && mutant::is(Mutant::RunsABlockTwice) && first > 1);

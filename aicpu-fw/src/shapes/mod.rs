@@ -15,7 +15,7 @@ mod memory;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::stream::{
-    BLOCK_WORDS, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START, ShapeBoard, ShapeRecord,
+    BLOCK_WORDS, BlockBoard, BlockLine, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START,
 };
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::Task;
@@ -65,9 +65,9 @@ impl Lanes {
 #[derive(Clone, Copy)]
 pub struct ShapeMemory<'a> {
     /// Where they wait.
-    pub board: &'a ShapeBoard,
+    pub board: &'a BlockBoard,
     /// A record for each slot.
-    pub records: &'a [ShapeRecord],
+    pub records: &'a [BlockLine],
     /// Argument words of parts: [`BLOCK_WORDS`] for each worker.
     pub parts: &'a [AtomicU64],
     /// Where these are in GM.
@@ -81,7 +81,7 @@ pub struct ShapeMemory<'a> {
 impl<'a> ShapeMemory<'a> {
     /// The record of the task in `slot`.
     #[must_use]
-    pub fn record(&self, slot: u32) -> Option<&'a ShapeRecord> {
+    pub fn record(&self, slot: u32) -> Option<&'a BlockLine> {
         self.records.get(slot as usize)
     }
 
@@ -109,7 +109,7 @@ impl<'a> ShapeMemory<'a> {
 
     /// The element that a predicate is on.
     #[must_use]
-    pub fn element(&self, record: &ShapeRecord) -> (GmAddr, ElementType) {
+    pub fn element(&self, record: &BlockLine) -> (GmAddr, ElementType) {
         let test = record.test.load(Ordering::Relaxed);
         let element = u8::try_from(test >> 8).ok().and_then(|e| ElementType::try_from(e).ok());
         (GmAddr(record.address.load(Ordering::Relaxed)), element.unwrap_or(ElementType::U8))
@@ -117,7 +117,7 @@ impl<'a> ShapeMemory<'a> {
 
     /// Whether the predicate of a task is true. The builder has checked that the element can be read.
     #[must_use]
-    pub fn predicate_holds(&self, record: &ShapeRecord) -> bool {
+    pub fn predicate_holds(&self, record: &BlockLine) -> bool {
         let (address, element) = self.element(record);
         let [comparison, ..] = record.test.load(Ordering::Relaxed).to_le_bytes();
         let comparison = Comparison::try_from(comparison).unwrap_or(Comparison::EQUAL);
@@ -130,7 +130,7 @@ impl<'a> ShapeMemory<'a> {
 impl List {
     /// The list that a task waits on; `None`: it goes to the ready queue of its kind.
     #[must_use]
-    pub fn of(record: &ShapeRecord) -> Option<Self> {
+    pub fn of(record: &BlockLine) -> Option<Self> {
         let list = record.list.load(Ordering::Relaxed);
         (list != NO_LIST).then_some(Self(list))
     }
@@ -138,20 +138,20 @@ impl List {
 
 /// The lanes of a task.
 #[must_use]
-pub fn lanes_of(record: &ShapeRecord) -> Lanes {
+pub fn lanes_of(record: &BlockLine) -> Lanes {
     let [lanes, ..] = record.flags.load(Ordering::Relaxed).to_le_bytes();
     Lanes(lanes)
 }
 
 /// Whether the task has a predicate.
 #[must_use]
-pub fn has_predicate(record: &ShapeRecord) -> bool {
+pub fn has_predicate(record: &BlockLine) -> bool {
     record.flags.load(Ordering::Relaxed) & HAS_PREDICATE != 0
 }
 
 /// Whether all blocks of the task start at once.
 #[must_use]
-pub fn starts_at_once(record: &ShapeRecord) -> bool {
+pub fn starts_at_once(record: &BlockLine) -> bool {
     record.flags.load(Ordering::Relaxed) & SYNC_START != 0
 }
 

@@ -6,10 +6,10 @@ use heapless::Vec;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID};
 use pto_abi::runtime::InstanceLine;
-use pto_abi::stream::{MAX_HEAP_RINGS, RingKind, SlotRecord, StreamHeader};
+use pto_abi::stream::{MAX_HEAP_RINGS, RingKind, SlotNote, StreamHeader};
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{DependencyMode, ScopeId, TaskSpec};
 
@@ -37,7 +37,7 @@ pub struct StreamMemory<'a> {
     /// Sizes and marks.
     pub header: &'a StreamHeader,
     /// Notes on the slots: as many as the window has; a power of two.
-    pub records: &'a [SlotRecord],
+    pub records: &'a [SlotNote],
     /// The tensor map, empty.
     pub map: TensorMap<'a>,
     /// Words of records.
@@ -117,7 +117,7 @@ pub struct Stream<'a, S, F, M, H> {
     pub(super) orch_args: &'a [u64],
     has_kind: [bool; CoreKind::COUNT],
     pub(super) header: &'a StreamHeader,
-    records: &'a [SlotRecord],
+    records: &'a [SlotNote],
     pub(super) map: &'a TensorMap<'a>,
     pub(super) words: RunOnRing,
     pub(super) chunks: RunOnRing,
@@ -323,7 +323,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
     }
 
     #[inline]
-    pub(super) fn record(&self, number: u64) -> Option<&'a SlotRecord> {
+    pub(super) fn record(&self, number: u64) -> Option<&'a SlotNote> {
         self.records.get(self.slot_of(number) as usize)
     }
 
@@ -472,7 +472,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
 
     /// Notes where the rings stand before a task takes its part of them; `first_word`: that of the arguments.
     #[inline]
-    pub(super) fn note_rings(&self, record: &SlotRecord, first_word: u64) {
+    pub(super) fn note_rings(&self, record: &SlotNote, first_word: u64) {
         record.first_word.store(low_half(first_word), Ordering::Relaxed);
         record.first_chunk.store(low_half(self.chunks.head()), Ordering::Relaxed);
         record.first_entry.store(low_half(self.map.head()), Ordering::Relaxed);
@@ -486,7 +486,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
     #[inline]
     pub(super) fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
         if H::TRACES {
-            self.host.trace(TraceRecord { time_ns: self.traced_ns, kind, task, extra });
+            self.host.trace(TracePoint { time_ns: self.traced_ns, kind, task, extra });
         }
     }
 }

@@ -9,7 +9,7 @@
 //!   `-- Look::cells -----'      both only when all of its accesses have completed
 //! ```
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::grid::Grid;
@@ -36,7 +36,7 @@ impl<'a> TensorMap<'a> {
     pub(super) fn owns(
         &self,
         place: &Place<'a>,
-        cell: &MapRecord,
+        cell: &MapRow,
         at: u32,
         access: &Access<'_>,
         now: Now,
@@ -44,7 +44,7 @@ impl<'a> TensorMap<'a> {
         cell.base.load(Relaxed) == access.base || self.claim(place, cell, at, access.base, now)
     }
 
-    fn claim(&self, place: &Place<'a>, cell: &MapRecord, at: u32, base: u64, now: Now) -> bool {
+    fn claim(&self, place: &Place<'a>, cell: &MapRow, at: u32, base: u64, now: Now) -> bool {
         if !self.is_unused(cell, now) {
             return false;
         }
@@ -64,7 +64,7 @@ impl<'a> TensorMap<'a> {
     }
 
     /// Takes a cell out of the list that it is in, if any.
-    fn unlink(&self, cell: &MapRecord) {
+    fn unlink(&self, cell: &MapRow) {
         if cell.base.load(Relaxed) == NOBODY {
             return;
         }
@@ -83,7 +83,7 @@ impl<'a> TensorMap<'a> {
         cell.base.store(NOBODY, Relaxed);
     }
 
-    pub(super) fn is_unused(&self, record: &MapRecord, now: Now) -> bool {
+    pub(super) fn is_unused(&self, record: &MapRow, now: Now) -> bool {
         let chains = [&record.write_chain, &record.read_chain];
         record.is_free(now) && chains.into_iter().all(|chain| !self.is_live(chain.load(Relaxed)))
     }

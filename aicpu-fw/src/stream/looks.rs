@@ -1,6 +1,6 @@
 //! One look at the tensor map: which tasks under way an access meets in a record; and how a record takes an access.
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::access::{Access, AccessKind, MANY};
@@ -56,7 +56,7 @@ impl Now {
 impl<F> Look<'_, '_, F> {
     /// Everything that stands at one record.
     #[inline]
-    pub(super) fn record<E>(&mut self, record: &MapRecord) -> Result<(), Stop<E>>
+    pub(super) fn record<E>(&mut self, record: &MapRow) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
@@ -72,7 +72,7 @@ impl<F> Look<'_, '_, F> {
 
     /// The accesses to the region of a record.
     #[inline]
-    fn region<E>(&mut self, record: &MapRecord) -> Result<(), Stop<E>>
+    fn region<E>(&mut self, record: &MapRow) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
@@ -155,7 +155,7 @@ pub(super) trait Keep {
     fn take(&self, access: &Access<'_>, now: Now) -> bool;
 }
 
-impl Keep for MapRecord {
+impl Keep for MapRow {
     #[inline]
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32> {
         self.readers.iter().chain([&self.writer])

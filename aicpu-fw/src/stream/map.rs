@@ -20,7 +20,7 @@
 
 use core::cell::Cell;
 
-use pto_abi::stream::{MapEntry, MapGrid, MapRecord};
+use pto_abi::stream::{MapEntry, MapGrid, MapRow};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 pub use super::access::{Access, AccessKind, Hide};
@@ -47,11 +47,11 @@ pub(super) const QUIET: u32 = 2;
 #[derive(Clone, Copy)]
 pub struct MapMemory<'a> {
     /// Records of tensors.
-    pub tensors: &'a [MapRecord],
+    pub tensors: &'a [MapRow],
     /// A place for each of them.
     pub tensor_places: &'a [AtomicU32],
     /// Records of cells.
-    pub cells: &'a [MapRecord],
+    pub cells: &'a [MapRow],
     /// A place for each of them.
     pub cell_places: &'a [AtomicU32],
     /// Grids of tensors.
@@ -78,7 +78,7 @@ pub struct TensorMap<'a> {
 /// Where the accesses that an access may meet are.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    pub(super) tensor: &'a MapRecord,
+    pub(super) tensor: &'a MapRow,
     pub(super) at: u32,
     pub(super) cells: Cells<'a>,
 }
@@ -89,7 +89,7 @@ pub(super) enum Cells<'a> {
     /// The tensor has no grid.
     NoGrid,
     /// The access is within this one.
-    One(&'a MapRecord, u32),
+    One(&'a MapRow, u32),
     /// The access is within none.
     All,
 }
@@ -115,7 +115,7 @@ impl<'a> TensorMap<'a> {
     }
 
     /// Empties a record that is used for the first time.
-    fn empty(&self, record: &MapRecord) {
+    fn empty(&self, record: &MapRow) {
         // A position that is never live: it is older than all entries that will be.
         let none = low_half(self.tail.get().wrapping_sub(1));
         record.base.store(NOBODY, Relaxed);
@@ -195,7 +195,7 @@ impl<'a> TensorMap<'a> {
 
     /// The record for the tensor at `base`, and its number.
     #[inline]
-    pub(super) fn tensor_of(&self, base: u64) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn tensor_of(&self, base: u64) -> Option<(&'a MapRow, u32)> {
         // Tensors are aligned: the low bits say nothing.
         self.tensors.of(base >> 4, |record| self.empty(record))
     }
@@ -270,13 +270,13 @@ impl<'a> TensorMap<'a> {
 
     /// The record for the cell whose first byte has this address, and its number.
     #[inline]
-    pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRow, u32)> {
         self.cells.of(corner >> 2, |record| self.empty(record))
     }
 
     /// The record of the cell that begins where the access does, if there is such a cell.
     #[inline]
-    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRow, u32)> {
         self.cell_at(access.base.wrapping_add(access.low))
     }
 

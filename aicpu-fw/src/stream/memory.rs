@@ -32,11 +32,11 @@ impl<'a> StreamMemory<'a> {
         let window = arena.region_window(at, Fault::RUNTIME_REGION_STREAM).map_err(Blame::of)?;
         let entries = sizes.map_entries as usize;
         let map = MapMemory {
-            tensors: window.live_slice(plan.tensors, plan.records).ok_or(unusable)?,
-            tensor_places: window.live_slice(plan.tensor_places, plan.records).ok_or(unusable)?,
+            tensors: window.live_slice(plan.tensors, plan.rows).ok_or(unusable)?,
+            tensor_places: window.live_slice(plan.tensor_places, plan.rows).ok_or(unusable)?,
             cells: window.live_slice(plan.cells, entries).ok_or(unusable)?,
             cell_places: window.live_slice(plan.cell_places, entries).ok_or(unusable)?,
-            grids: window.live_slice(plan.grids, plan.records).ok_or(unusable)?,
+            grids: window.live_slice(plan.grids, plan.rows).ok_or(unusable)?,
             entries: window.live_slice(plan.entries, entries).ok_or(unusable)?,
         };
         let first_task = header.first_task.load(Ordering::Relaxed).into();

@@ -5,12 +5,12 @@
 
 mod lists;
 
-use pto_abi::stream::{RingKind, slots_for_records};
+use pto_abi::stream::{RingKind, slots_for_recordings};
 use pto_abi::sync::Sharing;
 use pto_abi::task::{SHAPED, chunks_for};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Record,
+    Arg, DependencyMode, HeapTag, MAX_BOUND, PLACEHOLDER, Predicate, RECORDED_DEPTH, Recording,
     ScopeId, TaskSpec, TensorTask, TensorView,
 };
 
@@ -36,7 +36,7 @@ const ADDRESS: u64 = (1 << 48) - 1;
 fn accesses_of<'t>(
     task: &TensorTask<'t>,
 ) -> impl Iterator<Item = (u32, &'t TensorView<'t>, AccessKind)> {
-    let predicate = task.shape.when().map(|when| (arg_count(task), when.element()));
+    let predicate = task.block_shape.when().map(|when| (arg_count(task), when.element()));
     let predicate = predicate.map(|(at, element)| (at, element, AccessKind::Read));
     let args = (0_u32..).zip(task.args).filter_map(|(index, arg)| {
         let (view, kind) = access_of(arg)?;
@@ -93,7 +93,7 @@ impl Draft {
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     pub(super) fn begin(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         if self.draft.is_some() {
-            return Err(self.blame.leave(Blame::of(Fault::STREAM_RECORD_OPEN)));
+            return Err(self.blame.leave(Blame::of(Fault::STREAM_RECORDING_OPEN)));
         }
         if shapes.len() > MAX_BOUND {
             return Err(self.record_full(shapes.len() as u64, MAX_BOUND as u64));
@@ -118,7 +118,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(serial)
     }
 
-    pub(super) fn end(&mut self) -> Result<Record, Fault> {
+    pub(super) fn end(&mut self) -> Result<Recording, Fault> {
         let Some(mut draft) = self.draft.take() else {
             return Err(self.blame.leave(Blame::of(Fault::STREAM_NOT_RECORDING)));
         };
@@ -134,10 +134,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.tape.put_totals(draft.start, &draft.totals);
         (self.taped, self.tape.end) = (draft.next, held);
         let used = (draft.next + self.tape.words.len()).saturating_sub(held);
-        let slots = slots_for_records(used as u64);
+        let slots = slots_for_recordings(used as u64);
         self.takes(RingKind::WINDOW, slots.max(draft.totals.tasks.into()));
         let at = u32::try_from(draft.start).unwrap_or(u32::MAX);
-        Ok(Record { run: self.run(), at, tasks: draft.totals.tasks })
+        Ok(Recording { run: self.run(), at, tasks: draft.totals.tasks })
     }
 
     /// Checks the tensors of a task; how many of them it reads or writes.
@@ -158,7 +158,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 writes += 1;
             }
         }
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             self.look_at_predicate(task, predicate)?;
             accesses += 1;
         }
@@ -197,7 +197,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 
     #[cold]
     fn record_full(&mut self, found: u64, bound: u64) -> Fault {
-        self.blame.leave(Blame::of(Fault::STREAM_RECORD_FULL).detail(found, bound))
+        self.blame.leave(Blame::of(Fault::STREAM_RECORDING_FULL).detail(found, bound))
     }
 
     /// Where the scope that a tensor of a record belongs to is open.
@@ -220,7 +220,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     pub(super) fn record_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
         let kernel = self.accept(&spec, task.args.len())?;
-        let shape = match task.shape.is_plain() {
+        let shape = match task.block_shape.is_plain() {
             true => None,
             false => Some(self.shape_of(task)?),
         };
@@ -327,7 +327,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// Writes what the task is beyond one kernel on one core.
     fn record_shape(&mut self, draft: &mut Draft, task: &TensorTask<'_>, mut line: ShapeLine) {
         let mut base = LITERAL;
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             (base, line.address) = Self::place_of(predicate.element());
         }
         self.tape.put_shape(draft.next, &line, base);

@@ -9,14 +9,14 @@
 
 use core::cell::Cell;
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::map::{NONE, low_half};
 
 /// See the module.
 pub(super) struct Records<'a> {
-    records: &'a [MapRecord],
+    records: &'a [MapRow],
     /// The number of each place's record, or `NONE`.
     places: &'a [AtomicU32],
     shift: u32,
@@ -26,7 +26,7 @@ pub(super) struct Records<'a> {
 
 impl<'a> Records<'a> {
     /// As many records as places: a power of two from 2 on, else `None`. [`clear`](Self::clear) comes before the first use.
-    pub(super) fn new(records: &'a [MapRecord], places: &'a [AtomicU32]) -> Option<Self> {
+    pub(super) fn new(records: &'a [MapRow], places: &'a [AtomicU32]) -> Option<Self> {
         let count = records.len();
         if !count.is_power_of_two() || count < 2 || places.len() != count {
             return None;
@@ -49,11 +49,7 @@ impl<'a> Records<'a> {
 
     /// The record for `key` and its number; `empty` empties it when it is asked for first.
     #[inline]
-    pub(super) fn of(
-        &self,
-        key: u64,
-        empty: impl FnOnce(&MapRecord),
-    ) -> Option<(&'a MapRecord, u32)> {
+    pub(super) fn of(&self, key: u64, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let place = self.places.get(low_half(spread(key) >> self.shift) as usize)?;
         let number = place.load(Relaxed);
         match self.records.get(number as usize) {
@@ -63,11 +59,7 @@ impl<'a> Records<'a> {
     }
 
     #[cold]
-    fn begin(
-        &self,
-        place: &AtomicU32,
-        empty: impl FnOnce(&MapRecord),
-    ) -> Option<(&'a MapRecord, u32)> {
+    fn begin(&self, place: &AtomicU32, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let number = self.used.get();
         let record = self.records.get(number as usize)?;
         self.used.set(number + 1);
@@ -78,12 +70,12 @@ impl<'a> Records<'a> {
 
     /// The record with this number, if it is in use.
     #[inline]
-    pub(super) fn get(&self, number: u32) -> Option<&'a MapRecord> {
+    pub(super) fn get(&self, number: u32) -> Option<&'a MapRow> {
         self.records.get(number as usize)
     }
 
     /// Those in use.
-    pub(super) fn used(&self) -> impl Iterator<Item = &'a MapRecord> {
+    pub(super) fn used(&self) -> impl Iterator<Item = &'a MapRow> {
         self.records.iter().take(self.used.get() as usize)
     }
 }
@@ -98,13 +90,13 @@ const fn spread(key: u64) -> u64 {
 mod tests {
     extern crate std;
     use super::Records;
-    use pto_abi::stream::MapRecord;
+    use pto_abi::stream::MapRow;
     use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
     use std::vec::Vec;
 
     #[test]
     fn records_are_numbered_as_they_are_used_and_stay_with_their_places() {
-        let records: Vec<MapRecord> = (0..64).map(|_| MapRecord::default()).collect();
+        let records: Vec<MapRow> = (0..64).map(|_| MapRow::default()).collect();
         let places: Vec<AtomicU32> = (0..64).map(|_| AtomicU32::new(7)).collect();
         assert!(Records::new(&records, &places[..32]).is_none());
         assert!(Records::new(&records[..48], &places[..48]).is_none());

@@ -13,7 +13,7 @@ use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, GmAddr};
-use pto_graph::{Bindings, DependencyMode, EdgeOutcome, Record};
+use pto_graph::{Bindings, DependencyMode, EdgeOutcome, Recording};
 
 use super::builder::{Stream, TaskLine};
 use super::map::{Access, Hide, low_half};
@@ -38,14 +38,18 @@ struct Playing<'b> {
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
-    pub(super) fn play(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    pub(super) fn play(
+        &mut self,
+        record: &Recording,
+        bindings: &Bindings<'_>,
+    ) -> Result<(), Fault> {
         if self.draft.is_some() {
-            return Err(self.blame.leave(Blame::of(Fault::STREAM_RECORD_OPEN)));
+            return Err(self.blame.leave(Blame::of(Fault::STREAM_RECORDING_OPEN)));
         }
         let start = record.at as usize;
         let is_known = record.run == self.run() && start < self.taped;
         let Some(totals) = self.tape.totals(start).filter(|_| is_known) else {
-            let blame = Blame::of(Fault::STREAM_RECORD_UNKNOWN);
+            let blame = Blame::of(Fault::STREAM_RECORDING_UNKNOWN);
             return Err(self.blame.leave(blame.detail(record.at.into(), self.taped as u64)));
         };
         self.check_bindings(start, &totals, bindings)?;

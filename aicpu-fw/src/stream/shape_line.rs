@@ -1,10 +1,10 @@
 //! What a task is beyond one kernel on one core, as a value: worked out of a submission, written to the record of a slot, and kept on
 //! the tape between.
 
-use pto_abi::stream::{HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START, ShapeRecord};
+use pto_abi::stream::{BlockLine, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START};
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, FuncId, GmAddr};
-use pto_graph::{ElementType, Priority, StartMode, TaskShape};
+use pto_graph::{BlockShape, ElementType, Priority, StartMode};
 
 use super::tape::Tape;
 use crate::shapes::{Lanes, List};
@@ -29,7 +29,7 @@ impl Kernels {
     }
 }
 
-/// What stands in a [`ShapeRecord`] when its task is published.
+/// What stands in a [`BlockLine`] when its task is published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ShapeLine {
     kernels: [u64; MAX_LANES],
@@ -48,7 +48,7 @@ impl ShapeLine {
     pub(super) const WORDS: usize = MAX_LANES + 5;
 
     /// What a task with this shape and these kernels is.
-    pub(super) fn of(shape: &TaskShape<'_>, kernels: &Kernels) -> Self {
+    pub(super) fn of(shape: &BlockShape<'_>, kernels: &Kernels) -> Self {
         let lanes = kernels.lanes;
         let is_sync = shape.start() == StartMode::SYNC;
         let is_plain_with_predicate = shape.blocks() == 1
@@ -100,7 +100,7 @@ impl ShapeLine {
     }
 
     /// Writes the record of a task that is not published.
-    pub(super) fn write(&self, record: &ShapeRecord) {
+    pub(super) fn write(&self, record: &BlockLine) {
         let kernels = record.kernels.iter().zip(&record.func_ids);
         for ((kernel, func_id), (code, id)) in kernels.zip(self.kernels.iter().zip(self.func_ids)) {
             kernel.store(*code, Relaxed);
@@ -161,7 +161,7 @@ mod tests {
     use super::{Kernels, ShapeLine};
     use crate::shapes::Lanes;
     use crate::stream::tape::Tape;
-    use pto_abi::stream::ShapeRecord;
+    use pto_abi::stream::BlockLine;
     use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
     use pto_abi::{CoreKind, FuncId, GmAddr};
     use pto_graph::{Comparison, ElementType, Predicate, Priority, TensorTask, TensorView};
@@ -178,7 +178,7 @@ mod tests {
         }
         assert!(!kernels.add(CoreKind::AIV, FuncId(1), GmAddr(1)), "three are a cluster");
         assert_eq!(kernels.lanes, Lanes(7));
-        let line = ShapeLine::of(&task.shape, &kernels);
+        let line = ShapeLine::of(&task.block_shape, &kernels);
         let words: [_; 2 + ShapeLine::WORDS] = core::array::from_fn(|_| AtomicU64::new(9));
         let tape = Tape::new(&words);
         tape.put_shape(1, &line, 65);
@@ -186,7 +186,7 @@ mod tests {
         let ends = [&words[0], &words[1 + ShapeLine::WORDS]].map(|word| word.load(Relaxed));
         assert_eq!(ends, [9, 9], "no more words than it says");
         assert_eq!((line.has_predicate(), line.element_bytes()), (true, 2));
-        let record = ShapeRecord::default();
+        let record = BlockLine::default();
         record.next_block.store(5, Relaxed);
         line.write(&record);
         let numbers = [&record.next_block, &record.parts_left].map(|word| word.load(Relaxed));

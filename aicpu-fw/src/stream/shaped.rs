@@ -26,7 +26,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             return self.record_task(task);
         }
         let line = self.shape_of(task)?;
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             let at = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
             self.look_at_element(task, predicate.element(), at)?;
             let (address, bytes) = (predicate.element().address(), line.element_bytes());
@@ -43,7 +43,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if H::TRACES {
             self.trace_lanes(id.slot, &line);
         }
-        if let Some(predicate) = task.shape.when() {
+        if let Some(predicate) = task.block_shape.when() {
             self.read_predicate(task, predicate, number)?;
         }
         Ok(id)
@@ -86,7 +86,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         };
         let kernels = self.kernels_of(task)?;
         self.check_blocks(task, &kernels, &shapes)?;
-        Ok(ShapeLine::of(&task.shape, &kernels))
+        Ok(ShapeLine::of(&task.block_shape, &kernels))
     }
 
     /// Writes the record of the task in `slot`, which is not published.
@@ -107,12 +107,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     /// The kernels of a task, each of which is registered and has cores.
     fn kernels_of(&mut self, task: &TensorTask<'_>) -> Result<Kernels, Fault> {
         let mut kernels = Kernels::NONE;
-        let vectors = task.shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
+        let vectors = task.block_shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
         for (func_id, kind) in [(task.func_id, task.kind)].into_iter().chain(vectors) {
             let spec = TaskSpec::new(func_id, kind, &[]);
             let code = self.accept(&spec, task.args.len())?;
             if !kernels.add(kind, func_id, code) {
-                let found = 1 + task.shape.vectors().len() as u64;
+                let found = 1 + task.block_shape.vectors().len() as u64;
                 return Err(self.refuse_shape(Fault::STREAM_MIX, task, found, MAX_LANES as u64));
             }
         }
@@ -125,7 +125,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         kernels: &Kernels,
         shapes: &ShapeMemory<'_>,
     ) -> Result<(), Fault> {
-        let blocks = task.shape.blocks();
+        let blocks = task.block_shape.blocks();
         if blocks == 0 || blocks > MAX_BLOCKS {
             let (found, bound) = (blocks.into(), MAX_BLOCKS.into());
             return Err(self.refuse_shape(Fault::STREAM_BLOCKS, task, found, bound));
@@ -135,7 +135,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let found = kernels.lanes.count().into();
             return Err(self.refuse_shape(Fault::STREAM_MIX, task, found, 0));
         }
-        if task.shape.start() == StartMode::SYNC && blocks > room {
+        if task.block_shape.start() == StartMode::SYNC && blocks > room {
             let (found, bound) = (blocks.into(), room.into());
             return Err(self.refuse_shape(Fault::STREAM_SYNC_BLOCKS, task, found, bound));
         }

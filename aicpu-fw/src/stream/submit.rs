@@ -4,7 +4,7 @@ use pto_abi::stream::RingKind;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Record, ScopeId,
+    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Recording, ScopeId,
     StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
@@ -61,7 +61,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 {
     #[inline]
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if !task.shape.is_plain() {
+        if !task.block_shape.is_plain() {
             return self.add_shaped_task(task);
         }
         if self.draft.is_some() {
@@ -94,15 +94,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         self.allocate(element, shape)
     }
 
-    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.begin(shapes)
     }
 
-    fn end_record(&mut self) -> Result<Record, Fault> {
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
         self.end()
     }
 
-    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         self.play(record, bindings)
     }
 
@@ -244,7 +244,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if self.draft.is_none() {
             return Ok(());
         }
-        Err(self.blame.leave(Blame::of(Fault::STREAM_RECORD_OPEN)))
+        Err(self.blame.leave(Blame::of(Fault::STREAM_RECORDING_OPEN)))
     }
 
     #[cold]

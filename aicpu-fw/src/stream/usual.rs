@@ -5,7 +5,7 @@
 //! divided. Everything else goes the long way, by [`TensorMap::look`] and [`TensorMap::note`]: chains, other regions of the
 //! same tensor, tiles that are met for the first time.
 
-use pto_abi::stream::MapRecord;
+use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::access::{Access, AccessKind, Hide, MANY};
@@ -44,7 +44,7 @@ impl<'a> TensorMap<'a> {
 
     /// The record that holds all that the access may meet, and nothing else; `None`: there is none.
     #[inline]
-    fn usual_record(&self, access: &Access<'_>, now: Now) -> Option<&'a MapRecord> {
+    fn usual_record(&self, access: &Access<'_>, now: Now) -> Option<&'a MapRow> {
         let (tensor, _) = self.tensor_of(access.base)?;
         let grid = tensor.link.load(Relaxed);
         let record = match grid {

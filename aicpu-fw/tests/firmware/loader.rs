@@ -2,7 +2,7 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
-use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
+use pto_abi::image::{Checksum, GraphHeader, ImageTask};
 use pto_abi::kinds::{GraphFlags, RunFlags};
 use pto_abi::runtime::region;
 use pto_abi::sync::Shared;
@@ -74,7 +74,7 @@ fn write_image(to: &GmWindow<'_>) -> u64 {
     let mut header = GraphHeader::new(GraphFlags::TOPOLOGICAL, 8, edges, 0);
     let mut edge = 0;
     for (task, producers) in (0..).zip(PRODUCERS) {
-        let record = TaskRecord {
+        let record = ImageTask {
             kernel: 0,
             first_arg: 0,
             first_edge: edge,
@@ -83,7 +83,7 @@ fn write_image(to: &GmWindow<'_>) -> u64 {
             arg_count: 0,
             kind: CoreKind::AIV.get(),
         };
-        let at = header.tasks_offset + task * size_of::<TaskRecord>() as u64;
+        let at = header.tasks_offset + task * size_of::<ImageTask>() as u64;
         to.write(at, &record).unwrap();
         for producer in producers {
             to.write(header.edges_offset + 4 * u64::from(edge), producer).unwrap();

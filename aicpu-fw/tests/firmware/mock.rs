@@ -3,7 +3,7 @@
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
-use pto_abi::trace::TraceRecord;
+use pto_abi::trace::TracePoint;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{Budgets, CoreStatus, FanoutPolicy, Platform, Scheduler};
@@ -36,7 +36,7 @@ pub(crate) struct Mock<const SLOTS: usize = 1> {
     pub(crate) commits: usize,
     pub(crate) wakes: usize,
     /// What was recorded.
-    pub(crate) events: Vec<TraceRecord>,
+    pub(crate) events: Vec<TracePoint>,
 }
 
 impl<const SLOTS: usize> Mock<SLOTS> {
@@ -178,7 +178,7 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
     fn wake_siblings(&mut self) {
         self.wakes += 1;
     }
-    fn trace(&mut self, record: TraceRecord) {
+    fn trace(&mut self, record: TracePoint) {
         self.events.push(record);
     }
 }

@@ -1,7 +1,7 @@
 //! The events that builder and scheduler leave, in their order.
 
 use pto_abi::sync::Shared;
-use pto_abi::trace::{TraceKind, TraceRecord};
+use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::{Builder, BuilderHost, FanoutPolicy, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
@@ -16,7 +16,7 @@ const SIZE: Size = Size { tasks: 16, arg_words: 16, edges: 16, instances: 1 };
 #[derive(Default)]
 struct Machine {
     looks: std::cell::Cell<u64>,
-    events: Vec<TraceRecord>,
+    events: Vec<TracePoint>,
 }
 
 impl BuilderHost for &mut Machine {
@@ -26,14 +26,14 @@ impl BuilderHost for &mut Machine {
         self.looks.set(self.looks.get() + 10);
         self.looks.get()
     }
-    fn trace(&mut self, record: TraceRecord) {
+    fn trace(&mut self, record: TracePoint) {
         self.events.push(record);
     }
 }
 
 type Event = (&'static str, u32, u32);
 
-fn told(events: &[TraceRecord]) -> Vec<Event> {
+fn told(events: &[TracePoint]) -> Vec<Event> {
     events.iter().map(|event| (event.kind.name(), event.task, event.extra)).collect()
 }
 

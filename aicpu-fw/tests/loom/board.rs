@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::thread::yield_now;
 use pto_abi::GmAddr;
 use pto_abi::gm::GmWindow;
-use pto_abi::stream::{NO_TASK, ShapeBoard, ShapeRecord};
+use pto_abi::stream::{BlockBoard, BlockLine, NO_TASK};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed, Shared, Sharing};
 use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory};
 use pto_graph::Priority;
@@ -92,8 +92,8 @@ struct Witness(UnsafeCell<u64>);
 unsafe impl Sync for Witness {}
 
 struct Run<V> {
-    board: ShapeBoard,
-    records: Vec<ShapeRecord>,
+    board: BlockBoard,
+    records: Vec<BlockLine>,
     /// Stand for the lines and arguments of the tasks: written by the builder, read by who has taken a block.
     tasks: [Witness; TASKS],
     /// How often each block was taken, and blocks that were not.
@@ -104,11 +104,11 @@ struct Run<V> {
 
 impl<V: Variant> Run<V> {
     fn new() -> Self {
-        let board = ShapeBoard::default();
+        let board = BlockBoard::default();
         board.reset();
         Self {
             board,
-            records: (0..TASKS).map(|_| ShapeRecord::default()).collect(),
+            records: (0..TASKS).map(|_| BlockLine::default()).collect(),
             tasks: Default::default(),
             taken: Default::default(),
             left: AtomicU32::new(BLOCKS * u32::try_from(TASKS).unwrap()),
@@ -221,7 +221,7 @@ fn blocks_together<V: Variant>() {
 
 /// Two parts of a task on the cores of two schedulers: who counts the last one sees what the other one wrote.
 fn parts_finish<S: Sharing>() {
-    let setup = || (ShapeRecord::default(), [Witness::default(), Witness::default()]);
+    let setup = || (BlockLine::default(), [Witness::default(), Witness::default()]);
     explore(3, setup, |(record, results)| {
         record.parts_left.store(2, Relaxed);
         let finish = move |part: usize| {

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use loom::cell::UnsafeCell;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_ARGS;
-use pto_abi::stream::{MapEntry, MapGrid, MapRecord, SlotRecord, StreamHeader};
+use pto_abi::stream::{MapEntry, MapGrid, MapRow, SlotNote, StreamHeader};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Shared};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
@@ -39,10 +39,10 @@ impl Done for Relaxed {
 struct Run<D> {
     words: Words,
     header: StreamHeader,
-    records: Vec<SlotRecord>,
-    tensors: Vec<MapRecord>,
+    records: Vec<SlotNote>,
+    tensors: Vec<MapRow>,
     tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRecord>,
+    cells: Vec<MapRow>,
     cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,

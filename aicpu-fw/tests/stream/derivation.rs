@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pto_abi::GmAddr;
-use pto_abi::stream::{MapEntry, MapGrid, MapRecord};
+use pto_abi::stream::{MapEntry, MapGrid, MapRow};
 use pto_abi::sync::AtomicU32;
 use pto_aicpu_fw::stream::map::{Access, AccessKind, Hide, MapMemory, TensorMap};
 use pto_aicpu_fw::stream::region::Region;
@@ -75,7 +75,7 @@ fn derive(map: &TensorMap<'_>, task: &Task, number: u64) -> BTreeSet<u64> {
 }
 
 fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
-    let records = |count| (0..count).map(|_| MapRecord::default()).collect::<Vec<_>>();
+    let records = |count| (0..count).map(|_| MapRow::default()).collect::<Vec<_>>();
     let (tensors, cells) = (records(4), records(8));
     let grids: Vec<MapGrid> = (0..4).map(|_| MapGrid::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
     Arg, Bindings, Bound, Comparison, DependencyMode, ElementType, GraphBuilder, Predicate,
-    Priority, Record, StreamBuilder, TensorTask, TensorView,
+    Priority, Recording, StreamBuilder, TensorTask, TensorView,
 };
 
 use crate::oracle::all_reachable;
@@ -168,7 +168,7 @@ fn a_replay_is_ordered_as_a_submission() {
 }
 
 /// What a call of a closure on a stream with one record of two tensors, the second one written, and one scalar returns.
-fn refused(bind: impl FnOnce(&mut TestStream<'_>, &Record) -> Fault) -> Fault {
+fn refused(bind: impl FnOnce(&mut TestStream<'_>, &Recording) -> Fault) -> Fault {
     let mut found = None;
     with_stream(|stream| {
         let shapes = [whole(0), whole(0).slice(0, 0, 100).step(0, 2)];
@@ -203,16 +203,16 @@ fn what_does_not_fit_is_refused() {
     let over = whole(1).slice(0, 0, 100).step(0, 2);
     assert_eq!(replay(&[a, over], &[1]), Fault::STREAM_REPLAY_ALIAS);
     assert_eq!(replay(&[a, b.slice(0, 9, 900)], &[1]), Fault::STREAM_VIEW_RANGE);
-    let other_run = |stream: &mut TestStream<'_>, record: &Record| {
-        let other = Record { run: record.run + 1, ..*record };
+    let other_run = |stream: &mut TestStream<'_>, record: &Recording| {
+        let other = Recording { run: record.run + 1, ..*record };
         stream.replay(&other, &Bindings::default()).unwrap_err()
     };
-    assert_eq!(refused(other_run), Fault::STREAM_RECORD_UNKNOWN);
-    let elsewhere = |stream: &mut TestStream<'_>, record: &Record| {
-        let other = Record { at: record.at + 1, ..*record };
+    assert_eq!(refused(other_run), Fault::STREAM_RECORDING_UNKNOWN);
+    let elsewhere = |stream: &mut TestStream<'_>, record: &Recording| {
+        let other = Recording { at: record.at + 1, ..*record };
         stream.replay(&other, &Bindings::default()).unwrap_err()
     };
-    assert_eq!(refused(elsewhere), Fault::STREAM_RECORD_UNKNOWN);
+    assert_eq!(refused(elsewhere), Fault::STREAM_RECORDING_UNKNOWN);
 }
 
 /// What recording one task with a shape returns; `None`: nothing is wrong with it.
@@ -226,7 +226,7 @@ fn shape_refused(task: impl for<'t> Fn(TensorTask<'t>) -> TensorTask<'t>) -> Opt
             Ok::<(), Fault>(())
         });
         found = record.err();
-        let _ = stream.end_record();
+        let _ = stream.end_recording();
     });
     found
 }
@@ -267,7 +267,7 @@ fn an_element_that_no_scheduler_can_read_is_refused() {
         with_stream(|stream| {
             let tensor = TensorView::dense(GmAddr(address), ElementType::F32, &[ELEMENTS]);
             found = predicate_replayed(stream, on.as_ref(), tensor).err();
-            let _ = stream.end_record();
+            let _ = stream.end_recording();
         });
         found
     };
@@ -282,11 +282,11 @@ fn an_element_that_no_scheduler_can_read_is_refused() {
         let outer = stream.scope(DependencyMode::DERIVED, |scope| {
             let outer = scope.tensor(ElementType::F32, &[8])?;
             found[0] = predicate_replayed(scope, Some(&outer), whole(1)).err();
-            let _ = scope.end_record();
+            let _ = scope.end_recording();
             Ok::<_, Fault>(outer.detach())
         });
         found[1] = predicate_replayed(stream, Some(&outer.unwrap()), whole(1)).err();
-        let _ = stream.end_record();
+        let _ = stream.end_recording();
     });
     let expected = [Fault::STREAM_REPLAY_MISFIT, Fault::STREAM_STALE_TENSOR];
     assert_eq!(found, expected.map(Some), "of an outer scope, and of one that is closed");
@@ -324,12 +324,12 @@ fn what_a_record_cannot_hold_is_refused() {
         with_stream(|stream| {
             found = Some(stream.record(&[whole(0)], |stream, _| body(stream)).unwrap_err());
             // The record that failed is still open; nothing was added.
-            let _ = stream.end_record();
+            let _ = stream.end_recording();
         });
         found.unwrap()
     };
-    let open = Fault::STREAM_RECORD_OPEN;
-    assert_eq!(record(&|stream| stream.begin_record(&[]).map(|_| ())), open);
+    let open = Fault::STREAM_RECORDING_OPEN;
+    assert_eq!(record(&|stream| stream.begin_recording(&[]).map(|_| ())), open);
     assert_eq!(record(&|stream| stream.get(&whole(0), &[0]).map(|_| ())), open);
     assert_eq!(record(&|stream| stream.set(&whole(0), &[0], 1)), open);
     let spec = pto_graph::TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
@@ -340,12 +340,15 @@ fn what_a_record_cannot_hold_is_refused() {
     let endless = |stream: &mut TestStream<'_>| loop {
         submit(stream, Arg::Scalar(1))?;
     };
-    assert_eq!(record(&endless), Fault::STREAM_RECORD_FULL);
-    assert_eq!(record(&|stream| submit(stream, Arg::BoundScalar(64))), Fault::STREAM_RECORD_FULL);
+    assert_eq!(record(&endless), Fault::STREAM_RECORDING_FULL);
+    assert_eq!(
+        record(&|stream| submit(stream, Arg::BoundScalar(64))),
+        Fault::STREAM_RECORDING_FULL
+    );
     with_stream(|stream| {
         let fault = submit(stream, Arg::BoundScalar(0)).unwrap_err();
         assert_eq!(fault, Fault::STREAM_NOT_RECORDING);
-        assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_NOT_RECORDING);
+        assert_eq!(stream.end_recording().unwrap_err(), Fault::STREAM_NOT_RECORDING);
         let mut kept = None;
         let record = stream.record(&[whole(0)], |_, bound| {
             kept = Some(bound.tensor(0));
@@ -383,8 +386,8 @@ fn a_record_that_there_is_no_room_for_leaves_the_others_alone() {
                         stream.submit_tensors(&task)?;
                     }
                 });
-                assert_eq!(endless.unwrap_err(), Fault::STREAM_RECORD_FULL);
-                assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_RECORD_FULL);
+                assert_eq!(endless.unwrap_err(), Fault::STREAM_RECORDING_FULL);
+                assert_eq!(stream.end_recording().unwrap_err(), Fault::STREAM_RECORDING_FULL);
             }
             stream.replay(&record, &Bindings { tensors: &[d], scalars: &[] }).unwrap();
         })
@@ -414,8 +417,8 @@ fn a_task_that_there_is_no_room_for_leaves_the_record_before_alone() {
                 Err(fault) => break fault,
             }
         };
-        assert_eq!(full, Fault::STREAM_RECORD_FULL);
-        assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_RECORD_FULL);
+        assert_eq!(full, Fault::STREAM_RECORDING_FULL);
+        assert_eq!(stream.end_recording().unwrap_err(), Fault::STREAM_RECORDING_FULL);
         stream.replay(&last.unwrap(), &Bindings::default()).unwrap();
     });
     let addresses: Vec<_> = views.iter().map(|view| view.address().0).collect();
@@ -428,10 +431,10 @@ fn a_record_with_a_task_that_was_not_written_down_is_of_no_use() {
         let submit = |stream: &mut TestStream<'_>, arg: Arg<'_>| {
             stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &[arg]))
         };
-        stream.begin_record(&[]).unwrap();
+        stream.begin_recording(&[]).unwrap();
         let unknown = Arg::BoundScalar(64);
-        assert_eq!(submit(stream, unknown).unwrap_err(), Fault::STREAM_RECORD_FULL);
+        assert_eq!(submit(stream, unknown).unwrap_err(), Fault::STREAM_RECORDING_FULL);
         submit(stream, Arg::Scalar(1)).unwrap();
-        assert_eq!(stream.end_record().unwrap_err(), Fault::STREAM_RECORD_FULL);
+        assert_eq!(stream.end_recording().unwrap_err(), Fault::STREAM_RECORDING_FULL);
     });
 }

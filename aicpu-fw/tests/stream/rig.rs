@@ -8,7 +8,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::QueueEnds;
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
-    HAS_PREDICATE, MapEntry, MapGrid, MapRecord, ShapeBoard, ShapeRecord, SlotRecord, StreamHeader,
+    BlockBoard, BlockLine, HAS_PREDICATE, MapEntry, MapGrid, MapRow, SlotNote, StreamHeader,
 };
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering::Relaxed};
 use pto_abi::task::{EdgeChunk, SHAPED, Task};
@@ -98,22 +98,22 @@ pub(crate) struct Memory {
     fault: FaultLine,
     instances: Vec<InstanceLine>,
     pub(crate) header: StreamHeader,
-    tensors: Vec<MapRecord>,
+    tensors: Vec<MapRow>,
     tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRecord>,
+    cells: Vec<MapRow>,
     cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
-    records: Vec<SlotRecord>,
+    records: Vec<SlotNote>,
     tape: Vec<AtomicU64>,
-    board: ShapeBoard,
-    shapes: Vec<ShapeRecord>,
+    board: BlockBoard,
+    shapes: Vec<BlockLine>,
 }
 
 impl Memory {
     pub(crate) fn new(sizes: Sizes) -> Self {
         let window = sizes.window;
-        let board = ShapeBoard::default();
+        let board = BlockBoard::default();
         board.reset();
         Self {
             sizes,
@@ -232,7 +232,7 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
 }
 
 /// What stands in the record of a task that waits, in the order of the fields.
-fn shape_words(of: &ShapeRecord) -> impl Iterator<Item = u64> {
+fn shape_words(of: &BlockLine) -> impl Iterator<Item = u64> {
     let kernels = of.kernels.iter().map(|word| word.load(Relaxed));
     let ids = of.func_ids.iter();
     let numbers = ids.chain([&of.flags, &of.blocks, &of.next_block, &of.parts_left, &of.list]);

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, Once, PoisonError};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use pto_host::LogRecord;
+use pto_host::LogMessage;
 
 use crate::argument::invalid;
 use crate::error::{answer, c_text};
@@ -43,7 +43,7 @@ fn tell(level: Level, instance: u32, time_ns: u64, text: &str) {
 }
 
 /// Passes on what the firmware logged in a run.
-pub(crate) fn pass_on(records: &[LogRecord]) {
+pub(crate) fn pass_on(records: &[LogMessage]) {
     for record in records.iter().filter(|record| record.level <= log::max_level()) {
         tell(record.level, record.instance, record.time_ns, &record.text);
     }

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use pto_foreign::{Build, Finder, stream};
-use pto_host::abi::foreign::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
+use pto_host::abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
 use pto_native::Failure;
 
 use crate::argument::{output, put};
@@ -201,9 +201,9 @@ pub unsafe extern "C" fn pto_builder_set(
     answer(|| on(builder, set).map(drop))
 }
 
-/// Begins a record: from here to `pto_builder_end_record` tasks are written down instead of run. `shapes`: what the `count`
+/// Begins a recording: from here to `pto_builder_end_recording` tasks are written down instead of run. `shapes`: what the `count`
 /// tensors look like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are
-/// arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record.
+/// arguments PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a recording.
 ///
 /// Fails with OUTSIDE_BUILDER, or BUILD_NOT_STREAMING, BUILD_NULL_POINTER, STREAM_RECORD_*, STREAM_VIEW_*, STREAM_SCOPE_DEPTH,
 /// which end the run. Thread safety: the builder's own thread.
@@ -212,7 +212,7 @@ pub unsafe extern "C" fn pto_builder_set(
 /// `shapes` is null or has `count` tensors; `bound` is null or writable for as many.
 // SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pto_builder_begin_record(
+pub unsafe extern "C" fn pto_builder_begin_recording(
     builder: *const OpaqueBuilder,
     shapes: *const StreamTensor,
     count: u32,
@@ -220,31 +220,31 @@ pub unsafe extern "C" fn pto_builder_begin_record(
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
     let begin =
-        |runtime| unsafe { stream::begin_record::<Registered>(runtime, shapes, count, bound) };
+        |runtime| unsafe { stream::begin_recording::<Registered>(runtime, shapes, count, bound) };
     answer(|| on(builder, begin).map(drop))
 }
 
-/// Ends the record, which is good for this run.
+/// Ends the recording, which is good for this run.
 ///
-/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORD_FULL, STREAM_SCOPE_NOT_OPEN, which end
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_NOT_RECORDING, STREAM_RECORDING_FULL, STREAM_SCOPE_NOT_OPEN, which end
 /// the run. Thread safety: the builder's own thread.
 ///
 /// # Safety
 /// `record` is null or writable.
 // SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pto_builder_end_record(
+pub unsafe extern "C" fn pto_builder_end_recording(
     builder: *const OpaqueBuilder,
-    record: *mut StreamRecord,
+    record: *mut StreamRecording,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointer.
-    let end = |runtime| unsafe { stream::end_record::<Registered>(runtime, record) };
+    let end = |runtime| unsafe { stream::end_recording::<Registered>(runtime, record) };
     answer(|| on(builder, end).map(drop))
 }
 
-/// Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers of the build.
+/// Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers of the build.
 ///
-/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORD_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORDING_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
 /// `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
 ///
 /// # Safety
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn pto_builder_end_record(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_replay(
     builder: *const OpaqueBuilder,
-    record: *const StreamRecord,
+    record: *const StreamRecording,
     tensors: *const StreamTensor,
     tensor_count: u32,
     scalars: *const u64,

@@ -45,7 +45,7 @@ const NAMES: &[(&str, &str)] = &[
     ("StreamArg", "pto_stream_arg"),
     ("StreamTask", "pto_stream_task"),
     ("StreamScope", "pto_stream_scope"),
-    ("StreamRecord", "pto_stream_record"),
+    ("StreamRecording", "pto_stream_recording"),
 ];
 
 fn generated() -> String {

@@ -17,13 +17,24 @@ pub mod rounding;
 pub mod tensor;
 
 use pto_abi::{BuildMode, RuntimeVariant};
-use pto_host::Device;
+use pto_host::{Device, DeviceOptions};
 
 pub use check::{Place, Verdict};
 pub use error::Error;
 pub use job::{GraphSize, Prepared};
 pub use params::{ParamSpec, Params};
 pub use tensor::{DType, Elements, Inputs, Tensor, TensorSpec};
+
+/// Opens the simulator `a2a3sim` with the programs of all examples in its firmware.
+///
+/// The firmware is generic over its programs: called from here, `Device::open_sim` is compiled once, in this crate, and
+/// not again in each binary that opens such a device.
+///
+/// # Errors
+/// Those of [`Device::open_sim`].
+pub fn open_sim(options: DeviceOptions) -> Result<Device, pto_host::Error> {
+    Device::open_sim(options, crate::Builders)
+}
 
 /// What the program of an example is, and thereby under which runtimes it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,15 +3,15 @@
 use bytemuck::pod_read_unaligned;
 use object::elf::{ET_DYN, ET_EXEC};
 use pto_abi::fw_image::{
-    FW_KIND_VIRT, FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FW_RECORDS, FwIdentity,
+    FW_KIND_VIRT, FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FW_TRACES, FwIdentity,
     KERNEL_BLOB_MAGIC, KernelBlobHeader, virt,
 };
-use pto_abi::launch_record::FW_KIND_CANN;
+use pto_abi::launch_words::FW_KIND_CANN;
 use std::mem::offset_of;
 
 use super::blob::{self, BlobKernel};
 use super::elf::Elf;
-use super::{ImageError, ImageKind, Recording};
+use super::{ImageError, ImageKind, Tracing};
 
 /// Bytes of an ELF note before its body: three words and our owner.
 const NOTE_HEADER: usize = 16;
@@ -22,7 +22,7 @@ pub(crate) struct Identity {
     pub(crate) abi: (u16, u16),
     /// A blob has none: it shares no struct but its own header.
     pub(crate) layout_hash: Option<u64>,
-    pub(crate) recording: Recording,
+    pub(crate) tracing: Tracing,
     pub(crate) builders: Vec<String>,
     pub(crate) kernels: Vec<BlobKernel>,
     pub(crate) checksum: u64,
@@ -68,14 +68,14 @@ fn of_firmware(note: &[u8], offset: usize) -> Result<Identity, ImageError> {
     if fixed.identity_bytes as usize != size_of::<FwIdentity>() {
         return Err(damaged(format!("FwIdentity.identity_bytes is {}", fixed.identity_bytes)));
     }
-    if fixed.features & !FW_RECORDS != 0 {
+    if fixed.features & !FW_TRACES != 0 {
         return Err(damaged(format!("FwIdentity.features is {:#x}", fixed.features)));
     }
     Ok(Identity {
         kind: kind_of(fixed.kind)?,
         abi: (fixed.abi_major, fixed.abi_minor),
         layout_hash: Some(fixed.layout_hash),
-        recording: Recording::of(fixed.features),
+        tracing: Tracing::of(fixed.features),
         builders: names(&fixed, &body[size_of::<FwIdentity>()..])?,
         kernels: Vec::new(),
         checksum: fixed.checksum,
@@ -158,7 +158,7 @@ fn of_blob(elf: &Elf<'_>) -> Result<Identity, ImageError> {
         kind: ImageKind::Kernels,
         abi: (header.abi_major, header.abi_minor),
         layout_hash: None,
-        recording: Recording::Off,
+        tracing: Tracing::Off,
         builders: Vec::new(),
         kernels: blob::kernels(&header, &blob)?,
         checksum: header.checksum,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use pto_abi::fw_image::FW_RECORDS;
+use pto_abi::fw_image::FW_TRACES;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 
@@ -56,7 +56,7 @@ impl fmt::Display for ImageKind {
 
 /// Whether a firmware records runs that ask for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recording {
+pub enum Tracing {
     /// It does not: smaller by a copy of the firmware.
     #[default]
     Off,
@@ -64,9 +64,9 @@ pub enum Recording {
     On,
 }
 
-impl Recording {
+impl Tracing {
     pub(crate) const fn of(features: u64) -> Self {
-        if features & FW_RECORDS != 0 { Self::On } else { Self::Off }
+        if features & FW_TRACES != 0 { Self::On } else { Self::Off }
     }
 }
 
@@ -130,7 +130,7 @@ pub struct Image {
     /// The hash of the structs that it shares with the host; a blob shares none.
     pub layout_hash: Option<u64>,
     /// Whether it records runs.
-    pub recording: Recording,
+    pub tracing: Tracing,
     /// Builders that are linked in.
     pub builders: Vec<String>,
     /// Kernels inside.
@@ -183,7 +183,7 @@ impl Image {
             kind: identity.kind,
             abi: identity.abi,
             layout_hash: identity.layout_hash,
-            recording: identity.recording,
+            tracing: identity.tracing,
             builders: identity.builders,
             kernels: identity.kernels,
             name,

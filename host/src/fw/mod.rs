@@ -22,6 +22,6 @@ mod tests;
 pub use blob::{BlobKernel, KernelBlob};
 pub use elf::{Section, Sizes};
 pub use error::{ImageError, StoreError};
-pub use image::{FlashDevice, Image, ImageKind, Recording};
+pub use image::{FlashDevice, Image, ImageKind, Tracing};
 pub use seal::{Seal, seal};
 pub use store::{DeviceState, Entry, Flashed, Generation, HOME_VARIABLE, Store};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use bytemuck::bytes_of;
 use pto_abi::fw_image::{FW_KIND_VIRT, FwElfNote, FwIdentity, names_bytes, virt};
-use pto_abi::launch_record::FW_KIND_CANN;
+use pto_abi::launch_words::FW_KIND_CANN;
 
 use super::disk::Writer;
 use super::{FlashDevice, Image, ImageError, ImageKind, Seal, Store, StoreError, seal};

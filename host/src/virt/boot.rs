@@ -4,7 +4,7 @@
 use std::fmt;
 
 use pto_abi::fw_image::{
-    BOOT_MAGIC, BootBlock, ExceptionRecord, FW_REFUSED, LaunchOrder, VCPU_DEAD, VCPU_INSTANCE,
+    BOOT_MAGIC, BootBlock, ExceptionFrame, FW_REFUSED, LaunchOrder, VCPU_DEAD, VCPU_INSTANCE,
     VCPU_OFF, VCPU_WORKER, VcpuLine,
 };
 use pto_abi::layout::LAYOUT_HASH;
@@ -140,7 +140,7 @@ pub fn exceptions(block: &BootBlock) -> Vec<Exception> {
     records.filter_map(|(vcpu, record)| read_exception(vcpu, record)).collect()
 }
 
-fn read_exception(vcpu: usize, record: &ExceptionRecord) -> Option<Exception> {
+fn read_exception(vcpu: usize, record: &ExceptionFrame) -> Option<Exception> {
     // Acquire: pairs with the Release store of stamp in the image's `record`.
     (record.stamp.load(Ordering::Acquire) > 0).then(|| Exception {
         vcpu,

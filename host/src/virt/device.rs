@@ -24,7 +24,7 @@ use super::memory::{Ram, nameless_file};
 use super::qemu::{Execution, QEMU};
 use crate::allocator::Owner;
 use crate::backend::{Backend, Landing, StartTimes};
-use crate::fw::{FlashDevice, Image, ImageError, KernelBlob, Recording};
+use crate::fw::{FlashDevice, Image, ImageError, KernelBlob, Tracing};
 use crate::gm::Gm;
 use crate::kernels::KernelCode;
 use crate::memory::Memory;
@@ -111,7 +111,7 @@ pub(crate) struct Virt {
     ram: Arc<Ram>,
     machine: Option<VirtMachine>,
     builders: Vec<String>,
-    recording: Recording,
+    tracing: Tracing,
     kernels: BTreeMap<u32, Placed>,
     times: StartTimes,
     post_mortem: Vec<String>,
@@ -146,7 +146,7 @@ impl Virt {
             ram,
             machine: None,
             builders: image.builders.clone(),
-            recording: image.recording,
+            tracing: image.tracing,
             kernels,
             times: StartTimes::default(),
             post_mortem: Vec::new(),
@@ -277,8 +277,8 @@ impl Backend for Virt {
         placed.map(|placed| placed.address).ok_or_else(missing)
     }
 
-    fn recording(&self) -> Recording {
-        self.recording
+    fn tracing(&self) -> Tracing {
+        self.tracing
     }
 
     fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {

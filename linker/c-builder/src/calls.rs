@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use pto_abi::foreign::{StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor};
+use pto_abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
 use pto_foreign::{calls, stream};
 
 use crate::seat::Seated;
@@ -41,9 +41,9 @@ functions! {
         (tensor: *const StreamTensor, index: *const u32, rank: u32, word: *mut u64) -> c_int;
     pto_stream_set = stream::set::<Seated>;
         (tensor: *const StreamTensor, index: *const u32, rank: u32, word: u64) -> c_int;
-    pto_stream_begin_record = stream::begin_record::<Seated>;
+    pto_stream_begin_recording = stream::begin_recording::<Seated>;
         (shapes: *const StreamTensor, count: u32, bound: *mut StreamTensor) -> c_int;
-    pto_stream_end_record = stream::end_record::<Seated>; (record: *mut StreamRecord) -> c_int;
+    pto_stream_end_recording = stream::end_recording::<Seated>; (record: *mut StreamRecording) -> c_int;
     pto_stream_replay = stream::replay::<Seated>;
-        (record: *const StreamRecord, tensors: *const StreamTensor, tensor_count: u32, scalars: *const u64, scalar_count: u32) -> c_int;
+        (record: *const StreamRecording, tensors: *const StreamTensor, tensor_count: u32, scalars: *const u64, scalar_count: u32) -> c_int;
 }

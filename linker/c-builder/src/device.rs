@@ -4,7 +4,7 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -175,15 +175,15 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
         self.0.graph.alloc(element, shape)
     }
 
-    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        self.0.graph.begin_record(shapes)
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.0.graph.begin_recording(shapes)
     }
 
-    fn end_record(&mut self) -> Result<Record, Fault> {
-        self.0.graph.end_record()
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        self.0.graph.end_recording()
     }
 
-    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         self.0.graph.replay(record, bindings)
     }
 

@@ -14,7 +14,7 @@ use pto_foreign::Build;
 use pto_foreign::object::{RuntimeObject, field};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 use std::boxed::Box;
 use std::vec::Vec;
@@ -288,14 +288,14 @@ impl StreamBuilder for Graph {
     fn alloc(&mut self, _: ElementType, _: &[u32]) -> Result<TensorView<'static>, Fault> {
         Err(Fault::STREAM_HEAP_RING)
     }
-    fn begin_record(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
-        Err(Fault::STREAM_RECORD_FULL)
+    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORDING_FULL)
     }
-    fn end_record(&mut self) -> Result<Record, Fault> {
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
         Err(Fault::STREAM_NOT_RECORDING)
     }
-    fn replay(&mut self, _: &Record, _: &Bindings<'_>) -> Result<(), Fault> {
-        Err(Fault::STREAM_RECORD_UNKNOWN)
+    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORDING_UNKNOWN)
     }
     fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
         Ok(0)

@@ -65,7 +65,7 @@ extern "C" int build_graph_aicpu(Runtime *runtime) {
     const auto matrix = [&](uint64_t at) { return pto::dense(at, PTO_ELEMENT_TYPE_U64, {words.rows, BLOCK_WORDS * words.blocks}); };
     const pto::Tensor shapes[] = {matrix(words.first)};
     bool is_good = true;
-    const pto_stream_record record = stream.record(shapes, [&](const pto::Tensor(&bound)[1]) {
+    const pto_stream_recording record = stream.record(shapes, [&](const pto::Tensor(&bound)[1]) {
         is_good = layer(stream, words, bound[0], pto::bound_scalar(0));
     });
     for (uint64_t number = 0; is_good && number < words.layers; number++) {

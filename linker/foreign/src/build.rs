@@ -3,7 +3,9 @@
 use core::ffi::c_void;
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{Bindings, BuildError, HostedBuilder, Record, StreamBuilder, TaskSpec, TensorView};
+use pto_graph::{
+    Bindings, BuildError, HostedBuilder, Recording, StreamBuilder, TaskSpec, TensorView,
+};
 
 use crate::numbers::Numbers;
 
@@ -11,7 +13,7 @@ use crate::numbers::Numbers;
 pub struct Build<'g> {
     graph: &'g mut dyn HostedBuilder,
     numbers: Numbers,
-    /// Those of the record that is being made.
+    /// Those of the recording that is being made.
     recorded: Option<Numbers>,
     fault: Option<Fault>,
 }
@@ -145,31 +147,31 @@ impl<'g> Build<'g> {
         self.recorded.as_mut().unwrap_or(&mut self.numbers).note(id)
     }
 
-    /// Begins a record, whose tasks have numbers of their own. The record's number in the run.
+    /// Begins a recording, whose tasks have numbers of their own. The recording's number in the run.
     ///
     /// # Errors
-    /// `BUILD_NOT_STREAMING`, and those of [`StreamBuilder::begin_record`].
-    pub fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        let serial = self.stream()?.begin_record(shapes)?;
+    /// `BUILD_NOT_STREAMING`, and those of [`StreamBuilder::begin_recording`].
+    pub fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        let serial = self.stream()?.begin_recording(shapes)?;
         self.recorded = Some(Numbers::default());
         Ok(serial)
     }
 
-    /// Ends the record.
+    /// Ends the recording.
     ///
     /// # Errors
-    /// As [`StreamBuilder::end_record`].
-    pub fn end_record(&mut self) -> Result<Record, Fault> {
-        let record = self.stream()?.end_record()?;
+    /// As [`StreamBuilder::end_recording`].
+    pub fn end_recording(&mut self) -> Result<Recording, Fault> {
+        let record = self.stream()?.end_recording()?;
         self.recorded = None;
         Ok(record)
     }
 
-    /// Replays a record: its tasks are counted.
+    /// Replays a recording: its tasks are counted.
     ///
     /// # Errors
     /// As [`StreamBuilder::replay`].
-    pub fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    pub fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         self.stream()?.replay(record, bindings)?;
         self.numbers.skip(record.tasks);
         Ok(())

@@ -11,7 +11,8 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, TaskId};
 use pto_abi::{
     foreign::{
-        ArgKind, STREAM_TASK_BYTES, StreamArg, StreamRecord, StreamScope, StreamTask, StreamTensor,
+        ArgKind, STREAM_TASK_BYTES, StreamArg, StreamRecording, StreamScope, StreamTask,
+        StreamTensor,
     },
     limits::MAX_RANK,
 };
@@ -20,7 +21,7 @@ use pto_graph::{Arg, DependencyMode, ElementType, TensorTask, TensorView};
 use self::shape::Shape;
 use crate::build::{Build, Finder, known};
 
-pub use records::{begin_record, end_record, replay};
+pub use records::{begin_recording, end_recording, replay};
 
 /// The version of [`StreamApi`].
 pub const STREAM_API_VERSION: u32 = 1;
@@ -52,19 +53,19 @@ pub struct StreamApi {
         unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, *mut u64) -> c_int,
     /// Writes an element.
     pub set: unsafe extern "C" fn(*mut c_void, *const StreamTensor, *const u32, u32, u64) -> c_int,
-    /// Begins a record.
-    pub begin_record:
+    /// Begins a recording.
+    pub begin_recording:
         unsafe extern "C" fn(*mut c_void, *const StreamTensor, u32, *mut StreamTensor) -> c_int,
     /// Ends it.
-    pub end_record: unsafe extern "C" fn(*mut c_void, *mut StreamRecord) -> c_int,
+    pub end_recording: unsafe extern "C" fn(*mut c_void, *mut StreamRecording) -> c_int,
     /// Replays it.
     pub replay: Replay,
 }
 
-/// Replays a record: runtime, record, tensors and how many, scalars and how many. 0, or -1.
+/// Replays a recording: runtime, record, tensors and how many, scalars and how many. 0, or -1.
 pub type Replay = unsafe extern "C" fn(
     *mut c_void,
-    *const StreamRecord,
+    *const StreamRecording,
     *const StreamTensor,
     u32,
     *const u64,
@@ -104,8 +105,8 @@ impl StreamApi {
             alloc: alloc::<F>,
             get: get::<F>,
             set: set::<F>,
-            begin_record: begin_record::<F>,
-            end_record: end_record::<F>,
+            begin_recording: begin_recording::<F>,
+            end_recording: end_recording::<F>,
             replay: replay::<F>,
         }
     }

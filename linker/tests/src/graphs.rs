@@ -3,7 +3,7 @@
 
 use bytemuck::bytes_of;
 use pto_abi::fault::Fault;
-use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
+use pto_abi::image::{Checksum, GraphHeader, ImageTask};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::{GmAddr, RuntimeVariant, TaskId};
 use pto_aicore_kernels::dag_value;
@@ -79,7 +79,7 @@ impl Shape {
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     words: Vec<u64>,
-    records: Vec<TaskRecord>,
+    records: Vec<ImageTask>,
     args: Vec<u64>,
     producers: Vec<u32>,
 }
@@ -138,7 +138,7 @@ impl GraphBuilder for Recorder {
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
         let index = |length: usize| u32::try_from(length).map_err(|_| Fault::BUILD_TASKS_FULL);
         let slot = index(self.records.len())?;
-        self.records.push(TaskRecord {
+        self.records.push(ImageTask {
             kernel: task.kernel.0,
             first_arg: index(self.args.len())?,
             first_edge: index(self.producers.len())?,

@@ -9,7 +9,7 @@ use pto_abi::fw_image::{
     FW_NOTE_OWNER, FW_NOTE_SECTION, FW_NOTE_TYPE, FwIdentity, KERNEL_BLOB_MAGIC, KernelBlobEntry,
     KernelBlobHeader,
 };
-use pto_host::fw::{ImageKind, Recording};
+use pto_host::fw::{ImageKind, Tracing};
 use pto_image_build::{Built, Platform, Profile, Request, packages};
 
 /// The images, built once for all tests of this process, as they are shipped.
@@ -54,9 +54,9 @@ impl Images {
 /// # Panics
 /// As [`Images::get`].
 #[must_use]
-pub fn recording() -> PathBuf {
-    let (profile, recording) = (Profile::Release, Recording::On);
-    let built = build(&Request { profile, recording, ..Request::default() });
+pub fn tracing() -> PathBuf {
+    let (profile, tracing) = (Profile::Release, Tracing::On);
+    let built = build(&Request { profile, tracing, ..Request::default() });
     let firmware = built.into_iter().find(|built| built.image.kind == ImageKind::Virt);
     firmware.expect("it is built").path
 }

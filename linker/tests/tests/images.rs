@@ -8,7 +8,7 @@ use std::fmt::Write;
 use pto_linker_tests::code::{
     Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
 };
-use pto_linker_tests::images::{KernelBlob, cann, identity, recording};
+use pto_linker_tests::images::{KernelBlob, cann, identity, tracing};
 use pto_linker_tests::{Images, goldens};
 
 fn read(path: &std::path::Path) -> Vec<u8> {
@@ -75,7 +75,7 @@ fn sizes_in_bytes() {
     let images = Images::get();
     for (name, path) in [
         ("virt", &images.firmware),
-        ("virt,recording", &recording()),
+        ("virt,tracing", &tracing()),
         ("virt,scheduler", &images.scheduler),
         ("kernels", &images.kernels),
         ("cann", &cann()),

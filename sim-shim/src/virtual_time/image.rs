@@ -29,7 +29,7 @@ impl ImageNotes {
         let Some(image) = self.image.as_ref().filter(|image| slot < image.task_count()) else {
             return;
         };
-        let record = image.record(slot);
+        let record = image.task(slot);
         let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
         let args = usize::from(record.arg_count);
         world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });

@@ -7,7 +7,7 @@
 //! silent ([`Recorder::host_is_silent`]) has read what was written until then, and the first ring that is full after that is
 //! `STALL_TRACE`.
 
-use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
+use pto_abi::trace::{TraceKind, TraceOwner, TracePoint};
 use pto_aicpu_fw::{Launch, TraceWriter};
 
 use crate::clock;
@@ -48,18 +48,18 @@ impl Recorder {
     /// An event of an AICPU instance.
     #[inline]
     pub(super) fn instance(&self, instance: usize, time_ns: u64, kind: TraceKind, of: (u32, u32)) {
-        self.record(instance, TraceRecord { time_ns, kind, task: of.0, extra: of.1 });
+        self.record(instance, TracePoint { time_ns, kind, task: of.0, extra: of.1 });
     }
 
     /// An event of a core.
     #[inline]
     pub(super) fn core(&self, worker: u32, time_ns: u64, kind: TraceKind, task: u32) {
         let ring = self.instances + worker as usize;
-        self.record(ring, TraceRecord { time_ns, kind, task, extra: 0 });
+        self.record(ring, TracePoint { time_ns, kind, task, extra: 0 });
     }
 
     #[inline]
-    fn record(&self, ring: usize, record: TraceRecord) {
+    fn record(&self, ring: usize, record: TracePoint) {
         let Some(writer) = self.rings.get(ring) else { return };
         if self.waits && self.is_unread(ring, writer) {
             return writer.give_up(record);

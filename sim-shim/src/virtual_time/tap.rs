@@ -10,7 +10,7 @@ use std::hash::Hash;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Record, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
 use super::digest::Digest;
@@ -237,19 +237,19 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         Ok(view)
     }
 
-    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.is_recording = true;
         tell(3_u8);
-        self.graph.begin_record(shapes)
+        self.graph.begin_recording(shapes)
     }
 
-    fn end_record(&mut self) -> Result<Record, Fault> {
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
         self.is_recording = false;
         tell(4_u8);
-        self.graph.end_record()
+        self.graph.end_recording()
     }
 
-    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         for _ in 0..record.tasks {
             self.count_task()?;
         }

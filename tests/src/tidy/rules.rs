@@ -33,7 +33,7 @@ const UNSAFE_PLACES: &[&str] = &[
     "linker/",
     "bindings/",
     // Machine code of a plugin is called.
-    "tests/plugins.rs",
+    "tests/system/plugins.rs",
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use pto_abi::stream::{MAX_HEAP_RINGS, record_words};
+use pto_abi::stream::{MAX_HEAP_RINGS, recording_words};
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
 
@@ -49,8 +49,8 @@ pub(crate) fn derive(
         match refused.fault {
             Fault::STREAM_EDGES_RING => rings.edge_chunks *= 4,
             Fault::STREAM_MAP_RING if rings.map_entries < 1 << 28 => rings.map_entries *= 4,
-            Fault::STREAM_RECORD_FULL if rings.record_words < MOST_RECORD_WORDS => {
-                rings.record_words *= 4;
+            Fault::STREAM_RECORDING_FULL if rings.recording_words < MOST_RECORD_WORDS => {
+                rings.recording_words *= 4;
             }
             _ => return Err(Trouble { refused, blame }),
         }
@@ -67,7 +67,7 @@ pub(crate) fn ample(program: &Program, nodes: usize) -> Rings {
             .iter()
             .any(|task| task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_))));
     let window = u32::try_from(slots).unwrap_or(1 << 25);
-    let for_records = usize::try_from(record_words(window)).unwrap_or(MOST_RECORD_WORDS);
+    let for_records = usize::try_from(recording_words(window)).unwrap_or(MOST_RECORD_WORDS);
     Rings {
         window,
         arg_words: (nodes as u64 + 1) * (longest as u64 + 1),
@@ -75,7 +75,7 @@ pub(crate) fn ample(program: &Program, nodes: usize) -> Rings {
         map_entries: u32::try_from(slots.clamp(1024, 1 << 24)).unwrap_or(1 << 24),
         heap_rings: u32::try_from(MAX_HEAP_RINGS).unwrap_or(1),
         heap_bytes: HEAPS / MAX_HEAP_RINGS as u64,
-        record_words: if has_records { for_records } else { 8192 },
+        recording_words: if has_records { for_records } else { 8192 },
         // Nothing completes: a ring that is full is a fault at once.
         build_mode: BuildMode::SEQUENTIAL,
     }

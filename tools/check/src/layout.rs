@@ -182,11 +182,11 @@ impl<'p> Walk<'p> {
             }
             Action::Get(view) => self.touch(What::Get, view, line),
             Action::Set(view) => self.touch(What::Set, view, line),
-            Action::BeginRecord { record, tensors } => {
+            Action::BeginRecording { record, tensors } => {
                 let tensors = tensors.iter().map(|(place, _)| *place).collect();
                 self.open = Some((*record, Body { tensors, ..Body::default() }));
             }
-            Action::EndRecord => {
+            Action::EndRecording => {
                 if let Some((id, body)) = self.open.take() {
                     self.check_record(&body, line);
                     self.records.insert(id, body);

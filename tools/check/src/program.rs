@@ -79,14 +79,14 @@ pub enum Action {
     /// Waits for those that read or write an element, and writes it.
     Set(View),
     /// Begins a record; its tensors, by their places, look like these views.
-    BeginRecord {
+    BeginRecording {
         /// The id.
         record: u32,
         /// What it leaves open.
         tensors: Vec<(usize, View)>,
     },
     /// Ends the record.
-    EndRecord,
+    EndRecording,
     /// Replays a record, by id.
     Replay {
         /// The id.

@@ -68,8 +68,10 @@ pub fn record<B: BuilderSet, M: Memory>(
             Err(BuildError::Fault(Fault::STREAM_WINDOW_RING)) if rings.window < 1 << 25 => {
                 rings.window *= 4;
             }
-            Err(BuildError::Fault(Fault::STREAM_RECORD_FULL)) if rings.record_words < 1 << 27 => {
-                rings.record_words *= 4;
+            Err(BuildError::Fault(Fault::STREAM_RECORDING_FULL))
+                if rings.recording_words < 1 << 27 =>
+            {
+                rings.recording_words *= 4;
             }
             Err(BuildError::Fault(Fault::STREAM_WAIT_FOREVER)) => {
                 return Err(NotRecorded::DependsOnData { tasks });

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder,
-    Predicate, Record, ScopeId, StreamBuilder, TaskShape, TaskSpec, TensorTask, TensorView,
+    Arg, Bindings, BlockShape, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
 use crate::program::{
@@ -113,7 +113,7 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         }
     }
 
-    fn shape(&mut self, shape: &TaskShape<'_>) -> Shape {
+    fn shape(&mut self, shape: &BlockShape<'_>) -> Shape {
         let condition = |recorder: &mut Self, when: &Predicate<'_>| Condition {
             element: recorder.view(when.element()),
             comparison: when.comparison(),
@@ -137,7 +137,7 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
     ) -> Result<TaskId, Fault> {
         let args = task.args.iter().map(|arg| self.argument(arg)).collect();
         let after = task.after.iter().map(|id| self.id(*id)).collect::<Result<_, _>>()?;
-        let shape = self.shape(&task.shape);
+        let shape = self.shape(&task.block_shape);
         // A replay publishes what a record holds.
         let publish = if self.open_record.is_some() { Publish::Now } else { publish };
         let (func, kind) = (task.func_id.0, task.kind);
@@ -261,8 +261,8 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
         Ok(())
     }
 
-    fn begin_record(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        let serial = self.graph.begin_record(shapes)?;
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        let serial = self.graph.begin_recording(shapes)?;
         self.open_record = Some(serial);
         let tensors = shapes.iter().enumerate().map(|(index, shape)| {
             let bound = shape.placeholder(index, serial);
@@ -281,23 +281,23 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
             (place, self.view(&bound))
         });
         let (record, tensors) = (serial, tensors.collect());
-        self.step(Action::BeginRecord { record, tensors });
+        self.step(Action::BeginRecording { record, tensors });
         Ok(serial)
     }
 
-    fn end_record(&mut self) -> Result<Record, Fault> {
-        let record = self.graph.end_record()?;
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        let record = self.graph.end_recording()?;
         if let Some(serial) = self.open_record.take() {
             self.records.insert(record.at, serial);
         }
-        self.step(Action::EndRecord);
+        self.step(Action::EndRecording);
         Ok(record)
     }
 
-    fn replay(&mut self, record: &Record, bindings: &Bindings<'_>) -> Result<(), Fault> {
+    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         self.graph.replay(record, bindings)?;
         let tensors = bindings.tensors.iter().map(|view| self.view(view)).collect();
-        let id = *self.records.get(&record.at).ok_or(Fault::STREAM_RECORD_UNKNOWN)?;
+        let id = *self.records.get(&record.at).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
         let scalars = bindings.scalars.to_vec();
         self.step(Action::Replay { record: id, tensors, scalars });
         Ok(())

@@ -13,7 +13,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::{QueueEnds, slots_for};
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::{
-    MAX_HEAP_RINGS, MapEntry, MapGrid, MapRecord, ShapeRecord, SlotRecord, StreamHeader, StreamPlan,
+    BlockLine, MAX_HEAP_RINGS, MapEntry, MapGrid, MapRow, SlotNote, StreamHeader, StreamPlan,
 };
 use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
 use pto_abi::task::{CLOSED, EdgeChunk, Task, chunks_for};
@@ -43,7 +43,7 @@ pub struct Rings {
     /// Bytes of the heap of each.
     pub heap_bytes: u64,
     /// Words of records.
-    pub record_words: usize,
+    pub recording_words: usize,
     /// Whether tasks complete while the program submits.
     pub build_mode: BuildMode,
 }
@@ -60,7 +60,7 @@ impl Rings {
             map_entries: stream.map_entries,
             heap_rings: stream.heap_rings,
             heap_bytes: stream.heap_bytes,
-            record_words: StreamPlan::of(stream)?.tape.1,
+            recording_words: StreamPlan::of(stream)?.tape.1,
             build_mode,
         })
     }
@@ -172,11 +172,11 @@ pub(crate) struct Words {
     fault: FaultLine,
     instances: Vec<InstanceLine>,
     pub(crate) header: StreamHeader,
-    records: Vec<SlotRecord>,
-    shapes: Vec<ShapeRecord>,
-    tensors: Vec<MapRecord>,
+    records: Vec<SlotNote>,
+    shapes: Vec<BlockLine>,
+    tensors: Vec<MapRow>,
     tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRecord>,
+    cells: Vec<MapRow>,
     cell_places: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
@@ -220,7 +220,7 @@ impl Words {
             cell_places: many(entries),
             grids: many(tensors),
             entries: many(entries),
-            tape: many(rings.record_words),
+            tape: many(rings.recording_words),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use pto_abi::stream::{RingKind, record_words};
+use pto_abi::stream::{RingKind, recording_words};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -188,9 +188,9 @@ impl Rings {
                 return Some(());
             }
             // A record takes words with the window, and no more tasks than it has slots.
-            Fault::STREAM_RECORD_FULL => {
+            Fault::STREAM_RECORDING_FULL => {
                 self.window = power(2 * u64::from(self.window))?;
-                self.record_words = usize::try_from(record_words(self.window)).ok()?;
+                self.recording_words = usize::try_from(recording_words(self.window)).ok()?;
                 return Some(());
             }
             _ => return None,

@@ -6,7 +6,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::stream::map::AccessKind;
 use pto_graph::{
-    Arg, Bindings, DependencyMode, HeapTag, Predicate, RawView, Record, ScopeId, StartMode,
+    Arg, Bindings, DependencyMode, HeapTag, Predicate, RawView, Recording, ScopeId, StartMode,
     StreamBuilder, TensorTask, TensorView,
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Submitter<'p, G> {
     /// Tasks by id.
     ids: HashMap<u32, TaskId>,
     scopes: Vec<(ScopeId, DependencyMode)>,
-    records: HashMap<u32, Record>,
+    records: HashMap<u32, Recording>,
     open_record: Option<u32>,
 }
 
@@ -103,9 +103,9 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
             },
             Action::Get(view) => self.touch(view, AccessKind::Read),
             Action::Set(view) => self.touch(view, AccessKind::Write),
-            Action::BeginRecord { record, tensors } => self.begin_record(*record, tensors),
-            Action::EndRecord => {
-                let record = self.graph.end_record()?;
+            Action::BeginRecording { record, tensors } => self.begin_recording(*record, tensors),
+            Action::EndRecording => {
+                let record = self.graph.end_recording()?;
                 self.open_record.take().map(|id| self.records.insert(id, record));
                 Ok(())
             }
@@ -207,13 +207,13 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
         self.graph.close_scope(scope)
     }
 
-    fn begin_record(&mut self, record: u32, tensors: &[(usize, View)]) -> Result<(), Fault> {
+    fn begin_recording(&mut self, record: u32, tensors: &[(usize, View)]) -> Result<(), Fault> {
         // Where the tensors are does not matter here, but how they look.
         let shape = |(place, view): &(usize, View)| {
             tensor_view(view, GmAddr(64), self.program.tensors[*place].bytes)
         };
         let shapes: Vec<_> = tensors.iter().map(shape).collect();
-        let serial = self.graph.begin_record(&shapes)?;
+        let serial = self.graph.begin_recording(&shapes)?;
         for (index, ((place, _), shape)) in tensors.iter().zip(&shapes).enumerate() {
             let bound = shape.placeholder(index, serial);
             let (base, bytes, heap) = (bound.base(), bound.tensor_bytes(), bound.heap());
@@ -224,7 +224,7 @@ impl<'p, G: StreamBuilder> Submitter<'p, G> {
     }
 
     fn replay(&mut self, id: u32, tensors: &[View], scalars: &[u64]) -> Result<(), Fault> {
-        let record = *self.records.get(&id).ok_or(Fault::STREAM_RECORD_UNKNOWN)?;
+        let record = *self.records.get(&id).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
         let tensors: Vec<_> =
             tensors.iter().map(|view| self.view(view)).collect::<Result<_, _>>()?;
         self.graph.replay(&record, &Bindings { tensors: &tensors, scalars })

@@ -1,8 +1,8 @@
 //! The device that a run asks for: its options, and how it is opened.
 
 use pto_abi::CoreKind;
-use pto_examples::Builders;
-use pto_host::fw::Recording;
+use pto_examples::host;
+use pto_host::fw::Tracing;
 use pto_host::virtual_time::{Span, VirtualOptions};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
 
@@ -16,23 +16,23 @@ pub(crate) enum Wanted {
     /// The simulator.
     Simulator(DeviceOptions),
     /// The emulated machine.
-    Virt(VirtDeviceOptions, Recording),
+    Virt(VirtDeviceOptions, Tracing),
 }
 
 impl Wanted {
     pub(crate) fn of(args: &RunArgs) -> Result<Self, Failure> {
         match args.device {
             DeviceChoice::A2a3sim => Ok(Self::Simulator(simulator(args)?)),
-            DeviceChoice::Virt => Ok(Self::Virt(virt(args)?, recording(args))),
+            DeviceChoice::Virt => Ok(Self::Virt(virt(args)?, tracing(args))),
         }
     }
 
     /// Opens it; `virt` is given an image first, if it has none.
     pub(crate) fn open(&self) -> Result<Device, Failure> {
         match self {
-            Self::Simulator(options) => Ok(Device::open_sim(*options, Builders)?),
-            Self::Virt(options, recording) => {
-                let (firmware, kernels) = flashed::images_of_virt(*recording)?;
+            Self::Simulator(options) => Ok(host::open_sim(*options)?),
+            Self::Virt(options, tracing) => {
+                let (firmware, kernels) = flashed::images_of_virt(*tracing)?;
                 Ok(Device::open_virt(options, &firmware, &kernels)?)
             }
         }
@@ -127,8 +127,8 @@ fn is_virtual(args: &RunArgs) -> bool {
     args.hosting == Some(HostingMode::Virtual)
 }
 
-fn recording(args: &RunArgs) -> Recording {
-    if args.trace.is_some() || args.gantt { Recording::On } else { Recording::Off }
+fn tracing(args: &RunArgs) -> Tracing {
+    if args.trace.is_some() || args.gantt { Tracing::On } else { Tracing::Off }
 }
 
 fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {

@@ -5,9 +5,8 @@ use std::io::Write;
 
 use pto_abi::RuntimeVariant;
 use pto_check::{Cores, task_graph};
-use pto_examples::Builders;
 use pto_examples::host::{self, Example, Inputs, Params};
-use pto_host::{Device, DeviceOptions};
+use pto_host::DeviceOptions;
 use pto_timeline::Edge;
 use pto_timeline::graph::{Graph, GraphTask, picture};
 
@@ -52,7 +51,7 @@ fn built(example: &dyn Example, args: &GraphArgs) -> Result<Graph, Failure> {
     }
     let inputs = Inputs::default();
     host::resolve(example, &mut params, &inputs)?;
-    let mut device = Device::open_sim(DeviceOptions::default(), Builders)?;
+    let mut device = host::open_sim(DeviceOptions::default())?;
     device.register_library()?;
     let prepared = example.prepare(&params, &inputs, &device)?;
     let image = prepared.build_on_host(&device)?;

@@ -3,7 +3,7 @@
 use std::io::{Write, stderr};
 
 use log::{LevelFilter, Log, Metadata, Record};
-use pto_host::LogRecord;
+use pto_host::LogMessage;
 
 use crate::errors::Failure;
 
@@ -14,7 +14,7 @@ pub(crate) fn install(level: LevelFilter) -> Result<(), Failure> {
 }
 
 /// Shows what the firmware logged in a run.
-pub(crate) fn show(records: &[LogRecord], dropped: u64) {
+pub(crate) fn show(records: &[LogMessage], dropped: u64) {
     let mut stderr = stderr().lock();
     // Where standard error is gone, there is nobody to tell.
     for record in records.iter().filter(|record| record.level <= log::max_level()) {

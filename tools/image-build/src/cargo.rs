@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
-use pto_host::fw::Recording;
+use pto_host::fw::Tracing;
 use pto_toolchain::{Toolchain, packages};
 
 use crate::{BuildError, BuilderSource, Platform, Profile, Request};
@@ -32,7 +32,7 @@ const CHECKED: &[&str] = &[
 ];
 
 /// The feature of a firmware that records runs.
-const RECORDING: &str = "recording";
+const TRACING: &str = "tracing";
 
 /// One call of cargo.
 struct Job {
@@ -106,9 +106,9 @@ impl Job {
 
 /// Of the crate with the firmware.
 fn features(request: &Request) -> Vec<String> {
-    let records = request.recording == Recording::On && request.platform == Platform::Virt;
-    let recording = records.then(|| RECORDING.to_owned());
-    request.features.iter().cloned().chain(recording).collect()
+    let records = request.tracing == Tracing::On && request.platform == Platform::Virt;
+    let tracing = records.then(|| TRACING.to_owned());
+    request.features.iter().cloned().chain(tracing).collect()
 }
 
 /// What a crate of a user's own makes for `virt`.
@@ -213,8 +213,8 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         Profile::Checked => ("firmware-checked", CHECKED),
     };
     // A folder of its own: cargo puts an image with a feature where it puts the one without.
-    let records = job.features.iter().any(|feature| feature == RECORDING);
-    let profile = format!("{profile}{}", if records { "-recording" } else { "" });
+    let records = job.features.iter().any(|feature| feature == TRACING);
+    let profile = format!("{profile}{}", if records { "-tracing" } else { "" });
     let mut command = Command::new(cargo());
     command.current_dir(&job.folder).args(["build", "--profile", &profile]);
     match request.platform {

@@ -10,7 +10,7 @@ mod error;
 
 use std::path::{Path, PathBuf};
 
-use pto_host::fw::{Image, ImageKind, Recording, seal};
+use pto_host::fw::{Image, ImageKind, Tracing, seal};
 
 pub use error::BuildError;
 pub use pto_toolchain::{Source, Toolchain, packages};
@@ -61,8 +61,8 @@ pub struct Request {
     pub source: Source,
     /// Features of the crate with the firmware.
     pub features: Vec<String>,
-    /// Whether the firmware records runs, of the platform `virt`: the feature `recording` of a crate of one's own.
-    pub recording: Recording,
+    /// Whether the firmware records runs, of the platform `virt`: the feature `tracing` of a crate of one's own.
+    pub tracing: Tracing,
     /// Where cargo puts what it builds; `None`: where it does without being told.
     pub target_folder: Option<PathBuf>,
 }

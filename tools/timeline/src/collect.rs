@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pto_abi::CoreKind;
-use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
+use pto_abi::trace::{TraceKind, TraceOwner, TracePoint};
 use pto_abi::{block::BlockContext, stream::MAX_LANES};
 
 use crate::laps::Laps;
@@ -55,7 +55,7 @@ impl Collector {
 
     /// In a run that used slots again: the next task, if this event says that there is one; tasks are in the order in which they
     /// were added. For all events, before [`event`](Self::event) gets the first.
-    pub fn reused(&mut self, event: &TraceRecord, lap: u8) {
+    pub fn reused(&mut self, event: &TracePoint, lap: u8) {
         let laps = self.laps.get_or_insert_default();
         if event.kind == TraceKind::ADDED {
             laps.add(event.task, lap, event.time_ns);
@@ -72,18 +72,18 @@ impl Collector {
     }
 
     /// The event with the numbers of its tasks in the place of their slots; `None`: it is of a task that is not known.
-    fn numbered(&self, event: TraceRecord, lap: u8) -> Option<TraceRecord> {
+    fn numbered(&self, event: TracePoint, lap: u8) -> Option<TracePoint> {
         let Some(laps) = &self.laps else { return Some(event) };
         let task = laps.find(event.task, lap, event.time_ns)?;
         let extra = match event.kind {
             TraceKind::EDGE | TraceKind::EDGE_SATISFIED => laps.before(event.extra, task)?,
             _ => event.extra,
         };
-        Some(TraceRecord { task, extra, ..event })
+        Some(TracePoint { task, extra, ..event })
     }
 
     /// An event of `owner`, of a slot in this lap. Events of tasks that [`task`](Self::task) was not told of are left out.
-    pub fn event(&mut self, owner: TraceOwner, event: TraceRecord, lap: u8) {
+    pub fn event(&mut self, owner: TraceOwner, event: TracePoint, lap: u8) {
         let Some(event) = self.numbered(event, lap) else { return };
         let count = self.trace.tasks.len() as u64;
         let Some(task) = self.trace.tasks.get_mut(event.task as usize) else { return };
@@ -143,7 +143,7 @@ impl Collector {
     }
 
     /// A core is given a part: the one that `word` says.
-    fn dispatched_part(&mut self, owner: TraceOwner, event: &TraceRecord, word: u32) {
+    fn dispatched_part(&mut self, owner: TraceOwner, event: &TracePoint, word: u32) {
         let Some(task) = self.trace.task(event.task) else { return };
         let BlockContext { block, lane, .. } = BlockContext::of(word.into());
         let core = event.extra;
@@ -163,7 +163,7 @@ impl Collector {
     }
 
     /// The part of a task that a core had at the time of an event.
-    fn part_at(&mut self, core: u32, event: &TraceRecord) -> Option<&mut Part> {
+    fn part_at(&mut self, core: u32, event: &TracePoint) -> Option<&mut Part> {
         let given = self.given.get(&(core, event.task))?;
         let parts = &mut self.trace.parts;
         let is_before = |at: &usize| parts[*at].run.at.dispatched <= Some(event.time_ns);
@@ -232,7 +232,7 @@ mod tests {
     use super::Collector;
     use crate::model::Edge;
     use pto_abi::CoreKind;
-    use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord};
+    use pto_abi::trace::{TraceKind, TraceOwner, TracePoint};
     use std::collections::BTreeMap;
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
         let mut collector = Collector::new(cores, 2);
         collector.task(3, CoreKind::AIC);
         let mut tell = |owner, time_ns, kind, extra| {
-            collector.event(owner, TraceRecord { time_ns, kind, task: 0, extra }, 0);
+            collector.event(owner, TracePoint { time_ns, kind, task: 0, extra }, 0);
         };
         for (lane, func_id) in [(0, 3), (1, 4), (2, 5)] {
             tell(TraceOwner::Instance(0), 10, TraceKind::LANE, func_id | lane << 16);
@@ -290,7 +290,7 @@ mod tests {
         collector.task(3, CoreKind::AIC);
         collector.task(4, CoreKind::AIV);
         let mut tell = |owner, time_ns, kind, task, extra| {
-            collector.event(owner, TraceRecord { time_ns, kind, task, extra }, 0);
+            collector.event(owner, TracePoint { time_ns, kind, task, extra }, 0);
         };
         let (builder, scheduler) = (TraceOwner::Instance(0), TraceOwner::Instance(1));
         tell(TraceOwner::Core(1), 170, TraceKind::STARTED, 1, 0);

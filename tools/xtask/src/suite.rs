@@ -28,11 +28,8 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::cargo("build everything", "test --workspace --all-targets --no-run"),
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.
-        Step::cargo(
-            "seeded runs",
-            "test --workspace --test virtual_soak -- --nocapture seeds_pass",
-        )
-        .with("PTO_SOAK_SEEDS", "50000"),
+        Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
+            .with("PTO_SOAK_SEEDS", "50000"),
         // The release profile: what is counted is what runs.
         Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
         Step::cargo("doc tests", "test --workspace --doc"),
@@ -44,7 +41,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
             .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         Step::cargo(
             "mutants of shaped tasks",
-            "test -p pto-sim-shim --test virtual_shapes --test virtual_gate",
+            "test -p pto-sim-shim --test simulator -- virtual_time::shapes virtual_time::gate",
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),

@@ -61,13 +61,13 @@ static int32_t layers(pto_builder *builder, void *user) {
     OK(pto_builder_words(builder, &words, &count));
     const pto_stream_tensor tables[] = {whole(words[0], CELLS), whole(words[0] + 4 * CELLS, CELLS)};
     const pto_stream_tensor flag = whole(words[1], 1);
-    pto_stream_record record = {0, 0, 0, 0};
+    pto_stream_recording record = {0, 0, 0, 0};
     if (words[2]) {
         const pto_stream_tensor shapes[] = {tables[0], flag};
         pto_stream_tensor bound[2];
-        OK(pto_builder_begin_record(builder, shapes, 2, bound));
+        OK(pto_builder_begin_recording(builder, shapes, 2, bound));
         CHECK(layer(builder, bound[0], bound[1], word(PTO_ARG_KIND_BOUND_SCALAR, 0)) == 0);
-        OK(pto_builder_end_record(builder, &record));
+        OK(pto_builder_end_recording(builder, &record));
         CHECK(record.tasks == 5);
     }
     for (uint64_t number = 0; number < LAYERS; number++) {
@@ -96,7 +96,7 @@ static int32_t wrong(pto_builder *builder, void *user) {
     OK(pto_builder_words(builder, &words, &count));
     const pto_stream_arg args[] = {argument(PTO_ARG_KIND_INOUT, whole(words[0], CELLS)), word(PTO_ARG_KIND_SCALAR, 1)};
     pto_stream_task task = {.struct_size = sizeof task, .func_id = VECTOR, .core_type = AIV};
-    pto_stream_record none = {0, 0, 0, 0};
+    pto_stream_recording none = {0, 0, 0, 0};
     switch (words[2]) {
         case 0:
             task.blocks = 9;
@@ -118,10 +118,10 @@ static int32_t wrong(pto_builder *builder, void *user) {
             FAILS(PTO_FAULT_STREAM_VIEW_RANK, pto_builder_submit(builder, &task, args, 2, NULL, 0, NULL));
             break;
         case 4:
-            FAILS(PTO_FAULT_STREAM_RECORD_UNKNOWN, pto_builder_replay(builder, &none, NULL, 0, NULL, 0));
+            FAILS(PTO_FAULT_STREAM_RECORDING_UNKNOWN, pto_builder_replay(builder, &none, NULL, 0, NULL, 0));
             break;
         default:
-            FAILS(PTO_FAULT_STREAM_NOT_RECORDING, pto_builder_end_record(builder, &none));
+            FAILS(PTO_FAULT_STREAM_NOT_RECORDING, pto_builder_end_recording(builder, &none));
             break;
     }
     return 0;
@@ -130,7 +130,7 @@ static int32_t wrong(pto_builder *builder, void *user) {
 int main(void) {
     static const uint32_t faults[] = {PTO_FAULT_STREAM_SYNC_BLOCKS,    PTO_FAULT_STREAM_MIX,
                                       PTO_FAULT_BUILD_FOREIGN_STRUCT,  PTO_FAULT_STREAM_VIEW_RANK,
-                                      PTO_FAULT_STREAM_RECORD_UNKNOWN, PTO_FAULT_STREAM_NOT_RECORDING};
+                                      PTO_FAULT_STREAM_RECORDING_UNKNOWN, PTO_FAULT_STREAM_NOT_RECORDING};
     pto_device_options options;
     OK(pto_device_options_init(&options));
     options.aic = 4;

@@ -23,7 +23,7 @@ static int64_t submit(void *, const pto_stream_task *task, const pto_stream_arg 
     return tasks++;
 }
 
-static int begin_record(void *, const pto_stream_tensor *shapes, uint32_t count, pto_stream_tensor *bound) {
+static int begin_recording(void *, const pto_stream_tensor *shapes, uint32_t count, pto_stream_tensor *bound) {
     CHECK(count == 2 && shapes[1].base == 0x2000);
     recording = true;
     for (uint32_t i = 0; i < count; i++) {
@@ -33,13 +33,13 @@ static int begin_record(void *, const pto_stream_tensor *shapes, uint32_t count,
     return 0;
 }
 
-static int end_record(void *, pto_stream_record *record) {
+static int end_recording(void *, pto_stream_recording *record) {
     recording = false;
     *record = {1, 2, 3, 0};
     return 0;
 }
 
-static int replay(void *, const pto_stream_record *record, const pto_stream_tensor *tensors, uint32_t count,
+static int replay(void *, const pto_stream_recording *record, const pto_stream_tensor *tensors, uint32_t count,
                   const uint64_t *scalars, uint32_t scalar_count) {
     CHECK(record->tasks == 3 && count == 2 && tensors[0].base == 0x2000 && tensors[1].base == 0x1000);
     CHECK(scalar_count == 1 && scalars[0] == 42);
@@ -51,8 +51,8 @@ int main() {
     api.struct_size = sizeof api;
     api.version = PTO_STREAM_API_VERSION;
     api.submit = submit;
-    api.begin_record = begin_record;
-    api.end_record = end_record;
+    api.begin_recording = begin_recording;
+    api.end_recording = end_recording;
     api.replay = replay;
     // Large, and nothing of it but the table is looked at.
     Runtime *runtime = static_cast<Runtime *>(std::calloc(1, sizeof(Runtime)));
@@ -75,7 +75,7 @@ int main() {
     stream.submit(pto::Task(5, CoreType::AIC).mix({1, 2, 3}), {pto::inout(x), pto::scalar(1)});
     CHECK(last.vector_count == 3);
     const pto::Tensor shapes[] = {x, y}, others[] = {y, x};
-    const pto_stream_record record = stream.record(shapes, [&](const pto::Tensor(&bound)[2]) {
+    const pto_stream_recording record = stream.record(shapes, [&](const pto::Tensor(&bound)[2]) {
         CHECK(bound[0].base == 7 && bound[1].base == 8);
         twice(bound[1], pto::bound_scalar(0));
     });

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use bytemuck::Zeroable;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch_record::{
-    ARGS_RECORD_OFFSET, Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchRecord,
-    LaunchTickets,
+use pto_abi::launch_words::{
+    ARGS_LAUNCH_OFFSET, Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets,
+    LaunchWords,
 };
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::MAX_FUNC_ID;
@@ -113,7 +113,7 @@ impl Device {
         let address = gm.alloc(layout.total_bytes);
         let arena = Arena::new(gm.window, address, layout.total_bytes).expect("in GM");
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
-        let record = gm.alloc(size_of::<LaunchRecord>() as u64);
+        let record = gm.alloc(size_of::<LaunchWords>() as u64);
         let registers = Registers::map(architecture);
         let (cores, watch) = (Vec::new(), Arc::default());
         Self { gm, registers, arena, layout, record, epochs: (0, 0), cores, watch }
@@ -245,7 +245,7 @@ impl Device {
     }
 
     fn record_window(&self) -> pto_abi::GmWindow<'static> {
-        let bytes = size_of::<LaunchRecord>() as u64;
+        let bytes = size_of::<LaunchWords>() as u64;
         let offset = self.gm.window.offset_of(self.record, bytes).expect("in GM");
         self.gm.window.part(offset, bytes).expect("in GM")
     }
@@ -256,7 +256,7 @@ impl Device {
             magic: LAUNCH_MAGIC,
             abi_major: ABI_MAJOR,
             abi_minor: ABI_MINOR,
-            record_bytes: size_of::<LaunchRecord>() as u32,
+            words_bytes: size_of::<LaunchWords>() as u32,
             layout_hash: LAYOUT_HASH,
             arena_address: self.arena.window().address(),
             arena_bytes: self.layout.total_bytes,
@@ -272,17 +272,17 @@ impl Device {
         };
         window.write(0, &plan).expect("in the record");
         for worker in 0..WORKERS {
-            let at = offset_of!(LaunchRecord, cores) as u64 + 4 * u64::from(worker);
+            let at = offset_of!(LaunchWords, cores) as u64 + 4 * u64::from(worker);
             window.write(at, &Self::position(worker)).expect("in the record");
         }
-        let tickets = offset_of!(LaunchRecord, tickets) as u64;
+        let tickets = offset_of!(LaunchWords, tickets) as u64;
         window.write(tickets, &[0_u64; 8]).expect("in the record");
     }
 
     /// The AICPU launch: every instance enters the same function with the same pointer.
     pub(crate) fn launch(&self, image: &Image, options: &Options) -> Outcome {
         let mut args = [0_u64; 38];
-        args[ARGS_RECORD_OFFSET / 8] = self.record.0;
+        args[ARGS_LAUNCH_OFFSET / 8] = self.record.0;
         let start = Instant::now();
         let instances = INSTANCES + options.surplus;
         let (server, args) = (image.server, args.as_mut_ptr().expose_provenance());
@@ -292,7 +292,7 @@ impl Device {
             threads.into_iter().map(|thread| thread.join().expect("it returns")).collect()
         });
         let tickets: &LaunchTickets =
-            self.record_window().live(offset_of!(LaunchRecord, tickets) as u64).expect("there");
+            self.record_window().live(offset_of!(LaunchWords, tickets) as u64).expect("there");
         Outcome {
             codes,
             epitaph: self.arena.epitaph(),
@@ -343,7 +343,7 @@ impl Spoil<'_> {
 
     /// Changes a worker's position.
     pub(crate) fn position(&self, worker: u64, position: CorePosition) {
-        let at = offset_of!(LaunchRecord, cores) as u64 + 4 * worker;
+        let at = offset_of!(LaunchWords, cores) as u64 + 4 * worker;
         self.record.write(at, &position).expect("there");
     }
 }

@@ -2,9 +2,8 @@
 //! scheduled by the image.
 
 use pto_abi::image::Checksum;
-use pto_abi::launch_record::Architecture;
+use pto_abi::launch_words::Architecture;
 use pto_abi::{FanoutStrategy, RuntimeVariant};
-use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params, Prepared, Program};
 use pto_host::{DeviceOptions, Hosting};
 
@@ -90,8 +89,7 @@ impl Run {
         // Its memory, and what prepares and checks; it runs nothing.
         let hosting = Hosting::Pool { os_threads: std::num::NonZeroUsize::MIN };
         let sim_options = DeviceOptions { gm_bytes: GM_BYTES, hosting, ..DeviceOptions::default() };
-        let mut sim =
-            pto_host::Device::open_sim(sim_options, Builders).map_err(|e| e.to_string())?;
+        let mut sim = pto_examples::host::open_sim(sim_options).map_err(|e| e.to_string())?;
         sim.register_library().map_err(|error| error.to_string())?;
         let mut prepared = prepare(&self.example, &self.params, &sim)?;
         prepared.reset().map_err(|error| error.to_string())?;

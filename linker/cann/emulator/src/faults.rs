@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pto_abi::launch_record::{Architecture, CorePosition};
-use pto_abi::{Fault, launch_record};
+use pto_abi::launch_words::{Architecture, CorePosition};
+use pto_abi::{Fault, launch_words};
 
 use crate::Scenario;
 use crate::core::Conduct;
@@ -68,14 +68,14 @@ fn spoilt_records() -> Vec<Scenario> {
         ("the record's magic", 0x01, |spoil| spoil.plan(|plan| plan.magic ^= 1)),
         ("the record's ABI", 0x02, |spoil| spoil.plan(|plan| plan.abi_major += 1)),
         ("the record's minor ABI", 0x03, |spoil| spoil.plan(|plan| plan.abi_minor += 1)),
-        ("the record's size", 0x04, |spoil| spoil.plan(|plan| plan.record_bytes += 64)),
+        ("the record's size", 0x04, |spoil| spoil.plan(|plan| plan.words_bytes += 64)),
         ("the record's layout hash", 0x05, |spoil| spoil.plan(|plan| plan.layout_hash ^= 1)),
         ("an arena outside GM", 0x06, |spoil| spoil.plan(|plan| plan.gm_bytes = 4096)),
         ("the architecture", 0x07, |spoil| spoil.plan(|plan| plan.architecture = 3)),
         ("a reserved word", 0x08, |spoil| spoil.plan(|plan| plan.reserved[4] = 1)),
         ("the core count", 0x09, |spoil| spoil.plan(|plan| plan.core_count -= 1)),
         ("a register window that is too small", 0x0A, |spoil| {
-            spoil.plan(|plan| plan.registers_bytes = 2 * launch_record::CLUSTER_STRIDE);
+            spoil.plan(|plan| plan.registers_bytes = 2 * launch_words::CLUSTER_STRIDE);
         }),
         ("a position taken twice", 0x0A, |spoil| spoil.position(4, Device::position(5))),
         ("a cube core where a vector core is", 0x0A, |spoil| {
@@ -174,8 +174,8 @@ fn no_arguments(image: &Image) -> Result<String, String> {
         call(image.init, args),
         call(image.server, 0),
         call(image.server, args),
-        call(image.run_record, 0),
-        call(image.run_record, args | 8),
+        call(image.run_launch, 0),
+        call(image.run_launch, args | 8),
     ];
     if found != [0, -1, 0, -1, -1, -1, -1] {
         return Err(format!("the entries returned {found:?}"));

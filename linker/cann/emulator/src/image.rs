@@ -13,8 +13,8 @@ pub(crate) struct Image {
     pub(crate) init: Entry,
     /// `DynTileFwkBackendKernelServer`.
     pub(crate) server: Entry,
-    /// `pto_aicpu_run_record`.
-    pub(crate) run_record: Entry,
+    /// `pto_aicpu_run_launch`.
+    pub(crate) run_launch: Entry,
 }
 
 impl Image {
@@ -30,7 +30,7 @@ impl Image {
             stub: entry(handle, c"StaticTileFwkBackendKernelServer")?,
             init: entry(handle, c"DynTileFwkBackendKernelServerInit")?,
             server: entry(handle, c"DynTileFwkBackendKernelServer")?,
-            run_record: entry(handle, c"pto_aicpu_run_record")?,
+            run_launch: entry(handle, c"pto_aicpu_run_launch")?,
         })
     }
 }

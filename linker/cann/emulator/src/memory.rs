@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use bytemuck::Pod;
-use pto_abi::launch_record::{Architecture, CorePosition};
+use pto_abi::launch_words::{Architecture, CorePosition};
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_abi::{GmAddr, GmWindow};
 
@@ -94,7 +94,7 @@ const CLUSTERS: u64 = 26;
 
 impl Registers {
     pub(crate) fn map(architecture: Architecture) -> Self {
-        let bytes = CLUSTERS * pto_abi::launch_record::CLUSTER_STRIDE;
+        let bytes = CLUSTERS * pto_abi::launch_words::CLUSTER_STRIDE;
         let start = map(usize::try_from(bytes).expect("64-bit"));
         let address = GmAddr(start.expose_provenance() as u64);
         // SAFETY: mapped for the life of the process, page-aligned, reached by atomics and volatile accesses only.

@@ -1,7 +1,7 @@
 //! Records what a graph program adds, and encodes it as a graph image (`pto_abi::image`).
 
 use bytemuck::Zeroable;
-use pto_abi::image::{Checksum, GraphHeader, TaskRecord};
+use pto_abi::image::{Checksum, GraphHeader, ImageTask};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::{Fault, GmAddr, GmWindow, TaskId};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
@@ -10,7 +10,7 @@ use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 pub(crate) struct Recorder<'a> {
     gm: GmWindow<'static>,
     words: &'a [u64],
-    tasks: Vec<TaskRecord>,
+    tasks: Vec<ImageTask>,
     producers: Vec<Vec<u32>>,
     args: Vec<u64>,
 }
@@ -47,13 +47,13 @@ impl GraphBuilder for Recorder<'_> {
     }
 
     fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.tasks.push(TaskRecord {
+        self.tasks.push(ImageTask {
             kernel: task.kernel.0,
             first_arg: self.args.len() as u32,
             func_id: task.func_id.0,
             arg_count: task.args.len() as u8,
             kind: task.kind.get(),
-            ..TaskRecord::zeroed()
+            ..ImageTask::zeroed()
         });
         self.producers.push(Vec::new());
         self.args.extend_from_slice(task.args);

@@ -1,7 +1,7 @@
 //! Whole graphs on the default image, and the builders of the example image.
 
 use pto_abi::kinds::RunFlags;
-use pto_abi::launch_record::Architecture;
+use pto_abi::launch_words::Architecture;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicore_kernels::dag_value;
 

@@ -13,7 +13,7 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
-use pto_abi::launch_record::Architecture;
+use pto_abi::launch_words::Architecture;
 use pto_abi::runtime::{Region, Runtime, region};
 use pto_abi::stream::StreamHeader;
 use pto_abi::{CoreKind, GmAddr};

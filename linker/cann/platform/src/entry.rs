@@ -7,7 +7,7 @@
 //! | `StaticTileFwkBackendKernelServer` | looked up when the image is loaded | nothing; 0 |
 //! | `DynTileFwkBackendKernelServerInit` | once a device | installs the log rings; 0, or -1 without arguments |
 //! | `DynTileFwkBackendKernelServer` | by every AICPU instance of a launch, with the same pointer | runs it |
-//! | `pto_aicpu_run_record` | by our own loaders, with the launch record itself | runs it |
+//! | `pto_aicpu_run_launch` | by our own loaders, with the launch record itself | runs it |
 //!
 //! A run returns 0, -1 for a null or misaligned pointer, or the code of the fault that ended it (positive).
 //!
@@ -15,14 +15,14 @@
 //! starts must not answer a greeting of an earlier bring-up, whose exit signal may still stand in its doorbell.
 //!
 //! *Inferred*, for want of a device: that all instances of a launch get the same pointer and nothing that tells
-//! them apart (so that `LaunchRecord.tickets` numbers them, in the order of their arrival); that
+//! them apart (so that `LaunchWords.tickets` numbers them, in the order of their arrival); that
 //! the arguments are readable at that pointer for as long as the call lasts; that word 48 of them is free for
 //! us, behind the dispatcher's at 40; that a fresh launch of the AICores precedes each launch here, so that the
 //! host takes a new bring-up epoch for each and leaves `KEEP_CORES` off.
 
 use core::ffi::c_void;
 
-use pto_abi::launch_record::ARGS_RECORD_OFFSET;
+use pto_abi::launch_words::ARGS_LAUNCH_OFFSET;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, LockFree, Locked, instance, run};
@@ -30,8 +30,8 @@ use pto_c_builder::DeviceBuilders;
 use pto_graph::BuilderSet;
 
 use crate::builders::FreshReads;
+use crate::launch::AcceptedWords;
 use crate::platform::RegisterPlatform;
-use crate::record::AcceptedRecord;
 use crate::{clock, logging};
 
 /// What a run returns for a pointer that cannot be one.
@@ -51,33 +51,33 @@ pub fn init(args: *mut c_void) -> i32 {
 ///
 /// # Safety
 /// `args` is null, or points to arguments with a launch record's address at
-/// [`ARGS_RECORD_OFFSET`]; that record is as [`run_record`] requires.
+/// [`ARGS_LAUNCH_OFFSET`]; that record is as [`run_launch`] requires.
 #[must_use]
 pub unsafe fn run_args<B: BuilderSet>(args: *mut c_void, builders: B) -> i32 {
     if args.is_null() || !args.cast::<u64>().is_aligned() {
         return NO_ARGUMENTS;
     }
-    let word = args.cast::<u8>().wrapping_add(ARGS_RECORD_OFFSET).cast::<u64>();
+    let word = args.cast::<u8>().wrapping_add(ARGS_LAUNCH_OFFSET).cast::<u64>();
     // SAFETY: the arguments reach that far, by this function's contract. Volatile: the host wrote them.
     let Ok(record) = usize::try_from(unsafe { word.read_volatile() }) else { return NO_ARGUMENTS };
     // SAFETY: by this function's contract.
-    unsafe { run_record(core::ptr::with_exposed_provenance_mut(record), builders) }
+    unsafe { run_launch(core::ptr::with_exposed_provenance_mut(record), builders) }
 }
 
-/// `pto_aicpu_run_record`: one instance of a launch.
+/// `pto_aicpu_run_launch`: one instance of a launch.
 ///
 /// # Safety
-/// `record` is null, or a `LaunchRecord` is mapped there; GM and the register window are mapped where it says,
+/// `record` is null, or a `LaunchWords` is mapped there; GM and the register window are mapped where it says,
 /// until the image is unloaded.
 #[must_use]
-pub unsafe fn run_record<B: BuilderSet>(record: *mut c_void, builders: B) -> i32 {
+pub unsafe fn run_launch<B: BuilderSet>(record: *mut c_void, builders: B) -> i32 {
     let record = record.cast::<u8>();
     if record.is_null() || !record.addr().is_multiple_of(64) {
         return NO_ARGUMENTS;
     }
     logging::install();
     // SAFETY: by this function's contract.
-    match unsafe { AcceptedRecord::accept(record) } {
+    match unsafe { AcceptedWords::accept(record) } {
         Ok(record) => code(take_part(&record, builders)),
         Err(fault) => code(Err(fault)),
     }
@@ -89,7 +89,7 @@ fn code(result: Result<(), Fault>) -> i32 {
 }
 
 /// Takes a ticket and is that instance until the run is over.
-fn take_part<B: BuilderSet>(record: &AcceptedRecord, builders: B) -> Result<(), Fault> {
+fn take_part<B: BuilderSet>(record: &AcceptedWords, builders: B) -> Result<(), Fault> {
     let me = record.tickets.take();
     record.coherence.enter(&record.arena, record.freshness);
     let accepted = Launch::accept(record.arena)
@@ -115,7 +115,7 @@ fn take_part<B: BuilderSet>(record: &AcceptedRecord, builders: B) -> Result<(), 
 
 /// Every instance refuses alike; the first one writes the epitaph.
 #[cold]
-fn refuse(record: &AcceptedRecord, blame: &Blame, me: u32) -> Fault {
+fn refuse(record: &AcceptedWords, blame: &Blame, me: u32) -> Fault {
     instance::refuse(&record.arena, blame, me, clock::now_ns());
     record.write_back();
     blame.fault
@@ -123,7 +123,7 @@ fn refuse(record: &AcceptedRecord, blame: &Blame, me: u32) -> Fault {
 
 #[inline(never)]
 fn run_instance<F: FanoutPolicy, B: BuilderSet>(
-    record: &AcceptedRecord,
+    record: &AcceptedWords,
     launch: Launch<'static>,
     me: u32,
     builders: B,

@@ -31,7 +31,7 @@ macro_rules! firmware {
             #[unsafe(link_section = ".note.pto")]
             static NOTE: $crate::abi::fw_image::FwElfNote<
                 { $crate::abi::fw_image::names_bytes(NAMES) },
-            > = $crate::abi::fw_image::FwElfNote::new($crate::abi::launch_record::FW_KIND_CANN, NAMES);
+            > = $crate::abi::fw_image::FwElfNote::new($crate::abi::launch_words::FW_KIND_CANN, NAMES);
 
             // SAFETY: the name is that of the launch sequence, and no other function here has it.
             #[unsafe(no_mangle)]
@@ -54,9 +54,9 @@ macro_rules! firmware {
 
             // SAFETY: the name is this project's own.
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn pto_aicpu_run_record(record: *mut c_void) -> i32 {
-                // SAFETY: the caller keeps the contract of `run_record`.
-                unsafe { $crate::entry::run_record(record, super::$set) }
+            unsafe extern "C" fn pto_aicpu_run_launch(record: *mut c_void) -> i32 {
+                // SAFETY: the caller keeps the contract of `run_launch`.
+                unsafe { $crate::entry::run_launch(record, super::$set) }
             }
 
             // Division of 128 bits comes ready-made, with unwind tables that name this. Nothing unwinds here; hidden, so that

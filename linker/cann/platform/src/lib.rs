@@ -4,7 +4,7 @@
 //! ```text
 //! exports.rs    firmware!: entry symbols, identity, panic handler
 //! entry.rs      one AICPU instance, from the driver's call to its return
-//! record.rs     LaunchRecord -> AcceptedRecord: nothing that the host wrote is trusted
+//! record.rs     LaunchWords -> AcceptedWords: nothing that the host wrote is trusted
 //! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
 //! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
 //! builders.rs   what builders read of GM               clock.rs      the system counter
@@ -20,9 +20,9 @@ pub mod clock;
 pub mod coherence;
 pub mod entry;
 mod exports;
+pub mod launch;
 pub mod logging;
 pub mod platform;
-pub mod record;
 pub mod registers;
 
 #[doc(hidden)]

@@ -23,7 +23,7 @@ use pto_abi::handshake::{
     DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
     next_dispatch_id, previous_dispatch_id,
 };
-use pto_abi::launch_record::CorePosition;
+use pto_abi::launch_words::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Shared;
 use pto_abi::{Fault, GmAddr};
@@ -80,7 +80,7 @@ pub struct RegisterPlatform<'a> {
 
 impl<'a> RegisterPlatform<'a> {
     /// A platform over all workers, by their numbers; none is attached yet. Every position is in the window,
-    /// which [`AcceptedRecord`](crate::record::AcceptedRecord) proves.
+    /// which [`AcceptedWords`](crate::launch::AcceptedWords) proves.
     pub const fn new(
         workers: &'a [Handshake],
         window: RegisterWindow<'a>,

@@ -11,7 +11,7 @@
 
 use core::marker::PhantomData;
 
-use pto_abi::launch_record::{Architecture, CorePosition};
+use pto_abi::launch_words::{Architecture, CorePosition};
 use volatile_register::{RO, WO};
 
 /// `FAST_PATH_ENABLE`: AICPU's stores reach the core.

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use heapless::Vec;
 use pto_abi::Fault;
-use pto_abi::foreign::{StreamRecord, StreamTensor};
+use pto_abi::foreign::{StreamRecording, StreamTensor};
 use pto_graph::{Bindings, MAX_BOUND, TensorView};
 
 use super::{done, place, value, values};
@@ -21,16 +21,16 @@ unsafe fn views_of(
     let mut views = Vec::new();
     // SAFETY: as the caller says.
     for tensor in unsafe { values(tensors, count) }? {
-        views.push(TensorView::from(tensor)).map_err(|_| Fault::STREAM_RECORD_FULL)?;
+        views.push(TensorView::from(tensor)).map_err(|_| Fault::STREAM_RECORDING_FULL)?;
     }
     Ok(views)
 }
 
-/// `pto_stream_begin_record`.
+/// `pto_stream_begin_recording`.
 ///
 /// # Safety
 /// `shapes` is null, or has `count` tensors; `bound` is null, or writable for as many.
-pub unsafe extern "C" fn begin_record<F: Finder>(
+pub unsafe extern "C" fn begin_recording<F: Finder>(
     runtime: *mut c_void,
     shapes: *const StreamTensor,
     count: u32,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn begin_record<F: Finder>(
         // SAFETY: as the caller says.
         let views = unsafe { views_of(shapes, count) }?;
         let to = if views.is_empty() { bound } else { place(bound)? };
-        let serial = build.begin_record(&views)?;
+        let serial = build.begin_recording(&views)?;
         for (index, view) in views.iter().enumerate() {
             let placeholder = StreamTensor::from(&view.placeholder(index, serial));
             // SAFETY: as the caller says; `place` looked at it.
@@ -50,17 +50,17 @@ pub unsafe extern "C" fn begin_record<F: Finder>(
     })
 }
 
-/// `pto_stream_end_record`.
+/// `pto_stream_end_recording`.
 ///
 /// # Safety
 /// `record` is null, or writable.
-pub unsafe extern "C" fn end_record<F: Finder>(
+pub unsafe extern "C" fn end_recording<F: Finder>(
     runtime: *mut c_void,
-    record: *mut StreamRecord,
+    record: *mut StreamRecording,
 ) -> c_int {
     done::<F>(runtime, |build| {
         let to = place(record)?;
-        let made = build.end_record()?;
+        let made = build.end_recording()?;
         // SAFETY: as the caller says; `place` looked at it.
         unsafe { to.write(made.into()) };
         Ok(())
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn end_record<F: Finder>(
 /// `record` is null, or readable; `tensors` and `scalars` are null, or have as many.
 pub unsafe extern "C" fn replay<F: Finder>(
     runtime: *mut c_void,
-    record: *const StreamRecord,
+    record: *const StreamRecording,
     tensors: *const StreamTensor,
     tensor_count: u32,
     scalars: *const u64,

@@ -5,7 +5,7 @@ use core::arch::asm;
 use core::mem::offset_of;
 
 use pto_abi::arena::Arena;
-use pto_abi::fw_image::{ExceptionRecord, VCPU_DEAD, VCPU_INSTANCE, VCPU_READY, VCPU_WORKER};
+use pto_abi::fw_image::{ExceptionFrame, VCPU_DEAD, VCPU_INSTANCE, VCPU_READY, VCPU_WORKER};
 use pto_abi::runtime::{Epitaph, InstanceLine};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{Fault, TaskId};
@@ -13,7 +13,7 @@ use pto_abi::{Fault, TaskId};
 use crate::vcpu::{self, Vcpu};
 use crate::{timer, uart};
 
-/// `ExceptionRecord::vector` of a panic.
+/// `ExceptionFrame::vector` of a panic.
 const VECTOR_PANIC: u32 = 16;
 
 /// What `vectors.rs` saves.
@@ -64,7 +64,7 @@ fn die(me: Vcpu) {
 }
 
 fn record(me: Vcpu, vector: u32, frame: &Frame) {
-    let record: &ExceptionRecord = me.exceptions;
+    let record: &ExceptionFrame = me.exceptions;
     record.state.store(me.line.state.load(Ordering::Relaxed), Ordering::Relaxed);
     record.role.store(me.line.role.load(Ordering::Relaxed), Ordering::Relaxed);
     record.vector.store(vector, Ordering::Relaxed);

@@ -31,7 +31,7 @@ pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders
         }
     };
     me.set_log_ring(arena.log_ring(launch.log_region(), me.index));
-    match (launch.fanout, crate::RECORDS && launch.is_traced()) {
+    match (launch.fanout, crate::TRACES && launch.is_traced()) {
         (FanoutStrategy::LOCKED, false) => {
             take_part_with::<Locked, NoTrace, B>(me, launch, builders);
         }
@@ -95,7 +95,7 @@ fn fits_machine(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
     if needed > vcpus {
         return Err(Blame::of(Fault::RUNTIME_WORKER_COUNT).detail(needed, vcpus));
     }
-    if launch.is_traced() && !crate::RECORDS {
+    if launch.is_traced() && !crate::TRACES {
         // The host does not ask an image for what it does not say it can.
         return Err(Blame::of(Fault::RUNTIME_REGION_TRACE));
     }

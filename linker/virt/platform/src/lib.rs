@@ -64,13 +64,13 @@ pub use pto_graph as graph;
 /// Whether the image records runs that ask for it. Without the feature it holds one copy of the firmware less for
 /// each fanout strategy.
 #[cfg(target_os = "none")]
-const RECORDS: bool = cfg!(feature = "recording");
+const TRACES: bool = cfg!(feature = "tracing");
 /// Whether the image has the streaming runtime, and with it the programs that need it.
 #[doc(hidden)]
 pub const STREAMS: bool = !cfg!(feature = "without-streaming");
 /// What an image says of itself.
 #[doc(hidden)]
-pub const FEATURES: u64 = if cfg!(feature = "recording") { abi::fw_image::FW_RECORDS } else { 0 };
+pub const FEATURES: u64 = if cfg!(feature = "tracing") { abi::fw_image::FW_TRACES } else { 0 };
 #[cfg(target_os = "none")]
 #[doc(hidden)]
 pub use serve::serve;

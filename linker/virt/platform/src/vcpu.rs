@@ -6,7 +6,7 @@ use core::mem::offset_of;
 use pto_abi::GmWindow;
 use pto_abi::arena::Arena;
 use pto_abi::fw_image::{
-    BOOT_MAGIC, BootBlock, BootHeader, ExceptionRecord, FW_REFUSED, FW_STARTED, LaunchOrder,
+    BOOT_MAGIC, BootBlock, BootHeader, ExceptionFrame, FW_REFUSED, FW_STARTED, LaunchOrder,
     VcpuLine, virt,
 };
 use pto_abi::layout::LAYOUT_HASH;
@@ -25,7 +25,7 @@ const EXIT_REFUSED: u64 = 0x71;
 pub(crate) struct Vcpu {
     pub(crate) index: usize,
     pub(crate) line: &'static VcpuLine,
-    pub(crate) exceptions: &'static ExceptionRecord,
+    pub(crate) exceptions: &'static ExceptionFrame,
     own: &'static Own,
 }
 

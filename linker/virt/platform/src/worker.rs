@@ -8,7 +8,7 @@ use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::region;
 use pto_abi::sync::Ordering;
-use pto_abi::trace::{TraceKind, TraceOwner, TraceRecord, WhenFull};
+use pto_abi::trace::{TraceKind, TraceOwner, TracePoint, WhenFull};
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 use pto_aicpu_fw::TraceWriter;
 
@@ -98,9 +98,9 @@ impl CorePort<'static> {
     fn times(arena: &Arena<'static>, worker: u32) -> KernelTimes {
         let flags = RunFlags::from_bits_retain(arena.config().flags);
         let at = arena.regions()[region::TRACE];
-        if crate::RECORDS
+        if crate::TRACES
             && let owner = TraceOwner::Core(worker)
-            && crate::RECORDS
+            && crate::TRACES
             && let Some(lane) = arena.trace_lane(at, owner, WhenFull::of(flags))
         {
             return KernelTimes::Trace(TraceWriter::new(lane, *arena, owner));
@@ -116,14 +116,14 @@ impl CorePort<'static> {
 impl CorePort<'_> {
     #[inline]
     fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
-        if crate::RECORDS
+        if crate::TRACES
             && let KernelTimes::Trace(writer) = &self.times
         {
             let pause = || {
                 core::hint::spin_loop();
                 timer::now_ns()
             };
-            writer.record(TraceRecord { time_ns, kind, task, extra: 0 }, pause);
+            writer.record(TracePoint { time_ns, kind, task, extra: 0 }, pause);
         }
     }
 

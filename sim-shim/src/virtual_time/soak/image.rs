@@ -1,6 +1,6 @@
 //! The image of a random graph, for the runtime variant in which the host builds.
 
-use pto_abi::image::{Checksum, GraphHeader, TaskRecord, offsets};
+use pto_abi::image::{Checksum, GraphHeader, ImageTask, offsets};
 use pto_abi::kinds::GraphFlags;
 
 use super::graph::{Program, PublishOrder, RandomGraph};
@@ -26,7 +26,7 @@ pub(super) fn image(program: &Program) -> Vec<u8> {
     let mut first_edge = 0;
     for (index, node) in (0..).zip(&graph.nodes) {
         let edge_count = u32::try_from(node.producers.len()).unwrap_or(u32::MAX);
-        let record = TaskRecord {
+        let record = ImageTask {
             kernel: 0,
             first_arg: index * NODE_ARGS,
             first_edge,

@@ -252,7 +252,7 @@ impl Reader {
                 None => Err("end: no scope is open".into()),
             },
             "record" => match self.open_record.take() {
-                Some(_) => Ok(Action::EndRecord),
+                Some(_) => Ok(Action::EndRecording),
                 None => Err("end: no record is open".into()),
             },
             other => Err(format!("end: '{other}' is neither \"scope\" nor \"record\"")),
@@ -341,7 +341,7 @@ impl Reader {
             tensors.push(bound);
         }
         self.open_record = Some(record);
-        Ok(Action::BeginRecord { record, tensors })
+        Ok(Action::BeginRecording { record, tensors })
     }
 
     fn bound(&mut self, index: usize, line: BoundLine) -> Result<(usize, View), Wrong> {

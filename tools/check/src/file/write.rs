@@ -59,8 +59,8 @@ impl<W: Write> Writer<'_, W> {
                 self.open.push("scope");
                 self.line(&ScopeLine { scope: mode.name().to_owned() })
             }
-            Action::CloseScope | Action::EndRecord => {
-                let end = if *action == Action::EndRecord { "record" } else { "scope" };
+            Action::CloseScope | Action::EndRecording => {
+                let end = if *action == Action::EndRecording { "record" } else { "scope" };
                 self.line(&EndLine { end: end.to_owned() })
             }
             Action::Allocate(place) => {
@@ -88,7 +88,7 @@ impl<W: Write> Writer<'_, W> {
                 let set = self.view(view);
                 self.line(&SetLine { set })
             }
-            Action::BeginRecord { record, tensors } => {
+            Action::BeginRecording { record, tensors } => {
                 let tensors = tensors.iter().map(|(place, view)| BoundLine {
                     tensor: self.program.tensors[*place].id,
                     element: view.element.name().to_owned(),

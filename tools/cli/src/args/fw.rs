@@ -48,7 +48,7 @@ pub(crate) struct FwBuildArgs {
     pub(crate) features: Vec<String>,
     /// Builds a firmware for virt that records runs (`pto run --trace`): half as large again
     #[arg(long)]
-    pub(crate) recording: bool,
+    pub(crate) tracing: bool,
     /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
     /// assertions end in a fault that says where
     #[arg(long)]

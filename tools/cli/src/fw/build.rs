@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use pto_host::fw::{ImageKind, Recording};
+use pto_host::fw::{ImageKind, Tracing};
 use pto_image_build::{BuilderSource, Built, Platform, Profile, Request, Source};
 use serde_json::json;
 
@@ -13,9 +13,9 @@ use crate::text::{bytes, table};
 
 /// Builds, and says what came out.
 pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
-    if args.recording && args.image == FwPlatform::Cann {
+    if args.tracing && args.image == FwPlatform::Cann {
         return Err(Failure::usage(
-            "--recording is for images of virt: leave it out, or --image cann",
+            "--tracing is for images of virt: leave it out, or --image cann",
         ));
     }
     let request = Request {
@@ -32,7 +32,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             CompilerSource::Debian => Source::Debian,
         },
         features: args.features.clone(),
-        recording: if args.recording { Recording::On } else { Recording::Off },
+        tracing: if args.tracing { Tracing::On } else { Tracing::Off },
         target_folder: None,
     };
     let built = pto_image_build::build(&request, &say)?;
@@ -52,8 +52,8 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
 }
 
 /// The default images of the device `virt`, as they are shipped.
-pub(crate) fn build_default(recording: Recording) -> Result<Vec<Built>, Failure> {
-    let request = Request { profile: Profile::Release, recording, ..Request::default() };
+pub(crate) fn build_default(tracing: Tracing) -> Result<Vec<Built>, Failure> {
+    let request = Request { profile: Profile::Release, tracing, ..Request::default() };
     Ok(pto_image_build::build(&request, &say)?)
 }
 

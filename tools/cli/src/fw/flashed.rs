@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use pto_host::fw::{
-    DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Recording, Store,
-};
+use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Store, Tracing};
 use serde_json::{Value, json};
 
 use crate::args::{FlashTarget, FwFlashArgs, FwListArgs, FwRollbackArgs};
@@ -53,7 +51,7 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
 
 /// Firmware and kernels of `virt`; the default ones are built and flashed where there are none, a firmware that records
 /// if that is needed.
-pub(crate) fn images_of_virt(recording: Recording) -> Result<(Image, Image), Failure> {
+pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure> {
     let store = Store::open()?;
     let flashed = store.load(FlashDevice::Virt)?;
     let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
@@ -62,7 +60,7 @@ pub(crate) fn images_of_virt(recording: Recording) -> Result<(Image, Image), Fai
     }
     build::say("virt has no image: building the default one, and flashing it");
     let built: Vec<Image> =
-        build::build_default(recording)?.into_iter().map(|built| built.image).collect();
+        build::build_default(tracing)?.into_iter().map(|built| built.image).collect();
     let of_kind = |kind| built.iter().find(move |image: &&Image| image.kind == kind).cloned();
     let missing: Vec<_> = [
         firmware.is_none().then(|| of_kind(ImageKind::Virt)).flatten(),

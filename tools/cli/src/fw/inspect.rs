@@ -1,6 +1,6 @@
 //! `pto fw inspect`: what an image is, and whether this host can use it.
 
-use pto_host::fw::{Image, ImageKind, Recording, Seal};
+use pto_host::fw::{Image, ImageKind, Seal, Tracing};
 use serde_json::{Value, json};
 
 use crate::args::FwInspectArgs;
@@ -31,8 +31,8 @@ fn text(image: &Image) -> String {
     row("layout hash", image.layout_hash.map_or("none".into(), |hash| format!("{hash:#018x}")));
     let known = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
     if image.kind == ImageKind::Virt {
-        let records = image.recording == Recording::On;
-        row("records runs", if records { "yes" } else { "no: see `--recording`" }.to_owned());
+        let records = image.tracing == Tracing::On;
+        row("records runs", if records { "yes" } else { "no: see `--tracing`" }.to_owned());
     }
     row("build id", known(&image.build_id));
     row("SHA-256", image.sha256.clone());
@@ -112,7 +112,7 @@ fn as_json(image: &Image) -> Value {
         "sha256": image.sha256,
         "checksum": sealed,
         "checksum_is_right": whole,
-        "records": image.recording == Recording::On,
+        "traces": image.tracing == Tracing::On,
         "builders": image.builders,
         "kernels": kernels.collect::<Vec<_>>(),
         "sections": sections.collect::<Vec<_>>(),

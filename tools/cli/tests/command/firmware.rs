@@ -254,9 +254,9 @@ fn a_run_on_virt_is_recorded_by_an_image_that_records() {
     let file = home.0.path().join("t.json");
     let recorded = ["run", "vector_example", "--device", "virt", "--trace", text(&file), "--gantt"];
     let refused = home.pto(&recorded, 2).stderr;
-    assert!(refused.contains("pto fw build --recording"), "{refused}");
+    assert!(refused.contains("pto fw build --tracing"), "{refused}");
     assert!(!file.exists());
-    let built = json(&home.pto(&["fw", "build", "--release", "--recording", "--json"], 0));
+    let built = json(&home.pto(&["fw", "build", "--release", "--tracing", "--json"], 0));
     let images = built["images"].as_array().expect("a list");
     let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
     let image = image["file"].as_str().expect("a path");

@@ -1,6 +1,6 @@
 //! A host that dies in the middle of a run, by Ctrl-C, by an order to end, and by SIGKILL, which it cannot answer: no
 //! process, file, socket or lock is left, and the next run succeeds. What the device does whose host is gone is in
-//! tests/troubles.rs (`host-dies`, `host-silent`).
+//! tests/system/troubles.rs (`host-dies`, `host-silent`).
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use pto_abi::image::Checksum;
-use pto_examples::Builders;
 use pto_examples::host::{self, Inputs, Params};
-use pto_host::{Device, DeviceOptions, Hosting, RunOptions};
+use pto_host::{DeviceOptions, Hosting, RunOptions};
 
 use crate::common;
 
@@ -32,7 +31,7 @@ pub(crate) fn on_simulator(run: &str) -> u64 {
     } else {
         DeviceOptions::default()
     };
-    let mut device = Device::open_sim(options, Builders).expect("it opens");
+    let mut device = host::open_sim(options).expect("it opens");
     device.register_library().expect("the library registers");
     let (name, words) = run.split_once(':').expect("a run names parameters");
     let example = host::find(name).expect("the example exists");

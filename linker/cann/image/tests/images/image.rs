@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use object::read::elf::ElfFile64;
 use object::{Architecture, Endianness, Object, ObjectKind, ObjectSection, ObjectSymbol};
 use pto_abi::fw_image::{FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FwIdentity};
-use pto_abi::launch_record::FW_KIND_CANN;
+use pto_abi::launch_words::FW_KIND_CANN;
 use pto_abi::layout::LAYOUT_HASH;
 
 use crate::common;
@@ -39,12 +39,12 @@ fn it_is_a_shared_object_for_aarch64_with_the_entry_symbols() {
         "aicpu_runtime_add_successor_conditional",
         "aicpu_runtime_add_task",
         "aicpu_runtime_publish_task",
-        "pto_aicpu_run_record",
+        "pto_aicpu_run_launch",
         "pto_stream_add",
         "pto_stream_alloc",
-        "pto_stream_begin_record",
+        "pto_stream_begin_recording",
         "pto_stream_close_scope",
-        "pto_stream_end_record",
+        "pto_stream_end_recording",
         "pto_stream_get",
         "pto_stream_open_scope",
         "pto_stream_replay",

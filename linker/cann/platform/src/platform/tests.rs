@@ -5,7 +5,7 @@ extern crate std;
 use pto_abi::handshake::{
     DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
 };
-use pto_abi::launch_record::{Architecture, CORE_STRIDE, CorePosition};
+use pto_abi::launch_words::{Architecture, CORE_STRIDE, CorePosition};
 use pto_abi::{CoreKind, Fault, GmAddr};
 use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use std::vec;

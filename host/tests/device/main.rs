@@ -1,0 +1,12 @@
+//! Devices through the library: the simulator, streaming programs, tasks of several cores, and the C header.
+//!
+//! The tests are one binary, because each binary that opens the simulator compiles the firmware once more.
+//! `cargo test -p pto-host --test device streaming::traced` runs one of the files.
+
+mod c_header;
+#[cfg(feature = "sim")]
+mod shapes;
+#[cfg(feature = "sim")]
+mod simulator;
+#[cfg(feature = "sim")]
+mod streaming;

@@ -1,0 +1,159 @@
+//! Random programs with strided views that overlap, run in parallel, against the same tasks one after the other.
+
+use pto_host::abi::{BuildMode, FanoutStrategy, Fault, GmAddr, TaskId, symbol::symbol};
+use pto_host::graph::{
+    Arg, Bindings, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+};
+use pto_host::{Device, Hosting, Work};
+
+use super::program::{Programs, SHAPE, mix_kernel};
+use super::support::{open, pool, small};
+
+/// Of three tensors.
+pub(crate) const ELEMENTS: usize = (SHAPE[0] * SHAPE[1]) as usize * 3;
+
+/// Runs each task as soon as it is submitted; its heap is never taken back.
+struct Sequential {
+    words: [u64; 3],
+    heap: Vec<Vec<u32>>,
+    scopes: u64,
+}
+
+impl HostedBuilder for Sequential {}
+
+impl GraphBuilder for Sequential {
+    fn orch_args(&self) -> &[u64] {
+        &self.words
+    }
+    fn add_task(&mut self, _: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        Ok(TaskId::NONE)
+    }
+    fn add_edge(&mut self, _: TaskId, _: TaskId) -> Result<EdgeOutcome, Fault> {
+        Ok(EdgeOutcome::Added)
+    }
+    fn publish(&mut self, _: TaskId) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn read_u32(&self, _: GmAddr) -> Result<u32, Fault> {
+        Err(Fault::BUILD_GM_RANGE)
+    }
+}
+
+impl StreamBuilder for Sequential {
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let word = |arg: &Arg<'_>| match arg {
+            Arg::Scalar(word) => *word,
+            arg => arg.tensor().unwrap().address().0,
+        };
+        let words: Vec<u64> = task.args.iter().map(word).collect();
+        // SAFETY: the words are those of a task of the program, on live memory.
+        unsafe { mix_kernel(words.as_ptr()) };
+        Ok(TaskId::NONE)
+    }
+    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
+        self.scopes += 1;
+        Ok(ScopeId { depth: 1, serial: self.scopes })
+    }
+    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        let mut tensor = vec![0; shape.iter().product::<u32>() as usize];
+        let base = GmAddr(tensor.as_mut_ptr().expose_provenance() as u64);
+        self.heap.push(tensor);
+        Ok(TensorView::dense(base, element, shape))
+    }
+    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORDING_OPEN)
+    }
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        Err(Fault::STREAM_NOT_RECORDING)
+    }
+    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORDING_UNKNOWN)
+    }
+    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
+        Err(Fault::BUILD_GM_RANGE)
+    }
+    fn set(&mut self, _: &TensorView<'_>, _: &[u32], _: u64) -> Result<(), Fault> {
+        Err(Fault::BUILD_GM_RANGE)
+    }
+}
+
+/// What a program with these two words makes of the tensors, task by task.
+pub(crate) fn sequential(program: &str, words: [u64; 2]) -> Vec<u32> {
+    let mut tensors: Vec<u32> = (0..u32::try_from(ELEMENTS).unwrap()).collect();
+    let base = tensors.as_mut_ptr().expose_provenance() as u64;
+    let words = [words[0], words[1], base];
+    let mut stream = Sequential { words, heap: Vec::new(), scopes: 0 };
+    Programs.build_stream(symbol(program), &mut stream).unwrap().unwrap();
+    core::hint::black_box(&mut tensors);
+    tensors
+}
+
+fn check(device: &mut Device, seed: u64, groups: u64, window: u32, fanout: FanoutStrategy) {
+    let values: Vec<u32> = (0..u32::try_from(ELEMENTS).unwrap()).collect();
+    let tensors = device.upload(&values).unwrap();
+    let orch_args = [seed, groups, tensors.address().0];
+    let mut options = small(window);
+    options.fanout = fanout;
+    let work = Work::Stream { builder: "random", orch_args: &orch_args };
+    let report =
+        device.run(work, &options).unwrap_or_else(|e| panic!("seed {seed}, {window}: {e}"));
+    assert_eq!(
+        tensors.read().unwrap(),
+        sequential("random", [seed, groups]),
+        "seed {seed}, window {window}"
+    );
+    let stream = report.stream.expect("the run streamed");
+    for ring in &stream.rings {
+        assert!(ring.high_water <= ring.capacity, "seed {seed}: {ring:?}");
+    }
+    assert_eq!(stream.scopes, groups + groups.div_ceil(3));
+}
+
+fn programs(hosting: Hosting, seeds: core::ops::Range<u64>) {
+    let mut device = open(hosting);
+    for seed in seeds {
+        for (window, fanout) in [
+            (1, FanoutStrategy::LOCK_FREE),
+            (8, FanoutStrategy::LOCKED),
+            (64, FanoutStrategy::LOCK_FREE),
+        ] {
+            check(&mut device, seed, 40, window, fanout);
+        }
+    }
+}
+
+#[test]
+fn pool_of_one() {
+    programs(pool(1), 0..40);
+}
+
+#[test]
+fn pool_of_two() {
+    programs(pool(2), 100..120);
+}
+
+#[test]
+fn threads() {
+    programs(Hosting::Threads, 200..206);
+}
+
+/// Where the schedulers wait for the program, everything fits the window, or nothing does.
+#[test]
+fn sequential_mode_needs_a_window_for_all() {
+    let mut device = open(pool(1));
+    let tensors = device.upload(&vec![1_u32; ELEMENTS]).unwrap();
+    let orch_args = [5, 10, tensors.address().0];
+    let work = Work::Stream { builder: "random", orch_args: &orch_args };
+    let mut options = small(256);
+    options.capacities.edges = 6000;
+    options.capacities.stream.heap_bytes = 1 << 18;
+    options.build_mode = BuildMode::SEQUENTIAL;
+    assert!(device.run(work, &options).is_ok());
+    options.capacities.stream.window = 64;
+    let error = device.run(work, &options).unwrap_err().to_string();
+    assert!(error.contains("STREAM_WINDOW_RING") && error.contains("128 suffice"), "{error}");
+}

@@ -1,0 +1,14 @@
+//! Whole-system tests: programs on devices, through the interfaces that users have.
+//!
+//! They are one binary, because each binary that opens a device with builders of its own compiles the firmware and
+//! the simulator once more. `cargo test -p pto-tests --test system schedule` runs one of the files.
+
+mod every_way;
+mod held;
+mod own_firmware;
+mod plugins;
+mod recording;
+mod schedule;
+mod troubles;
+mod virt;
+mod virt_recording;

@@ -1,0 +1,345 @@
+//! Builders in C++ and C as they are, in an image for the device `virt` (`pto fw build --builder`): plugins that a host
+//! loads elsewhere, and programs with tensors; one with shapes and records on a2a3sim as well.
+//!
+//! Needs QEMU and the cross compilers; what is missing is brought.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+use pto_aicore_kernels::dag_value;
+use pto_examples::host::{self, Inputs, Params, Prepared, Tensor};
+use pto_host::abi::{Fault, FuncId, RuntimeVariant};
+use pto_host::fw::ImageKind;
+use pto_host::{
+    Device, DeviceOptions, Error, Kernel, RunControl, RunOptions, VirtDeviceOptions, Work, func,
+};
+use pto_image_build::{BuilderSource, Built, Profile, Request, packages};
+use pto_native::field::FieldRuntime;
+use pto_native::{Builders, FailureKind, SharedDevice};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_path_buf()
+}
+
+/// x = 2 * (x + 1), in rows of a tensor, each through a tensor of the heap; then the first element of each is read.
+const TENSORS_CPP: &str = r#"
+#include "pto_stream.hpp"
+
+namespace {
+// The same name as in the other plugins.
+template <class Graph>
+int build(Graph &stream, const uint64_t *words) {
+    const pto::Tensor x = pto::dense(words[0], PTO_ELEMENT_TYPE_F32, {8, 32});
+    const uint64_t one = 0x3F800000;
+    for (uint32_t row = 0; row < 8; row++) {
+        pto::Scope scope(stream);
+        const pto::Tensor sum = stream.alloc(PTO_ELEMENT_TYPE_F32, {32}), own = x.slice(0, row, 1);
+        stream.submit(1, CoreType::AIV, {pto::in(own), pto::scalar(one), pto::out(sum), pto::scalar(32)});
+        stream.submit(0, CoreType::AIV, {pto::in(sum), pto::in(sum), pto::out(own), pto::scalar(32)});
+    }
+    for (uint32_t row = 0; row < 8; row++) {
+        if (stream.get(x, {row, 0}) != words[1 + row]) { return 70 + static_cast<int>(row); }
+    }
+    return stream.status();
+}
+}  // namespace
+
+extern "C" int build_graph_aicpu(Runtime *runtime) {
+    pto::Stream stream(runtime);
+    return build(stream, runtime->orch_args);
+}
+"#;
+
+/// A task with a tensor in C; then one that is wrong.
+const TENSORS_C: &str = r#"
+#include "pto_firmware.h"
+
+int one_task(Runtime *runtime) {
+    const pto_stream_task task = {.struct_size = sizeof task, .func_id = 1, .core_type = 1};
+    pto_stream_arg args[4] = {{.kind = PTO_ARG_KIND_IN}, {.kind = PTO_ARG_KIND_SCALAR, .scalar = 0x3F800000},
+                              {.kind = PTO_ARG_KIND_OUT}, {.kind = PTO_ARG_KIND_SCALAR, .scalar = 256}};
+    const pto_stream_tensor x = {.base = runtime->orch.orch_args[0], .bytes = 1024, .strides = {1}, .shape = {256}, .rank = 1};
+    args[0].tensor = args[2].tensor = x;
+    if (pto_stream_submit(runtime, &task, args, 4, 0, 0) != 0) { return 1; }
+    args[2].tensor.offset = 1;
+    return pto_stream_submit(runtime, &task, args, 4, 0, 0) == -1 ? 0 : 2;
+}
+"#;
+
+/// Hands the words on, and the plugin whose path is the first one, to a device that takes plugins.
+const ORCHESTRATION_CPP: &str = r#"
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+#include "runtime.h"
+
+extern "C" int orchestrate(Runtime *runtime, uint64_t *words, int count) {
+    std::ifstream file(reinterpret_cast<const char *>(words[0]), std::ios::binary);
+    const std::vector<char> plugin((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    runtime->orch_argc = count - 1;
+    std::memcpy(runtime->orch_args, words + 1, 8 * (count - 1));
+    return runtime->try_set_aicpu_orch_so(plugin.data(), plugin.size()) ? 0 : 1;
+}
+"#;
+
+/// Tasks of every shape, and records: the example `task_shapes` in C++.
+fn shapes_cpp() -> PathBuf {
+    root().join("linker/example-firmware/c/shapes.cpp")
+}
+
+/// Of the example `task_shapes`; no more blocks at once than one cluster has.
+const SHAPES: [(&str, &str); 4] =
+    [("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "1")];
+
+/// The example on a device, with room for its layers.
+fn prepared_shapes(device: &Device) -> Prepared {
+    let example = host::find("task_shapes").expect("the example exists");
+    let mut params = Params::defaults(example.params());
+    for (name, value) in SHAPES {
+        params.set(name, value).expect("the size is accepted");
+    }
+    host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
+    example.prepare(&params, &Inputs::default(), device).expect("the device has room")
+}
+
+/// What the program makes of it, in whatever language it is: a run on `device`, checked.
+fn cells_after(prepared: &mut Prepared, run: impl FnOnce(&[u64]) -> u64) -> Tensor {
+    prepared.reset().expect("the outputs are reset");
+    assert_eq!(run(prepared.orch_args()), prepared.size().tasks);
+    let verdict = prepared.verify().expect("the outputs are read");
+    assert!(verdict.passed(), "{verdict:?}");
+    prepared.outputs().expect("the outputs are read").pop().expect("one output").1
+}
+
+/// The image with all of them, and the blob of kernels.
+fn images(folder: &Path) -> Vec<Built> {
+    let say = |sentence: &str| println!("{sentence}");
+    packages::install(&[packages::QEMU, packages::CROSS_C, packages::CROSS_CXX], &say)
+        .unwrap_or_else(|why| panic!("{why}"));
+    let written = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    };
+    let example = root().join("examples/cpp/random_dag/kernels/aicpu/build_graph.cpp");
+    let named = |name: &str, function: &str, path| {
+        let (name, function) = (name.to_owned(), function.to_owned());
+        BuilderSource { name, function, path }
+    };
+    let plugin = BuilderSource::FUNCTION;
+    let builders = vec![
+        named("random_dag", plugin, example),
+        named("tensors", plugin, written("tensors.cpp", TENSORS_CPP)),
+        named("one_task", "one_task", written("one_task.c", TENSORS_C)),
+        named("shapes", plugin, shapes_cpp()),
+    ];
+    let request = Request { builders, profile: Profile::Release, ..Request::default() };
+    pto_image_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn open(images: &[Built]) -> Device {
+    let of = |kind| &images.iter().find(|one| one.image.kind == kind).expect("both").image;
+    let options = VirtDeviceOptions {
+        aicpu: 2,
+        aic: 1,
+        aiv: 2,
+        gm_bytes: 512 << 20,
+        ..VirtDeviceOptions::default()
+    };
+    let device = Device::open_virt(&options, of(ImageKind::Virt), of(ImageKind::Kernels));
+    device.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The kernel of the library with this func id, under another one.
+fn rename(device: &mut Device, library: FuncId, to: u16) {
+    let kernels = device.flashed_kernels();
+    let (_, kernel): (_, Kernel) =
+        kernels.into_iter().find(|(id, _)| *id == library).expect("the library has it");
+    device.register_kernel(FuncId(to), kernel).unwrap_or_else(|error| panic!("{error}"));
+}
+
+fn options() -> RunOptions {
+    RunOptions { aicpu_instances: 2, ..RunOptions::default() }
+}
+
+/// The plugin of `examples/cpp/random_dag`, unmodified: each node waits for the two before it.
+fn random_dag(device: &mut Device) {
+    const NODES: u32 = 300;
+    const SEED: u64 = 11;
+    let producers_of = |node: u32| node.saturating_sub(2)..node;
+    let (mut first, mut producers) = (vec![0], Vec::new());
+    for node in 0..NODES {
+        producers.extend(producers_of(node));
+        first.push(u32::try_from(producers.len()).expect("few"));
+    }
+    let kinds: Vec<u32> = (0..NODES).map(|node| node % 2).collect();
+    let values = device.zeroed::<u64>(NODES as usize).expect("room");
+    let counters = device.zeroed::<u32>(NODES as usize).expect("room");
+    let (first, producers, kinds) = (
+        device.upload(&first).expect("room"),
+        device.upload(&producers).expect("room"),
+        device.upload(&kinds).expect("room"),
+    );
+    let words = [
+        values.address().0,
+        counters.address().0,
+        first.address().0,
+        producers.address().0,
+        kinds.address().0,
+        NODES.into(),
+        SEED,
+    ];
+    for (id, to) in [(func::DAG_NODE_AIC, 0), (func::DAG_NODE_AIV, 1)] {
+        rename(device, id, to);
+    }
+    let mut expected: Vec<u64> = Vec::new();
+    for node in 0..NODES {
+        let of = producers_of(node).map(|producer| expected[producer as usize]);
+        let value = dag_value(SEED, node.into(), of);
+        expected.push(value);
+    }
+    let (builder, orch_args) = ("random_dag", words.as_slice());
+    for work in [Work::AicpuBuilder { builder, orch_args }, Work::Stream { builder, orch_args }] {
+        let report = device.run(work, &options()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(report.tasks, u64::from(NODES));
+        assert_eq!(values.read().expect("it is read"), expected);
+    }
+    assert_eq!(counters.read().expect("it is read"), vec![2; NODES as usize]);
+}
+
+fn tensors(device: &mut Device) {
+    for id in [0, 1] {
+        device.unregister_kernel(FuncId(id)).expect("it is there");
+    }
+    rename(device, func::ADD, 0);
+    rename(device, func::ADD_SCALAR, 1);
+    let held: Vec<f32> = (0_u16..256).map(f32::from).collect();
+    let x = device.upload(&held).expect("room");
+    let expected: Vec<f32> = held.iter().map(|x| 2.0 * (x + 1.0)).collect();
+    let firsts = expected.iter().step_by(32).map(|first| u64::from(first.to_bits()));
+    let words: Vec<u64> = std::iter::once(x.address().0).chain(firsts).collect();
+    let (builder, orch_args) = ("tensors", words.as_slice());
+    let report = device.run(Work::Stream { builder, orch_args }, &options());
+    assert_eq!(report.unwrap_or_else(|error| panic!("{error}")).tasks, 16);
+    assert_eq!(x.read().expect("it is read"), expected);
+    let refused = device.run(Work::AicpuBuilder { builder, orch_args }, &options());
+    assert_eq!(fault_of(&refused), Fault::BUILD_NOT_STREAMING);
+    let one = Work::Stream { builder: "one_task", orch_args: &orch_args[..1] };
+    assert_eq!(fault_of(&device.run(one, &options())), Fault::STREAM_VIEW_RANGE);
+}
+
+/// The plugin makes the bits of the program in Rust, on the image and as a plugin of a2a3sim.
+fn shapes(device: &mut Device) {
+    for id in [func::PART_AIC, func::PART_AIV] {
+        rename(device, id, id.0);
+    }
+    let mut prepared = prepared_shapes(device);
+    let on_virt = cells_after(&mut prepared, |orch_args| {
+        let work = Work::Stream { builder: "shapes", orch_args };
+        device.run(work, &options()).unwrap_or_else(|error| panic!("{error}")).tasks
+    });
+    for id in [func::PART_AIC, func::PART_AIV] {
+        device.unregister_kernel(id).expect("it is there");
+    }
+    assert!(on_virt == shapes_in_rust(), "other bits than in Rust");
+}
+
+fn shapes_in_rust() -> Tensor {
+    let mut device =
+        host::open_sim(DeviceOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+    device.register_library().expect("the library registers");
+    let mut prepared = prepared_shapes(&device);
+    cells_after(&mut prepared, |orch_args| {
+        let work = Work::Stream { builder: "task_shapes", orch_args };
+        device.run(work, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}")).tasks
+    })
+}
+
+/// A shared object of this source, as a user compiles it.
+fn shared_object(source: &Path, to: &Path) {
+    packages::install(&[packages::CXX], &|sentence: &str| println!("{sentence}"))
+        .unwrap_or_else(|why| panic!("{why}"));
+    let mut compiler = std::process::Command::new(packages::CXX.name);
+    compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"]);
+    compiler.arg(root().join("bindings/include")).arg(source).arg("-o").arg(to);
+    let output = compiler.output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_plugin_with_shapes_and_records_runs_on_the_simulator() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("orchestrate.cpp"), ORCHESTRATION_CPP).expect("a file");
+    shared_object(&file("orchestrate.cpp"), &file("orchestrate.so"));
+    shared_object(&shapes_cpp(), &file("shapes.so"));
+    let builders = Builders::default();
+    let sim = Device::open_sim(DeviceOptions::default(), builders.clone());
+    let mut sim = sim.unwrap_or_else(|error| panic!("{error}"));
+    sim.register_library().expect("the library registers");
+    let mut prepared = prepared_shapes(&sim);
+    let device = SharedDevice::over(sim, builders);
+    let plugin = CString::new(file("shapes.so").as_os_str().as_encoded_bytes()).expect("a path");
+    let options = RunOptions::default();
+    let cells = cells_after(&mut prepared, |orch_args| {
+        let path = plugin.as_ptr().expose_provenance() as u64;
+        let mut words: Vec<u64> = std::iter::once(path).chain(orch_args.iter().copied()).collect();
+        let mut runtime = FieldRuntime::new(&device, &options).expect("a runtime");
+        // SAFETY: the function reads these words; the path lives as long as the test.
+        unsafe { runtime.orchestrate(&file("orchestrate.so"), "orchestrate", &mut words) }
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        let streaming = RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let report = runtime.run(streaming, &options, &RunControl::default());
+        report.unwrap_or_else(|failure| panic!("{failure}")).tasks
+    });
+    assert!(cells == shapes_in_rust(), "other bits than in Rust");
+}
+
+fn fault_of<R: std::fmt::Debug>(result: &Result<R, Error>) -> Fault {
+    match result {
+        Err(Error::Fault { fault, .. }) => *fault,
+        other => panic!("no fault: {other:?}"),
+    }
+}
+
+#[test]
+fn plugins_are_builders_of_an_image() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let images = images(folder.path());
+    let firmware =
+        images.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
+    assert_eq!(firmware.image.builders, ["random_dag", "tensors", "one_task", "shapes"]);
+    let mut device = open(&images);
+    shapes(&mut device);
+    random_dag(&mut device);
+    tensors(&mut device);
+    // Builders that other languages register are for the simulator.
+    let shared = SharedDevice::over(device, Builders::default());
+    let refused = shared.takes_builders().unwrap_err();
+    assert!(
+        refused.is(FailureKind::BUILDER_NOT_FOR_DEVICE) && refused.remedy.contains("--builder")
+    );
+}
+
+#[test]
+fn what_cannot_be_built_is_said() {
+    let said = |request: Request| match pto_image_build::build(&request, &|_| {}) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("it was built"),
+    };
+    let builder = |text: &str| BuilderSource::parse(text);
+    let missing = Request { builders: vec![builder("no_such.cpp")], ..Request::default() };
+    assert!(said(missing).contains("there is no file 'no_such.cpp'"));
+    let here = root().join(file!());
+    let here = here.to_str().expect("a path is text");
+    let twice = vec![builder(here), builder(here)];
+    let text = said(Request { builders: twice, ..Request::default() });
+    assert!(text.contains("two builders are called \"build_graph_aicpu\""), "{text}");
+    let both = Request {
+        builders: vec![builder(here)],
+        crate_folder: Some(root().join("linker/example-firmware")),
+        ..Request::default()
+    };
+    assert!(said(both).contains("names its builders itself"));
+}
