@@ -187,4 +187,72 @@ macro_rules! with_type {
     };
 }
 
-pub(super) use with_type;
+/// Names an element type `$T` and the type `$S` of its sums.
+macro_rules! with_sum {
+    ($dtype:expr, $T:ident, $S:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 => {
+                type $T = half::f16;
+                type $S = f32;
+                $body
+            }
+            DType::BF16 => {
+                type $T = half::bf16;
+                type $S = f32;
+                $body
+            }
+            DType::F32 => {
+                type $T = f32;
+                type $S = f32;
+                $body
+            }
+            DType::F64 => {
+                type $T = f64;
+                type $S = f64;
+                $body
+            }
+            DType::I8 => {
+                type $T = i8;
+                type $S = i32;
+                $body
+            }
+            DType::I16 => {
+                type $T = i16;
+                type $S = i32;
+                $body
+            }
+            DType::I32 => {
+                type $T = i32;
+                type $S = i32;
+                $body
+            }
+            DType::I64 => {
+                type $T = i64;
+                type $S = i64;
+                $body
+            }
+            DType::U8 => {
+                type $T = u8;
+                type $S = u32;
+                $body
+            }
+            DType::U16 => {
+                type $T = u16;
+                type $S = u32;
+                $body
+            }
+            DType::U32 => {
+                type $T = u32;
+                type $S = u32;
+                $body
+            }
+            DType::U64 => {
+                type $T = u64;
+                type $S = u64;
+                $body
+            }
+        }
+    };
+}
+
+pub(super) use {with_sum, with_type};

@@ -4,6 +4,8 @@ use pto_aicore_kernels::tile::{DType, math};
 
 use crate::number::{Random, ulps};
 
+type Function = fn(f64) -> f64;
+
 /// The largest error over arguments in a range, some of them on a logarithmic scale.
 fn worst(ours: fn(f64) -> f64, theirs: fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let mut random = Random(21);
@@ -23,7 +25,7 @@ fn worst(ours: fn(f64) -> f64, theirs: fn(f64) -> f64, low: f64, high: f64) -> f
 #[test]
 fn errors_of_the_functions() {
     let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
-    let cases: [(&str, fn(f64) -> f64, fn(f64) -> f64, f64, f64); 8] = [
+    let cases: [(&str, Function, Function, f64, f64); 8] = [
         ("exp", math::exp, f64::exp, -745.0, 709.0),
         ("ln", math::ln, f64::ln, 0.0, 1e300),
         ("tanh", math::tanh, f64::tanh, -20.0, 20.0),
@@ -44,7 +46,7 @@ fn errors_of_the_functions() {
 #[test]
 fn ends_of_the_functions() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
-    let cases: [(&str, fn(f64) -> f64, fn(f64) -> f64); 5] = [
+    let cases: [(&str, Function, Function); 5] = [
         ("exp", math::exp, f64::exp),
         ("ln", math::ln, f64::ln),
         ("tanh", math::tanh, f64::tanh),

@@ -10,8 +10,11 @@ use crate::rig::{Small, V};
 const ROWS: u16 = 6;
 const COLS: u16 = 19;
 
+/// Which element of the second operand meets row `r`, column `c`.
+type Meets = fn(usize, usize) -> usize;
+
 /// The second operand of each spread, and which of its elements meets row `r`, column `c`.
-fn operands(dtype: DType) -> [(Spread, TileType, fn(usize, usize) -> usize); 5] {
+fn operands(dtype: DType) -> [(Spread, TileType, Meets); 5] {
     let tile = |rows, cols| TileType::tile(dtype, rows, cols);
     [
         (Spread::Same, tile(ROWS, COLS), |r, c| r * usize::from(COLS) + c),

@@ -110,9 +110,9 @@ fn columns_reduced_over_the_rows_that_count() {
         let (out, cycles) = small.run_partial(&input, &[[4, 18], [1, 18]]).unwrap();
         assert_eq!(cycles, 72 + 18 + 18);
         for (c, found) in floats(out.bytes()).iter().enumerate().take(18) {
-            let column = (0..4).map(|r| (r * 20 + c) as f32);
+            let mut column = (0..4).map(|r| (r * 20 + c) as f32);
             let expected =
-                if function == Reduce::ColSum { column.sum() } else { column.last().unwrap() };
+                if function == Reduce::ColSum { column.sum() } else { column.next_back().unwrap() };
             assert_eq!(*found, expected);
         }
     }

@@ -81,7 +81,7 @@ impl Small {
         &self,
         inputs: &[Vec<u8>],
         counted: &[[u16; 2]],
-    ) -> Result<(Memory, u64), TileFault> {
+    ) -> Result<(Memory, u64), Box<TileFault>> {
         let kernel = self.kernel().unwrap();
         let output = vec![0xA5; self.output.elements() * self.output.dtype.bytes()];
         let mut memories: Vec<Memory> =
@@ -97,7 +97,7 @@ impl Small {
         let call = Call { tensors: &views, scalars: &[] };
         let mut scratch = vec![0x5A5A_5A5A_5A5A_5A5A; kernel.scratch_words()];
         let wide = Machine::new().run(&kernel, &call, &mut scratch);
-        let cycles = wide?;
+        let cycles = wide.map_err(Box::new)?;
         let first = memories.last().unwrap().clone();
         assert_eq!(
             self.again(&kernel, inputs, counted),
