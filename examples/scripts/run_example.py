@@ -8,7 +8,7 @@ import sys
 try:
     from pto_runtime.runner import main
 except ImportError as error:
-    sys.exit(f"the Python package is not installed ({error}): pip install maturin && pip install ./python")
+    sys.exit(f"the Python package is not installed ({error}): pip install maturin && pip install ./bindings/python")
 
 if __name__ == "__main__":
     sys.exit(main())

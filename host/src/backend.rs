@@ -50,6 +50,11 @@ pub(crate) trait Backend: Send {
         Vec::new()
     }
 
+    /// Whether its cores run at once, so that a kernel may wait for what another one does meanwhile.
+    fn runs_cores_at_once(&self) -> bool {
+        true
+    }
+
     /// Whether its firmware records runs.
     fn tracing(&self) -> Tracing {
         Tracing::On

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
-use pto_abi::runtime::WorkerEntry;
+use pto_abi::runtime::{Epitaph, WorkerEntry};
 use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
@@ -88,7 +88,8 @@ impl Device {
     /// Opens the simulator `a2a3sim` with `builders` linked into its firmware.
     ///
     /// # Errors
-    /// `Workers`: no core, or too many. `MapGm`: the memory cannot be had.
+    /// `Workers`: no core, or too many. `PoolThreads`: too many OS threads. `InjectionCore`: a fault
+    /// for a core that is not there. `MapGm`: the memory cannot be had.
     #[cfg(feature = "sim")]
     pub fn open_sim<B: pto_graph::BuilderSet>(
         options: DeviceOptions,
@@ -96,6 +97,7 @@ impl Device {
     ) -> Result<Self, Error> {
         let DeviceOptions { aic, aiv, gm_bytes, hosting } = options;
         Self::check_workers(aic, aiv)?;
+        Self::check_hosting(&hosting, aic + aiv)?;
         let memory = Arc::new(Memory::map(gm_bytes)?);
         let simulator = crate::simulator::Simulator::new(hosting, Arc::clone(&memory), builders);
         Self::open_with(aic, aiv, memory, Box::new(simulator))
@@ -115,6 +117,23 @@ impl Device {
         let (aic, aiv) = (options.aic, options.aiv);
         let (machine, memory) = crate::virt::device::Virt::open(options, image, blob)?;
         Self::open_with(aic, aiv, memory, Box::new(machine))
+    }
+
+    /// What a hosting mode is asked for must exist on a device of so many cores.
+    #[cfg(feature = "sim")]
+    fn check_hosting(hosting: &crate::Hosting, cores: u32) -> Result<(), Error> {
+        match *hosting {
+            crate::Hosting::Pool { os_threads } if os_threads.get() > crate::MAX_OS_THREADS => {
+                Err(Error::PoolThreads { os_threads: os_threads.get() })
+            }
+            crate::Hosting::Virtual(crate::virtual_time::VirtualOptions {
+                injection: Some(injection),
+                ..
+            }) if !injection.trouble.is_builders() && injection.worker >= cores => {
+                Err(Error::InjectionCore { injection, cores })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_workers(aic: u32, aiv: u32) -> Result<(), Error> {
@@ -170,6 +189,12 @@ impl Device {
     #[must_use]
     pub fn cores(&self, kind: CoreKind) -> u32 {
         self.cores[kind.index()]
+    }
+
+    /// Whether its cores run at once. Where they do not, a kernel that waits for another one waits for ever.
+    #[must_use]
+    pub fn runs_cores_at_once(&self) -> bool {
+        self.backend.runs_cores_at_once()
     }
 
     /// The names of the builder programs in its firmware.
@@ -341,7 +366,7 @@ impl Device {
                 self.standing = self.standing_after(work, &arena);
                 let report = self.report(work, &mut arena, landing, &before);
                 Ok(RunReport {
-                    trace: self.timeline(work, options, &arena, read),
+                    trace: self.timeline(work, options, &arena, (read, None)),
                     #[cfg(feature = "sim")]
                     virtual_report: self.backend.take_virtual_report(),
                     ..report
@@ -349,7 +374,8 @@ impl Device {
             }
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
-                report.trace = self.timeline(work, options, &arena, read);
+                let ended = Some((fault, report.epitaph.as_ref()));
+                report.trace = self.timeline(work, options, &arena, (read, ended));
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -443,7 +469,7 @@ impl Device {
         work: Work<'_>,
         options: &RunOptions,
         arena: &RuntimeArena,
-        read: Vec<trace::Ring>,
+        (read, fault): (Vec<trace::Ring>, Option<(pto_abi::Fault, Option<&Epitaph>)>),
     ) -> Option<Box<Trace>> {
         options.trace?;
         let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
@@ -460,6 +486,7 @@ impl Device {
             cores: kinds.flat_map(|(kind, count)| std::iter::repeat_n(kind, count)).collect(),
             kernels: &kernels.map(|kernel| (kernel.func_id.0, kernel.name)).collect(),
             run: facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).into(),
+            fault,
         };
         trace::timeline(&arena.view(), read, known).map(Box::new)
     }

@@ -35,6 +35,27 @@ pub enum Error {
         aiv: u32,
     },
 
+    /// A pool with more OS threads than one takes.
+    #[cfg(feature = "sim")]
+    #[error("a pool of {os_threads} OS threads: it has 1 to {}", crate::MAX_OS_THREADS)]
+    PoolThreads {
+        /// OS threads asked for.
+        os_threads: usize,
+    },
+
+    /// A fault is to be injected into a core that the device does not have.
+    #[cfg(feature = "sim")]
+    #[error(
+        "the fault {injection} names core {}, and the device has {cores} cores: name one from 0 to {}",
+        injection.worker, cores - 1
+    )]
+    InjectionCore {
+        /// What was to go wrong.
+        injection: crate::virtual_time::Injection,
+        /// Cores of the device.
+        cores: u32,
+    },
+
     /// An allocation of nothing.
     #[error("an allocation of zero bytes: ask for at least one")]
     ZeroSize,

@@ -26,6 +26,8 @@ pub struct FaultReport {
     pub fault: Fault,
     /// What the firmware left, if it came to that.
     pub epitaph: Option<Epitaph>,
+    /// The kind of the core that it names.
+    pub core_kind: Option<CoreKind>,
     /// What happened, sentence by sentence.
     pub sentences: Vec<String>,
     /// A cycle among the blocked tasks that the epitaph names.
@@ -75,6 +77,7 @@ impl FaultReport {
         let unknown = "Use host and firmware of the same release.";
         Self {
             fault,
+            core_kind: epitaph.as_ref().and_then(|epitaph| kind_of(epitaph, context.workers)),
             cycle: epitaph.as_ref().and_then(|epitaph| cycle::among(&edges_of(epitaph))),
             epitaph,
             sentences,
@@ -218,9 +221,13 @@ fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
     let Some(entry) = entry else {
         return Some(format!("Core {}, which the worker table does not hold.", epitaph.core));
     };
-    let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
-    let kind = kind.map_or("of unknown kind", CoreKind::name);
+    let kind = kind_of(epitaph, workers).map_or("of unknown kind", CoreKind::name);
     Some(format!("Core {} ({kind}, cluster {}).", epitaph.core, entry.cluster))
+}
+
+fn kind_of(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<CoreKind> {
+    let entry = workers.get(usize::try_from(epitaph.core).ok()?)?;
+    CoreKind::try_from(u8::try_from(entry.kind).ok()?).ok()
 }
 
 fn tell_progress(epitaph: &Epitaph) -> String {

@@ -106,7 +106,9 @@ pub use pto_graph as graph;
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::virtual_time;
 #[cfg(feature = "sim")]
-pub use pto_sim_shim::{Hosting, UnknownHosting, default_pool_threads, logging as sim_logging};
+pub use pto_sim_shim::{
+    Hosting, MAX_OS_THREADS, UnknownHosting, default_pool_threads, logging as sim_logging,
+};
 /// The timeline of a run, and what can be made of it.
 pub use pto_timeline as timeline;
 

@@ -39,6 +39,11 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         self.machine.builders()
     }
 
+    fn runs_cores_at_once(&self) -> bool {
+        // The other modes step one core after the other.
+        matches!(self.hosting, Hosting::Threads)
+    }
+
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
         let entry = match kernel.code() {
             KernelCode::Library(library) => library.entry,

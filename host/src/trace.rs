@@ -5,16 +5,16 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use pto_abi::CoreKind;
 use pto_abi::arena::{Arena, Capacities};
-use pto_abi::runtime::region;
+use pto_abi::runtime::{Epitaph, NOBODY, region};
 use pto_abi::stream::BlockLine;
 use pto_abi::sync::Ordering;
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TracePoint, WhenFull,
 };
-use pto_timeline::{Collector, Trace};
+use pto_abi::{CoreKind, Fault, TaskId};
+use pto_timeline::{Collector, EndFault, Trace};
 
 use crate::RunOptions;
 
@@ -152,12 +152,14 @@ pub(crate) struct Known<'a> {
     pub(crate) cores: Vec<CoreKind>,
     pub(crate) kernels: &'a BTreeMap<u16, String>,
     pub(crate) run: BTreeMap<String, String>,
+    /// What ended the run, if it did not end well.
+    pub(crate) fault: Option<(Fault, Option<&'a Epitaph>)>,
 }
 
 /// The timeline of a run that has ended, of whose rings `read` was read while it lasted; `None`: it was not traced.
 pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>) -> Option<Trace> {
     let header = arena.trace_header(arena.regions()[region::TRACE])?;
-    let Known { cores, kernels, mut run } = known;
+    let Known { cores, kernels, mut run, fault } = known;
     let mut rings = read;
     if rings.is_empty() {
         // How full rings were treated is done with.
@@ -185,7 +187,26 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
         events.into_iter().for_each(|(event, lap)| collector.event(owner, event, lap));
         collector.lane(owner, recorded, missing);
     }
+    if let Some((fault, epitaph)) = fault {
+        collector.fault(end_of(fault, epitaph, &collector));
+    }
     Some(collector.finish(kernels, run))
+}
+
+/// The fault, with what its epitaph names.
+fn end_of(fault: Fault, epitaph: Option<&Epitaph>, collector: &Collector) -> EndFault {
+    let named = |number: u32| (number != NOBODY).then_some(number);
+    let task = epitaph.filter(|epitaph| epitaph.task != TaskId::NONE);
+    let entry = fault.entry();
+    EndFault {
+        code: fault.code(),
+        name: fault.name().to_owned(),
+        sentence: entry.map_or("", |entry| entry.sentence).to_owned(),
+        remedy: entry.map_or("", |entry| entry.remedy).to_owned(),
+        core: epitaph.and_then(|epitaph| named(epitaph.core)),
+        task: task.and_then(|epitaph| collector.number_of(epitaph.task, epitaph.time_ns)),
+        instance: epitaph.and_then(|epitaph| named(epitaph.instance)),
+    }
 }
 
 fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {

@@ -1,6 +1,7 @@
 //! A campaign: `cargo run --release -p pto-sim-shim --example virtual_soak -- [first seed] [count] [threads]`.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use pto_sim_shim::virtual_time::{SoakOptions, soak};
@@ -13,7 +14,7 @@ fn main() {
         options.threads = threads;
     }
     let start = Instant::now();
-    let report = soak(first..first + count, &options, |_| {});
+    let report = soak(first..first + count, &options, |_| ControlFlow::Continue(()));
     let seconds = start.elapsed().as_secs_f64();
     for failure in &report.failures {
         println!("{failure}");

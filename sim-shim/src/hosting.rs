@@ -13,12 +13,15 @@ pub enum Hosting {
     /// A few OS threads step everything: the fastest way to run a graph here. Where neither events nor times of kernels
     /// are recorded, short kernels run where they are rung: then few cores do nearly everything (docs/decisions/0046).
     Pool {
-        /// How many.
+        /// How many; at most [`MAX_OS_THREADS`].
         os_threads: NonZeroUsize,
     },
     /// One OS thread and a virtual clock: deterministic, with the costs of a hardware profile.
     Virtual(VirtualOptions),
 }
+
+/// The most OS threads that a pool or a campaign takes. More than there are AICPU instances and cores have nothing to do.
+pub const MAX_OS_THREADS: usize = 256;
 
 /// OS threads of a pool if nobody says otherwise: one per CPU, at most 8 (more than the instances and
 /// clusters of a die do not help).

@@ -23,5 +23,5 @@ mod supervisor;
 mod threads;
 pub mod virtual_time;
 
-pub use hosting::{Hosting, UnknownHosting, default_pool_threads};
+pub use hosting::{Hosting, MAX_OS_THREADS, UnknownHosting, default_pool_threads};
 pub use machine::{Machine, Outcome};

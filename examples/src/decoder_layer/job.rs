@@ -9,7 +9,7 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 use crate::decoder_layer::inputs::{Shape, Tensors};
 use crate::decoder_layer::reference::{EPSILON, angle, reference};
 use crate::decoder_layer::stream::Args;
-use crate::host::check::{Expected, Verdict, compare};
+use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room};
 use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
 use crate::paged_attention::graph::TASKS_PER_UNIT;
@@ -244,7 +244,7 @@ impl Check for LayerCheck {
         // The token that is decoded is not in the cache.
         self.buffers.k.write(&self.tensors.k)?;
         self.buffers.v.write(&self.tensors.v)?;
-        self.buffers.out.write(&vec![f32::NAN; self.buffers.out.len()])
+        self.buffers.out.write(&vec![UNWRITTEN; self.buffers.out.len()])
     }
 
     fn verify(&mut self) -> Result<Verdict, Error> {

@@ -2,6 +2,8 @@
 //!
 //! The reference states a tolerance for every element, a bound of the rounding errors that `f32` arithmetic in
 //! any order can make there. The element that comes closest to its bound, or exceeds it most, is reported.
+//! NaN is right where the reference has it; how many there are is counted, so that none passes in silence. Outputs are
+//! [`UNWRITTEN`] before a run: an element that is left so is wrong, whatever the reference has.
 
 use std::string::String;
 use std::vec::Vec;
@@ -9,6 +11,9 @@ use std::{fmt, format, vec};
 
 /// Half the distance from 1 to the next `f32`: the relative error of one rounding.
 pub const UNIT_ROUNDOFF: f64 = f32::EPSILON as f64 / 2.0;
+
+/// What elements are before a run: a NaN that no kernel makes, for its low bits are not zero.
+pub const UNWRITTEN: f32 = f32::from_bits(0x7FC0_5EED);
 
 /// What an element should be.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +58,17 @@ pub struct Verdict {
     pub tolerance: f64,
     /// That element; `None`: there is no error at all.
     pub place: Option<Place>,
+    /// Elements that are NaN.
+    pub nans: Nans,
+}
+
+/// How many elements are NaN.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nans {
+    /// In the result.
+    pub found: u64,
+    /// In the reference.
+    pub expected: u64,
 }
 
 impl Verdict {
@@ -62,12 +78,23 @@ impl Verdict {
         self.wrong == 0
     }
 
+    /// The verdict of an exact comparison, with the first wrong element.
+    #[must_use]
+    pub fn exact(checked: u64, wrong: u64, place: Option<Place>) -> Self {
+        let (largest_error, tolerance, nans) = (wrong as f64, 0.0, Nans::default());
+        Self { checked, wrong, largest_error, tolerance, place, nans }
+    }
+
     /// The verdict on what both looked at: the place is that of the one that is closer to its tolerance, or exceeds it more.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let (checked, wrong) = (self.checked + other.checked, self.wrong + other.wrong);
+        let nans = Nans {
+            found: self.nans.found + other.nans.found,
+            expected: self.nans.expected + other.nans.expected,
+        };
         let worse = if other.ratio() > self.ratio() { other } else { self };
-        Self { checked, wrong, ..worse }
+        Self { checked, wrong, nans, ..worse }
     }
 
     fn ratio(&self) -> f64 {
@@ -97,8 +124,16 @@ pub fn compare(
 ) -> Verdict {
     let mut worst = Worst { ratio: -1.0, at: 0, error: 0.0, expected: Expected::default() };
     let mut wrong = found.len().abs_diff(expected.len()) as u64;
+    let mut nans = Nans::default();
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
-        let error = error_of(f64::from(*found), expected.value);
+        nans.found += u64::from(found.is_nan());
+        nans.expected += u64::from(expected.value.is_nan());
+        let error = match is_unwritten(*found) {
+            true => f64::INFINITY,
+            // There is nothing to measure.
+            false if found.is_nan() && expected.value.is_nan() => continue,
+            false => error_of(f64::from(*found), expected.value),
+        };
         let ratio = ratio_of(error, expected.tolerance);
         wrong += u64::from(ratio > 1.0);
         if ratio > worst.ratio {
@@ -109,11 +144,14 @@ pub fn compare(
     let place = (error != 0.0).then(|| Place {
         tensor,
         index: index_of(at as u64, shape),
-        found: format!("{}", found[at]),
+        found: match is_unwritten(found[at]) {
+            true => "not written".into(),
+            false => format!("{}", found[at]),
+        },
         expected: format!("{}", worst.value),
     });
     let (largest_error, tolerance) = (error, worst.tolerance);
-    Verdict { checked: expected.len() as u64, wrong, largest_error, tolerance, place }
+    Verdict { checked: expected.len() as u64, wrong, largest_error, tolerance, place, nans }
 }
 
 /// Compares numbers that must be within their bounds, both included; the first that is not is the place.
@@ -133,8 +171,7 @@ pub fn compare_counts(tensor: &'static str, found: &[i32], bounds: &[(i32, i32)]
             expected: if low == high { format!("{low}") } else { format!("{low} to {high}") },
         });
     }
-    let (checked, largest_error) = (bounds.len() as u64, wrong as f64);
-    Verdict { checked, wrong, largest_error, tolerance: 0.0, place }
+    Verdict::exact(bounds.len() as u64, wrong, place)
 }
 
 /// The element that comes closest to its tolerance, or exceeds it most.
@@ -145,8 +182,13 @@ struct Worst {
     expected: Expected,
 }
 
+/// Whether no kernel has written the element.
+const fn is_unwritten(found: f32) -> bool {
+    found.to_bits() == UNWRITTEN.to_bits()
+}
+
 fn error_of(found: f64, expected: f64) -> f64 {
-    if found == expected || (found.is_nan() && expected.is_nan()) {
+    if found == expected {
         return 0.0;
     }
     let error = (found - expected).abs();
@@ -172,7 +214,7 @@ fn index_of(at: u64, shape: &[u64]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expected, compare, compare_counts};
+    use super::{Expected, Nans, UNWRITTEN, compare, compare_counts};
     use std::string::ToString;
 
     fn expected(value: f64) -> Expected {
@@ -203,6 +245,27 @@ mod tests {
         assert!(of(f32::NAN, f64::NAN) && of(f32::INFINITY, f64::INFINITY));
         assert!(!of(f32::NAN, 1.0) && !of(1.0, f64::NAN) && !of(f32::INFINITY, 1.0));
         assert!(!of(f32::INFINITY, f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_counted_and_does_not_hide_the_others() {
+        let nan = Expected { value: f64::NAN, tolerance: f64::NAN };
+        let both = [nan, expected(2.0), nan];
+        let verdict = compare("out", &[3], &[f32::NAN, 2.25, f32::NAN], &both);
+        assert_eq!((verdict.passed(), verdict.nans), (true, Nans { found: 2, expected: 2 }));
+        assert_eq!((verdict.largest_error, verdict.tolerance), (0.25, 0.5));
+        let verdict = compare("out", &[2], &[f32::NAN; 2], &[nan; 2]);
+        assert_eq!((verdict.passed(), verdict.largest_error, verdict.tolerance), (true, 0.0, 0.0));
+        let twice = verdict.clone().and(verdict);
+        assert_eq!(twice.nans, Nans { found: 4, expected: 4 });
+    }
+
+    #[test]
+    fn what_was_not_written_is_wrong_also_where_the_reference_is_no_number() {
+        let nan = Expected { value: f64::NAN, tolerance: f64::NAN };
+        let verdict = compare("out", &[2], &[f32::NAN, UNWRITTEN], &[nan; 2]);
+        assert_eq!(verdict.wrong, 1);
+        assert_eq!(verdict.place.unwrap().to_string(), "out[1] is not written, expected NaN");
     }
 
     #[test]

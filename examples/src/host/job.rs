@@ -13,7 +13,7 @@ use pto_host::{
     Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph, Work,
 };
 
-use crate::host::check::{Expected, Verdict, compare};
+use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::error::Error;
 use crate::host::tensor::Tensor;
 
@@ -189,7 +189,7 @@ pub(crate) struct FloatCheck {
 
 impl Check for FloatCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
-        self.out.write(&vec![f32::NAN; self.out.len()])
+        self.out.write(&vec![UNWRITTEN; self.out.len()])
     }
 
     fn verify(&mut self) -> Result<Verdict, Error> {

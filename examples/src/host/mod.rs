@@ -10,6 +10,7 @@ pub mod check;
 pub mod error;
 pub mod job;
 pub mod names;
+pub mod needs;
 pub mod parallel;
 pub mod params;
 pub mod random;
@@ -19,11 +20,12 @@ pub mod tensor;
 use pto_abi::{BuildMode, RuntimeVariant};
 use pto_host::{Device, DeviceOptions};
 
-pub use check::{Place, Verdict};
+pub use check::{Nans, Place, Verdict};
 pub use error::Error;
 pub use job::{GraphSize, Prepared};
+pub use needs::{Needs, Together};
 pub use params::{ParamSpec, Params};
-pub use tensor::{DType, Elements, Inputs, Tensor, TensorSpec};
+pub use tensor::{DType, Elements, Inputs, NotFinite, Tensor, TensorSpec};
 
 /// Opens the simulator `a2a3sim` with the programs of all examples in its firmware.
 ///
@@ -82,6 +84,12 @@ pub trait Example: Sync {
     /// What its program is.
     fn program(&self) -> Program {
         Program::Graph
+    }
+
+    /// What a run with these parameters needs of a device.
+    fn needs(&self, params: &Params) -> Needs {
+        let _ = params;
+        Needs::USUAL
     }
 
     /// What the program means by a code of its own, where it gives up.

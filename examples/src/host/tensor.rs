@@ -100,6 +100,17 @@ impl Tensor {
         }
     }
 
+    /// How many elements are not finite.
+    #[must_use]
+    pub fn not_finite(&self) -> NotFinite {
+        let count = |is: fn(&f32) -> bool| match &self.elements {
+            Elements::F32(values) => values.iter().filter(|value| is(value)).count() as u64,
+            Elements::I32(_) => 0,
+        };
+        let (nan, infinite) = (count(|value| value.is_nan()), count(|value| value.is_infinite()));
+        NotFinite { nan, infinite, of: self.shape.iter().product() }
+    }
+
     /// The type of the elements.
     #[must_use]
     pub const fn dtype(&self) -> DType {
@@ -108,6 +119,17 @@ impl Tensor {
             Elements::I32(_) => DType::I32,
         }
     }
+}
+
+/// How many elements of a tensor are not finite.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotFinite {
+    /// Not a number.
+    pub nan: u64,
+    /// Infinite.
+    pub infinite: u64,
+    /// Of so many elements.
+    pub of: u64,
 }
 
 /// A tensor that an example takes or gives.

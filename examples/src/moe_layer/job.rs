@@ -7,7 +7,7 @@ use std::vec::Vec;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
-use crate::host::check::{Expected, Verdict, compare, compare_counts};
+use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
@@ -269,8 +269,8 @@ impl ExpertsCheck {
 impl Check for ExpertsCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
         let Buffers { out, weights, choices, counts, ran, .. } = &mut self.buffers;
-        out.write(&vec![f32::NAN; out.len()])?;
-        weights.write(&vec![f32::NAN; weights.len()])?;
+        out.write(&vec![UNWRITTEN; out.len()])?;
+        weights.write(&vec![UNWRITTEN; weights.len()])?;
         choices.write(&vec![-1; choices.len()])?;
         counts.write(&vec![-1; counts.len()])?;
         ran.write(&vec![0; ran.len()])

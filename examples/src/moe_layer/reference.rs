@@ -53,8 +53,7 @@ pub fn judge(shape: &Shape, logits: &[Vec<Rounded>], choices: &[i32]) -> Verdict
             expected: format!("{:?}", largest(logits, top_k)),
         });
     }
-    let (checked, largest_error) = (logits.len() as u64, wrong as f64);
-    Verdict { checked, wrong, largest_error, tolerance: 0.0, place }
+    Verdict::exact(logits.len() as u64, wrong, place)
 }
 
 /// The experts with the largest logits, the largest first.
@@ -72,10 +71,11 @@ fn are_largest(logits: &[Rounded], chosen: &[i32]) -> bool {
             return false;
         };
         let found = logits[left.swap_remove(at)].expected();
-        // Of what is left nothing is larger by more than both may be off.
-        left.iter().all(|other| {
+        // Of what is left nothing is larger by more than both may be off. NaN is neither larger nor smaller: any order with
+        // it is right.
+        !left.iter().any(|other| {
             let other = logits[*other].expected();
-            other.value - found.value <= other.tolerance + found.tolerance
+            other.value - found.value > other.tolerance + found.tolerance
         })
     })
 }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
-use crate::host::check::{Expected, Verdict, compare, compare_counts};
+use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::parallel;
@@ -241,7 +241,7 @@ impl SystemsCheck {
 impl Check for SystemsCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
         self.iterations.write(&vec![-1; self.iterations.len()])?;
-        self.out.write(&vec![f32::NAN; self.out.len()])
+        self.out.write(&vec![UNWRITTEN; self.out.len()])
     }
 
     fn verify(&mut self) -> Result<Verdict, Error> {

@@ -17,7 +17,7 @@ use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::Tensor;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, TensorSpec};
 use crate::random_dag::graph::{Args, MAX_WINDOW, WORDS_PER_NODE};
 
 /// See [`crate::random_dag`].
@@ -63,6 +63,15 @@ impl Example for RandomDag {
 
     fn summary(&self) -> &'static str {
         "a random graph whose checksums prove order and exactly-once; both kinds of cores"
+    }
+
+    fn needs(&self, params: &Params) -> Needs {
+        let kinds: &[CoreKind] = match params.get("aic_percent") {
+            0 => &[CoreKind::AIV],
+            100 => &[CoreKind::AIC],
+            _ => CoreKind::ALL,
+        };
+        Needs { kinds, ..Needs::USUAL }
     }
 
     fn params(&self) -> &'static [ParamSpec] {
@@ -258,13 +267,7 @@ fn judge(expected: &[u64], values: &[u64], counters: &[u32]) -> Verdict {
             expected: say(expected, 1),
         });
     }
-    Verdict {
-        checked: expected.len() as u64,
-        wrong,
-        largest_error: wrong as f64,
-        tolerance: 0.0,
-        place,
-    }
+    Verdict::exact(expected.len() as u64, wrong, place)
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@ use crate::args::Size;
 use crate::host::check::{Place, Verdict};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{
+    Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor, TensorSpec, Together,
+};
 use crate::task_shapes::reference::{Bounds, Planned, Result as Expected, result};
 use crate::task_shapes::stream::{Args, BAD_PLAN};
 
@@ -54,6 +56,11 @@ impl Example for TaskShapes {
 
     fn program(&self) -> Program {
         Program::Tensors
+    }
+
+    fn needs(&self, params: &Params) -> Needs {
+        let meets = params.get("meet") == 1;
+        Needs { cores: if meets { Together::Needed } else { Together::NotNeeded }, ..Needs::USUAL }
     }
 
     fn failure(&self, code: i32) -> Option<&'static str> {
@@ -164,6 +171,5 @@ fn judge(expected: &[Vec<u64>; 2], found: &[Vec<u64>; 2], width: usize) -> Verdi
             expected: format!("{expected:#018x}"),
         });
     }
-    let (checked, largest_error) = (expected.len() as u64, wrong as f64);
-    Verdict { checked, wrong, largest_error, tolerance: 0.0, place }
+    Verdict::exact(expected.len() as u64, wrong, place)
 }

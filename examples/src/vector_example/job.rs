@@ -4,13 +4,14 @@ use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
+use pto_abi::CoreKind;
 use pto_host::Device;
 
 use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, TensorSpec};
 use crate::vector_example::graph::{Args, EDGES_PER_TILE, TASKS_PER_TILE, WORDS_PER_TILE};
 
 /// See [`crate::vector_example`].
@@ -44,6 +45,10 @@ impl Example for VectorExample {
 
     fn summary(&self) -> &'static str {
         "f = (a + b + 1) * (a + b + 2), elementwise, in tiles; vector cores only"
+    }
+
+    fn needs(&self, _: &Params) -> Needs {
+        Needs { kinds: &[CoreKind::AIV], ..Needs::USUAL }
     }
 
     fn params(&self) -> &'static [ParamSpec] {

@@ -170,7 +170,7 @@ fn checked(seed: u64, kind: Kind) -> Option<Sizes> {
     let words = orch_args(seed, kind, GmAddr(1 << 20));
     let program = pto_check::record((&Programs {}, "held"), &words, 256, (CORES, &Zeros)).unwrap();
     let rings = Rings::of(&capacities(AMPLE), BuildMode::CONCURRENT).unwrap();
-    let report = pto_check::check(&program, &Options { rings, cores: CORES });
+    let report = pto_check::check(&program, &Options { rings, cores: CORES, kernels: None });
     let needs = |ring: &RingReport| usize::try_from(ring.needs).unwrap();
     if report.count(Found::Cycle) > 0 {
         return None;

@@ -11,15 +11,18 @@ use crate::program::Program;
 use crate::races::{Races, races};
 use crate::rig::{Cores, Rings};
 use crate::rings::{self, RingReport, Used};
+use crate::signatures::Signatures;
 use crate::tell;
 
 /// What a program is checked against.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The rings that a run would have.
     pub rings: Rings,
     /// The cores that it would have.
     pub cores: Cores,
+    /// The kernels that tasks may name; `None`: they are not looked at.
+    pub kernels: Option<Signatures>,
 }
 
 /// What came of a check.
@@ -78,6 +81,8 @@ pub fn check(program: &Program, options: &Options) -> Report {
     let layout = take_apart(program, &addresses);
     let mut check = Check { program, options, addresses: &addresses, found: Found::default() };
     check.found.findings.extend(layout.findings.iter().cloned());
+    let kernels = options.kernels.iter().flat_map(|kernels| kernels.compare(program));
+    check.found.findings.extend(kernels);
     let used = check.derived(&layout);
     let derived = std::mem::take(&mut check.found.derived);
     let derived_edges = derived.len();
@@ -188,7 +193,7 @@ impl Check<'_> {
     /// Whether the program gets through on the rings that it is given, and with how little it would.
     fn rings(&mut self, ample: &Used) -> Vec<RingReport> {
         let program = (self.program, self.addresses);
-        let Options { rings: given, cores } = self.options;
+        let Options { rings: given, cores, .. } = self.options;
         if self.found.findings.iter().any(|finding| finding.kind == Kind::Cycle) {
             return Vec::new();
         }

@@ -14,6 +14,8 @@ pub enum Kind {
     UnknownTask,
     /// A task waits for itself.
     SelfEdge,
+    /// A task names a kernel that is not there, or that takes something else.
+    Kernel,
     /// The runtime refuses a step.
     Refused,
     /// Two accesses to the same bytes, one of which writes, and no order between them.
@@ -44,6 +46,7 @@ impl Kind {
             Self::Cycle => "cycle",
             Self::UnknownTask => "unknown_task",
             Self::SelfEdge => "self_edge",
+            Self::Kernel => "kernel",
             Self::Refused => "refused",
             Self::Race => "race",
             Self::Ring => "ring",

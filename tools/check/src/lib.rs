@@ -26,6 +26,7 @@ mod recorder;
 mod rig;
 mod rings;
 mod shown;
+mod signatures;
 mod submit;
 mod tell;
 
@@ -37,3 +38,4 @@ pub use recorder::Recorder;
 pub use rig::{Cores, Memory, Rings};
 pub use rings::RingReport;
 pub use shown::{TaskGraph, task_graph};
+pub use signatures::{Signature, Signatures};

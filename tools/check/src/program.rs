@@ -3,6 +3,7 @@
 //! Tasks, tensors and records are known by ids of the file's own choice, and by their places in the tables here; a
 //! recorded program counts both from 0.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use pto_abi::limits::MAX_RANK;
@@ -36,6 +37,26 @@ impl Program {
     #[must_use]
     pub fn streams(&self) -> bool {
         self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
+    }
+
+    /// How many tasks a run has: those of a record once for each of its replays.
+    #[must_use]
+    pub fn task_count(&self) -> usize {
+        let (mut count, mut open) = (0, None);
+        let mut recorded: HashMap<u32, usize> = HashMap::new();
+        for step in &self.steps {
+            match step.action {
+                Action::Add(_) => match open {
+                    Some(record) => *recorded.entry(record).or_default() += 1,
+                    None => count += 1,
+                },
+                Action::BeginRecording { record, .. } => open = Some(record),
+                Action::EndRecording => open = None,
+                Action::Replay { record, .. } => count += recorded.get(&record).unwrap_or(&0),
+                _ => {}
+            }
+        }
+        count
     }
 
     /// A tensor as findings name it.

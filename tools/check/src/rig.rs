@@ -151,6 +151,11 @@ impl<M: Memory> DeviceMemory for Kernels<'_, M> {
         u32::try_from(self.0.read(address, 4)?).ok()
     }
 
+    fn has_element(&self, address: GmAddr, bytes: u64) -> bool {
+        // Nothing runs beside the builder.
+        self.0.read(address, bytes).is_some()
+    }
+
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
         self.0.read(address, bytes)
     }

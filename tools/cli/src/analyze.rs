@@ -10,21 +10,14 @@ use crate::timeline;
 
 /// Analyses a trace.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
-    let analysed = || {
-        let trace = timeline::read(&args.trace)?;
-        let analysis = Analysis::of(&trace).map_err(|error| {
-            Failure::usage(format!("cannot analyse '{}': {error}", args.trace.display()))
-        })?;
-        Ok((trace, analysis))
-    };
-    let (trace, analysis) = analysed().map_err(|failure: Failure| match args.json {
-        true => failure.also_as_json(),
-        false => failure,
+    let trace = timeline::read(&args.trace)?;
+    let analysis = Analysis::of(&trace).map_err(|error| {
+        Failure::usage(format!("cannot analyse '{}': {error}", args.trace.display()))
     })?;
     answer(
         Form::from(args.json),
+        Exit::Pass,
         || format!("{}\n\n{}", args.trace.display(), report::text(&trace, &analysis)),
-        || json!({ "run": trace.run, "analysis": analysis, "over_bound": analysis.over_bound() }),
-    )?;
-    Ok(Exit::Pass)
+        || json!({ "run": trace.run, "fault": trace.fault, "analysis": analysis, "over_bound": analysis.over_bound() }),
+    )
 }

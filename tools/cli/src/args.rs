@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod fw;
+mod value;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -12,9 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use log::LevelFilter;
 use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
-use pto_examples::host::names;
 
 use crate::errors::EXIT_CODES;
+use crate::output::Form;
 use crate::soak::SoakArgs;
 use crate::virtual_time::VirtualArgs;
 
@@ -24,6 +25,8 @@ pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
+pub(crate) use value::os_threads;
+use value::{build_mode, byte_count, fanout, heap_bytes, milliseconds, pair, runtime, window};
 
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
@@ -65,6 +68,24 @@ pub(crate) enum Command {
     Fw(FwArgs),
 }
 
+impl Command {
+    /// In which form it answers.
+    pub(crate) fn form(&self) -> Form {
+        Form::from(match self {
+            Self::Run(args) => args.json,
+            Self::Soak(args) => args.json,
+            Self::Analyze(args) => args.json,
+            Self::View(_) => false,
+            Self::Graph(args) => args.json && args.output.is_none(),
+            Self::Check(args) => args.json,
+            Self::Bench(args) => args.json,
+            Self::List(args) => args.json,
+            Self::Info(args) => args.json,
+            Self::Fw(args) => args.command.json(),
+        })
+    }
+}
+
 /// A device that runs graphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceChoice {
@@ -90,7 +111,8 @@ pub(crate) struct RunArgs {
     #[arg(long = "output", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) outputs: Vec<(String, PathBuf)>,
     /// How often to run the graph; each run is checked
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ROUNDS))]
     pub(crate) rounds: u32,
 
     /// Who builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
@@ -111,11 +133,11 @@ pub(crate) struct RunArgs {
     pub(crate) aicpu: Option<u32>,
 
     /// Task slots of tensormap_and_ringbuffer: a power of two [default: 4096; recorded runs hold all tasks]
-    #[arg(long, help_heading = "Runtime", value_name = "N")]
+    #[arg(long, help_heading = "Runtime", value_name = "N", value_parser = window)]
     pub(crate) window: Option<u32>,
     /// Heap of each depth of scopes of tensormap_and_ringbuffer, in bytes; K, M, G stand for KiB, MiB, GiB
     /// [default: 64M]
-    #[arg(long, help_heading = "Runtime", value_name = "BYTES", value_parser = byte_count)]
+    #[arg(long, help_heading = "Runtime", value_name = "BYTES", value_parser = heap_bytes)]
     pub(crate) heap_bytes: Option<u64>,
 
     /// The device; `pto list devices` says what they are
@@ -140,7 +162,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,
     /// OS threads of `--hosting pool` [default: one for each processor]
-    #[arg(long, help_heading = "Device", value_name = "N")]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = os_threads)]
     pub(crate) pool_threads: Option<NonZeroUsize>,
 
     #[command(flatten)]
@@ -212,7 +234,7 @@ pub(crate) struct AnalyzeArgs {
 pub(crate) struct ViewArgs {
     /// A file that `pto run --trace` wrote
     pub(crate) trace: PathBuf,
-    /// The file to write [default: the trace's name with .html, or .svg]
+    /// The file to write, .html or .svg; - is standard output [default: the trace's name with .html, or .svg]
     #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
     pub(crate) output: Option<PathBuf>,
     /// A static picture instead of a page
@@ -245,7 +267,7 @@ pub(crate) struct GraphArgs {
     /// For programs
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// The file to write [default: standard output]
+    /// The file to write, .svg, .dot or .json; - is standard output, as is none
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -310,80 +332,16 @@ const MAX_AICPU: u32 = {
     assert!(pto_abi::limits::MAX_AICPU_INSTANCES == 16, "--aicpu states the limit");
     16
 };
-
-/// `NAME=VALUE`.
-fn pair<T: From<String>>(text: &str) -> Result<(String, T), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-            Ok((name.to_owned(), value.to_owned().into()))
-        }
-        _ => Err("it must be a name and a value with '=' between them".into()),
-    }
-}
-
-fn runtime(text: &str) -> Result<RuntimeVariant, String> {
-    let known = || names::known(text, RuntimeVariant::ALL.iter().map(|variant| variant.name()));
-    RuntimeVariant::from_name(text).ok_or_else(known)
-}
-
-fn fanout(text: &str) -> Result<FanoutStrategy, String> {
-    let known = || names::known(text, FanoutStrategy::ALL.iter().map(|strategy| strategy.name()));
-    FanoutStrategy::from_name(text).ok_or_else(known)
-}
-
-fn build_mode(text: &str) -> Result<BuildMode, String> {
-    let number = text.parse().ok().and_then(|number: u32| BuildMode::try_from(number).ok());
-    let mode = number.or_else(|| BuildMode::from_name(text));
-    mode.ok_or_else(|| "it must be 1 or concurrent, 0 or sequential".into())
-}
-
-fn milliseconds(text: &str) -> Result<Duration, String> {
-    match text.parse() {
-        Ok(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err("it must be a whole number of milliseconds above 0".into()),
-    }
-}
-
-fn byte_count(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
-    let bits = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return Err("the unit must be K, M or G".into()),
-    };
-    let number: Option<u64> = digits.parse().ok().filter(|number| *number > 0);
-    let bytes = number.and_then(|number| number.checked_mul(1 << bits));
-    bytes.ok_or_else(|| "it must be a whole number of bytes above 0, such as 512M or 4G".into())
-}
+/// Rounds of a run: the report of each is kept.
+const MAX_ROUNDS: i64 = 100_000;
 
 #[cfg(test)]
 mod tests {
-    use super::{Cli, byte_count, milliseconds, pair, runtime};
+    use super::Cli;
     use clap::CommandFactory;
 
     #[test]
     fn the_declarations_are_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn byte_counts_have_units() {
-        assert_eq!(byte_count("4096"), Ok(4096));
-        assert_eq!(byte_count("64k"), Ok(65_536));
-        assert_eq!(byte_count("4G"), Ok(4 << 30));
-        assert_eq!(byte_count("512MiB"), Ok(512 << 20));
-        for bad in ["", "0", "-1", "4T", "G", "1.5G", "18446744073709551615G"] {
-            assert!(byte_count(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn names_are_answered_with_the_nearest() {
-        assert!(runtime("host_build").unwrap_err().contains("did you mean 'host_build_graph'?"));
-        assert!(milliseconds("0").is_err() && milliseconds("1").is_ok());
-        assert!(pair::<String>("a").is_err() && pair::<String>("=1").is_err());
-        assert_eq!(pair::<String>("a=b=c"), Ok(("a".into(), "b=c".into())));
     }
 }

@@ -20,7 +20,7 @@ use pto_host::Hosting;
 use crate::args::BenchArgs;
 use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
-use crate::timeline;
+use crate::output_file;
 
 /// Lines of the mailboxes that are measured as a floor.
 const MAILBOXES: [usize; 3] = [1, 4, 32];
@@ -39,7 +39,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         return counted(mode, graph, tasks, runs);
     }
     if let Some(path) = &args.svg {
-        timeline::check_folder(path)?;
+        output_file::check(path)?;
     }
     let cache = peers::cache().map_err(Failure::usage)?;
     let (programs, missing) = built_peers(args, &cache)?;
@@ -64,10 +64,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     if let Some(path) = &args.svg {
         let picture = plot(&report.series, report.statistic);
-        timeline::write(path, |to| to.write_all(picture.as_bytes()))?;
+        output_file::write(path, |to| to.write_all(picture.as_bytes()))?;
     }
-    answer(Form::from(args.json), || report.text(), || report.json())?;
-    Ok(Exit::Pass)
+    answer(Form::from(args.json), Exit::Pass, || report.text(), || report.json())
 }
 
 /// Runners on graphs, the floors beside them, and runs of four tasks.

@@ -4,30 +4,25 @@ use pto_abi::BuildMode;
 use pto_abi::arena::Capacities;
 use pto_abi::stream::StreamCapacities;
 use pto_check::file;
-use pto_check::{Cores, Finding, Options, Program, Report, Rings, check as check_program};
+use pto_check::{
+    Cores, Finding, Options, Program, Report, Rings, Signature, Signatures, check as check_program,
+};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
+use crate::output_file;
 use crate::program::{How, Source};
 use crate::text::{filled, grouped, table};
-use crate::timeline;
 
 /// Findings that are told to people; all of them are in the JSON.
 const TOLD: usize = 20;
 
 /// Checks a program.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    check_target(args).map_err(|failure| match args.json {
-        true => failure.also_as_json(),
-        false => failure,
-    })
-}
-
-fn check_target(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.save {
-        timeline::check_folder(path)?;
+        output_file::check(path)?;
     }
     let source = Source {
         target: &args.target,
@@ -38,13 +33,27 @@ fn check_target(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     let (program, how) = source.program()?;
     let rings = rings(args, &program)?;
-    let report = check_program(&program, &Options { rings, cores: cores(args) });
+    let kernels = (!args.own_kernels).then(library_signatures);
+    let report = check_program(&program, &Options { rings, cores: cores(args), kernels });
     if let Some(path) = &args.save {
-        timeline::write(path, |to| file::write(&program, to))?;
+        output_file::write(path, |to| file::write(&program, to))?;
     }
     let exit = if report.is_clean() { Exit::Pass } else { Exit::Wrong };
-    answer(Form::from(args.json), || text(&report, how, args), || as_json(&report, how, exit))?;
-    Ok(exit)
+    answer(Form::from(args.json), exit, || text(&report, how, args), || as_json(&report, how))
+}
+
+/// The kernels of the library.
+pub(crate) fn library_signatures() -> Signatures {
+    let signature = |kernel: &pto_aicore_kernels::LibraryKernel| {
+        let args = kernel.args.split(", ").filter(|arg| !arg.is_empty());
+        Some(Signature {
+            func: u16::try_from(kernel.func_id).ok()?,
+            name: kernel.name.to_owned(),
+            kind: kernel.kind,
+            args: args.map(str::to_owned).collect(),
+        })
+    };
+    Signatures::new(pto_aicore_kernels::LIBRARY.iter().filter_map(signature).collect())
 }
 
 const fn cores(args: &CheckArgs) -> Cores {
@@ -56,7 +65,7 @@ fn rings(args: &CheckArgs, program: &Program) -> Result<Rings, Failure> {
     let window = match args.window {
         Some(window) => window,
         None if args.build_mode == BuildMode::SEQUENTIAL => {
-            u32::try_from(program.tasks.len()).unwrap_or(u32::MAX)
+            u32::try_from(program.task_count()).unwrap_or(u32::MAX)
         }
         None => StreamCapacities::STANDARD.window,
     };
@@ -153,11 +162,10 @@ fn verdict(report: &Report) -> String {
 }
 
 /// For programs.
-fn as_json(report: &Report, how: How, exit: Exit) -> Value {
+fn as_json(report: &Report, how: How) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or(Value::Null);
     if let Some(object) = value.as_object_mut() {
         object.insert("source".to_owned(), json!(how.name()));
-        object.insert("exit_code".to_owned(), json!(exit as u8));
     }
     value
 }

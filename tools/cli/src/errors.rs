@@ -2,10 +2,19 @@
 
 use std::fmt;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use pto_abi::runtime::NOBODY;
+use pto_abi::{CoreKind, Fault, TaskId};
+use pto_host::FaultReport;
+use pto_host::fw::ImageError;
 use pto_host::virtual_time::VirtualReport;
 use pto_timeline::Trace;
+
+use serde_json::{Value, json};
+
+use crate::output::{Form, plain};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +22,7 @@ pub(crate) enum Exit {
     /// Done; of a run: the result is right.
     Pass = 0,
     /// The run ended, and its result is wrong, or a checker of the virtual machine found a violation; or `pto check` found
-    /// something.
+    /// something; or a fault that was to be injected did not happen.
     Wrong = 1,
     /// The request cannot be met: an unknown name, a bad value, a bad input file. Nothing ran.
     Usage = 2,
@@ -21,17 +30,20 @@ pub(crate) enum Exit {
     Fault = 3,
     /// A file could not be read or written, or the program itself failed.
     Internal = 4,
+    /// Ctrl-C ended it; what it says is what it had done.
+    Interrupted = 130,
 }
 
 /// The exit codes, as `--help` shows them.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done; of a run: the result is right
-  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation);
-     of a check: something is wrong with the program
+  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation, or the
+     fault that was asked for did not happen); of a check: something is wrong with the program
   2  an unknown name, a bad value, a bad input file; nothing ran
   3  the run ended with a fault of the runtime
-  4  a file could not be read or written, or an internal error";
+  4  a file could not be read or written, or an internal error
+  130  Ctrl-C; what was done until then is told";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -44,7 +56,12 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Failure {
     exit: Exit,
     message: String,
-    as_json: bool,
+    /// The fault, if that is what ended the run.
+    fault: Option<Value>,
+    /// The command that repeats the run.
+    replay: Option<String>,
+    /// The file with the timeline up to the fault.
+    kept_trace: Option<PathBuf>,
     /// The timeline up to the fault, if the run was recorded.
     trace: Option<Box<Trace>>,
     /// What the machine saw, if the run was one in virtual time.
@@ -71,15 +88,22 @@ impl Failure {
         Self {
             exit,
             message: message.to_string(),
-            as_json: false,
+            fault: None,
+            replay: None,
+            kept_trace: None,
             trace: None,
             virtual_report: None,
         }
     }
 
-    /// Says it on standard output as well, as an object, for a program that reads `--json`.
-    pub(crate) fn also_as_json(self) -> Self {
-        Self { as_json: true, ..self }
+    /// The command repeats the run.
+    pub(crate) fn replayed_by(self, command: String) -> Self {
+        Self { replay: Some(command), ..self }
+    }
+
+    /// The timeline up to the fault is in this file.
+    pub(crate) fn kept_in(self, path: &Path) -> Self {
+        Self { kept_trace: Some(path.to_owned()), ..self }
     }
 
     /// Takes the timeline up to the fault.
@@ -107,16 +131,82 @@ impl Failure {
         Self { message: format!("{}\n  {sentence}", self.message), ..self }
     }
 
-    /// Says what went wrong; the code to exit with.
-    pub(crate) fn report(&self) -> ExitCode {
-        // Where standard error or output are gone, there is nobody to tell.
-        let _ = writeln!(std::io::stderr().lock(), "error: {}", self.message);
-        if self.as_json {
-            let object = serde_json::json!({ "error": self.message, "exit_code": self.exit as u8 });
-            let _ = writeln!(std::io::stdout().lock(), "{object:#}");
+    /// Says what went wrong on standard error.
+    pub(crate) fn tell(&self) {
+        // Where standard error is gone, there is nobody to tell.
+        let _ = writeln!(std::io::stderr().lock(), "error: {}", plain(&self.message));
+    }
+
+    /// Says what went wrong, in JSON on standard output as well; the code to exit with.
+    pub(crate) fn report(&self, form: Form) -> ExitCode {
+        self.tell();
+        if form == Form::Json {
+            // As above.
+            let _ = writeln!(std::io::stdout().lock(), "{:#}", self.json());
         }
         self.exit.into()
     }
+
+    /// For programs: `docs/json.md`.
+    fn json(&self) -> Value {
+        let hash = self.virtual_report().map(|report| format!("{:016x}", report.trace_hash));
+        json!({
+            "exit_code": self.exit as u8,
+            "error": self.message,
+            "fault": self.fault,
+            "replay": self.replay,
+            "trace_hash": hash,
+            "trace": self.kept_trace.as_ref().map(|path| json!({
+                "file": path.display().to_string(),
+                "error": Value::Null,
+            })),
+        })
+    }
+}
+
+/// What clap says of a command line: help and version are answers, everything else is refused.
+pub(crate) fn refused_arguments(error: &clap::Error, form: Form) -> ExitCode {
+    // Where standard output or error are gone, there is nobody to tell.
+    let _ = error.print();
+    if error.use_stderr() && form == Form::Json {
+        let text = error.to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        let object = Failure::usage(text).json();
+        let _ = writeln!(std::io::stdout().lock(), "{object:#}");
+    }
+    if error.use_stderr() { Exit::Usage.into() } else { Exit::Pass.into() }
+}
+
+/// A fault without a post-mortem: the host has refused a graph.
+fn fault_json(fault: Fault) -> Value {
+    json!({
+        "code": fault.code(),
+        "name": fault.name(),
+        "subsystem": fault.subsystem(),
+        "sentence": fault.entry().map(|entry| entry.sentence),
+        "remedy": fault.entry().map(|entry| entry.remedy),
+        "core": Value::Null,
+        "core_kind": Value::Null,
+        "task": Value::Null,
+        "func_id": Value::Null,
+        "instance": Value::Null,
+        "time_ns": Value::Null,
+    })
+}
+
+/// A fault of a run, with what its post-mortem names.
+fn fault_report_json(report: &FaultReport) -> Value {
+    let mut object = fault_json(report.fault);
+    let Some(epitaph) = &report.epitaph else { return object };
+    let named = |number: u32| (number != NOBODY).then_some(number);
+    let task = (epitaph.task != TaskId::NONE).then_some(epitaph.task.slot);
+    object["core"] = json!(named(epitaph.core));
+    object["core_kind"] = json!(report.core_kind.map(CoreKind::name));
+    object["task"] = json!(task);
+    object["func_id"] = json!(named(epitaph.func_id));
+    object["instance"] = json!(named(epitaph.instance));
+    object["time_ns"] = json!(epitaph.time_ns);
+    object
 }
 
 impl From<pto_host::Error> for Failure {
@@ -127,7 +217,10 @@ impl From<pto_host::Error> for Failure {
             E::Fault { .. } | E::Build { .. } | E::NotPublished { .. } | E::Cycle { .. } => {
                 Exit::Fault
             }
+            E::Image(error) => return of_image(error),
             E::Workers { .. }
+            | E::PoolThreads { .. }
+            | E::InjectionCore { .. }
             | E::MapGm { .. }
             | E::OutOfMemory { .. }
             | E::SizeOverflow { .. }
@@ -138,19 +231,41 @@ impl From<pto_host::Error> for Failure {
             | E::OrchArgs { .. }
             | E::VirtCores { .. }
             | E::VirtGm { .. }
-            | E::Image(_)
             | E::KernelNotFlashed { .. }
             | E::RecordsNothing { .. }
             | E::BuildModeVariable { .. } => Exit::Usage,
             _ => Exit::Internal,
         };
-        let failure = Self::new(exit, &error);
+        let failure = Self {
+            fault: error.fault().filter(|_| exit == Exit::Fault).map(fault_json),
+            ..Self::new(exit, &error)
+        };
         match error {
-            E::Fault { report, .. } => {
-                Self { trace: report.trace, virtual_report: report.virtual_report, ..failure }
-            }
+            E::Fault { report, .. } => Self {
+                fault: Some(fault_report_json(&report)),
+                trace: report.trace,
+                virtual_report: report.virtual_report,
+                ..failure
+            },
             _ => failure,
         }
+    }
+}
+
+/// The image in this file is refused.
+pub(crate) fn refused_image(path: &Path, error: &ImageError) -> Failure {
+    match error {
+        // It names the file itself.
+        ImageError::Read { .. } => Failure::internal(error),
+        _ => Failure::usage(format!("'{}' is refused: {error}", path.display())),
+    }
+}
+
+/// An image that is refused; one that cannot be read is a matter of files.
+pub(crate) fn of_image(error: &ImageError) -> Failure {
+    match error {
+        ImageError::Read { .. } => Failure::internal(error),
+        _ => Failure::usage(error),
     }
 }
 
@@ -158,9 +273,8 @@ impl From<pto_host::fw::StoreError> for Failure {
     fn from(error: pto_host::fw::StoreError) -> Self {
         use pto_host::fw::StoreError as E;
         match error {
-            E::Image(_) | E::NothingFlashed { .. } | E::NothingBefore { .. } | E::NoHome => {
-                Self::usage(error)
-            }
+            E::Image(error) => of_image(&error),
+            E::NothingFlashed { .. } | E::NothingBefore { .. } | E::NoHome => Self::usage(error),
             error => Self::internal(error),
         }
     }
@@ -191,7 +305,9 @@ mod tests {
 
     #[test]
     fn the_help_names_every_code() {
-        for exit in [Exit::Pass, Exit::Wrong, Exit::Usage, Exit::Fault, Exit::Internal] {
+        for exit in
+            [Exit::Pass, Exit::Wrong, Exit::Usage, Exit::Fault, Exit::Internal, Exit::Interrupted]
+        {
             assert!(EXIT_CODES.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }
     }

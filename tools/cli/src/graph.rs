@@ -12,29 +12,63 @@ use pto_timeline::graph::{Graph, GraphTask, picture};
 
 use crate::args::GraphArgs;
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::output::{Form, answer, say};
+use crate::output_file;
 use crate::program::{How, Source};
-use crate::timeline;
 
 /// Shows a graph.
 pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
-    if let Some(path) = &args.output {
-        timeline::check_folder(path)?;
+    let form = form(args)?;
+    let output = args.output.as_deref().filter(|path| !output_file::is_standard_output(path));
+    if let Some(path) = output {
+        output_file::check(path)?;
     }
     let graph = match host::find(&args.target) {
         Ok(example) if is_built(example, args) => built(example, args)?,
         _ => submitted(args)?,
     };
-    let text = match (args.dot, args.json) {
-        (true, _) => graph.dot(),
-        (_, true) => format!("{:#}\n", graph.json()),
-        _ => picture(&graph).map_err(Failure::usage)?,
+    let text = match form {
+        GraphForm::Json if output.is_none() => {
+            return answer(Form::Json, Exit::Pass, String::new, || graph.json());
+        }
+        GraphForm::Json => format!("{:#}\n", graph.json()),
+        GraphForm::Dot => graph.dot(),
+        GraphForm::Picture => picture(&graph).map_err(Failure::usage)?,
     };
-    match &args.output {
-        Some(path) => timeline::write(path, |to| to.write_all(text.as_bytes()))?,
-        None => answer(Form::Text, || text, || serde_json::Value::Null)?,
-    }
+    let Some(path) = output else { return say(text) };
+    output_file::write(path, |to| to.write_all(text.as_bytes()))?;
     Ok(Exit::Pass)
+}
+
+/// The form of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GraphForm {
+    Picture,
+    Dot,
+    Json,
+}
+
+/// What was asked for: by a flag, or by the name of the file.
+fn form(args: &GraphArgs) -> Result<GraphForm, Failure> {
+    let flagged = match (args.svg, args.dot, args.json) {
+        (true, ..) => Some(GraphForm::Picture),
+        (_, true, _) => Some(GraphForm::Dot),
+        (_, _, true) => Some(GraphForm::Json),
+        _ => None,
+    };
+    let known = [
+        ("svg", GraphForm::Picture),
+        ("dot", GraphForm::Dot),
+        ("gv", GraphForm::Dot),
+        ("json", GraphForm::Json),
+    ];
+    let named = args.output.as_deref().map(|path| output_file::form_of(path, &known));
+    match (flagged, named.transpose()?.flatten()) {
+        (Some(flagged), Some(named)) if flagged != named => Err(Failure::usage(
+            "the flag asks for one form of the graph, and the name of the file for another; give one of them",
+        )),
+        (flagged, named) => Ok(flagged.or(named).unwrap_or(GraphForm::Picture)),
+    }
 }
 
 /// Whether the host can build the graph, and that is what is wanted.

@@ -12,8 +12,7 @@ use crate::text::{grouped, table};
 
 /// Shows facts.
 pub(crate) fn info(args: &InfoArgs) -> Result<Exit, Failure> {
-    answer(Form::from(args.json), || text(args.what), || json(args.what))?;
-    Ok(Exit::Pass)
+    answer(Form::from(args.json), Exit::Pass, || text(args.what), || json(args.what))
 }
 
 fn text(what: Option<Shown>) -> String {

@@ -21,8 +21,7 @@ const DEVICES: &[(&str, &str)] = &[
 
 /// Lists.
 pub(crate) fn list(args: &ListArgs) -> Result<Exit, Failure> {
-    answer(Form::from(args.json), || text(args.what), || json(args.what))?;
-    Ok(Exit::Pass)
+    answer(Form::from(args.json), Exit::Pass, || text(args.what), || json(args.what))
 }
 
 fn text(what: Option<Listed>) -> String {

@@ -13,10 +13,12 @@ mod errors;
 mod fw;
 mod graph;
 mod info;
+mod interrupt;
 mod list;
 mod logging;
 mod npy;
 mod output;
+mod output_file;
 mod program;
 mod progress;
 mod replay;
@@ -33,22 +35,37 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Cli, Command};
+use crate::errors::{Exit, Failure};
+use crate::output::Form;
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Run(args) => run::run(&args),
-        Command::Soak(args) => soak::soak(&args),
-        Command::Analyze(args) => analyze::analyze(&args),
-        Command::View(args) => view::view(&args),
-        Command::Graph(args) => graph::graph(&args),
-        Command::Check(args) => check::check(&args),
-        Command::Bench(args) => bench::bench(&args),
-        Command::List(args) => list::list(&args),
-        Command::Info(args) => info::info(&args),
-        Command::Fw(args) => fw::fw(&args),
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return errors::refused_arguments(&error, asked_form()),
     };
-    match result {
-        Ok(code) => code.into(),
-        Err(failure) => failure.report(),
+    let form = command.form();
+    match run(&command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report(form),
+    }
+}
+
+/// The form that a command line asks for that is wrong elsewhere.
+fn asked_form() -> Form {
+    Form::from(std::env::args_os().any(|argument| argument == "--json"))
+}
+
+fn run(command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(args) => run::run(args),
+        Command::Soak(args) => soak::soak(args),
+        Command::Analyze(args) => analyze::analyze(args),
+        Command::View(args) => view::view(args),
+        Command::Graph(args) => graph::graph(args),
+        Command::Check(args) => check::check(args),
+        Command::Bench(args) => bench::bench(args),
+        Command::List(args) => list::list(args),
+        Command::Info(args) => info::info(args),
+        Command::Fw(args) => fw::fw(args),
     }
 }

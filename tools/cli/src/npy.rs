@@ -2,13 +2,14 @@
 //! and what was expected.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Cursor, ErrorKind, Read, Write};
+use std::io::{BufReader, Cursor, ErrorKind, Read, Write};
 use std::path::Path;
 
 use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
 use pto_examples::host::{Elements, Tensor};
 
 use crate::errors::Failure;
+use crate::output_file;
 
 /// The longest header that a file may have: that of an array of numbers is below 200 bytes.
 const MAX_HEADER_BYTES: u64 = 1 << 16;
@@ -25,13 +26,10 @@ pub(crate) fn read(path: &Path) -> Result<Tensor, Failure> {
 
 /// Writes a tensor.
 pub(crate) fn write(path: &Path, tensor: &Tensor) -> Result<(), Failure> {
-    let file = File::create(path).map_err(|error| cannot("create", path, &error))?;
-    let mut writer = BufWriter::new(file);
-    let written = match tensor.elements() {
-        Elements::F32(values) => write_values(&mut writer, tensor.shape(), values),
-        Elements::I32(values) => write_values(&mut writer, tensor.shape(), values),
-    };
-    written.and_then(|()| writer.flush()).map_err(|error| cannot("write", path, &error))
+    output_file::write(path, |to| match tensor.elements() {
+        Elements::F32(values) => write_values(to, tensor.shape(), values),
+        Elements::I32(values) => write_values(to, tensor.shape(), values),
+    })
 }
 
 fn write_values<T>(writer: &mut impl Write, shape: &[u64], values: &[T]) -> std::io::Result<()>

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 
 use serde_json::Value;
 
-use crate::errors::Failure;
+use crate::errors::{Exit, Failure};
 
 /// In which form a command answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,20 +22,46 @@ impl From<bool> for Form {
     }
 }
 
-/// Answers in the form that was asked for.
+/// Answers in the form that was asked for; the code to exit with, which stands in every JSON object.
 pub(crate) fn answer(
     form: Form,
+    exit: Exit,
     text: impl FnOnce() -> String,
     json: impl FnOnce() -> Value,
-) -> Result<(), Failure> {
+) -> Result<Exit, Failure> {
     let mut answer = match form {
-        Form::Text => text(),
-        Form::Json => format!("{:#}", json()),
+        Form::Text => plain(&text()),
+        Form::Json => format!("{:#}", with_exit(json(), exit)),
     };
     if !answer.ends_with('\n') {
         answer.push('\n');
     }
-    write(&mut io::stdout().lock(), answer.as_bytes())
+    write(&mut io::stdout().lock(), answer.as_bytes())?;
+    Ok(exit)
+}
+
+/// Answers with text alone.
+pub(crate) fn say(text: String) -> Result<Exit, Failure> {
+    answer(Form::Text, Exit::Pass, || text, || Value::Null)
+}
+
+fn with_exit(mut object: Value, exit: Exit) -> Value {
+    object["exit_code"] = (exit as u8).into();
+    object["error"] = Value::Null;
+    object
+}
+
+/// Text without what a terminal would obey: names come from files. Line ends and tabs stay.
+pub(crate) fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => safe.push(letter),
+            letter if letter.is_control() => safe.extend(letter.escape_default()),
+            letter => safe.push(letter),
+        }
+    }
+    safe
 }
 
 fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
@@ -48,7 +74,7 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::write;
+    use super::{plain, write};
     use std::io::{Error, ErrorKind, Result, Write};
 
     struct Broken(ErrorKind);
@@ -60,6 +86,11 @@ mod tests {
         fn flush(&mut self) -> Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_terminal_is_told_nothing_that_it_obeys() {
+        assert_eq!(plain("a\u{1b}[31m\tb\r\n\u{9b}2J ü"), "a\\u{1b}[31m\tb\\r\n\\u{9b}2J ü");
     }
 
     #[test]

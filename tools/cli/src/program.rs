@@ -9,7 +9,7 @@ use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_check::file::{self, ReadError};
 use pto_check::{Cores, Memory, NotRecorded, Program, Recorder, Recording, record};
 use pto_examples::Builders;
-use pto_examples::host::{self, Example, Prepared};
+use pto_examples::host::{self, Example, Needs, Prepared};
 use pto_graph::{BuildError, BuilderSet};
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
@@ -79,6 +79,7 @@ impl Source<'_> {
         let options =
             DeviceOptions { aic: self.cores.aic, aiv: self.cores.aiv, ..DeviceOptions::default() };
         let mut device = Device::open_sim(options, recording.clone())?;
+        Needs::check_kinds(example, &params, &device)?;
         device.register_library()?;
         let mut prepared = example.prepare(&params, &inputs, &device)?;
         if variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {

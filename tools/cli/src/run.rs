@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
 use pto_abi::{BuildMode, Fault, RuntimeVariant};
-use pto_examples::host::{self, Example, Inputs, Params, Prepared, Verdict};
+use pto_examples::host::{self, Example, Inputs, Needs, Params, Prepared, Verdict};
 use pto_host::{
     Capacities, Device, GraphImage, RunOptions, RunProgress, RunReport, StreamCapacities, WhenFull,
     Work,
@@ -17,23 +17,16 @@ use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::output::{Form, answer};
 use crate::progress::Phase;
-use crate::summary::Summary;
-use crate::{logging, npy, timeline, virtual_time};
+use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
+use crate::{logging, npy, output_file, timeline, virtual_time};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     logging::install(args.log)?;
-    run_checked(args).map_err(|failure| match args.json {
-        true => failure.also_as_json(),
-        false => failure,
-    })
-}
-
-fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
     let example = host::find(&args.example)?;
     let outputs = check_outputs(example, &args.outputs)?;
     if let Some(path) = &args.trace {
-        timeline::check_folder(path)?;
+        output_file::check(path)?;
     }
     let wanted = Wanted::of(args)?;
     let variant = variant_of(example, args.runtime)?;
@@ -41,10 +34,13 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
 
     let mut device = wanted.open()?;
+    Needs::check_kinds(example, &params, &device)?;
+    Needs::check_together(example, &params, &device)?;
     device.register_library()?;
     let phase = Phase::begin("preparing inputs", 1);
     let prepared = example.prepare(&params, &inputs, &device)?;
     drop(phase);
+    let given = given_inputs(args, &inputs);
     // The tensors are on the device now, and the reference has its own.
     drop(inputs);
 
@@ -63,8 +59,12 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         }
     };
     let recorded = timeline::recorded(&rounds, args, &wanted);
-    timeline::write_run(recorded.as_ref(), args)?;
-    write_outputs(&job.prepared, &outputs)?;
+    let trace = recorded.as_ref().zip(args.trace.as_deref()).map(|(trace, path)| WrittenTrace {
+        trace,
+        path,
+        unwritten: timeline::write_run(trace, path).err(),
+    });
+    let written = write_outputs(&job.prepared, &outputs)?;
 
     let summary = Summary {
         example: example.name(),
@@ -76,12 +76,18 @@ fn run_checked(args: &RunArgs) -> Result<Exit, Failure> {
         params: &params,
         build_time,
         rounds: &rounds,
-        outputs: &args.outputs,
-        trace: recorded.as_ref().zip(args.trace.as_deref()),
+        missed_fault: match args.virtual_time.allow_missed_fault {
+            true => MissedFault::Passes,
+            false => MissedFault::Fails,
+        },
+        inputs: &given,
+        outputs: &written,
+        trace,
         chart: recorded.as_ref().filter(|_| args.gantt),
     };
-    answer(Form::from(args.json), || summary.text(), || summary.json())?;
-    Ok(summary.exit())
+    let exit = answer(Form::from(args.json), summary.exit(), || summary.text(), || summary.json())?;
+    summary.unwritten().for_each(Failure::tell);
+    Ok(exit)
 }
 
 /// Parameters and inputs, read and checked against each other.
@@ -111,6 +117,15 @@ pub(crate) fn request(
     Ok((params, inputs))
 }
 
+/// The inputs that were given, as the summary tells them.
+fn given_inputs(args: &RunArgs, inputs: &Inputs) -> Vec<GivenInput> {
+    let given = args.inputs.iter().filter_map(|(name, path)| {
+        let not_finite = inputs.get(name)?.not_finite();
+        Some(GivenInput { name: name.clone(), path: path.clone(), not_finite })
+    });
+    given.collect()
+}
+
 /// A message about inputs, with the files that they come from.
 fn with_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
     let named = inputs.iter().filter(|(name, _)| message.contains(&format!("input '{name}'")));
@@ -130,7 +145,7 @@ fn check_outputs<'a>(
             let known = example.outputs().iter().map(|spec| spec.name);
             return Err(host::Error::unknown("output", name, known).into());
         }
-        timeline::check_folder(path)?;
+        output_file::check(path)?;
     }
     Ok(outputs.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect())
 }
@@ -236,6 +251,11 @@ pub(crate) struct Round {
 }
 
 impl Round {
+    /// Whether a fault was injected into it.
+    pub(crate) fn was_disturbed(&self) -> bool {
+        self.report.virtual_report.as_ref().is_some_and(|report| report.injections > 0)
+    }
+
     /// Whether it went as it must.
     pub(crate) fn passed(&self) -> bool {
         let violations = self.report.virtual_report.as_ref().map_or(0, |run| run.violation_count);
@@ -338,18 +358,21 @@ pub(crate) fn with_meaning(example: &dyn Example, error: pto_host::Error) -> Fai
     }
 }
 
-/// Writes what was asked for, also of a run whose result is wrong.
-fn write_outputs(prepared: &Prepared, files: &[(&str, &Path)]) -> Result<(), Failure> {
+/// Writes what was asked for, also of a run whose result is wrong; a file that cannot be written keeps no other one from it.
+fn write_outputs<'a>(
+    prepared: &Prepared,
+    files: &[(&'a str, &'a Path)],
+) -> Result<Vec<WrittenOutput<'a>>, Failure> {
     if files.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let _phase = Phase::begin("writing outputs", 1);
-    for (name, tensor) in prepared.outputs()? {
-        if let Some((_, path)) = files.iter().find(|(file, _)| *file == name) {
-            npy::write(path, &tensor)?;
-        }
-    }
-    Ok(())
+    let tensors = prepared.outputs()?;
+    let written = files.iter().filter_map(|(name, path)| {
+        let (_, tensor) = tensors.iter().find(|(output, _)| output == name)?;
+        Some(WrittenOutput { name, path, unwritten: npy::write(path, tensor).err() })
+    });
+    Ok(written.collect())
 }
 
 #[cfg(test)]

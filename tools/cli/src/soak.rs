@@ -1,6 +1,7 @@
 //! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -8,7 +9,9 @@ use pto_host::virtual_time::soak::{self, FailedSeed, Passed, Troubles};
 use pto_host::virtual_time::{SoakOptions, SoakReport};
 use serde_json::{Value, json};
 
+use crate::args::os_threads;
 use crate::errors::{Exit, Failure};
+use crate::interrupt;
 use crate::output::{Form, answer};
 use crate::progress::Phase;
 use crate::replay;
@@ -42,7 +45,7 @@ pub(crate) struct SoakArgs {
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
     /// OS threads [default: one for each processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = os_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Answers with one JSON object
     #[arg(long)]
@@ -87,22 +90,66 @@ fn campaign(
             u64::MAX
         )));
     };
+    let interrupted = interrupt::watch()?;
     let mut done = Vec::new();
     for troubles in phases {
         let phase = Phase::begin(name(troubles), args.seeds);
         let start = Instant::now();
         let options = SoakOptions { troubles, ..*options };
-        let report = soak::soak(args.from..end, &options, |seeds| phase.reach(seeds));
+        let report = soak::soak(args.from..end, &options, |seeds| {
+            phase.reach(seeds);
+            if interrupted.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         drop(phase);
         let failed = !report.failures.is_empty();
         done.push(Campaign { troubles, report, wall: start.elapsed() });
-        if failed {
+        if failed || interrupted.has_come() {
             break;
         }
     }
-    answer(Form::from(args.json), || text(args, &done), || campaign_json(args, &done))?;
+    let go_on = interrupted.has_come().then(|| go_on(args, end, &done)).flatten();
     let failed = done.iter().any(|phase| !phase.report.failures.is_empty());
-    Ok(if failed { Exit::Wrong } else { Exit::Pass })
+    let exit = match (failed, interrupted.has_come()) {
+        (true, _) => Exit::Wrong,
+        (false, true) => Exit::Interrupted,
+        (false, false) => Exit::Pass,
+    };
+    answer(
+        Form::from(args.json),
+        exit,
+        || text(args, &done) + &told_interrupted(go_on.as_deref()),
+        || campaign_json(args, &done, go_on.as_deref()),
+    )
+}
+
+/// The command that tries what an interrupted campaign has not; `None`: it had tried everything.
+fn go_on(args: &SoakArgs, end: u64, done: &[Campaign]) -> Option<String> {
+    let last = done.last()?;
+    let from = args.from + last.report.seeds;
+    let words = match (from < end, last.troubles) {
+        // Everything of this phase that is left, and of the phases behind it.
+        (true, troubles) => campaign_words(args, troubles, from, end - from),
+        (false, Troubles::Some) if !args.faults => {
+            campaign_words(args, Troubles::None, args.from, end - args.from)
+        }
+        (false, _) => return None,
+    };
+    Some(words)
+}
+
+/// A campaign of a phase as a command.
+fn campaign_words(args: &SoakArgs, troubles: Troubles, from: u64, seeds: u64) -> String {
+    let range = ["--from".to_owned(), from.to_string(), "--seeds".to_owned(), seeds.to_string()];
+    pto_soak(args, troubles, range)
+}
+
+fn told_interrupted(go_on: Option<&str>) -> String {
+    match go_on {
+        None => String::new(),
+        Some(command) => {
+            format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
+        }
+    }
 }
 
 const fn name(troubles: Troubles) -> &'static str {
@@ -137,9 +184,19 @@ fn text(args: &SoakArgs, phases: &[Campaign]) -> String {
 
 /// What repeats one scenario.
 fn command(args: &SoakArgs, troubles: Troubles, seed: u64) -> String {
+    pto_soak(args, troubles, ["--replay".to_owned(), seed.to_string()])
+}
+
+/// `pto soak` for one phase, with the options of this campaign.
+fn pto_soak(
+    args: &SoakArgs,
+    troubles: Troubles,
+    which: impl IntoIterator<Item = String>,
+) -> String {
     let faults = if troubles == Troubles::Some { "--faults" } else { "--no-faults" };
-    let mut words =
-        vec!["soak".to_owned(), "--replay".to_owned(), seed.to_string(), faults.to_owned()];
+    let mut words = vec!["soak".to_owned()];
+    words.extend(which);
+    words.push(faults.to_owned());
     if args.tasks != SoakOptions::default().tasks {
         words.extend(["--tasks".to_owned(), args.tasks.to_string()]);
     }
@@ -150,7 +207,7 @@ fn command(args: &SoakArgs, troubles: Troubles, seed: u64) -> String {
     replay::command(program.into_iter().chain(words.into_iter().map(Into::into)))
 }
 
-fn campaign_json(args: &SoakArgs, phases: &[Campaign]) -> Value {
+fn campaign_json(args: &SoakArgs, phases: &[Campaign], go_on: Option<&str>) -> Value {
     let phases = phases.iter().map(|Campaign { troubles, report, wall }| {
         let failures = report.failures.iter().map(|failed| failed_json(args, *troubles, failed));
         json!({
@@ -165,7 +222,12 @@ fn campaign_json(args: &SoakArgs, phases: &[Campaign]) -> Value {
             "failures": failures.collect::<Vec<_>>(),
         })
     });
-    json!({ "from": args.from, "graph_tasks": args.tasks, "phases": phases.collect::<Vec<_>>() })
+    json!({
+        "from": args.from,
+        "graph_tasks": args.tasks,
+        "phases": phases.collect::<Vec<_>>(),
+        "go_on": go_on,
+    })
 }
 
 fn failed_json(args: &SoakArgs, troubles: Troubles, failed: &FailedSeed) -> Value {
@@ -211,13 +273,13 @@ fn replay_seed(
                 "failure": failed_json(args, options.troubles, failed) })
             }
         };
+    let failed = results.iter().any(|(_, result)| result.is_err());
     answer(
         Form::from(args.json),
+        if failed { Exit::Wrong } else { Exit::Pass },
         || results.iter().map(told).collect::<Vec<_>>().join("\n"),
         || json!({ "seed": seed, "scenarios": results.iter().map(told_json).collect::<Vec<_>>() }),
-    )?;
-    let failed = results.iter().any(|(_, result)| result.is_err());
-    Ok(if failed { Exit::Wrong } else { Exit::Pass })
+    )
 }
 
 fn passed_text(options: &SoakOptions, seed: u64, passed: &Passed) -> String {

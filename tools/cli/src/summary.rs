@@ -4,17 +4,74 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pto_abi::{CoreKind, RuntimeVariant};
-use pto_examples::host::{Params, Verdict};
+use pto_examples::host::{Nans, NotFinite, Params, Verdict};
 use pto_host::{RingUse, RunOptions, RunReport, StartTimes, StreamReport};
 use pto_timeline::Trace;
 use serde_json::{Value, json};
 
 use crate::device::Wanted;
-use crate::errors::Exit;
+use crate::errors::{Exit, Failure};
 use crate::replay;
 use crate::run::Round;
 use crate::text::{bytes, duration, filled, grouped, rate, table};
 use crate::virtual_time::VirtualRun;
+
+/// What it means that an injected fault did not happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MissedFault {
+    /// The run does not show what it was asked for.
+    Fails,
+    /// The user has said that it may.
+    Passes,
+}
+
+/// An input from a file.
+pub(crate) struct GivenInput {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    pub(crate) not_finite: NotFinite,
+}
+
+impl GivenInput {
+    /// What is not finite in it; `None`: everything is.
+    fn warning(&self) -> Option<String> {
+        let NotFinite { nan, infinite, of } = self.not_finite;
+        let parts: Vec<_> = [(nan, "NaN"), (infinite, "infinite")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", grouped(count)))
+            .collect();
+        let parts = (!parts.is_empty()).then(|| parts.join(" and "))?;
+        Some(format!("{}: of {} values are {parts}", self.name, grouped(of)))
+    }
+
+    fn json(&self) -> Value {
+        let NotFinite { nan, infinite, of } = self.not_finite;
+        json!({
+            "name": self.name,
+            "file": self.path.display().to_string(),
+            "values": of,
+            "nan": nan,
+            "infinite": infinite,
+        })
+    }
+}
+
+/// An output, and the file that it was to be written to.
+pub(crate) struct WrittenOutput<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) path: &'a Path,
+    /// Why it is not there.
+    pub(crate) unwritten: Option<Failure>,
+}
+
+/// The recorded run, and the file that it was to be written to.
+pub(crate) struct WrittenTrace<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) path: &'a Path,
+    /// Why it is not there.
+    pub(crate) unwritten: Option<Failure>,
+}
 
 /// Everything that is known at the end of a run.
 pub(crate) struct Summary<'a> {
@@ -30,9 +87,13 @@ pub(crate) struct Summary<'a> {
     pub(crate) build_time: Option<Duration>,
     /// At least one.
     pub(crate) rounds: &'a [Round],
-    pub(crate) outputs: &'a [(String, PathBuf)],
+    /// Whether a fault that was asked for may have been missed.
+    pub(crate) missed_fault: MissedFault,
+    /// The inputs that were not drawn.
+    pub(crate) inputs: &'a [GivenInput],
+    pub(crate) outputs: &'a [WrittenOutput<'a>],
     /// The recorded run, and its file.
-    pub(crate) trace: Option<(&'a Trace, &'a Path)>,
+    pub(crate) trace: Option<WrittenTrace<'a>>,
     /// The recorded run, to be shown.
     pub(crate) chart: Option<&'a Trace>,
 }
@@ -40,7 +101,22 @@ pub(crate) struct Summary<'a> {
 impl Summary<'_> {
     /// Whether every round gave the right result.
     pub(crate) fn exit(&self) -> Exit {
-        if self.wrong_rounds() == 0 { Exit::Pass } else { Exit::Wrong }
+        if self.wrong_rounds() > 0 || self.missed_fault() {
+            return Exit::Wrong;
+        }
+        if self.unwritten().next().is_some() { Exit::Internal } else { Exit::Pass }
+    }
+
+    /// Why files are missing.
+    pub(crate) fn unwritten(&self) -> impl Iterator<Item = &Failure> {
+        let trace = self.trace.as_ref().and_then(|trace| trace.unwritten.as_ref());
+        trace.into_iter().chain(self.outputs.iter().filter_map(|output| output.unwritten.as_ref()))
+    }
+
+    /// Whether the run should have been disturbed, and was not. A fault happens once, in one of the rounds.
+    fn missed_fault(&self) -> bool {
+        self.missed_fault == MissedFault::Fails
+            && self.virtual_run().is_some_and(|run| run.missed_fault())
     }
 
     fn wrong_rounds(&self) -> usize {
@@ -60,10 +136,13 @@ impl Summary<'_> {
         reports
     }
 
-    /// The first round that failed, or the last one, if it was hosted in virtual time.
+    /// The first round that failed, or the one in which the fault happened, or the last one; if it was hosted in virtual
+    /// time.
     fn virtual_run(&self) -> Option<VirtualRun<'_>> {
+        let of = |round| VirtualRun::of(round, self.variant, self.wanted);
         let failed = self.rounds.iter().find(|round| !round.passed());
-        VirtualRun::of(failed.or(self.rounds.last())?, self.variant, self.wanted)
+        let disturbed = || self.rounds.iter().find(|round| round.was_disturbed());
+        of(failed.or_else(disturbed).or(self.rounds.last())?)
     }
 
     /// For people.
@@ -106,14 +185,30 @@ impl Summary<'_> {
                 row(if index == 0 { "rings" } else { "" }, line);
             }
         }
-        row("check", self.check());
-        for (name, path) in self.outputs {
-            row("written", format!("{name} to {}", path.display()));
+        for (index, warning) in self.inputs.iter().filter_map(GivenInput::warning).enumerate() {
+            row(if index == 0 { "inputs" } else { "" }, warning);
         }
-        if let Some((trace, path)) = self.trace {
-            rows.push(vec!["timeline".to_owned(), format!("{}{}", path.display(), dropped(trace))]);
-            let next = format!("pto view {0}; pto analyze {0}", path.display());
-            rows.push(vec![String::new(), next]);
+        row("check", self.check());
+        if let Some(nans) = self.verdict().and_then(nans) {
+            row("", nans);
+        }
+        if self.missed_fault() {
+            let what = "FAIL, the fault did not happen: name a task that the core has";
+            row("", format!("{what}, or add --allow-missed-fault"));
+        }
+        for WrittenOutput { name, path, unwritten } in self.outputs {
+            let what = if unwritten.is_some() { "NOT WRITTEN" } else { "written" };
+            row(what, format!("{name} to {}", path.display()));
+        }
+        match &self.trace {
+            None => {}
+            Some(WrittenTrace { path, unwritten: Some(_), .. }) => {
+                row("NOT WRITTEN", format!("the timeline to {}", path.display()));
+            }
+            Some(WrittenTrace { trace, path, unwritten: None }) => {
+                row("timeline", format!("{}{}", path.display(), dropped(trace)));
+                row("", format!("pto view {0}; pto analyze {0}", path.display()));
+            }
         }
         if self.exit() != Exit::Pass && self.virtual_run().is_some() {
             rows.push(vec!["replay".to_owned(), replay::this_command()]);
@@ -142,6 +237,9 @@ impl Summary<'_> {
         let checked = grouped(verdict.checked);
         if verdict.passed() {
             return match verdict.tolerance {
+                _ if verdict.nans.expected >= verdict.checked => {
+                    format!("PASS, none of {checked} values is a number, as the reference says")
+                }
                 0.0 if verdict.largest_error == 0.0 => format!("PASS, {checked} values are exact"),
                 _ => format!("PASS, {}, {checked} values", errors(verdict)),
             };
@@ -196,14 +294,19 @@ impl Summary<'_> {
             "replay": self.virtual_run().map(|_| replay::this_command()),
             "wrong_rounds": self.wrong_rounds(),
             "check": self.verdict().map(verdict_json),
-            "outputs": self.outputs.iter()
-                .map(|(name, path)| json!({ "name": name, "file": path.display().to_string() }))
-                .collect::<Vec<_>>(),
-            "trace": self.trace.map(|(trace, path)| json!({
-                "file": path.display().to_string(),
-                "events_dropped": trace.dropped(),
+            "inputs": self.inputs.iter().map(GivenInput::json).collect::<Vec<_>>(),
+            "outputs": self.outputs.iter().map(|output| json!({
+                "name": output.name,
+                "file": output.path.display().to_string(),
+                "error": output.unwritten.as_ref().map(Failure::message),
+            })).collect::<Vec<_>>(),
+            "trace": self.trace.as_ref().map(|recorded| json!({
+                "file": recorded.path.display().to_string(),
+                "events_dropped": recorded.trace.dropped(),
+                "error": recorded.unwritten.as_ref().map(Failure::message),
             })),
-            "exit_code": self.exit() as u8,
+            "fault": Value::Null,
+            "trace_hash": self.virtual_run().map(|run| run.trace_hash()),
         })
     }
 }
@@ -233,6 +336,16 @@ fn start_json(times: StartTimes) -> Value {
         "handshake_ns": times.handshake.map(nanos),
         "first_task_ns": times.first_task.map(nanos),
     })
+}
+
+/// What is not a number in the result, or should not be; `None`: nothing.
+fn nans(verdict: &Verdict) -> Option<String> {
+    let Nans { found, expected } = verdict.nans;
+    let [found, expected] = match (found, expected) {
+        (0, 0) => return None,
+        both => [both.0, both.1].map(grouped),
+    };
+    Some(format!("NaN: {found} values of the result, {expected} of the reference"))
 }
 
 fn errors(verdict: &Verdict) -> String {
@@ -329,6 +442,7 @@ fn verdict_json(verdict: &Verdict) -> Value {
         "passed": verdict.passed(),
         "values": verdict.checked,
         "wrong": verdict.wrong,
+        "nan": { "found": verdict.nans.found, "expected": verdict.nans.expected },
         "largest_error": verdict.largest_error,
         "tolerance": verdict.tolerance,
         "place": place,

@@ -1,7 +1,6 @@
 //! Timelines as files: what `pto run --trace` writes, and what the commands that read it do first.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
 use std::path::Path;
 
 use pto_host::{TraceOptions, WhenFull};
@@ -10,6 +9,7 @@ use pto_timeline::{Trace, file};
 use crate::args::{KeptEvents, RunArgs};
 use crate::device::Wanted;
 use crate::errors::Failure;
+use crate::output_file;
 use crate::progress::Phase;
 use crate::run::Round;
 use crate::virtual_time::VirtualRun;
@@ -24,19 +24,6 @@ pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
     };
     let events = args.trace_events;
     wanted.then_some(TraceOptions { instance_events: events, core_events: events, when_full })
-}
-
-/// Nothing runs for a file that cannot be written in the end.
-pub(crate) fn check_folder(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match folder.filter(|folder| !folder.is_dir()) {
-        None => Ok(()),
-        Some(folder) => Err(Failure::internal(format!(
-            "cannot create '{}': there is no folder '{}'",
-            path.display(),
-            folder.display()
-        ))),
-    }
 }
 
 /// The timeline of the last round.
@@ -64,10 +51,9 @@ fn with_facts(mut trace: Trace, args: &RunArgs, device: &Wanted) -> Trace {
 }
 
 /// Writes the timeline of a run that ended well.
-pub(crate) fn write_run(trace: Option<&Trace>, args: &RunArgs) -> Result<(), Failure> {
-    let (Some(trace), Some(path)) = (trace, &args.trace) else { return Ok(()) };
+pub(crate) fn write_run(trace: &Trace, path: &Path) -> Result<(), Failure> {
     let _phase = Phase::begin("writing the timeline", 1);
-    write(path, |to| file::write(trace, to))
+    output_file::write(path, |to| file::write(trace, to))
 }
 
 /// Writes the timeline of a run that did not, and says so with the fault.
@@ -77,24 +63,13 @@ pub(crate) fn keep(mut failure: Failure, args: &RunArgs, device: &Wanted) -> Fai
         return failure;
     }
     let trace = with_facts(trace, args, device);
-    match write(path, |to| file::write(&trace, to)) {
-        Ok(()) => failure.and(format!("The timeline up to the fault is in {}.", path.display())),
+    match output_file::write(path, |to| file::write(&trace, to)) {
+        Ok(()) => {
+            let told = format!("The timeline up to the fault is in {}.", path.display());
+            failure.and(told).kept_in(path)
+        }
         Err(unwritten) => failure.and(unwritten.message()),
     }
-}
-
-/// Writes a file.
-pub(crate) fn write(
-    path: &Path,
-    body: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
-) -> Result<(), Failure> {
-    let written = File::create(path).and_then(|file| {
-        let mut to = BufWriter::new(file);
-        body(&mut to)?;
-        to.flush()
-    });
-    written
-        .map_err(|error| Failure::internal(format!("cannot write '{}': {error}", path.display())))
 }
 
 /// Reads a timeline.

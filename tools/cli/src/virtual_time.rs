@@ -38,6 +38,9 @@ pub(crate) struct VirtualArgs {
     /// such as hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
     #[arg(long, value_name = "SPEC")]
     pub(crate) fault: Option<String>,
+    /// Passes also if the fault of --fault did not happen
+    #[arg(long, requires = "fault")]
+    pub(crate) allow_missed_fault: bool,
     /// Leaves the kernels out: they only take their time, and the result is not checked
     #[arg(long)]
     pub(crate) no_compute: bool,
@@ -50,7 +53,8 @@ pub(crate) struct VirtualArgs {
 impl VirtualArgs {
     /// The first of them that is given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let Self { seed, profile, kernel_cost, fault, no_compute, stale_lines } = self;
+        // --allow-missed-fault stands with --fault only.
+        let Self { seed, profile, kernel_cost, fault, no_compute, stale_lines, .. } = self;
         let given = [
             (seed.is_some(), "--seed"),
             (profile.is_some(), "--profile"),
@@ -134,6 +138,16 @@ impl<'a> VirtualRun<'a> {
         let report = round.report.virtual_report.as_deref()?;
         let builders = usize::from(variant.has_builder());
         Some(Self { options: device.virtual_options()?, report, builders, wall: round.wall })
+    }
+
+    /// Whether a fault was asked for and did not happen.
+    pub(crate) fn missed_fault(&self) -> bool {
+        self.options.injection.is_some() && self.report.injections == 0
+    }
+
+    /// The hash of the run's trace, as it is told.
+    pub(crate) fn trace_hash(&self) -> String {
+        format!("{:016x}", self.report.trace_hash)
     }
 
     fn bounds(&self) -> String {
@@ -223,7 +237,7 @@ impl<'a> VirtualRun<'a> {
             "profile": self.options.profile.name,
             "unknowns": self.options.profile.unknowns(),
             "seed": self.options.seed,
-            "trace_hash": format!("{:016x}", report.trace_hash),
+            "trace_hash": self.trace_hash(),
             "choices": report.choices,
             "makespan_ns": report.makespan_ns,
             "graph_ns": report.graph_ns,
@@ -240,6 +254,7 @@ impl<'a> VirtualRun<'a> {
             "aiv": aiv,
             "fault": self.options.injection.map(|injection| injection.to_string()),
             "faults_injected": report.injections,
+            "fault_missed": self.missed_fault(),
             "violations": report.violations.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "violation_count": report.violation_count,
             "wall_ns": u64::try_from(self.wall.as_nanos()).unwrap_or(u64::MAX),
@@ -258,6 +273,9 @@ impl<'a> VirtualRun<'a> {
 
 fn told(injection: &Injection, report: &VirtualReport) -> String {
     match report.injections {
+        0 if injection.trouble.is_builders() => {
+            format!("{injection} did NOT happen: the program has no such task")
+        }
         0 => format!("{injection} did NOT happen: the core had no such task"),
         _ => format!("{injection} happened"),
     }
@@ -274,8 +292,9 @@ pub(crate) fn tell_failed(failure: Failure, options: Option<&VirtualOptions>) ->
         let (hash, makespan) = (report.trace_hash, time(report.makespan_ns));
         sentences.push(format!("Trace hash {hash:016x}, {makespan} of virtual time."));
     }
-    sentences.push(format!("To replay it: {}", replay::this_command()));
-    sentences.into_iter().fold(failure, Failure::and)
+    let replay = replay::this_command();
+    sentences.push(format!("To replay it: {replay}"));
+    sentences.into_iter().fold(failure, Failure::and).replayed_by(replay)
 }
 
 fn time(ns: u64) -> String {

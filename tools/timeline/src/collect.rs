@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pto_abi::CoreKind;
-use pto_abi::trace::{TraceKind, TraceOwner, TracePoint};
-use pto_abi::{block::BlockContext, stream::MAX_LANES};
+use pto_abi::block::BlockContext;
+use pto_abi::stream::MAX_LANES;
+use pto_abi::trace::{TraceKind, TraceOwner, TracePoint, lap_of};
+use pto_abi::{CoreKind, TaskId};
 
 use crate::laps::Laps;
-use crate::model::{Edge, Lane, Moments, Part, Task, Trace};
+use crate::model::{Edge, EndFault, Lane, Moments, Part, Task, Trace};
 
 /// The kernels of a task with parts: of the cube core, of the first and of the second vector core.
 pub type LaneKernels = [Option<u16>; MAX_LANES];
@@ -138,6 +139,12 @@ impl Collector {
                     part.run.at.completed = at;
                 }
             }
+            TraceKind::SKIPPED => {
+                if let TraceOwner::Instance(instance) = owner {
+                    task.scheduler = Some(instance);
+                }
+                (task.at.skipped, task.at.completed) = (at, at);
+            }
             _ => task.at.completed = at,
         }
     }
@@ -176,6 +183,20 @@ impl Collector {
     pub fn lane(&mut self, owner: TraceOwner, recorded: u64, dropped: u64) {
         self.trace.lanes.push(Lane { owner, recorded, dropped });
         self.next_part = None;
+    }
+
+    /// The number of the task that had a slot in this generation, at about this time.
+    #[must_use]
+    pub fn number_of(&self, id: TaskId, time_ns: u64) -> Option<u32> {
+        match &self.laps {
+            None => Some(id.slot).filter(|slot| (*slot as usize) < self.trace.tasks.len()),
+            Some(laps) => laps.find(id.slot, lap_of(id.generation), time_ns),
+        }
+    }
+
+    /// The run ended with this fault.
+    pub fn fault(&mut self, fault: EndFault) {
+        self.trace.fault = Some(fault);
     }
 
     /// The timeline. `kernels` knows at least the func ids of its tasks; others are left out.
@@ -220,6 +241,7 @@ impl Moments {
             &mut self.started,
             &mut self.finished,
             &mut self.completed,
+            &mut self.skipped,
         ];
         for moment in all.into_iter().flatten() {
             *moment -= origin;

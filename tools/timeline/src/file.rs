@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use pto_abi::CoreKind;
+use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::trace::TraceOwner;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Edge, Lane, Moments, Part, Run, Task, Trace};
+use crate::model::{Edge, EndFault, Lane, Moments, Part, Run, Task, Trace};
 
 /// The version of the section `pto` that is written, and the only one that is read.
 pub const VERSION: u32 = 2;
@@ -72,6 +73,12 @@ struct Section {
     part_columns: Vec<String>,
     parts: Vec<PartRow>,
     edges: Vec<u32>,
+    /// Tasks whose predicates were false; they were skipped when they were completed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped: Vec<u32>,
+    /// What ended the run; absent: it ended well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fault: Option<EndFault>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -83,6 +90,11 @@ struct LaneRow {
 
 /// As [`TASK_COLUMNS`]; -1 where nothing is known.
 pub(crate) type TaskRow = [i64; 11];
+
+/// What stands where nothing is known.
+const UNKNOWN: i64 = -1;
+/// No run takes longer: 208 days.
+const MOST_NS: u64 = 1 << 54;
 
 /// What stands in a row of `tasks`. The row's place is the task's slot; moments are in nanoseconds.
 pub const TASK_COLUMNS: [&str; 11] = [
@@ -140,6 +152,8 @@ impl Section {
             part_columns: PART_COLUMNS.map(str::to_owned).into(),
             parts: trace.parts.iter().map(part_row).collect(),
             edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
+            skipped: skipped(trace),
+            fault: trace.fault.clone(),
         }
     }
 
@@ -150,16 +164,18 @@ impl Section {
         if self.part_columns != PART_COLUMNS {
             return Err(format!("part_columns are not {PART_COLUMNS:?}"));
         }
+        self.check_sizes()?;
         let kind = |name: &String| {
             CoreKind::from_name(name).ok_or_else(|| format!("\"{name}\" is no core kind"))
         };
         let cores: Vec<CoreKind> = self.cores.iter().map(kind).collect::<Result<_, _>>()?;
         let rows = self.tasks.iter().enumerate();
-        let task =
-            |(slot, row)| task_of(row, cores.len()).map_err(|what| format!("task {slot}: {what}"));
-        let tasks: Vec<Task> = rows.map(task).collect::<Result<_, _>>()?;
+        let task = |(slot, row)| self.task_of(row).map_err(|what| format!("task {slot}: {what}"));
+        let mut tasks: Vec<Task> = rows.map(task).collect::<Result<_, _>>()?;
+        skip(&mut tasks, &self.skipped)?;
         let part = |&(slot, block, lane, ref row): &PartRow| {
-            let run = task_of(row, cores.len())
+            let run = self
+                .task_of(row)
                 .map_err(|what| format!("block {block} of task {slot}: {what}"))?;
             if slot as usize >= tasks.len() {
                 return Err(format!("block {block} is of task {slot}, of {}", tasks.len()));
@@ -172,7 +188,11 @@ impl Section {
                 lane_owner(&row.lane).ok_or_else(|| format!("\"{}\" is no lane", row.lane))?;
             Ok::<_, String>(Lane { owner, recorded: row.recorded, dropped: row.dropped })
         };
+        if let Some(fault) = &self.fault {
+            self.check_fault(fault).map_err(|what| format!("fault: {what}"))?;
+        }
         Ok(Trace {
+            fault: self.fault,
             run: self.run,
             instances: self.instances,
             kernels: self.kernels,
@@ -184,6 +204,26 @@ impl Section {
             parts,
         })
     }
+}
+
+/// The tasks that were skipped, by their numbers.
+pub(crate) fn skipped(trace: &Trace) -> Vec<u32> {
+    let tasks = (0_u32..).zip(&trace.tasks);
+    tasks.filter(|(_, task)| task.at.skipped.is_some()).map(|(slot, _)| slot).collect()
+}
+
+/// Marks the tasks that were skipped.
+fn skip(tasks: &mut [Task], skipped: &[u32]) -> Result<(), String> {
+    let count = tasks.len();
+    for slot in skipped {
+        let task = tasks.get_mut(*slot as usize);
+        let task = task.ok_or_else(|| format!("task {slot} is skipped, of {count}"))?;
+        if task.at.completed.is_none() || task.span().is_some() {
+            return Err(format!("task {slot} is skipped, and was not completed, or ran"));
+        }
+        task.at.skipped = task.at.completed;
+    }
+    Ok(())
 }
 
 fn edges(slots: &[u32], tasks: usize) -> Result<Vec<Edge>, String> {
@@ -217,7 +257,8 @@ fn lane_owner(name: &str) -> Option<TraceOwner> {
 }
 
 pub(crate) fn row(task: &Task) -> TaskRow {
-    let number = |known: Option<u64>| known.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1);
+    let number =
+        |known: Option<u64>| known.and_then(|at| i64::try_from(at).ok()).unwrap_or(UNKNOWN);
     let at = &task.at;
     [
         task.func_id.into(),
@@ -238,24 +279,83 @@ pub(crate) fn part_row(part: &Part) -> PartRow {
     (part.task, part.block, part.lane, row(&part.run))
 }
 
-fn task_of(row: &TaskRow, cores: usize) -> Result<Task, String> {
-    let [func_id, kind, core, scheduler, moments @ ..] = *row;
-    let func_id = u16::try_from(func_id).map_err(|_| format!("{func_id} is no func id"))?;
-    let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
-    let number = |number: i64| if number < 0 { Ok(None) } else { u32::try_from(number).map(Some) };
-    let core = number(core).map_err(|_| format!("{core} is no core"))?;
-    if core.is_some_and(|core| core as usize >= cores) {
-        return Err(format!("core {} of {cores}", core.unwrap_or(0)));
+impl Section {
+    /// What every row refers to: instances, cores, and a length of time that can be summed over them.
+    fn check_sizes(&self) -> Result<(), String> {
+        let most = MAX_AICPU_INSTANCES;
+        if self.instances == 0 || self.instances as usize > most {
+            return Err(format!("{} AICPU instances; there are 1 to {most}", self.instances));
+        }
+        if self.cores.is_empty() || self.cores.len() > MAX_WORKERS {
+            return Err(format!("{} cores; there are 1 to {MAX_WORKERS}", self.cores.len()));
+        }
+        if self.makespan_ns > MOST_NS {
+            return Err(format!(
+                "makespan_ns is {}; a run has at most {MOST_NS}",
+                self.makespan_ns
+            ));
+        }
+        Ok(())
     }
-    let [added, published, ready, dispatched, started, finished, completed] =
-        moments.map(|moment| u64::try_from(moment).ok());
-    Ok(Task {
-        func_id,
-        kind: kind.ok_or("an unknown core kind")?,
-        core,
-        scheduler: number(scheduler).map_err(|_| format!("{scheduler} is no AICPU instance"))?,
-        at: Moments { added, published, ready, dispatched, started, finished, completed },
-    })
+
+    /// What a fault names is there.
+    fn check_fault(&self, fault: &EndFault) -> Result<(), String> {
+        let EndFault { core, task, instance, .. } = *fault;
+        let instances = self.instances as usize;
+        place(core.map_or(UNKNOWN, i64::from), "core", self.cores.len())?;
+        place(task.map_or(UNKNOWN, i64::from), "task", self.tasks.len())?;
+        place(instance.map_or(UNKNOWN, i64::from), "AICPU instance", instances)?;
+        Ok(())
+    }
+
+    fn task_of(&self, row: &TaskRow) -> Result<Task, String> {
+        let [func_id, kind, core, scheduler, moments @ ..] = *row;
+        let func_id = u16::try_from(func_id).map_err(|_| format!("{func_id} is no func id"))?;
+        let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+        let mut at = [None; 7];
+        for (at, moment) in at.iter_mut().zip(moments) {
+            *at = self.moment(moment)?;
+        }
+        let [added, published, ready, dispatched, started, finished, completed] = at;
+        if started.zip(finished).is_some_and(|(started, finished)| finished < started) {
+            return Err("it is finished before it is started".to_owned());
+        }
+        let skipped = None;
+        Ok(Task {
+            func_id,
+            kind: kind.ok_or("an unknown core kind")?,
+            core: place(core, "core", self.cores.len())?,
+            scheduler: place(scheduler, "AICPU instance", self.instances as usize)?,
+            at: Moments {
+                added,
+                published,
+                ready,
+                dispatched,
+                started,
+                finished,
+                completed,
+                skipped,
+            },
+        })
+    }
+
+    /// A moment of the run; -1: it is not known.
+    fn moment(&self, moment: i64) -> Result<Option<u64>, String> {
+        match u64::try_from(moment) {
+            Ok(at) if at <= self.makespan_ns => Ok(Some(at)),
+            Err(_) if moment == UNKNOWN => Ok(None),
+            _ => Err(format!("{moment} ns is not between 0 and makespan_ns, {}", self.makespan_ns)),
+        }
+    }
+}
+
+/// The number of one of so many; -1: it is not known.
+fn place(number: i64, what: &str, of: usize) -> Result<Option<u32>, String> {
+    match u32::try_from(number) {
+        Ok(place) if (place as usize) < of => Ok(Some(place)),
+        Err(_) if number == UNKNOWN => Ok(None),
+        _ => Err(format!("{what} {number} of {of}")),
+    }
 }
 
 /// Writes a trace.
@@ -372,7 +472,8 @@ impl<W: Write> Events<'_, W> {
             self.moment(slot, 0, "add", task.at.added)?;
             let scheduler = task.scheduler.unwrap_or(0);
             self.moment(slot, scheduler, "dispatch", task.at.dispatched)?;
-            self.moment(slot, scheduler, "complete", task.at.completed)?;
+            let end = if task.at.skipped.is_some() { "skip" } else { "complete" };
+            self.moment(slot, scheduler, end, task.at.completed)?;
         }
         Ok(())
     }

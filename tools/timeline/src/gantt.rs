@@ -34,6 +34,9 @@ pub fn chart(trace: &Trace, columns: usize) -> String {
             lines.push((label, group.to_vec()));
         }
     }
+    if let Some(fault) = trace.fault_text() {
+        text += &format!("ended by the fault {fault}\n");
+    }
     text += &format!("{:label_width$}  0{:>width$}\n", "", time(span), width = columns - 1);
     for (label, group) in lines {
         let (shades, busy) = shades(trace, &group, columns, span);

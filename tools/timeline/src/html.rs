@@ -6,8 +6,8 @@ use pto_abi::CoreKind;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::file::{PartRow, TASK_COLUMNS, TaskRow, part_row, row};
-use crate::model::Trace;
+use crate::file::{PartRow, TASK_COLUMNS, TaskRow, part_row, row, skipped};
+use crate::model::{EndFault, Trace};
 use crate::svg::COLOURS;
 use crate::text::{escaped, percent};
 
@@ -30,7 +30,19 @@ struct Data<'a> {
     parts: Vec<PartRow>,
     edges: Vec<u32>,
     chain: Vec<u32>,
+    skipped: Vec<u32>,
+    fault: Option<FaultNote<'a>>,
     dropped: u64,
+}
+
+/// The fault that ended the run.
+#[derive(Serialize)]
+struct FaultNote<'a> {
+    text: String,
+    sentence: &'a str,
+    remedy: &'a str,
+    core: Option<u32>,
+    task: Option<u32>,
 }
 
 /// The page.
@@ -49,6 +61,8 @@ pub fn page(trace: &Trace, analysis: &Analysis) -> String {
         parts: trace.parts.iter().map(part_row).collect(),
         edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
         chain: analysis.chain.links.iter().map(|link| link.task).collect(),
+        skipped: skipped(trace),
+        fault: fault(trace),
         dropped: trace.dropped(),
     };
     // Maps with numbers as keys become objects with names; nothing here can fail to be written.
@@ -58,6 +72,12 @@ pub fn page(trace: &Trace, analysis: &Analysis) -> String {
     let example = trace.run.get("example").map_or("a run", String::as_str);
     let title = format!("{}: timeline", escaped(example));
     filled(&[("@TITLE@", &title), ("@STYLE@", STYLE), ("@DATA@", &data), ("@SCRIPT@", SCRIPT)])
+}
+
+fn fault(trace: &Trace) -> Option<FaultNote<'_>> {
+    let EndFault { sentence, remedy, core, task, .. } = trace.fault.as_ref()?;
+    let text = trace.fault_text()?;
+    Some(FaultNote { text, sentence, remedy, core: *core, task: *task })
 }
 
 fn summary(analysis: &Analysis) -> String {

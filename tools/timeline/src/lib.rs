@@ -24,4 +24,4 @@ pub mod text;
 pub use analysis::Analysis;
 pub use collect::{Collector, LaneKernels};
 pub use graph::Graph;
-pub use model::{Edge, Lane, Moments, Neighbours, Part, Run, Task, Trace};
+pub use model::{Edge, EndFault, Lane, Moments, Neighbours, Part, Run, Task, Trace};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_abi::CoreKind;
 use pto_abi::trace::TraceOwner;
+use serde::{Deserialize, Serialize};
 
 /// The timeline of one run. Times are nanoseconds since the first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,28 @@ pub struct Trace {
     pub lanes: Vec<Lane>,
     /// From the first event to the last one.
     pub makespan_ns: u64,
+    /// What ended the run, if it did not end well.
+    pub fault: Option<EndFault>,
+}
+
+/// The fault that ended a run, and what it concerns.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndFault {
+    /// Its code in the table of faults.
+    pub code: u32,
+    /// Its name.
+    pub name: String,
+    /// What happened.
+    pub sentence: String,
+    /// What to do.
+    pub remedy: String,
+    /// The worker concerned.
+    pub core: Option<u32>,
+    /// The number of the task concerned.
+    pub task: Option<u32>,
+    /// The AICPU instance that raised it; `None`: the machine did.
+    pub instance: Option<u32>,
 }
 
 /// A task.
@@ -85,6 +108,8 @@ pub struct Moments {
     pub finished: Option<u64>,
     /// The scheduler has seen that, and releases its consumers.
     pub completed: Option<u64>,
+    /// Its predicate is false: no core gets it. It is completed at once.
+    pub skipped: Option<u64>,
 }
 
 impl Task {
@@ -129,7 +154,7 @@ impl Trace {
         self.tasks.get(slot as usize)
     }
 
-    /// What cores were given: each task that has no parts, then each part.
+    /// What cores were given, or would have been: each task that has no parts and was not skipped, then each part.
     pub fn runs(&self) -> impl Iterator<Item = Run<'_>> {
         let mut with_parts = vec![false; self.tasks.len()];
         for part in &self.parts {
@@ -138,7 +163,7 @@ impl Trace {
             }
         }
         let whole = (0_u32..).zip(&self.tasks).zip(with_parts);
-        let whole = whole.filter(|(_, has_parts)| !has_parts);
+        let whole = whole.filter(|((_, task), has_parts)| !has_parts && task.at.skipped.is_none());
         let whole = whole.map(|((task, run), _)| Run { task, part: None, run });
         whole.chain(self.parts.iter().map(|part| Run {
             task: part.task,
@@ -159,10 +184,28 @@ impl Trace {
         times
     }
 
+    /// Tasks that no core was given, because their predicates were false.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.tasks.iter().filter(|task| task.at.skipped.is_some()).count()
+    }
+
     /// How a kernel is called.
     #[must_use]
     pub fn kernel(&self, func_id: u16) -> String {
         self.kernels.get(&func_id).cloned().unwrap_or_else(|| format!("func {func_id}"))
+    }
+
+    /// The fault, its core and its task, as people read it; `None`: the run ended well.
+    #[must_use]
+    pub fn fault_text(&self) -> Option<String> {
+        let EndFault { name, core, task, .. } = self.fault.as_ref()?;
+        let core = core.map(|core| format!(" on {}", self.core_name(core)));
+        let task = task.map(|slot| match self.task(slot) {
+            Some(task) => format!(", task {slot} ({})", self.kernel(task.func_id)),
+            None => format!(", task {slot}"),
+        });
+        Some(format!("{name}{}{}", core.unwrap_or_default(), task.unwrap_or_default()))
     }
 
     /// How many cores of a kind there are.

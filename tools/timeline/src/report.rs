@@ -18,6 +18,10 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {name:<12}  {fact}");
     }
+    if let (Some(ended), Some(fault)) = (trace.fault_text(), &trace.fault) {
+        let _ = writeln!(text, "  {:<12}  {ended}: {}", "FAULT", fault.sentence);
+        let _ = writeln!(text, "  {:<12}  {}", "", fault.remedy);
+    }
     text += &head(analysis);
     text += "\nwhere the time of the cores went, of cores x makespan\n";
     text += &kinds(analysis);
@@ -47,9 +51,14 @@ fn head(analysis: &Analysis) -> String {
         0 => String::new(),
         parts => format!(", {parts} parts of tasks with several"),
     };
-    line("tasks", format!("{}, {} edges{parts}", analysis.tasks, analysis.edges));
-    if analysis.tasks_timed < analysis.tasks {
-        let left = analysis.tasks - analysis.tasks_timed;
+    let skipped = match analysis.tasks_skipped {
+        0 => String::new(),
+        skipped => format!(", {skipped} skipped by their predicates"),
+    };
+    line("tasks", format!("{}{skipped}, {} edges{parts}", analysis.tasks, analysis.edges));
+    let known = analysis.tasks_timed + analysis.tasks_skipped;
+    if known < analysis.tasks {
+        let left = analysis.tasks - known;
         line("INCOMPLETE", format!("{left} tasks have no start or no end, and are left out"));
     }
     if analysis.events_dropped > 0 {

@@ -63,6 +63,7 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
     }
     tasks(trace, &mut svg);
     chain(trace, analysis, &mut svg);
+    fault(trace, &mut svg);
     legend(trace, bottom + 28.0, &mut svg);
     svg += "</g>\n</svg>\n";
     svg
@@ -70,7 +71,9 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
 
 /// Size and facts, in as many lines as they need; at least one. A fact that is longer than a line has one of its own.
 fn header(trace: &Trace) -> Vec<String> {
-    let mut lines = vec![format!("{} tasks in {}", trace.tasks.len(), time(trace.makespan_ns))];
+    let ended = trace.fault_text().map(|fault| format!(", ended by the fault {fault}"));
+    let size = format!("{} tasks in {}", trace.tasks.len(), time(trace.makespan_ns));
+    let mut lines = vec![size + &ended.unwrap_or_default()];
     let mut gap = "  ";
     for (name, fact) in &trace.run {
         let fact = format!("{name}: {fact}");
@@ -84,6 +87,29 @@ fn header(trace: &Trace) -> Vec<String> {
         gap = ", ";
     }
     lines
+}
+
+/// The core and the task that a fault concerns, in red.
+fn fault(trace: &Trace, svg: &mut String) {
+    let Some(fault) = &trace.fault else { return };
+    let stroke = "fill=\"none\" stroke=\"#d1242f\" stroke-width=\"2\"";
+    let mut outline = |x: f64, y: f64, width: f64| {
+        let _ = writeln!(
+            svg,
+            "<rect class=\"fault\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{LANE}\" {stroke}/>"
+        );
+    };
+    if let Some(core) = fault.core {
+        outline(LEFT, lane_top(core), WIDTH - LEFT - 10.0);
+    }
+    let runs = trace.runs().filter(|run| Some(run.task) == fault.task).map(|run| run.run);
+    for (core, start, end) in runs.filter_map(|run| {
+        let start = run.at.started.or(run.at.dispatched)?;
+        Some((run.core?, start, run.at.finished.unwrap_or(trace.makespan_ns)))
+    }) {
+        let (left, right) = (x_of(trace, start), x_of(trace, end));
+        outline(left, lane_top(core), (right - left).max(3.0));
+    }
 }
 
 fn lane_top(worker: u32) -> f64 {

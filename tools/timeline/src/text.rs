@@ -64,6 +64,8 @@ pub fn escaped(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
+            // XML has no place for it.
+            letter if letter.is_control() && !"\n\t".contains(letter) => safe.push('\u{FFFD}'),
             letter => safe.push(letter),
         }
     }
@@ -81,6 +83,7 @@ mod tests {
         assert_eq!([percent(1, 8), percent(1, 0)], ["12.5 %", "-"]);
         let rows = [vec!["a".into(), "1".into()], vec!["bc".into(), "10".into()]];
         assert_eq!(table(&rows, &[]), "  a    1\n  bc  10\n");
+        assert_eq!(escaped("a\u{1b}[31m\n"), "a\u{FFFD}[31m\n");
         assert_eq!(escaped("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
     }
 }

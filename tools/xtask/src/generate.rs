@@ -1,10 +1,11 @@
-//! Files made from the tables of `pto_abi`, so that they cannot differ from it.
+//! Files made from the tables of `pto_abi` and from the manifests, so that they cannot differ from them.
 
 mod abi_docs;
 mod c_header;
 mod constants;
 mod field_docs;
 mod model;
+mod structure;
 
 use std::fs;
 use std::path::Path;
@@ -20,6 +21,7 @@ fn files(root: &Path) -> Result<Vec<Generated>, String> {
     Ok(vec![
         ("docs/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
+        ("docs/pictures/structure.svg", structure::render(&crate::root())?),
     ])
 }
 

@@ -7,10 +7,12 @@
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
 //! generate --check   fails when they are stale
+//! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
 //! [`suite`] says what the steps are, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
 
+mod book;
 mod generate;
 mod python;
 mod steps;
@@ -29,6 +31,8 @@ usage: cargo xtask <command>
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
   generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
   generate --check   fails when they are stale
+  docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
+                     target/book; installs mdBook with cargo where it is missing
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
 ";
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
+        ["docs"] => book::build(&root, &suite::target_folder(&root)),
         ["generate", "--check"] => generate::check(&root),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");

@@ -102,6 +102,6 @@ fn build_without_std(root: &Path) -> Step {
 }
 
 /// Where builds go: the model checkers' folders stand in it.
-fn target_folder(root: &Path) -> PathBuf {
+pub(crate) fn target_folder(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

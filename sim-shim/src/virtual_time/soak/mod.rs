@@ -21,11 +21,12 @@ mod shrink;
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
 use super::profile::Profile;
+use crate::MAX_OS_THREADS;
 
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
@@ -44,7 +45,7 @@ pub struct SoakOptions {
     pub troubles: Troubles,
     /// What operations cost; `None`: drawn, `a2a3` in three of four scenarios and `ideal` in the fourth.
     pub profile: Option<&'static Profile>,
-    /// OS threads; each takes seeds as it gets to them.
+    /// OS threads; each takes seeds as it gets to them. More than [`MAX_OS_THREADS`] are not started.
     pub threads: NonZeroUsize,
     /// Failures after which the campaign stops.
     pub stop_after: usize,
@@ -53,7 +54,9 @@ pub struct SoakOptions {
 impl Default for SoakOptions {
     /// 40 tasks, with trouble, one OS thread per CPU, stops at the first failure.
     fn default() -> Self {
-        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let threads =
+            NonZeroUsize::new(cpus.get().min(MAX_OS_THREADS)).unwrap_or(NonZeroUsize::MIN);
         Self { tasks: 40, troubles: Troubles::Some, profile: None, threads, stop_after: 1 }
     }
 }
@@ -134,16 +137,26 @@ impl SoakReport {
 /// Seeds that a thread takes at once.
 const SEEDS_A_TURN: u64 = 64;
 
-/// Runs the scenarios of `seeds`, on several OS threads; `progress` is told now and then how many are done.
-pub fn soak(seeds: Range<u64>, options: &SoakOptions, progress: impl Fn(u64) + Sync) -> SoakReport {
+/// Runs the scenarios of `seeds`, on several OS threads; `progress` is told now and then how many are done, and says whether
+/// to go on. A campaign that is stopped has tried the first [`SoakReport::seeds`] of them, each completely.
+pub fn soak(
+    seeds: Range<u64>,
+    options: &SoakOptions,
+    progress: impl Fn(u64) -> ControlFlow<()> + Sync,
+) -> SoakReport {
     let next = AtomicU64::new(seeds.start);
     let failed = AtomicU64::new(0);
+    let stopped = AtomicU32::new(0);
     let work = || {
         let mut report = SoakReport::default();
         loop {
-            let first = next.fetch_add(SEEDS_A_TURN, Ordering::Relaxed);
             let is_enough = failed.load(Ordering::Relaxed) >= options.stop_after as u64;
-            if first >= seeds.end || is_enough {
+            if is_enough || stopped.load(Ordering::Relaxed) != 0 {
+                return report;
+            }
+            // Who has taken a turn makes it, so that the seeds that were tried are the first ones.
+            let first = next.fetch_add(SEEDS_A_TURN, Ordering::Relaxed);
+            if first >= seeds.end {
                 return report;
             }
             for seed in first..(first + SEEDS_A_TURN).min(seeds.end) {
@@ -154,12 +167,20 @@ pub fn soak(seeds: Range<u64>, options: &SoakOptions, progress: impl Fn(u64) + S
                     break;
                 }
             }
-            progress((first + SEEDS_A_TURN).min(seeds.end) - seeds.start);
+            let done = (first + SEEDS_A_TURN).min(seeds.end) - seeds.start;
+            if progress(done).is_break() {
+                stopped.store(1, Ordering::Relaxed);
+            }
         }
     };
     let mut total = SoakReport::default();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..options.threads.get()).map(|_| scope.spawn(work)).collect();
+        // The caller is one of them. Where the process gets no further thread, fewer do the same work.
+        let others = 1..options.threads.get().min(MAX_OS_THREADS);
+        let named = |_| std::thread::Builder::new().name("pto-soak".into());
+        let threads: Vec<_> =
+            others.map(named).map_while(|thread| thread.spawn_scoped(scope, work).ok()).collect();
+        total.add(work());
         for thread in threads {
             match thread.join() {
                 Ok(report) => total.add(report),

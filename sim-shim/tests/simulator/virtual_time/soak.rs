@@ -1,6 +1,7 @@
 //! Campaigns: seeds pass, a seed replays, threads do not matter, and a failure is found and shrunk.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use pto_sim_shim::virtual_time::soak::{Scenario, Troubles, replay, shrink, try_scenario};
@@ -19,7 +20,7 @@ fn seeds_pass_with_and_without_trouble() {
     for troubles in [Troubles::Some, Troubles::None] {
         let options = SoakOptions { troubles, ..SoakOptions::default() };
         let start = Instant::now();
-        let report = soak(0..count, &options, |_| {});
+        let report = soak(0..count, &options, |_| ControlFlow::Continue(()));
         println!(
             "{troubles:?} trouble: {count} seeds, {} runs, {} ended with the fault expected of them, {:.1?}",
             report.runs,
@@ -35,7 +36,8 @@ fn seeds_pass_with_and_without_trouble() {
 
 #[test]
 fn a_campaign_does_not_depend_on_its_threads() {
-    let [one, three] = [1, 3].map(|count| soak(500..900, &threads(count), |_| {}));
+    let [one, three] =
+        [1, 3].map(|count| soak(500..900, &threads(count), |_| ControlFlow::Continue(())));
     assert_eq!(
         (one.runs, one.tasks, one.injected, one.faulted, one.hash),
         (three.runs, three.tasks, three.injected, three.faulted, three.hash)
@@ -57,8 +59,23 @@ fn progress_is_told() {
     soak(0..200, &threads(2), |done| {
         let mut most = told.lock().unwrap();
         *most = done.max(*most);
+        ControlFlow::Continue(())
     });
     assert_eq!(*told.lock().unwrap(), 200);
+}
+
+/// What a campaign that was stopped says is what one of as many seeds says: none of them was left out.
+#[test]
+fn a_campaign_that_is_stopped_has_tried_the_first_seeds() {
+    for count in [1, 3] {
+        let stopped = soak(700..2_000, &threads(count), |done| match done >= 128 {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        });
+        assert!((128..1_000).contains(&stopped.seeds), "{}", stopped.seeds);
+        let whole = soak(700..700 + stopped.seeds, &threads(1), |_| ControlFlow::Continue(()));
+        assert_eq!((stopped.hash, stopped.runs), (whole.hash, whole.runs));
+    }
 }
 
 #[test]

@@ -152,10 +152,10 @@ impl Reader {
         let Some(kind) = KINDS.iter().find(|kind| object.contains_key(**kind)) else {
             return Err(format!("a line has one of the fields {}", KINDS.join(", ")));
         };
-        let is_graph = matches!(*kind, "task" | "tensor" | "edge");
+        let is_graph = matches!(*kind, "task" | "tensor" | "edge" | "publish");
         if !self.program.streams() && !is_graph {
             return Err(format!(
-                "{kind}: a program of {} has tensors, tasks and edges only",
+                "{kind}: a program of {} has tensors, tasks, edges and publishes only",
                 self.program.variant
             ));
         }
@@ -277,11 +277,10 @@ impl Reader {
         let args = args.collect::<Result<_, _>>()?;
         let publish = match line.publish.as_deref() {
             None => Publish::Now,
-            Some("later") if self.program.streams() => Publish::Later,
+            Some("later") => Publish::Later,
             Some(other) => {
                 return Err(format!(
-                    "publish: '{other}'; tasks are published as they are added, or \"later\" by a line of their own, \
-                     which the streaming runtime alone has"
+                    "publish: '{other}'; tasks are published as they are added, or \"later\" by a line of their own"
                 ));
             }
         };

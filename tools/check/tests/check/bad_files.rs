@@ -122,16 +122,12 @@ fn ids_are_given_once() {
 }
 
 #[test]
-fn graphs_have_tasks_edges_and_tensors_only() {
+fn graphs_have_tasks_edges_tensors_and_publishes_only() {
     let header = HEADER.replace("tensormap_and_ringbuffer", "host_build_graph");
     let with = |line: &str, words: &[&str]| refused(&format!("{header}\n{line}"), words);
     with(r#"{"scope": "manual"}"#, &["line 2: scope", "host_build_graph"]);
     with(r#"{"get": 0}"#, &["get"]);
     with(r#"{"task": 0, "func": 0, "kind": "aiv", "blocks": 2}"#, &["blocks"]);
-    with(
-        r#"{"task": 0, "func": 0, "kind": "aiv", "publish": "later"}"#,
-        &["streaming runtime alone"],
-    );
 }
 
 /// Whatever stands in a file, reading ends with a program or a message.

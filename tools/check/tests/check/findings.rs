@@ -225,3 +225,43 @@ fn tasks_that_declare_no_tensors_are_told() {
     let report = checked(&of("aicpu_build_graph", &lines), standard());
     assert!(report.is_clean() && report.notes[0].contains("1 tasks do not declare"), "{report:?}");
 }
+
+/// Func ids, kinds of cores and numbers of arguments are those of the kernels that there are.
+#[test]
+fn kernels_are_compared_with_those_that_there_are() {
+    let args = |names: &str| names.split_whitespace().map(str::to_owned).collect();
+    let signature = |func, name: &str, kind, names| {
+        let name = name.to_owned();
+        pto_check::Signature { func, name, kind, args: args(names) }
+    };
+    let known = [
+        signature(3, "exp", pto_abi::CoreKind::AIV, "a out n"),
+        signature(6, "matmul", pto_abi::CoreKind::AIC, "a b c"),
+    ];
+    let kernels = pto_check::Signatures::new(known.to_vec());
+    let tensor = r#"{"tensor": 0, "element": "f32", "shape": [4]}"#;
+    let finds = |task: &str, words: &[&str]| {
+        let program = streaming(&[tensor, task]);
+        let options = pto_check::Options {
+            rings: standard(),
+            cores: pto_check::Cores::default(),
+            kernels: Some(kernels.clone()),
+        };
+        let report = pto_check::check(&program, &options);
+        let told: Vec<_> = report.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(report.count(Kind::Kernel), usize::from(!words.is_empty()), "{told:?}");
+        for word in words {
+            assert!(told.iter().any(|told| told.contains(word)), "no {word:?} in {told:?}");
+        }
+        assert_eq!(checked(&program, standard()).count(Kind::Kernel), 0, "without kernels");
+    };
+    finds(r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}, 4]}"#, &[]);
+    let unknown = r#"{"task": 7, "func": 9, "kind": "aiv"}"#;
+    finds(unknown, &["line 3: task 7: func id 9 is that of no kernel"]);
+    let kind = r#"{"task": 7, "func": 3, "kind": "aic", "args": [{"in": 0}, {"out": 0}, 4]}"#;
+    finds(kind, &["exp, runs on aiv cores, and the task is for aic"]);
+    let few = r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}]}"#;
+    finds(few, &["exp, takes 3 arguments (a, out, n), and the task has 2"]);
+    let mix = r#"{"task": 7, "func": 6, "kind": "aic", "mix": [6], "args": [1, 2, 3]}"#;
+    finds(mix, &["matmul, runs on aic cores, and the task is for aiv"]);
+}

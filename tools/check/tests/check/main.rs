@@ -31,7 +31,7 @@ fn with_window(tasks: u32) -> Rings {
 }
 
 fn checked(program: &Program, rings: Rings) -> Report {
-    check(program, &Options { rings, cores: Cores::default() })
+    check(program, &Options { rings, cores: Cores::default(), kernels: None })
 }
 
 /// A program of the streaming runtime; the first line is put before its lines.

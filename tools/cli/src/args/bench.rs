@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pto_bench::shape::Shape;
 
-use super::{MAX_AICPU, pair};
+use super::MAX_AICPU;
+use super::value::pair;
 
 /// What is measured.
 #[derive(Args, Debug)]
@@ -19,9 +20,11 @@ pub(crate) struct BenchArgs {
     pub(crate) tasks: Vec<u32>,
     /// How long each kernel takes, in us; 0: empty kernels
     #[arg(long, value_name = "US,..", value_delimiter = ',', default_value = "0")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub(crate) kernel_us: Vec<u32>,
     /// How often each runner takes its turn
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) rounds: u32,
     /// OS threads
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2")]

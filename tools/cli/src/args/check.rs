@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use pto_abi::{BuildMode, RuntimeVariant};
 
-use super::{build_mode, byte_count, pair, runtime};
+use super::value::{
+    build_mode, heap_bytes, heap_rings, map_entries, pair, ring_units, runtime, window,
+};
 
 /// What to check, and against what.
 #[derive(Args, Debug)]
@@ -24,27 +26,30 @@ pub(crate) struct CheckArgs {
     /// [default: that of `pto run`, or what the file says]
     #[arg(long, value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
+    /// Func ids are those of kernels of your own, and are not compared with the library
+    #[arg(long)]
+    pub(crate) own_kernels: bool,
     /// Writes what the example submitted to a graph file
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
 
     /// Task slots: a power of two [default: 4096; where nothing runs meanwhile, all tasks]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = window)]
     pub(crate) window: Option<u32>,
     /// Heap of each depth of scopes, in bytes; K, M, G stand for KiB, MiB, GiB [default: 64M]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "BYTES", value_parser = byte_count)]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "BYTES", value_parser = heap_bytes)]
     pub(crate) heap_bytes: Option<u64>,
     /// Depths of scopes that have a heap, the program itself included: 1 to 8 [default: 4]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = heap_rings)]
     pub(crate) heap_rings: Option<u32>,
     /// Argument words, with one a task for its block [default: 17 a slot]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = ring_units)]
     pub(crate) arg_words: Option<u64>,
     /// Chunks of 15 edges, for tasks with more than 5 consumers [default: those of 16 edges a slot]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = ring_units)]
     pub(crate) edge_chunks: Option<u64>,
     /// Entries of the tensor map: a power of two [default: 16384, or 4 a slot]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N")]
+    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = map_entries)]
     pub(crate) map_entries: Option<u32>,
     /// Whether tasks run while the program submits: 1 (concurrent) or 0 (sequential)
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "MODE", value_parser = build_mode)]

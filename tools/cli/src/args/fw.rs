@@ -26,6 +26,19 @@ pub(crate) enum FwCommand {
     Rollback(FwRollbackArgs),
 }
 
+impl FwCommand {
+    /// Whether it answers with one JSON object.
+    pub(crate) const fn json(&self) -> bool {
+        match self {
+            Self::Build(args) => args.json,
+            Self::Inspect(args) => args.json,
+            Self::Flash(args) => args.json,
+            Self::List(args) => args.json,
+            Self::Rollback(args) => args.json,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct FwBuildArgs {
     /// For which platform

@@ -47,8 +47,7 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         };
         json!({ "images": built.iter().map(image).collect::<Vec<_>>() })
     };
-    answer(Form::from(args.json), || text(&built), as_json)?;
-    Ok(Exit::Pass)
+    answer(Form::from(args.json), Exit::Pass, || text(&built), as_json)
 }
 
 /// The default images of the device `virt`, as they are shipped.

@@ -6,7 +6,7 @@ use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind
 use serde_json::{Value, json};
 
 use crate::args::{FlashTarget, FwFlashArgs, FwListArgs, FwRollbackArgs};
-use crate::errors::{Exit, Failure};
+use crate::errors::{Exit, Failure, refused_image};
 use crate::fw::build;
 use crate::output::{Form, answer};
 use crate::text::{bytes, table};
@@ -45,8 +45,7 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
             .collect();
         json!({ "folder": store.root().display().to_string(), "devices": devices })
     };
-    answer(Form::from(args.json), as_text, as_json)?;
-    Ok(Exit::Pass)
+    answer(Form::from(args.json), Exit::Pass, as_text, as_json)
 }
 
 /// Firmware and kernels of `virt`; the default ones are built and flashed where there are none, a firmware that records
@@ -94,8 +93,7 @@ fn say_generation(
         format!("{} has generation {}\n{}", device.name(), generation.number, table(&rows, &[]))
     };
     let as_json = || json!({ "device": device.name(), "generation": generation_json(generation) });
-    answer(Form::from(json), as_text, as_json)?;
-    Ok(Exit::Pass)
+    answer(Form::from(json), Exit::Pass, as_text, as_json)
 }
 
 fn slots(generation: &Generation) -> [(&'static str, Option<&Entry>); 2] {
@@ -159,6 +157,5 @@ fn generation_json(generation: &Generation) -> Value {
 }
 
 fn read(path: &Path) -> Result<Image, Failure> {
-    Image::read(path)
-        .map_err(|error| Failure::usage(format!("'{}' is refused: {error}", path.display())))
+    Image::read(path).map_err(|error| refused_image(path, &error))
 }

@@ -4,16 +4,15 @@ use pto_host::fw::{Image, ImageKind, Seal, Tracing};
 use serde_json::{Value, json};
 
 use crate::args::FwInspectArgs;
-use crate::errors::{Exit, Failure};
+use crate::errors::{Exit, Failure, refused_image};
 use crate::output::{Form, answer};
 use crate::text::{filled, grouped, table};
 
 /// Shows an image.
 pub(crate) fn inspect(args: &FwInspectArgs) -> Result<Exit, Failure> {
-    let image = Image::inspect(&args.image)
-        .map_err(|error| Failure::usage(format!("'{}': {error}", args.image.display())))?;
-    answer(Form::from(args.json), || text(&image), || as_json(&image))?;
-    Ok(if image.verify().is_ok() { Exit::Pass } else { Exit::Wrong })
+    let image = Image::inspect(&args.image).map_err(|error| refused_image(&args.image, &error))?;
+    let exit = if image.verify().is_ok() { Exit::Pass } else { Exit::Wrong };
+    answer(Form::from(args.json), exit, || text(&image), || as_json(&image))
 }
 
 fn text(image: &Image) -> String {
@@ -117,6 +116,6 @@ fn as_json(image: &Image) -> Value {
         "kernels": kernels.collect::<Vec<_>>(),
         "sections": sections.collect::<Vec<_>>(),
         "usable": error.is_none(),
-        "error": error,
+        "refused": error,
     })
 }

@@ -1,9 +1,12 @@
 //! NumPy files that an example cannot take: the message names the file, what was found, what was expected.
 
+use std::process::Command;
+
 use npyz::Order;
+use serde_json::Value;
 
 use crate::files::Files;
-use crate::pto::refused;
+use crate::pto::{answer, refused};
 
 /// A small attention, so that every input has a size that a test can write by hand.
 const SMALL: &[&str] = &[
@@ -126,4 +129,30 @@ fn files_that_cannot_be_opened_are_another_kind_of_failure() {
     refused(&["run", "paged_attention", "--output", &output], 4, &["no folder", "no/such'"]);
     let twice = ["run", "paged_attention", "--input", &input, "--input", &input];
     refused(&twice, 2, &["--input q=..", "twice"]);
+}
+
+/// A disk that is full, as a limit of the shell plays it: what was there stays, and the run is told.
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_old_one_and_the_report() {
+    let files = Files::new();
+    let pto_path = env!("CARGO_BIN_EXE_pto");
+    for (name, option) in [("f", "--output=f="), ("t", "--trace=")] {
+        files.put_bytes(name, b"good");
+        let path = files.path(name).display().to_string();
+        let limited =
+            format!("trap '' XFSZ; ulimit -f 4; exec {pto_path} run vector_example {option}{path}");
+        let full = answer(Command::new("sh").args(["-c", &limited]));
+        assert_eq!(full.code, Some(4), "{}{}", full.stdout, full.stderr);
+        assert!(
+            full.stdout.contains("PASS") && full.stdout.contains("NOT WRITTEN"),
+            "{}",
+            full.stdout
+        );
+        assert!(full.stderr.contains(&format!("cannot write '{path}'")), "{}", full.stderr);
+        assert_eq!(files.bytes(name), b"good");
+        let json = answer(Command::new("sh").args(["-c", &format!("{limited} --json")]));
+        let report: Value = serde_json::from_str(&json.stdout).expect("one JSON value");
+        assert_eq!(report["exit_code"], 4);
+        assert_eq!(report["check"]["passed"], true);
+    }
 }

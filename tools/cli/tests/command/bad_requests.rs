@@ -1,5 +1,7 @@
 //! Unknown names and bad values: exit code 2, and a message that says what is wrong and what would be right.
 
+use serde_json::Value;
+
 use crate::pto::{BUILD_MODE, answer, command, pto, refused};
 
 #[test]
@@ -34,8 +36,65 @@ fn values_out_of_range_are_answered_with_the_range() {
     refused(&["run", "matmul", "--gm-bytes", "4T"], 2, &["--gm-bytes", "K, M or G"]);
     refused(&["run", "matmul", "--gm-bytes", "0"], 2, &["--gm-bytes"]);
     refused(&["run", "matmul", "--pool-threads", "0"], 2, &["--pool-threads"]);
+    refused(&["run", "matmul", "--pool-threads", "100000"], 2, &["--pool-threads", "1 to 256"]);
+    refused(&["soak", "--threads", "100000"], 2, &["--threads", "1 to 256"]);
+    refused(&["run", "matmul", "--rounds", "4000000000"], 2, &["--rounds", "100000"]);
+    refused(&["bench", "--rounds", "4000000000"], 2, &["--rounds", "10000"]);
+    pto(&["run", "vector_example", "--pool-threads", "256"], 0);
+    pto(&["soak", "--seeds=10", "--threads", "256"], 0);
     let both = ["run", "matmul", "--hosting", "threads", "--pool-threads", "2"];
     refused(&both, 2, &["--pool-threads belongs to --hosting pool"]);
+}
+
+/// What the firmware would refuse as well, before anything runs.
+#[test]
+fn sizes_of_rings_are_answered_with_what_is_allowed() {
+    for command in ["run", "check"] {
+        let with = |option: &'static str, value: &'static str, words: &[&str]| {
+            refused(&[command, "cholesky", option, value], 2, &[&[option][..], words].concat());
+        };
+        with("--window", "3", &["a power of two", "such as 2 or 4"]);
+        with("--window", "0", &["from 1 to 33554432"]);
+        with("--heap-bytes", "1", &["a multiple of 64 bytes", "the next one is 64"]);
+    }
+    for command in ["run", "check"] {
+        for (option, kind) in [("--aic", "AIC"), ("--aiv", "AIV")] {
+            let words = ["'cholesky'", &format!("no {kind} core")];
+            refused(&[command, "cholesky", option, "0"], 2, &words);
+        }
+    }
+    refused(&["check", "cholesky", "--heap-rings", "9"], 2, &["--heap-rings", "1 to 8"]);
+    refused(&["check", "cholesky", "--map-entries", "128"], 2, &["--map-entries", "from 256"]);
+    refused(&["check", "cholesky", "--arg-words", "0"], 2, &["--arg-words", "1 to"]);
+}
+
+/// Otherwise one core would wait for another one that does not run, until the budget of the task is over.
+#[test]
+fn kernels_that_wait_for_each_other_are_refused_where_cores_do_not_run_at_once() {
+    let run = ["run", "task_shapes", "--param=meet=1", "--param=layers=4", "--param=tasks=8"];
+    for hosting in ["--hosting=pool", "--hosting=virtual"] {
+        refused(&[&run[..], &[hosting]].concat(), 2, &["'task_shapes'", "--hosting threads"]);
+    }
+    let few = ["--aicpu=2", "--aic=2", "--aiv=4", "--param=together=1"];
+    pto(&[&run[..], &["--hosting=threads"], &few].concat(), 0);
+    pto(&["check", "task_shapes", "--param=meet=1", "--param=layers=2"], 0);
+}
+
+/// What an example says that it needs is what its tasks run on.
+#[test]
+fn examples_need_the_kinds_of_cores_that_they_use() {
+    let listed = pto(&["list", "examples", "--json"], 0).stdout;
+    let listed: Value = serde_json::from_str(&listed).expect("one JSON value");
+    for example in listed["examples"].as_array().expect("a list") {
+        let name = example["name"].as_str().expect("a name");
+        let run = pto(&["run", name, "--hosting=virtual", "--no-compute", "--json"], 0).stdout;
+        let run: Value = serde_json::from_str(&run).expect("one JSON value");
+        for (kind, option) in [("aic", "--aic=0"), ("aiv", "--aiv=0")] {
+            let is_used = run["median"][kind]["tasks"].as_u64() > Some(0);
+            let with_none = ["run", name, "--hosting=virtual", "--no-compute", option];
+            pto(&with_none, if is_used { 2 } else { 0 });
+        }
+    }
 }
 
 #[test]

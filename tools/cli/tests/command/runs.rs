@@ -160,20 +160,22 @@ fn a_wrong_result_is_exit_code_1() {
 
 #[test]
 fn a_fault_is_exit_code_3_and_tells_its_name_and_remedy() {
-    let no_core = ["BUILD_NO_CORE_OF_KIND", "cores of that kind"];
-    refused(&["run", "vector_example", "--aiv=0"], 3, &no_core);
-    let host = ["run", "vector_example", "--aiv=0", "--runtime=host_build_graph"];
-    refused(&host, 3, &["BUILD_NO_CORE_OF_KIND"]);
-    refused(&["run", "matmul", "--aicpu=16", "--aic=1", "--aiv=2"], 3, &["SCHEDULE_NO_CORES"]);
-    let value = json(&["run", "vector_example", "--aiv=0"], 3);
+    let few = ["run", "matmul", "--aicpu=16", "--aic=1", "--aiv=2"];
+    refused(&few, 3, &["SCHEDULE_NO_CORES", "Use fewer AICPU instances"]);
+    let value = json(&few, 3);
     assert_eq!(value["exit_code"], 3);
-    assert!(value["error"].as_str().unwrap().contains("BUILD_NO_CORE_OF_KIND"));
+    assert!(value["error"].as_str().unwrap().contains("SCHEDULE_NO_CORES"));
+    assert_eq!(value["fault"]["name"], "SCHEDULE_NO_CORES");
+    assert_eq!(value["fault"]["code"], 0x0004_0001);
 }
 
 #[test]
 fn a_failure_before_the_run_is_json_too() {
     let value = json(&["run", "nothing"], 2);
     assert!(value["error"].as_str().unwrap().contains("no example 'nothing'"));
+    let value = json(&["run", "matmul", "--rounds=0"], 2);
+    assert_eq!((&value["exit_code"], &value["fault"]), (&2.into(), &Value::Null));
+    assert!(value["error"].as_str().unwrap().contains("--rounds"));
 }
 
 #[test]
@@ -187,4 +189,35 @@ fn a_reader_that_goes_away_is_no_failure() {
         assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}: {stderr}");
         assert_eq!(stderr, "", "{args:?}");
     }
+}
+
+/// A NaN is counted, wherever it comes from; it neither passes nor fails without being told.
+#[test]
+fn values_that_are_no_numbers_are_told() {
+    let files = Files::new();
+    let run = ["run", "matmul", "--param=m=4", "--param=n=4", "--param=k=4", "--input"];
+    let small = ["--param=tile_m=2", "--param=tile_n=2", "--param=tile_k=2"];
+    let input = files.option("a");
+    let with = |values: &[f32; 16]| {
+        files.put("a", &[4, 4], values);
+        pto(&[&run[..], &[&input], &small].concat(), 0).stdout
+    };
+    let all = with(&[f32::NAN; 16]);
+    for words in ["a: of 16 values are 16 NaN", "none of 16 values is a number", "PASS"] {
+        assert!(all.contains(words), "no {words:?} in\n{all}");
+    }
+    let mut values = [1.0_f32; 16];
+    values[5] = f32::NAN;
+    let one = with(&values);
+    for words in ["are 1 NaN", "NaN: 4 values of the result, 4 of the reference", "tolerance "] {
+        assert!(one.contains(words), "no {words:?} in\n{one}");
+    }
+    assert!(!one.contains("tolerance NaN") && !with(&[1.0; 16]).contains("NaN"), "{one}");
+    values[5] = f32::INFINITY;
+    assert!(with(&values).contains("are 1 infinite"));
+
+    files.put("x", &[64, 64], &[f32::NAN; 64 * 64]);
+    let experts = ["run", "moe_layer", "--param=tokens=64", "--param=hidden=64", "--input"];
+    let told = pto(&[&experts[..], &[&files.option("x")]].concat(), 0).stdout;
+    assert!(told.contains("NaN: 4,096 values of the result, 4,096 of the reference"), "{told}");
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::pto::{pto, refused};
+use crate::pto::{answer, command, pto, refused};
 
 /// A folder, and paths in it.
 struct Folder(TempDir);
@@ -21,7 +21,11 @@ impl Folder {
     }
 
     fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).expect("the file was written")
+        self.read_of(&self.path(name))
+    }
+
+    fn read_of(&self, path: &str) -> String {
+        fs::read_to_string(path).expect("the file was written")
     }
 }
 
@@ -170,9 +174,11 @@ fn files_that_cannot_be_written_are_refused() {
     let folder = Folder::new();
     let nowhere = folder.path("no/such/t.json");
     refused(&["run", "vector_example", "--trace", &nowhere], 4, &["no folder", "no/such'"]);
-    refused(&["run", "vector_example", "--trace", &folder.path("")], 4, &["cannot write"]);
+    refused(&["run", "vector_example", "--trace", &folder.path("")], 4, &["it is a folder"]);
+    refused(&["run", "vector_example", "--trace", "-"], 2, &["standard output"]);
     let trace = recorded(&folder, &[]);
-    refused(&["view", &trace, "-o", &nowhere], 4, &["cannot write", "no/such"]);
+    let nowhere = folder.path("no/such/t.svg");
+    refused(&["view", &trace, "-o", &nowhere], 4, &["no folder", "no/such"]);
     refused(&["view", &trace, "-o", &trace], 2, &["the trace itself"]);
     refused(&["graph", "vector_example", "-o", &nowhere], 4, &["no folder"]);
 }
@@ -247,4 +253,113 @@ fn graphs_that_cannot_be_shown_are_refused() {
     refused(&["graph", "paged"], 2, &["there is no example", "paged_attention"]);
     refused(&["graph", "matmul", "--param=x=1"], 2, &["'x'"]);
     refused(&["graph", "matmul", "--svg", "--dot"], 2, &["cannot be used with"]);
+}
+
+/// What a run in virtual time says of itself is what is read out of its timeline, predicates and parts included.
+#[test]
+fn a_run_and_its_timeline_name_the_same_overhead() {
+    let folder = Folder::new();
+    let trace = folder.path("t.json");
+    let listed = json(&pto(&["list", "examples", "--json"], 0).stdout);
+    for example in listed["examples"].as_array().expect("a list") {
+        let name = example["name"].as_str().expect("a name");
+        let small: &[&str] = match name {
+            "random_dag" => &["--param=tasks=1000"],
+            "paged_attention" => &["--param=batch=4"],
+            "task_shapes" => &["--param=layers=8"],
+            _ => &[],
+        };
+        let args = ["run", name, "--hosting=virtual", "--json", "--trace", &trace];
+        let run = json(&pto(&[&args, small].concat(), 0).stdout);
+        let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout)["analysis"].take();
+        let known = ["tasks_timed", "tasks_skipped"].map(|part| analysis[part].as_u64());
+        let known: u64 = known.into_iter().flatten().sum();
+        assert_eq!(Some(known), analysis["tasks"].as_u64(), "{name}");
+        assert!(!pto(&["analyze", &trace], 0).stdout.contains("INCOMPLETE"), "{name}");
+        for kind in analysis["kinds"].as_array().expect("a list") {
+            let of = kind["kind"].as_str().expect("a name");
+            let told = run["virtual"][of]["overhead_ns"].as_u64().expect("a number");
+            let read = kind["overhead_span_ns"].as_u64().expect("a number");
+            let makespan = run["virtual"]["makespan_ns"].as_u64().expect("a number");
+            assert!(
+                told.abs_diff(read) * 100 <= makespan,
+                "{name} {of}: {told} ns, read {read} ns"
+            );
+        }
+    }
+}
+
+#[test]
+fn tasks_that_were_skipped_are_said_to_be() {
+    let folder = Folder::new();
+    let trace = folder.path("t.json");
+    pto(&["run", "moe_layer", "--hosting=virtual", "--trace", &trace], 0);
+    let text = pto(&["analyze", &trace], 0).stdout;
+    assert!(text.contains("710, 231 skipped by their predicates"), "{text}");
+    assert_eq!(json(&folder.read("t.json"))["pto"]["skipped"].as_array().map(Vec::len), Some(231));
+    pto(&["view", &trace], 0);
+    assert!(folder.read("t.html").contains("\"skipped\":["));
+}
+
+/// A file that contradicts itself is refused with the place.
+#[test]
+fn traces_with_impossible_numbers_are_refused() {
+    let folder = Folder::new();
+    let whole = json(&folder.read_of(&recorded(&folder, &["--hosting=virtual"])));
+    let trace = folder.path("wrong.json");
+    let with = |change: &dyn Fn(&mut Value), words: &[&str]| {
+        let mut file = whole.clone();
+        change(&mut file["pto"]);
+        fs::write(&trace, file.to_string()).expect("the folder takes it");
+        for command in ["analyze", "view"] {
+            refused(&[command, &trace], 2, &[&["contradicts itself"][..], words].concat());
+        }
+    };
+    let (added, started, finished) = (4, 8, 9);
+    with(&|pto| pto["instances"] = 0.into(), &["0 AICPU instances"]);
+    with(&|pto| pto["cores"] = serde_json::json!([]), &["0 cores"]);
+    with(&|pto| pto["makespan_ns"] = u64::MAX.into(), &["makespan_ns"]);
+    with(&|pto| pto["tasks"][3][added] = (1_u64 << 60).into(), &["task 3", "makespan_ns"]);
+    with(&|pto| pto["tasks"][3][added] = (-7).into(), &["task 3", "-7 ns"]);
+    with(
+        &|pto| pto["tasks"][3].as_array_mut().expect("a row").swap(started, finished),
+        &["task 3", "finished before it is started"],
+    );
+    with(&|pto| pto["tasks"][3][2] = 99.into(), &["task 3", "core 99 of 72"]);
+    with(&|pto| pto["tasks"][3][3] = 99.into(), &["task 3", "AICPU instance 99 of 4"]);
+    with(&|pto| pto["skipped"] = serde_json::json!([3]), &["task 3 is skipped"]);
+}
+
+#[test]
+fn the_name_of_a_file_says_what_is_written() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, &["--aic=3", "--aiv=3"]);
+    pto(&["view", &trace, "-o", &folder.path("out.svg")], 0);
+    assert!(folder.read("out.svg").starts_with("<svg"));
+    assert!(pto(&["view", &trace, "-o", "-"], 0).stdout.starts_with("<!DOCTYPE html>"));
+    assert!(pto(&["view", &trace, "--svg", "-o", "-"], 0).stdout.starts_with("<svg"));
+    refused(&["view", &trace, "-o", &folder.path("out.png")], 2, &["'", ".png", ".html or .svg"]);
+    refused(&["view", &trace, "--svg", "-o", &folder.path("a.html")], 2, &["--svg", ".html"]);
+    pto(&["graph", "vector_example", "-o", &folder.path("g.dot")], 0);
+    assert!(folder.read("g.dot").starts_with("digraph"));
+    assert!(pto(&["graph", "vector_example", "-o", "-"], 0).stdout.starts_with("<svg"));
+    refused(&["graph", "vector_example", "-o", &folder.path("g.png")], 2, &[".png", ".svg"]);
+    refused(&["graph", "matmul", "--dot", "-o", &folder.path("g.svg")], 2, &["one of them"]);
+    assert!(!Path::new("-").exists());
+}
+
+/// What is in a file may not move a terminal's cursor.
+#[test]
+fn names_from_files_do_not_reach_the_terminal_raw() {
+    let folder = Folder::new();
+    let file = folder.path("g.jsonl");
+    let header = r#"{"format": "pto-graph", "version": 1, "variant": "host_build_graph", "name": "\u001b[31mred"}"#;
+    let task = r#"{"task": 0, "name": "\u001b[2Jx", "func": 0, "kind": "aiv", "after": [7]}"#;
+    fs::write(&file, format!("{header}\n{task}\n")).expect("the folder takes it");
+    for args in [&["check", &file][..], &["graph", &file], &["graph", &file, "--dot"]] {
+        let answer = answer(&mut command(args));
+        for text in [answer.stdout, answer.stderr] {
+            assert!(!text.contains('\u{1b}'), "{args:?}: {text:?}");
+        }
+    }
 }

@@ -138,8 +138,24 @@ fn budgets_of_different_size_take_no_time() {
 
 #[test]
 fn a_fault_that_does_not_happen_is_said() {
-    let late = pto(&["run", "vector_example", "--hosting=virtual", "--fault=hang:task=999"], 0);
-    assert!(late.stdout.contains("hang:core=0,task=999 did NOT happen"), "{}", late.stdout);
+    let run = ["run", "vector_example", "--hosting=virtual", "--fault=hang:task=999"];
+    let late = pto(&run, 1).stdout;
+    assert!(late.contains("hang:core=0,task=999 did NOT happen"), "{late}");
+    assert!(late.contains("PASS") && late.contains("FAIL, the fault did not happen"), "{late}");
+    let allowed = pto(&[&run[..], &["--allow-missed-fault"]].concat(), 0).stdout;
+    assert!(allowed.contains("did NOT happen") && !allowed.contains("FAIL"), "{allowed}");
+    let slow = ["vector_example", "--fault=slow=2", "--rounds=3"];
+    assert_eq!(json(&slow, 0)["virtual"]["fault_missed"], false, "it happens in the first round");
+    let builder = ["vector_example", "--fault=builder-stops:task=999"];
+    assert_eq!(json(&builder, 1)["virtual"]["fault_missed"], true);
+    refused(&["run", "vector_example", "--allow-missed-fault"], 2, &["--fault"]);
+}
+
+#[test]
+fn a_fault_of_a_core_that_does_not_exist_is_refused() {
+    let run = ["run", "vector_example", "--hosting=virtual", "--aic=2", "--aiv=3"];
+    let beyond = [&run[..], &["--fault=hang:core=5,task=0"]].concat();
+    refused(&beyond, 2, &["hang:core=5,task=0", "5 cores", "0 to 4"]);
 }
 
 #[test]
@@ -210,4 +226,49 @@ fn options_that_do_not_go_together_are_refused() {
     refused(&threads, 2, &["--pool-threads belongs to --hosting pool"]);
     let fault = [&run[..], &["--hosting=virtual", "--fault=hung"]].concat();
     refused(&fault, 2, &["--fault hung: there is no fault 'hung'", "doorbell-lost"]);
+}
+
+/// What ended a run stands in fields, for whoever reads the answer with a program, and in the timeline.
+#[test]
+fn a_fault_is_told_in_fields_and_marked_in_the_timeline() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain name").to_owned();
+    let trace = path("t.json");
+    let run = ["random_dag", "--seed=3", "--fault=hang:core=1,task=1", "--trace", &trace];
+    let told = json(&[&run[..], FEW_CORES].concat(), 3);
+    let fault = &told["fault"];
+    assert_eq!((&fault["name"], &fault["code"]), (&"STALL_CORE".into(), &stall_core().into()));
+    assert_eq!((&fault["core"], &fault["core_kind"]), (&1.into(), &"aic".into()));
+    let task = fault["task"].as_u64().expect("a task");
+    assert_eq!(told["trace_hash"].as_str().map(str::len), Some(16));
+    assert_eq!(told["trace"]["file"].as_str(), Some(&*trace));
+    let again = paste(told["replay"].as_str().expect("a command"), 3);
+    let again: Value = serde_json::from_str(&again.stdout).expect("one JSON value");
+    assert_eq!(again["trace_hash"], told["trace_hash"]);
+
+    let analysis = pto(&["analyze", &trace], 0).stdout;
+    let marked = format!("STALL_CORE on aic 1, task {task} (dag_node");
+    assert!(line(&analysis, "FAULT").starts_with(&marked), "{analysis}");
+    let value: Value =
+        serde_json::from_str(&pto(&["analyze", &trace, "--json"], 0).stdout).expect("JSON");
+    assert_eq!(
+        (&value["fault"]["name"], &value["fault"]["task"]),
+        (&fault["name"], &fault["task"])
+    );
+    assert!(pto(&["view", &trace, "--text"], 0).stdout.contains(&marked));
+    pto(&["view", &trace, "-o", &path("t.svg")], 0);
+    let picture = fs::read_to_string(path("t.svg")).expect("it was written");
+    assert_eq!(picture.matches("class=\"fault\"").count(), 2, "the core, and the task");
+    assert!(picture.contains(&marked));
+    pto(&["view", &trace, "-o", &path("t.html")], 0);
+    assert!(fs::read_to_string(path("t.html")).expect("it was written").contains(&marked));
+}
+
+/// The code that `pto info faults` lists.
+fn stall_core() -> u64 {
+    let faults = pto(&["info", "faults", "--json"], 0).stdout;
+    let faults: Value = serde_json::from_str(&faults).expect("one JSON value");
+    let all = faults["faults"].as_array().expect("a list");
+    let known = all.iter().find(|fault| fault["name"] == "STALL_CORE").expect("it is there");
+    known["code"].as_u64().expect("a number")
 }

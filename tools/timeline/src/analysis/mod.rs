@@ -33,6 +33,9 @@ pub enum AnalysisError {
     /// There is nothing in it.
     #[error("the trace has no task that ran: record a run with `pto run EXAMPLE --trace FILE`")]
     Empty,
+    /// Nothing ran before the run ended.
+    #[error("no task ran before the run ended with the fault {0}")]
+    Faulted(String),
 }
 
 /// The numbers of a trace. Times in nanoseconds.
@@ -42,8 +45,10 @@ pub struct Analysis {
     pub makespan_ns: u64,
     /// Tasks of the graph.
     pub tasks: usize,
-    /// Tasks whose kernel is known to have run; the others are left out of everything.
+    /// Tasks whose kernel is known to have run; those that are neither timed nor skipped are left out of everything.
     pub tasks_timed: usize,
+    /// Tasks that no core was given, because their predicates were false.
+    pub tasks_skipped: usize,
     /// Parts of tasks that have several.
     pub parts: usize,
     /// Edges of the graph.
@@ -103,7 +108,8 @@ impl Analysis {
     pub fn of(trace: &Trace) -> Result<Self, AnalysisError> {
         let tasks_timed = trace.tasks.iter().filter(|task| task.span().is_some()).count();
         if tasks_timed == 0 {
-            return Err(AnalysisError::Empty);
+            let empty = AnalysisError::Empty;
+            return Err(trace.fault_text().map_or(empty, AnalysisError::Faulted));
         }
         let (producers, consumers) = (trace.producers(), trace.consumers());
         let order =
@@ -116,6 +122,7 @@ impl Analysis {
             makespan_ns: trace.makespan_ns,
             tasks: trace.tasks.len(),
             tasks_timed,
+            tasks_skipped: trace.skipped(),
             parts: trace.parts.len(),
             edges: trace.edges.len(),
             events_dropped: trace.dropped(),

@@ -59,7 +59,7 @@ pub struct Link {
 
 /// Walks back from the task that finished last, each time to the producer that finished last.
 pub(crate) fn realised(trace: &Trace, producers: &Neighbours) -> Chain {
-    let finish = |slot: u32| trace.tasks[slot as usize].span().map(|(_, end)| end);
+    let finish = |slot: u32| span_of(&trace.tasks[slot as usize]).map(|(_, end)| end);
     let timed = |slots: &mut dyn Iterator<Item = u32>| {
         slots.filter_map(|slot| Some((finish(slot)?, slot))).max().map(|(_, slot)| slot)
     };
@@ -96,9 +96,14 @@ impl Chain {
     }
 }
 
+/// When a task ran; one that was skipped took no time.
+fn span_of(task: &Task) -> Option<(u64, u64)> {
+    task.span().or(task.at.skipped.map(|at| (at, at)))
+}
+
 /// The time of a task from `since`, when its last producer finished, to its own end.
 fn link(slot: u32, task: &Task, since: u64) -> Option<Link> {
-    let (started, finished) = task.span()?;
+    let (started, finished) = span_of(task)?;
     let dispatched = task.at.dispatched.unwrap_or(started).min(started);
     let ready = task.at.ready.unwrap_or(dispatched).min(dispatched);
     let published = task.at.published.unwrap_or(0).min(ready);

@@ -9,6 +9,7 @@
   const count = data.tasks.length, tasks = data.tasks.concat(data.parts.map(part => part[3])), end = Math.max(data.makespan_ns, 1);
   const owner = run => run < count ? run : data.parts[run - count][0];
   const block = run => run < count ? "" : `.${data.parts[run - count][1]}`;
+  const skipped = new Set(data.skipped);
   const hasParts = new Set(data.parts.map(part => part[0]));
   const byId = id => document.getElementById(id);
   const canvas = byId("lanes"), context = canvas.getContext("2d"), tip = byId("tip");
@@ -27,7 +28,7 @@
     if (task[ADDED] >= 0 && data.instances) lanes[0].marks.push([task[ADDED], slot, 0]);
     const by = task[SCHEDULER] >= 0 && task[SCHEDULER] < data.instances ? lanes[task[SCHEDULER]] : null;
     if (by && task[DISPATCHED] >= 0) by.marks.push([task[DISPATCHED], slot, 1]);
-    if (by && task[COMPLETED] >= 0) by.marks.push([task[COMPLETED], slot, 2]);
+    if (by && task[COMPLETED] >= 0) by.marks.push([task[COMPLETED], slot, skipped.has(slot) ? 3 : 2]);
   });
   for (const lane of lanes) {
     lane.tasks?.sort((a, b) => tasks[a][STARTED] - tasks[b][STARTED]);
@@ -43,6 +44,7 @@
   const colour = func => data.colours[Math.max(funcs.indexOf(func), 0) % data.colours.length];
   const colours = Object.fromEntries(funcs.map(func => [func, colour(func)]));
   const kernel = slot => data.kernels[tasks[slot][FUNC]] ?? `func ${tasks[slot][FUNC]}`;
+  const began = slot => tasks[slot][skipped.has(slot) ? COMPLETED : STARTED];
   const endOf = slot => tasks[slot][FINISHED] >= 0 ? tasks[slot][FINISHED] : end;
 
   // ---- what is shown ------------------------------------------------------------------------------------
@@ -104,9 +106,25 @@
     });
     if (byId("chain").checked) paintChain();
     if (byId("edges").checked && view.selected >= 0) paintEdges(view.selected);
+    paintFault();
     paintMoment();
     paintLabels();
     paintAxis();
+  }
+
+  // The core and the task that ended the run.
+  function paintFault() {
+    if (!data.fault) return;
+    context.strokeStyle = "#d1242f";
+    context.lineWidth = 2;
+    if (data.fault.core !== null) context.strokeRect(LABEL, y(firstCore + data.fault.core), width - LABEL - 1, laneHeight - 1);
+    for (const lane of lanes) {
+      for (const slot of lane.tasks ?? []) {
+        if (owner(slot) !== data.fault.task) continue;
+        const left = x(tasks[slot][STARTED]), right = x(endOf(slot));
+        context.strokeRect(left, y(firstCore + lane.core) + 1, Math.max(right - left, 3), laneHeight - 3);
+      }
+    }
   }
 
   function paintTasks(lane, top) {
@@ -141,7 +159,7 @@
     }
   }
 
-  const MARKS = ["#8250df", "#1f883d", "#9a6700"];
+  const MARKS = ["#8250df", "#1f883d", "#9a6700", "#6e7781"];
   function paintMarks(lane, top) {
     let last = -1;
     for (const [at, , what] of lane.marks) {
@@ -268,8 +286,8 @@
       const slot = Number(wanted.replace("#", ""));
       if (data.tasks[slot]) view.matches = [slot];
     } else if (wanted) {
-      data.tasks.forEach((task, slot) => { if (task[STARTED] >= 0 && kernel(slot).toLowerCase().includes(wanted)) view.matches.push(slot); });
-      view.matches.sort((a, b) => tasks[a][STARTED] - tasks[b][STARTED]);
+      data.tasks.forEach((task, slot) => { if ((task[STARTED] >= 0 || skipped.has(slot)) && kernel(slot).toLowerCase().includes(wanted)) view.matches.push(slot); });
+      view.matches.sort((a, b) => began(a) - began(b));
     }
     view.matching = new Set(view.matches);
     view.match = -1;
@@ -347,8 +365,9 @@
     const parts = data.parts.filter(part => part[0] === slot);
     if (parts.length) rows.push(["parts", `${parts.length} in ${new Set(parts.map(part => part[1])).size} blocks, the last one on ${coreNames[task[CORE]]}`]);
     else if (task[CORE] >= 0) rows.push(["core", coreNames[task[CORE]]]);
-    if (task[SCHEDULER] >= 0) rows.push(["dispatched by", `aicpu ${task[SCHEDULER]}`]);
+    if (task[SCHEDULER] >= 0) rows.push([skipped.has(slot) ? "skipped by" : "dispatched by", `aicpu ${task[SCHEDULER]}`]);
     if (task[STARTED] >= 0) rows.push(["started at", time(task[STARTED])]);
+    if (skipped.has(slot)) rows.push(["skipped at", `${time(task[COMPLETED])}: its predicate was false`]);
     rows.push(...waits(slot), ["critical chain", chain.has(slot) ? "yes" : "no"]);
     rows.push(["producers", producers[slot].length ? links(producers[slot]) : "none"]);
     rows.push(["consumers", consumers[slot].length ? links(consumers[slot]) : "none"]);
@@ -476,7 +495,14 @@
 
   // ---- the page -----------------------------------------------------------------------------------------
   byId("facts").textContent = `${count} tasks, ${data.edges.length / 2} edges, ${time(end)}, ${data.summary}`;
+  if (data.fault) {
+    const box = byId("fault");
+    box.hidden = false;
+    box.append(element("strong", `Ended by the fault ${data.fault.text}. `), `${data.fault.sentence} ${data.fault.remedy} `);
+    if (data.fault.task !== null) box.append(link(data.fault.task));
+  }
   byId("run").append(table(Object.entries(data.run)));
+  if (skipped.size) byId("run").append(element("p", `${skipped.size} tasks were skipped, because their predicates were false.`));
   if (data.dropped) byId("run").append(element("p", `${data.dropped} events were dropped: the picture is incomplete.`));
   const key = (shade, text) => {
     const made = element("div"), mark = element("span");
@@ -488,7 +514,8 @@
   byId("legend").append(
     ...funcs.map(func => key(colours[func], data.kernels[func])),
     key("#d00", "critical chain: what the last task waited for"),
-    key(MARKS[0], "task added"), key(MARKS[1], "task dispatched"), key(MARKS[2], "end seen by its scheduler"));
+    key(MARKS[0], "task added"), key(MARKS[1], "task dispatched"), key(MARKS[2], "end seen by its scheduler"),
+    ...(skipped.size ? [key(MARKS[3], "task skipped")] : []));
   whole();
   resize();
   // For whoever scripts the page.

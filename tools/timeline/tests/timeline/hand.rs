@@ -10,7 +10,16 @@ use pto_timeline::{Edge, Lane, Moments, Task, Trace};
 pub(crate) fn task(kind: CoreKind, core: u32, moments: [u64; 6]) -> Task {
     let [published, ready, dispatched, started, finished, completed] = moments.map(Some);
     let added = published;
-    let at = Moments { added, published, ready, dispatched, started, finished, completed };
+    let at = Moments {
+        added,
+        published,
+        ready,
+        dispatched,
+        started,
+        finished,
+        completed,
+        skipped: None,
+    };
     Task { func_id: u16::from(kind.get()), kind, core: Some(core), scheduler: Some(1), at }
 }
 
@@ -42,5 +51,6 @@ pub(crate) fn three_tasks() -> Trace {
         edges: vec![edge(0, 2)],
         lanes: vec![lane],
         makespan_ns: 210,
+        fault: None,
     }
 }

@@ -1,0 +1,81 @@
+//! The kernels that tasks name, compared with those that there are: func id, kind of core, number of arguments.
+
+use pto_abi::CoreKind;
+
+use crate::finding::{Finding, Kind};
+use crate::program::{Action, Program, Task};
+
+/// What is known of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Its func id.
+    pub func: u16,
+    /// What people call it.
+    pub name: String,
+    /// The cores that it runs on.
+    pub kind: CoreKind,
+    /// What its argument words are called, in order.
+    pub args: Vec<String>,
+}
+
+/// The kernels that there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signatures(Vec<Signature>);
+
+impl Signatures {
+    /// These kernels; of two with one func id the last one counts.
+    #[must_use]
+    pub fn new(kernels: Vec<Signature>) -> Self {
+        Self(kernels)
+    }
+
+    /// The kernel with a func id.
+    #[must_use]
+    pub fn of(&self, func: u16) -> Option<&Signature> {
+        self.0.iter().rev().find(|kernel| kernel.func == func)
+    }
+
+    /// Every task whose kernels are not there, or take something else.
+    pub(crate) fn compare(&self, program: &Program) -> Vec<Finding> {
+        let steps = program.steps.iter().filter_map(|step| match step.action {
+            Action::Add(place) => Some((&program.tasks[place], step.line)),
+            _ => None,
+        });
+        steps.filter_map(|(task, line)| Some(finding(task, line, self.defect(task)?))).collect()
+    }
+
+    /// The first thing that is wrong with the kernels of a task.
+    fn defect(&self, task: &Task) -> Option<String> {
+        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV));
+        std::iter::once((task.func, task.kind))
+            .chain(beside)
+            .find_map(|(func, kind)| self.mismatch(task, func, kind))
+    }
+
+    fn mismatch(&self, task: &Task, func: u16, kind: CoreKind) -> Option<String> {
+        let Some(known) = self.of(func) else {
+            return Some(format!(
+                "func id {func} is that of no kernel; take one of those that there are"
+            ));
+        };
+        let Signature { name, args, .. } = known;
+        if known.kind != kind {
+            return Some(format!(
+                "func id {func}, {name}, runs on {} cores, and the task is for {kind}; change the kind, or the kernel",
+                known.kind
+            ));
+        }
+        (args.len() != task.args.len()).then(|| {
+            format!(
+                "func id {func}, {name}, takes {} arguments ({}), and the task has {}",
+                args.len(),
+                args.join(", "),
+                task.args.len()
+            )
+        })
+    }
+}
+
+fn finding(task: &Task, line: usize, what: String) -> Finding {
+    Finding::new(Kind::Kernel, format!("{task}: {what}")).line(line).tasks([task.id])
+}

@@ -1,0 +1,125 @@
+//! What every command answers with `--json` is what `docs/json-schema.json` says, field by field.
+
+use serde_json::Value;
+
+use crate::pto::{answer, command};
+
+/// Checks `value` against a schema; what is wrong, with its place. The keywords are those that the file uses.
+fn defect(schema: &Value, value: &Value, place: &str) -> Option<String> {
+    let types = match &schema["type"] {
+        Value::Null => return None,
+        Value::Array(types) => types.clone(),
+        one => vec![one.clone()],
+    };
+    if !types.iter().any(|name| is_of(name.as_str().unwrap_or_default(), value)) {
+        return Some(format!("{place} is {value}, and should be {}", schema["type"]));
+    }
+    match value {
+        Value::Object(fields) => {
+            let required = schema["required"].as_array().into_iter().flatten();
+            let missing =
+                required.filter_map(Value::as_str).find(|name| !fields.contains_key(*name));
+            if let Some(name) = missing {
+                return Some(format!("{place} has no {name}"));
+            }
+            fields.iter().find_map(|(name, value)| {
+                let place = format!("{place}.{name}");
+                match (schema["properties"].get(name), &schema["additionalProperties"]) {
+                    (Some(schema), _) => defect(schema, value, &place),
+                    (None, Value::Bool(false)) => Some(format!("{place} is not in the schema")),
+                    (None, schema) => defect(schema, value, &place),
+                }
+            })
+        }
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(at, item)| defect(&schema["items"], item, &format!("{place}[{at}]"))),
+        _ => None,
+    }
+}
+
+fn is_of(name: &str, value: &Value) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => false,
+    }
+}
+
+/// Runs a command with `--json`: its answer is of this kind, and says the code that it exits with.
+pub(crate) fn answers(kind: &str, args: &[&str]) -> Value {
+    let schema: Value = serde_json::from_str(include_str!("../../../../docs/json-schema.json"))
+        .expect("the schema is JSON");
+    let told = answer(&mut command(&[args, &["--json"]].concat()));
+    let value: Value = serde_json::from_str(&told.stdout)
+        .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", told.stdout, told.stderr));
+    let schema = schema["$defs"].get(kind).expect("the schema has this kind");
+    assert_eq!(defect(schema, &value, kind), None, "{args:?}");
+    assert_eq!(value["exit_code"].as_i64(), told.code.map(i64::from), "{args:?}");
+    assert_eq!(value["error"].is_null(), kind != "failure", "{args:?}");
+    value
+}
+
+#[test]
+fn every_command_answers_as_the_schema_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (trace, output) = (path("t.json"), format!("f={}", path("f.npy")));
+    let input = format!("a={}", path("f.npy"));
+    let files = ["--hosting=virtual", "--trace", &trace, "--output", &output];
+    answers("run", &[&["run", "vector_example"][..], &files].concat());
+    answers("analyze", &["analyze", &trace]);
+    answers("run", &["run", "vector_example", "--runtime=host_build_graph"]);
+    answers("run", &["run", "vector_example", "--hosting=virtual", "--no-compute", "--rounds=2"]);
+    answers("run", &["run", "moe_layer"]);
+    let square = ["--param=k=128", "--param=m=128", "--param=tile_m=64", "--param=tile_k=64"];
+    answers("run", &[&["run", "matmul", "--input", &input][..], &square].concat());
+    let hang = ["--hosting=virtual", "--fault=hang", "--aicpu=2", "--aic=1", "--aiv=2"];
+    answers("failure", &[&["run", "random_dag", "--trace", &trace][..], &hang].concat());
+    answers("analyze", &["analyze", &trace]);
+    answers("failure", &["run", "nothing"]);
+    answers("failure", &["run", "matmul", "--rounds=none"]);
+    answers("failure", &["analyze", &path("none.json")]);
+    answers("soak", &["soak", "--seeds=64"]);
+    answers("soak_replay", &["soak", "--replay=7"]);
+    answers("check", &["check", "decoder_layer", "--heap-bytes=64K"]);
+    answers(
+        "check",
+        &["check", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl")],
+    );
+    answers("graph", &["graph", "task_shapes", "--param=layers=1"]);
+    answers("list", &["list"]);
+    answers("list", &["list", "kernels"]);
+    answers("info", &["info"]);
+    answers("info", &["info", "limits"]);
+    answers("bench", &["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"]);
+    answers("fw_list", &["fw", "list"]);
+    answers("failure", &["fw", "inspect", &path("none.img")]);
+}
+
+/// A check that cannot fail holds nothing.
+#[test]
+fn what_is_not_in_the_schema_is_found() {
+    let schema = serde_json::json!({
+        "type": "object", "required": ["a"], "additionalProperties": false,
+        "properties": { "a": { "type": ["integer", "null"] }, "b": { "type": "array", "items": { "type": "string" } } },
+    });
+    let says = |value: Value| defect(&schema, &value, "x");
+    assert_eq!(says(serde_json::json!({ "a": null, "b": ["c"] })), None);
+    assert_eq!(says(serde_json::json!({})).as_deref(), Some("x has no a"));
+    assert_eq!(
+        says(serde_json::json!({ "a": 1, "c": 2 })).as_deref(),
+        Some("x.c is not in the schema")
+    );
+    assert!(says(serde_json::json!({ "a": 1.5 })).is_some());
+    assert!(
+        says(serde_json::json!({ "a": 1, "b": ["c", 3] }))
+            .is_some_and(|told| told.contains("b[1]"))
+    );
+}

@@ -1,0 +1,132 @@
+//! Every command that README and `docs/` show is run, and what it prints is compared with what the page shows.
+//!
+//! A page shows a command as `$ pto ..` in a fenced block; the lines up to the next command or the end of the block are what
+//! it prints. The commands of a page run one after the other in a folder of their own ([`page`] reads them,
+//! [`likeness`] compares). `PTO_BLESS=1` writes what is printed into the pages.
+
+mod likeness;
+mod page;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::pto::{answer, command};
+use likeness::Likeness;
+use page::{Block, Transcript};
+
+/// Why a command of a page does not run as it stands there.
+enum Instead {
+    /// It runs with other arguments: the part to replace, and what stands in its place.
+    Smaller(&'static str, &'static str),
+    /// It is run by other tests, which have what it needs.
+    Elsewhere(&'static str),
+}
+
+/// Commands that do not run as they stand: a part of the command, and what happens instead.
+const INSTEAD: &[(&str, Instead)] = &[
+    ("--seeds 100000", Instead::Smaller("--seeds 100000", "--seeds 40")),
+    ("--seeds 10000", Instead::Smaller("--seeds 10000", "--seeds 40")),
+    ("tasks=1000000", Instead::Smaller("tasks=1000000", "tasks=2000")),
+    ("--device virt", Instead::Elsewhere("tests/system/virt.rs boots the image")),
+    ("fw build", Instead::Elsewhere("tests/command/firmware.rs builds images")),
+    ("fw flash", Instead::Elsewhere("tests/command/firmware.rs flashes images")),
+    ("bench", Instead::Elsewhere("times on a shared machine say nothing")),
+    ("valgrind", Instead::Elsewhere("it is counted by hand")),
+    ("--rounds 11", Instead::Elsewhere("times on a shared machine say nothing")),
+    ("--hosting threads", Instead::Smaller("tasks=2000", "tasks=200")),
+    ("late.toml", Instead::Elsewhere("tests/command/soak.rs runs a profile that is too late")),
+];
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("a workspace")
+}
+
+fn pages() -> Vec<PathBuf> {
+    let root = workspace();
+    let docs = fs::read_dir(root.join("docs")).expect("the pages are there");
+    let mut pages: Vec<_> = docs.flatten().map(|entry| entry.path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
+    pages.push(root.join("README.md"));
+    pages.sort();
+    pages
+}
+
+/// What to run for a command of a page; `None` where other tests run it.
+fn arguments(shown: &str) -> Option<String> {
+    let mut to_run = shown.to_owned();
+    for (part, instead) in INSTEAD {
+        if !shown.contains(part) {
+            continue;
+        }
+        match instead {
+            Instead::Smaller(from, to) => to_run = to_run.replace(from, to),
+            Instead::Elsewhere(_) => return None,
+        }
+    }
+    Some(to_run)
+}
+
+/// A folder in which the commands of a page find the files that they name.
+fn scene() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = |name: &str| {
+        std::os::unix::fs::symlink(workspace().join(name), folder.path().join(name))
+            .expect("a link");
+    };
+    link("examples");
+    fs::create_dir_all(folder.path().join("docs/pictures")).expect("a folder");
+    let graph = workspace().join("examples/graphs/row_sums.jsonl");
+    fs::copy(graph, folder.path().join("graph.jsonl")).expect("a graph file");
+    folder
+}
+
+/// Runs a command in `folder`; what it prints on both streams.
+fn run(arguments: &str, folder: &Path) -> (Option<i32>, String) {
+    let words: Vec<&str> = arguments.split_whitespace().collect();
+    let answer = answer(command(&words).current_dir(folder));
+    (answer.code, format!("{}{}", answer.stdout, answer.stderr))
+}
+
+/// Compares one command of a page, or writes what it printed into `blessed`.
+fn check(transcript: &Transcript, folder: &Path, found: &mut Vec<String>, blessed: &mut Block) {
+    let Some(to_run) = arguments(&transcript.arguments) else { return };
+    let (code, printed) = run(&to_run, folder);
+    // Findings and faults that a page shows are wanted; bad requests never are.
+    if !matches!(code, Some(0 | 1 | 3)) {
+        found.push(format!("{}: exit code {code:?}\n{printed}", transcript.place));
+        return;
+    }
+    if to_run != transcript.arguments || transcript.printed.is_empty() {
+        return;
+    }
+    let likeness = Likeness::of(&transcript.arguments);
+    if let Err(difference) = likeness.compare(&transcript.printed, &printed) {
+        found.push(format!("{}: pto {}\n{difference}", transcript.place, transcript.arguments));
+        blessed.replace(transcript, &printed);
+    }
+}
+
+#[test]
+fn every_command_of_the_pages_runs_and_prints_what_they_show() {
+    let (mut found, mut commands) = (Vec::new(), 0);
+    for path in pages() {
+        let text = fs::read_to_string(&path).expect("a page is text");
+        let name = path.strip_prefix(workspace()).expect("below the workspace").to_owned();
+        let folder = scene();
+        let mut blessed = Block::of(&text);
+        for transcript in page::transcripts(&name.to_string_lossy(), &text) {
+            commands += 1;
+            check(&transcript, folder.path(), &mut found, &mut blessed);
+        }
+        if std::env::var_os("PTO_BLESS").is_some() && blessed.text() != text {
+            fs::write(&path, blessed.text()).expect("the page is writable");
+        }
+    }
+    assert!(commands > 20, "only {commands} commands were found in the pages");
+    assert!(
+        found.is_empty(),
+        "{} commands print something else than the pages show; PTO_BLESS=1 writes what they print:\n\n{}",
+        found.len(),
+        found.join("\n\n")
+    );
+}

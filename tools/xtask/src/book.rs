@@ -1,0 +1,171 @@
+//! `cargo xtask docs`: the pages of `docs/` as a book, with the documentation of the interface beside it.
+//!
+//! The book is made by mdBook. The pages stay where they are: they are copied into a folder below `target` together with a
+//! table of contents, because a page of the repository links to files that are no pages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The release of mdBook that the book is tried with.
+const MDBOOK: &str = "0.5.4";
+
+/// The parts of the book, each with its pages in the order of reading.
+const PARTS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Using it",
+        &[
+            ("The timeline of a run", "timeline.md"),
+            ("Checking a program", "check.md"),
+            ("Simulation in virtual time", "simulation.md"),
+            ("Tasks with tensors", "streaming.md"),
+            ("Firmware images", "firmware.md"),
+            ("What a task costs", "performance.md"),
+        ],
+    ),
+    ("From your language", &[("Rust", "rust.md"), ("C", "c.md"), ("Python", "python.md")]),
+    (
+        "Inside",
+        &[
+            ("Architecture", "architecture.md"),
+            ("Hacking", "hacking.md"),
+            ("Shared bytes, limits, faults", "abi.md"),
+            ("Glossary", "glossary.md"),
+        ],
+    ),
+];
+
+/// Builds the book and the documentation of the interface into `target/book`.
+pub(crate) fn build(root: &Path, target: &Path) -> Result<(), String> {
+    let source = target.join("book-source");
+    let book = target.join("book");
+    write_source(root, &source)?;
+    let mdbook = provide(target)?;
+    run(Command::new(mdbook).arg("build").arg(&source).arg("--dest-dir").arg(&book))?;
+    let mut interface = Command::new(cargo());
+    interface.args(["doc", "--workspace", "--no-deps", "--lib"]).arg("--target-dir").arg(target);
+    run(interface.current_dir(root))?;
+    copy_folder(&target.join("doc"), &book.join("api"))?;
+    println!("the book is {}", book.join("index.html").display());
+    Ok(())
+}
+
+/// The table of contents; every page of `docs` must be in it, or it would be missing from the book in silence.
+fn summary(docs: &Path) -> Result<String, String> {
+    let mut text = String::from("# Summary\n\n[PTO Runtime](README.md)\n");
+    for (part, pages) in PARTS {
+        text += &format!("\n# {part}\n\n");
+        for (title, page) in *pages {
+            text += &format!("- [{title}]({page})\n");
+        }
+    }
+    text += "\n# Why it is so\n\n- [Decisions](decisions.md)\n";
+    for page in names(&docs.join("decisions"))? {
+        let path = docs.join("decisions").join(&page);
+        text += &format!("  - [{}](decisions/{page})\n", title_of(&path)?);
+    }
+    for page in names(docs)? {
+        if !text.contains(&format!("({page})")) {
+            return Err(format!(
+                "docs/{page} is in no part of the book: name it in xtask/src/book.rs"
+            ));
+        }
+    }
+    Ok(text)
+}
+
+/// The Markdown files of a folder, in the order of their names.
+fn names(folder: &Path) -> Result<Vec<String>, String> {
+    let entries = fs::read_dir(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut pages: Vec<_> = names.filter(|name| name.ends_with(".md")).collect();
+    pages.sort();
+    Ok(pages)
+}
+
+fn title_of(page: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(page).map_err(|why| format!("{}: {why}", page.display()))?;
+    let title = text.lines().find_map(|line| line.strip_prefix("# "));
+    title.map(str::to_owned).ok_or_else(|| format!("{} has no title", page.display()))
+}
+
+fn write_source(root: &Path, source: &Path) -> Result<(), String> {
+    let failed = |why: std::io::Error| format!("{}: {why}", source.display());
+    let pages = source.join("src");
+    if source.exists() {
+        fs::remove_dir_all(source).map_err(failed)?;
+    }
+    copy_folder(&root.join("docs"), &pages)?;
+    // The first page stands one folder higher in the repository than in the book.
+    let readme = fs::read_to_string(root.join("README.md")).map_err(failed)?;
+    let write = |name: &str, text: &str| fs::write(pages.join(name), text).map_err(failed);
+    write("README.md", &readme.replace("](docs/", "]("))?;
+    write(
+        "decisions.md",
+        "# Decisions\n\nEach page states one decision, its alternative, and the number that decided.\n",
+    )?;
+    write("SUMMARY.md", &summary(&root.join("docs"))?)?;
+    let settings = "[book]\ntitle = \"PTO Runtime\"\nlanguage = \"en\"\n";
+    fs::write(source.join("book.toml"), settings).map_err(failed)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |why: std::io::Error| format!("{} cannot be copied: {why}", from.display());
+    fs::create_dir_all(to).map_err(failed)?;
+    for entry in fs::read_dir(from).map_err(failed)?.flatten() {
+        let copy = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &copy)?;
+        } else {
+            fs::copy(entry.path(), copy).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// mdBook: the one that is installed, or one that cargo installs below `target`.
+fn provide(target: &Path) -> Result<PathBuf, String> {
+    let installed = Command::new("mdbook").arg("--version").output();
+    if installed.is_ok_and(|output| output.status.success()) {
+        return Ok(PathBuf::from("mdbook"));
+    }
+    let own = target.join("tools");
+    let program = own.join("bin/mdbook");
+    if !program.is_file() {
+        println!("mdBook {MDBOOK} is not installed: cargo installs it below {}", own.display());
+        let mut install = Command::new(cargo());
+        install.args(["install", "mdbook", "--version", MDBOOK, "--locked"]);
+        install.args(["--no-default-features", "--features", "search", "--root"]).arg(&own);
+        run(&mut install)
+            .map_err(|why| format!("{why}; the book was not built: crates.io must be reachable"))?;
+    }
+    Ok(program)
+}
+
+fn cargo() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    println!("{command:?}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{command:?}: {status}")),
+        Err(why) => Err(format!("{command:?} cannot be started: {why}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PARTS, summary};
+
+    #[test]
+    fn every_page_is_in_the_book_and_every_chapter_is_a_page() {
+        let docs = crate::root().join("docs");
+        let summary = summary(&docs).unwrap();
+        assert!(summary.contains("(decisions/0001-fanout-count.md)"), "{summary}");
+        for (_, page) in PARTS.iter().flat_map(|(_, pages)| *pages) {
+            assert!(docs.join(page).is_file(), "{page} is no page of docs/");
+        }
+    }
+}
