@@ -49,8 +49,9 @@ where
         for col in (0..b_grid.cols).step_by(COLS) {
             pack_right::<T, S>(panel, b, b_grid, col);
             let cols = COLS.min(b_grid.cols - col);
-            let blocks = strips.chunks_exact(depth.max(1) * ROWS);
-            for (strip, row) in blocks.zip((0..a_grid.rows).step_by(ROWS)) {
+            for row in (0..a_grid.rows).step_by(ROWS) {
+                // Where nothing counts of the depth, the strip is empty and the sums are zero.
+                let strip = strips.get(row * depth..(row + ROWS) * depth).unwrap_or(&[]);
                 let sums = block(strip.as_chunks::<ROWS>().0, panel);
                 let rows = ROWS.min(a_grid.rows - row);
                 for (r, sums) in sums.iter().enumerate().take(rows) {

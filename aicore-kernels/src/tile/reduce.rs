@@ -51,17 +51,14 @@ pub(super) fn reduce<T: Element, S: Element>(
             |sum: SumOf<S>, x: T| sum.plus(summand::<T, S>(x)),
             total::<S>,
         ),
-        Reduce::ColMax => {
-            let first = grid.rows_of(x).next().unwrap_or(&[]);
-            for (out, first) in out.iter_mut().zip(first) {
-                *out = first.cast();
-            }
-            for row in grid.rows_of(x).skip(1) {
-                for (out, x) in out.iter_mut().zip(row) {
-                    *out = S::narrow(out.widen().larger(x.cast::<S>().widen()));
-                }
-            }
-        }
+        Reduce::ColMax => cols(
+            out,
+            x,
+            grid,
+            lowest::<T>(),
+            |most: T::Wide, x: T| most.larger(x.widen()),
+            |most| T::narrow(most).cast::<S>(),
+        ),
     });
 }
 
@@ -88,10 +85,16 @@ fn row_sum<T: Element, S: Element>(row: &[T]) -> SumOf<S> {
     a.plus(e).plus(c.plus(h)).plus(b.plus(g).plus(d.plus(i)))
 }
 
+/// What is not larger than any element: minus infinity, or the smallest integer. It is the maximum of nothing.
+#[inline(always)]
+fn lowest<T: Element>() -> T::Wide {
+    T::from_f64(f64::NEG_INFINITY).widen()
+}
+
 /// The largest element; NaN if one is.
 #[inline(always)]
 fn largest<T: Element>(row: &[T]) -> T {
-    let first = row.first().copied().unwrap_or_default().widen();
+    let first = lowest::<T>();
     let (groups, tail) = row.as_chunks::<LANES>();
     let mut lanes = [first; LANES];
     for group in groups {

@@ -124,7 +124,7 @@ impl<'r> Run<'r> {
         if extents[0] > counted[0] || extents[1] > counted[1] {
             return Err(Cause::StoreTooSmall { source: counted, view: extents });
         }
-        let mask = mask.map(|mask| self.value(mask)).transpose()?;
+        let mask = mask.map(|mask| self.mask(mask, extents)).transpose()?;
         let (_, rest) = split::<u64>(self.frame, &EMPTY)?;
         let mask = mask.map(|mask| rest.tile::<u8>(mask)).transpose()?;
         let pitch = usize::from(value.tile.cols);
@@ -205,13 +205,23 @@ impl<'r> Run<'r> {
         offset: [u16; 2],
         mask: Option<ValueId>,
     ) -> Result<(), Cause> {
-        let (view, mask) = (self.view(param)?, mask.map(|mask| self.value(mask)).transpose()?);
+        let view = self.view(param)?;
+        let mask = mask.map(|mask| self.mask(mask, view.extents())).transpose()?;
         let pitch = usize::from(value.tile.cols);
         with_type!(value.tile.dtype, T => {
             let (elements, rest) = split::<T>(self.frame, value)?;
             let mask = mask.map(|mask| rest.tile::<u8>(mask)).transpose()?;
             load::load(load::Tile { elements, pitch }, view, offset, mask)
         })
+    }
+
+    /// A mask, of which as much counts as of the view.
+    fn mask(&self, mask: ValueId, view: [u16; 2]) -> Result<&'r Value, Cause> {
+        let counted = self.counted(mask);
+        if counted[0] < view[0] || counted[1] < view[1] {
+            return Err(Cause::Remainders { a: view, b: counted });
+        }
+        self.value(mask)
     }
 
     /// The same bits in every element.
@@ -265,7 +275,8 @@ impl<'r> Run<'r> {
                 let (out, rest) = split::<T>(self.frame, value)?;
                 let operands = (rest.tile(a)?, rest.tile(b)?);
                 if function == super::op::Binary::Div {
-                    elementwise::check_divisor(operands.1, (b_grid, spread))?;
+                    let divisors = if spread == Spread::Same { grid } else { b_grid };
+                    elementwise::check_divisor(operands.1, (divisors, spread))?;
                 }
                 elementwise::binary::<T>(wide, function, out, operands, (grid, spread));
                 Ok(())

@@ -117,3 +117,40 @@ fn columns_reduced_over_the_rows_that_count() {
         }
     }
 }
+
+#[test]
+fn where_nothing_counts_sums_are_zero_and_maxima_the_lowest() {
+    let tile = TileType::tile(DType::F32, 4, 8);
+    let x = bytemuck::cast_slice(&[3.0f32; 32]).to_vec();
+    let rows = TileType::tile(DType::F32, 4, 1);
+    let cols = TileType::tile(DType::F32, 1, 8);
+    for (function, output, counted, extents, expected) in [
+        (Reduce::RowSum, rows, [4, 0], [4, 1], 0.0),
+        (Reduce::RowMax, rows, [4, 0], [4, 1], f32::NEG_INFINITY),
+        (Reduce::ColSum, cols, [0, 8], [1, 8], 0.0),
+        (Reduce::ColMax, cols, [0, 8], [1, 8], f32::NEG_INFINITY),
+    ] {
+        let ops = vec![Op::Reduce { function, x: V(0) }];
+        let small = Small { inputs: vec![tile], output, ops };
+        let (out, _) = small.run_partial(std::slice::from_ref(&x), &[counted, extents]).unwrap();
+        assert!(floats(out.bytes()).iter().all(|found| *found == expected), "{}", function.name());
+    }
+    let ops = vec![Op::Matmul { a: V(0), b: V(1), acc: None, moves: Moves::default() }];
+    let inputs = vec![TileType::tile(DType::F32, 4, 8), TileType::tile(DType::F32, 8, 4)];
+    let output = TileType::tile(DType::F32, 4, 4);
+    let small = Small { inputs, output, ops };
+    let (out, _) = small.run_partial(&[x.clone(), x], &[[4, 0], [0, 4], [4, 4]]).unwrap();
+    assert_eq!(floats(out.bytes()), [0.0; 16]);
+}
+
+#[test]
+fn a_mask_counts_as_much_as_its_view() {
+    let tile = TileType::tile(DType::U8, 2, 4);
+    let ops = vec![Op::Load { param: 0, offset: [0, 0], mask: Some(V(1)) }];
+    let small = Small { inputs: vec![tile, tile], output: tile, ops };
+    let inputs = [vec![5; 8], vec![1, 0, 1, 0, 0, 1, 0, 1]];
+    let (out, _) = small.run_partial(&inputs, &[[2, 3], [2, 4], [2, 3]]).unwrap();
+    assert_eq!(out.bytes(), [5, 0, 5, 0xA5, 0, 5, 0, 0xA5]);
+    let refused = small.run_partial(&inputs, &[[2, 4], [2, 3], [2, 4]]).unwrap_err();
+    assert_eq!(refused.cause, Cause::Remainders { a: [2, 4], b: [2, 3] });
+}

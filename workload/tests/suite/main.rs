@@ -5,6 +5,7 @@
 )]
 
 mod axes;
+mod docs;
 mod expressions;
 mod kernels;
 mod pipelines;
