@@ -10,9 +10,10 @@
 //! ```
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
-//! how work reaches a core, [`arena`] how capacities become regions, [`image`] the graph a host builds,
-//! [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`] the table of
-//! faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only place that names the atomics.
+//! how work reaches a core, [`arena`] how capacities become regions, [`launch`] what a host writes for a run, [`image`] the
+//! graph a host builds, [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`]
+//! the table of faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only place that names the
+//! atomics.
 //!
 //! What programs are written against stands in `pto_graph`. Nothing here knows a platform; nothing here allocates; it
 //! depends on no other crate of ours.
@@ -29,6 +30,8 @@ pub mod handshake;
 pub mod ids;
 pub mod image;
 pub mod kinds;
+#[cfg(not(any(loom, shuttle)))]
+pub mod launch;
 pub mod launch_words;
 pub mod layout;
 pub mod limits;

@@ -712,10 +712,10 @@ int32_t pto_set_log_callback(pto_log_callback callback, void *user, uint32_t lev
 int32_t pto_device_malloc(const struct pto_device *device, uint64_t bytes, uint64_t *address);
 
 /*
- Frees what `pto_device_malloc` gave.
+ Frees what `pto_device_malloc` gave. It is nobody's at once: a second call fails, and so do copies. Where a run is on, which
+ may use it, it can be allocated again when that run has ended.
 
- Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run that does not
- use the memory.
+ Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
  */
 int32_t pto_device_free(const struct pto_device *device, uint64_t address);
 

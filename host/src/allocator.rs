@@ -6,11 +6,10 @@
 //! would have to walk the free blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use pto_abi::GmAddr;
 
-use crate::Error;
+use crate::{Error, Place};
 
 /// Alignment and granularity of blocks: a line, so that two blocks never share one (DESIGN.md, section 4).
 pub(crate) const ALIGNMENT: u64 = 64;
@@ -22,37 +21,8 @@ pub(crate) enum Owner {
     User,
     /// The runtime: its arena.
     Runtime,
-}
-
-/// What stands at an address that was expected to be an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Not an address of this device's GM.
-    OutsideGm,
-    /// GM that is not allocated.
-    Free,
-    /// A live allocation; the address may be in its middle.
-    Allocation {
-        /// Where it starts.
-        start: GmAddr,
-        /// Its size.
-        bytes: u64,
-    },
-    /// The runtime's own arena.
-    Runtime,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OutsideGm => write!(f, "outside the device's GM"),
-            Self::Free => write!(f, "in GM that is not allocated"),
-            Self::Allocation { start, bytes } => {
-                write!(f, "in the allocation of {bytes} bytes at {start}")
-            }
-            Self::Runtime => write!(f, "in the runtime's own arena"),
-        }
-    }
+    /// The runs that were on when a user freed it.
+    Runs,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +30,8 @@ struct Block {
     /// As asked for; the block spans the next multiple of [`ALIGNMENT`].
     bytes: u64,
     owner: Owner,
+    /// Somebody who did not come back from a run may still write to it: it never leaves its place.
+    is_lost: bool,
 }
 
 impl Block {
@@ -83,6 +55,8 @@ pub(crate) struct Allocator {
     /// pointer.
     freed: BTreeSet<u64>,
     free_bytes: u64,
+    /// Bytes of the blocks of [`Owner::Runs`].
+    waiting_bytes: u64,
     /// No byte from here on was ever part of a block.
     untouched: u64,
 }
@@ -101,6 +75,7 @@ impl Allocator {
             free_by_span: BTreeSet::new(),
             freed: BTreeSet::new(),
             free_bytes: 0,
+            waiting_bytes: 0,
             untouched: start,
         };
         if usable > 0 {
@@ -117,6 +92,7 @@ impl Allocator {
         let full = Error::OutOfMemory {
             asked: bytes,
             free: self.free_bytes,
+            waiting: self.waiting_bytes,
             largest: self.free_by_span.last().map_or(0, |(span, _)| *span),
         };
         let Some(span) = bytes.checked_next_multiple_of(ALIGNMENT) else { return Err(full) };
@@ -127,7 +103,7 @@ impl Allocator {
         if held > span {
             self.insert_free(start + span, held - span);
         }
-        self.live.insert(start, Block { bytes, owner });
+        self.live.insert(start, Block { bytes, owner, is_lost: false });
         self.forget_freed(start, start + span);
         self.untouched = self.untouched.max(start + span);
         Ok(GmAddr(start))
@@ -135,16 +111,43 @@ impl Allocator {
 
     /// Gives a block back.
     pub(crate) fn free(&mut self, address: GmAddr, owner: Owner) -> Result<(), Error> {
-        match self.live.get(&address.0) {
-            Some(block) if block.owner == owner => {
-                let span = block.span();
-                self.live.remove(&address.0);
-                self.freed.insert(address.0);
-                self.coalesce(address.0, span);
-                Ok(())
-            }
+        let span = self.owned(address, owner)?.span();
+        self.live.remove(&address.0);
+        self.freed.insert(address.0);
+        self.coalesce(address.0, span);
+        Ok(())
+    }
+
+    /// Takes a block from its user and leaves it to the runs that are on; `false`: it stays there for ever.
+    pub(crate) fn retire(&mut self, address: GmAddr) -> Result<bool, Error> {
+        let block = self.owned(address, Owner::User)?;
+        block.owner = Owner::Runs;
+        let (span, returns) = (block.span(), !block.is_lost);
+        self.waiting_bytes += span;
+        Ok(returns)
+    }
+
+    /// Takes a block from the runs that were on: it is free.
+    pub(crate) fn release(&mut self, address: GmAddr) -> Result<(), Error> {
+        let span = self.owned(address, Owner::Runs)?.span();
+        self.waiting_bytes -= span;
+        self.free(address, Owner::Runs)
+    }
+
+    /// Somebody who did not come back may still write to the memory of users: none of it is ever given to anybody else.
+    pub(crate) fn lose_users(&mut self) {
+        let users = self.live.values_mut().filter(|block| block.owner != Owner::Runtime);
+        users.for_each(|block| block.is_lost = true);
+    }
+
+    /// The live block of `owner` that starts at `address`.
+    fn owned(&mut self, address: GmAddr, owner: Owner) -> Result<&mut Block, Error> {
+        let place = self.place(address);
+        match self.live.get_mut(&address.0) {
+            Some(block) if block.owner == owner => Ok(block),
+            Some(block) if block.owner == Owner::Runs => Err(Error::DoubleFree { address }),
             None if self.freed.contains(&address.0) => Err(Error::DoubleFree { address }),
-            _ => Err(Error::ForeignPointer { address, place: self.place(address) }),
+            _ => Err(Error::ForeignPointer { address, place }),
         }
     }
 
@@ -175,7 +178,8 @@ impl Allocator {
             return Place::OutsideGm;
         }
         match self.block_at(address) {
-            Some((_, block)) if block.owner == Owner::Runtime => Place::Runtime,
+            Some((_, Block { owner: Owner::Runtime, .. })) => Place::Runtime,
+            Some((_, Block { owner: Owner::Runs, .. })) => Place::Freed,
             Some((start, block)) => Place::Allocation { start: GmAddr(start), bytes: block.bytes },
             None => Place::Free,
         }
@@ -223,8 +227,8 @@ impl Allocator {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALIGNMENT, Allocator, Owner, Place};
-    use crate::Error;
+    use super::{ALIGNMENT, Allocator, Owner};
+    use crate::{Error, Place};
     use pto_abi::GmAddr;
 
     const START: u64 = 0x10_0000;
@@ -303,7 +307,8 @@ mod tests {
         allocator.free(a, Owner::User).unwrap();
         for asked in [129, 1 << 40, u64::MAX] {
             let error = allocator.alloc(asked, Owner::User).unwrap_err();
-            let Error::OutOfMemory { asked: named, free: 192, largest: 128 } = error else {
+            let Error::OutOfMemory { asked: named, free: 192, waiting: 0, largest: 128 } = error
+            else {
                 panic!("{error:?}");
             };
             assert_eq!(named, asked);
@@ -335,6 +340,33 @@ mod tests {
         let over = allocator.alloc(128, Owner::User).unwrap();
         assert_eq!(over, a);
         allocator.free(over, Owner::User).unwrap();
+    }
+
+    #[test]
+    fn what_runs_hold_is_neither_free_nor_the_users() {
+        let mut allocator = of(192);
+        let a = allocator.alloc(100, Owner::User).unwrap();
+        assert!(allocator.retire(a).unwrap());
+        assert!(matches!(allocator.retire(a), Err(Error::DoubleFree { .. })));
+        let refused = allocator.check_range(a, 1).unwrap_err();
+        assert!(matches!(refused, Error::CopyOutOfRange { place: Place::Freed, .. }), "{refused}");
+        let full = allocator.alloc(128, Owner::User).unwrap_err();
+        assert!(matches!(full, Error::OutOfMemory { free: 64, waiting: 128, .. }), "{full}");
+        allocator.release(a).unwrap();
+        assert!(matches!(allocator.retire(a), Err(Error::DoubleFree { .. })));
+        assert_eq!(allocator.alloc(128, Owner::User).unwrap(), a);
+        allocator.assert_whole();
+    }
+
+    #[test]
+    fn what_was_lost_stays_with_the_runs() {
+        let mut allocator = of(256);
+        let before = allocator.alloc(64, Owner::User).unwrap();
+        allocator.lose_users();
+        let after = allocator.alloc(64, Owner::User).unwrap();
+        assert!(!allocator.retire(before).unwrap());
+        assert!(allocator.retire(after).unwrap(), "nobody who is lost has its address");
+        allocator.assert_whole();
     }
 
     #[test]

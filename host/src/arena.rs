@@ -55,10 +55,6 @@ impl RuntimeArena {
         self.arena
     }
 
-    pub(crate) fn address(&self) -> GmAddr {
-        self.address
-    }
-
     pub(crate) fn layout(&self) -> &ArenaLayout {
         &self.layout
     }

@@ -67,8 +67,8 @@ pub(crate) trait Backend: Send {
     /// fault. Called before that arena is given up. `false`: a core did not come back; as `arena_lost`.
     fn release(&mut self) -> bool;
 
-    /// Replaces everything that a lost arena may have taken with it.
-    fn renew(&mut self);
+    /// Replaces everything that a lost arena may have taken with it. `true`: nobody is left who could write to GM.
+    fn renew(&mut self) -> bool;
 
     /// What the machine itself says of the fault of the last run.
     fn post_mortem(&self) -> &[String] {
@@ -102,7 +102,7 @@ pub(crate) mod fake {
     use pto_abi::arena::Arena;
 
     use super::{Backend, Landing};
-    use crate::kernels::KernelCode;
+    use crate::kernel::KernelCode;
     use crate::{Error, Kernel};
 
     /// Plays the firmware with a closure.
@@ -146,8 +146,9 @@ pub(crate) mod fake {
             true
         }
 
-        fn renew(&mut self) {
+        fn renew(&mut self) -> bool {
             self.renewed += 1;
+            false
         }
     }
 }

@@ -13,8 +13,8 @@ use crate::memory::Memory;
 
 /// `len` values of plain data in GM; frees its memory on drop.
 ///
-/// Do not drop it while a run uses it, and do not read it from another thread while a run writes it: what
-/// is read then is not specified.
+/// It may be dropped while a run uses it: its memory is not given to anybody else before that run has ended. What is read
+/// while a run writes it is not specified.
 pub struct DeviceBuffer<T> {
     memory: Arc<Memory>,
     address: GmAddr,

@@ -17,11 +17,12 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
+use pto_abi::launch::{Epochs, worker_table};
 use pto_abi::runtime::{Epitaph, WorkerEntry};
 use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
-use self::standing::Standing;
+use self::standing::{Standing, stands_after};
 #[cfg(any(feature = "sim", test))]
 use crate::DeviceOptions;
 use crate::allocator::Owner;
@@ -30,9 +31,9 @@ use crate::backend::{Backend, Landing, StartTimes};
 use crate::fault_report::{Context, FaultReport};
 use crate::fw::Tracing;
 use crate::kernels::{KernelDescription, KernelTable};
-use crate::launch::{DeviceTables, Launch, worker_table};
+use crate::launch::{DeviceTables, Launch};
 use crate::lists::Spare;
-use crate::memory::Memory;
+use crate::memory::{Memory, RunHold};
 use crate::progress::{self, RunProgress};
 use crate::report::{CoreTotals, InstanceTotals};
 use crate::stream_report::StreamReport;
@@ -50,6 +51,7 @@ pub struct Device {
     standing: Option<Standing>,
     /// Memory for graphs.
     spare: Spare,
+    /// The cores are brought up on each arena.
     epochs: Epochs,
     backend: Box<dyn Backend>,
 }
@@ -69,14 +71,6 @@ pub struct DeviceDescription {
     pub builders: Vec<String>,
     /// Registered kernels, by func id.
     pub kernels: Vec<KernelDescription>,
-}
-
-/// Numbers that tell one run and one bring-up from the next; never zero.
-#[derive(Clone, Copy, Debug, Default)]
-struct Epochs {
-    run: u32,
-    /// Changes with the arena: the cores are brought up on each.
-    bring_up: u32,
 }
 
 /// The number after `epoch`, without zero.
@@ -155,7 +149,7 @@ impl Device {
             backend,
             memory,
             cores: [aic, aiv],
-            workers: worker_table(aic, aiv),
+            workers: worker_table([aic, aiv]).collect(),
             kernels: KernelTable::new(),
             arena: None,
             standing: None,
@@ -246,7 +240,8 @@ impl Device {
         self.memory.alloc(bytes, Owner::User)
     }
 
-    /// Frees what [`Device::alloc`] returned.
+    /// Frees what [`Device::alloc`] returned. It is nobody's at once; where a run is on, it can be allocated again when
+    /// that run has ended.
     ///
     /// # Errors
     /// `DoubleFree`, `ForeignPointer`.
@@ -343,27 +338,25 @@ impl Device {
         }
         let mut launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
-        if self.stands(work) && options.trace.is_none() {
+        let (asked, standing) = (Standing::of(work, &self.kernels), self.standing.take());
+        if asked.is_some() && asked == standing && options.trace.is_none() {
             launch.again();
         }
-        self.standing = None;
         self.epochs.run = after(self.epochs.run);
         let tables = DeviceTables {
-            gm_address: self.memory.gm().address(),
-            gm_bytes: self.memory.gm().bytes(),
-            workers: &self.workers,
+            cores: self.cores,
             kernels: self.kernels.addresses(),
-            run_epoch: self.epochs.run,
-            bring_up_epoch: self.epochs.bring_up,
+            epochs: self.epochs,
         };
         launch.write(&arena, &tables)?;
         let before = CoreTotals::read(&arena.view(), self.cores);
+        let hold = self.memory.begin_run();
         let run = || land(&mut *self.backend, arena.view());
         let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
             .map_err(|source| Error::TraceReader { source })?;
         let result = match landing.fault {
             None => {
-                self.standing = self.standing_after(work, &arena);
+                self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
                 let report = self.report(work, &mut arena, landing, &before);
                 Ok(RunReport {
                     trace: self.timeline(work, options, &arena, (read, None)),
@@ -383,7 +376,7 @@ impl Device {
                 Err(Error::Fault { fault, report: Box::new(report) })
             }
         };
-        self.settle(arena, landing);
+        self.settle(arena, landing, hold);
         result
     }
 
@@ -412,21 +405,24 @@ impl Device {
     /// Frees an arena, when no core is in service on it any more.
     fn give_up(&mut self, arena: RuntimeArena) {
         if !self.backend.release() {
-            self.lose(arena);
+            let hold = self.memory.begin_run();
+            self.lose(arena, hold);
         }
     }
 
-    /// Leaves an arena to the agents that did not come back.
-    fn lose(&mut self, arena: RuntimeArena) {
+    /// Leaves an arena, and the memory of users, to the agents that did not come back.
+    fn lose(&mut self, arena: RuntimeArena, hold: RunHold) {
         arena.lose();
-        self.backend.renew();
+        if !self.backend.renew() {
+            hold.lose();
+        }
     }
 
     /// Puts the device in order for the next run. After a fault that starts from a new arena: whatever state
-    /// the fault left in queues, locks and handshake lines is gone with the old one.
-    fn settle(&mut self, arena: RuntimeArena, landing: Landing) {
+    /// the fault left in queues, locks and handshake lines is gone with the old one. The memory of users is let go of last.
+    fn settle(&mut self, arena: RuntimeArena, landing: Landing, hold: RunHold) {
         match landing {
-            Landing { arena_lost: true, .. } => self.lose(arena),
+            Landing { arena_lost: true, .. } => self.lose(arena, hold),
             Landing { fault: Some(_), .. } => self.give_up(arena),
             Landing { fault: None, .. } => self.arena = Some(arena),
         }
@@ -503,7 +499,7 @@ impl Device {
         let logs = arena.logs.drain(&view);
         let context = Context {
             workers: &self.workers,
-            kernels: &self.kernels,
+            kernel_name: &|func_id| self.kernels.name(func_id).map(ToOwned::to_owned),
             builders: self.builders(),
             builder: work.builder(),
         };

@@ -32,7 +32,8 @@ impl DeviceMemory {
         self.0.alloc(bytes, Owner::User)
     }
 
-    /// Frees what [`DeviceMemory::alloc`] or [`Device::alloc`] returned.
+    /// Frees what [`DeviceMemory::alloc`] or [`Device::alloc`] returned. It is nobody's at once; where a run is on, it can be
+    /// allocated again when that run has ended.
     ///
     /// # Errors
     /// `DoubleFree`, `ForeignPointer`.

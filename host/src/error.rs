@@ -8,7 +8,6 @@ use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use pto_abi::{Fault, FuncId, GmAddr};
 use pto_aicore_kernels::LIBRARY;
 
-use crate::options::BUILD_MODE_VARIABLE;
 use crate::{Cycle, FaultReport, Place};
 
 /// An error of the host library.
@@ -73,14 +72,17 @@ pub enum Error {
 
     /// No free block is large enough.
     #[error(
-        "GM is full: {asked} bytes asked for, {free} bytes free, {largest} of them in one piece; \
-         free buffers, or open the device with more gm_bytes"
+        "GM is full: {asked} bytes asked for, {free} bytes free, {largest} of them in one piece{}; \
+         free buffers, or open the device with more gm_bytes",
+        waiting_clause(*.waiting)
     )]
     OutOfMemory {
         /// Size asked for.
         asked: u64,
         /// Bytes free.
         free: u64,
+        /// Bytes that were freed while a run used them, or that a run which did not come back may still write.
+        waiting: u64,
         /// Size of the largest free block.
         largest: u64,
     },
@@ -299,8 +301,10 @@ pub enum Error {
     },
 
     /// A value of the environment variable that is not a build mode.
-    #[error("{BUILD_MODE_VARIABLE} is \"{value}\": use 0 (sequential) or 1 (concurrent)")]
+    #[error("{variable} is \"{value}\": use 0 (sequential) or 1 (concurrent)")]
     BuildModeVariable {
+        /// Its name.
+        variable: &'static str,
         /// The value.
         value: String,
     },
@@ -328,6 +332,13 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn waiting_clause(waiting: u64) -> String {
+    if waiting == 0 {
+        return String::new();
+    }
+    format!(", and {waiting} bytes freed during a run, which has not let go of them")
 }
 
 fn library_names() -> String {

@@ -14,7 +14,6 @@ use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
 use crate::cycle;
-use crate::kernels::KernelTable;
 use crate::logs::Logs;
 use crate::stream_report::{ring_name, ring_unit};
 use crate::{Cycle, LogMessage};
@@ -50,7 +49,8 @@ pub struct FaultReport {
 /// What the device knows and the epitaph does not.
 pub(crate) struct Context<'a> {
     pub(crate) workers: &'a [WorkerEntry],
-    pub(crate) kernels: &'a KernelTable,
+    /// The name of the kernel of a func id.
+    pub(crate) kernel_name: &'a dyn Fn(FuncId) -> Option<String>,
     pub(crate) builders: Vec<String>,
     pub(crate) builder: Option<&'a str>,
 }
@@ -179,7 +179,7 @@ fn tell_ring(epitaph: &Epitaph, index: usize) -> String {
 }
 
 fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
-    let kernel = tell_kernel(epitaph, context.kernels);
+    let kernel = tell_kernel(epitaph, context.kernel_name);
     match (epitaph.task == TaskId::NONE, kernel) {
         (true, None) => None,
         (true, Some(kernel)) => Some(format!("Concerned is {kernel}.")),
@@ -188,11 +188,14 @@ fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
     }
 }
 
-fn tell_kernel(epitaph: &Epitaph, kernels: &KernelTable) -> Option<String> {
+fn tell_kernel(
+    epitaph: &Epitaph,
+    kernel_name: &dyn Fn(FuncId) -> Option<String>,
+) -> Option<String> {
     if epitaph.func_id == NOBODY {
         return None;
     }
-    let name = u16::try_from(epitaph.func_id).ok().and_then(|id| kernels.name(FuncId(id)));
+    let name = u16::try_from(epitaph.func_id).ok().and_then(|id| kernel_name(FuncId(id)));
     let name = name.map_or("an unregistered kernel".to_owned(), |name| format!("kernel {name}"));
     let place = match epitaph.kernel {
         0 => String::new(),
@@ -293,22 +296,17 @@ fn tell_builders(context: &Context<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Context, FaultReport};
-    use crate::Kernel;
-    use crate::backend::fake::{Fake, SUCCESS};
-    use crate::kernels::KernelTable;
-    use crate::launch::worker_table;
     use crate::logs::Logs;
     use pto_abi::block::BlockContext;
+    use pto_abi::launch::worker_table;
     use pto_abi::runtime::{BlockedTask, Epitaph, NOBODY};
     use pto_abi::{Fault, FuncId, TaskId};
 
     fn told(fault: Fault, epitaph: Option<Epitaph>) -> String {
-        let mut kernels = KernelTable::new();
-        let backend = Fake::new(|_, _| SUCCESS);
-        kernels.insert(FuncId(3), Kernel::library("exp").unwrap(), &backend).unwrap();
+        let workers: Vec<_> = worker_table([1, 2]).collect();
         let context = Context {
-            workers: &worker_table(1, 2),
-            kernels: &kernels,
+            workers: &workers,
+            kernel_name: &|id| (id == FuncId(3)).then(|| "exp".to_owned()),
             builders: vec!["chain".to_owned(), "tree".to_owned()],
             builder: Some("tre"),
         };

@@ -2,18 +2,14 @@
 
 use std::time::Duration;
 
-use bytemuck::Zeroable;
-use pto_abi::arena::{Arena, Capacities};
+use pto_abi::CoreKind;
+use pto_abi::arena::Capacities;
 use pto_abi::kinds::RunFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
-use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
-    WorkerEntry, region,
-};
+use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::runtime::{OrchArgs, RunConfig, region};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
-use pto_abi::{CoreKind, GmAddr};
 
 use crate::arena::{RuntimeArena, larger};
 use crate::{Error, GraphImage, KernelTimes, RunOptions, Work, trace};
@@ -31,12 +27,9 @@ pub(crate) struct Launch<'a> {
 
 /// What a launch takes from the device.
 pub(crate) struct DeviceTables<'a> {
-    pub(crate) gm_address: GmAddr,
-    pub(crate) gm_bytes: u64,
-    pub(crate) workers: &'a [WorkerEntry],
+    pub(crate) cores: [u32; CoreKind::COUNT],
     pub(crate) kernels: &'a [u64; MAX_FUNC_ID],
-    pub(crate) run_epoch: u32,
-    pub(crate) bring_up_epoch: u32,
+    pub(crate) epochs: Epochs,
 }
 
 impl<'a> Launch<'a> {
@@ -45,8 +38,8 @@ impl<'a> Launch<'a> {
         options: &RunOptions,
         workers: usize,
     ) -> Result<Self, Error> {
-        let mut config = configure(options, workers)?;
-        let mut orch = OrchArgs::zeroed();
+        let mut config = configure(options)?;
+        let mut orch = marshal(&[])?;
         let mut capacities = options.capacities;
         let mut image = None;
         config.variant = work.variant().get();
@@ -85,55 +78,21 @@ impl<'a> Launch<'a> {
         device: &DeviceTables<'_>,
     ) -> Result<(), Error> {
         let view = arena.view();
-        let layout = arena.layout();
-        let mut regions = layout.regions;
-        regions[region::GRAPH] = self.image_region(regions[region::GRAPH]);
-        regions[region::TRACE] = own_size(regions[region::TRACE], self.capacities.trace.bytes());
-        view.set_header(&RuntimeHeader {
-            magic: RUNTIME_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(size_of::<Runtime>()).unwrap_or(0),
-            layout_hash: LAYOUT_HASH,
-            total_bytes: layout.total_bytes,
-            arena_address: arena.address(),
-            gm_address: device.gm_address,
-            gm_bytes: device.gm_bytes,
-            run_epoch: device.run_epoch,
-            bring_up_epoch: device.bring_up_epoch,
-        });
-        view.set_config(&self.config);
-        view.set_regions(&regions);
-        view.set_orch_args(&self.orch);
-        view.set_kernel_addrs(device.kernels);
-        for (index, entry) in device.workers.iter().enumerate() {
-            view.set_worker_entry(index, entry);
-        }
-        self.write_trace_header(&view, regions[region::TRACE])?;
-        if self.capacities.stream != StreamCapacities::OFF {
-            let written = view.set_stream_sizes(regions[region::STREAM], &self.capacities);
-            // The capacities hold the header; a failure would be an error of `ArenaLayout`.
-            written.ok_or(Error::ImageRegion { bytes: regions[region::STREAM].bytes })?;
-        }
-        view.prepare_run();
+        let block = LaunchBlock {
+            config: self.config,
+            orch: self.orch,
+            capacities: &self.capacities,
+            image_bytes: self.image.map_or(0, |image| image.byte_count() as u64),
+            kernels: device.kernels,
+            cores: device.cores,
+            epochs: device.epochs,
+        };
+        // The capacities hold everything; a failure would be an error of `ArenaLayout`.
+        let too_small = || Error::ImageRegion { bytes: block.image_bytes };
+        let regions = block.write(&view, arena.layout()).ok_or_else(too_small)?;
         let Some(image) = self.image.filter(|_| !self.again) else { return Ok(()) };
         let written = image.write_to(&view.window(), regions[region::GRAPH].offset);
-        // The capacities hold the image; a failure would be an error of `ArenaLayout`.
-        written.ok_or(Error::ImageRegion { bytes: image.byte_count() as u64 })
-    }
-
-    /// The image's own size within the region that is kept for images; no image: no region.
-    fn image_region(&self, kept: Region) -> Region {
-        own_size(kept, self.image.map_or(0, |image| image.byte_count() as u64))
-    }
-
-    fn write_trace_header(&self, view: &Arena<'_>, at: Region) -> Result<(), Error> {
-        if at.bytes == 0 {
-            return Ok(());
-        }
-        // The capacities hold the rings; a failure would be an error of `ArenaLayout`.
-        let written = view.set_trace_header(at, &self.capacities.trace.header());
-        written.ok_or(Error::ImageRegion { bytes: at.bytes })
+        written.ok_or_else(too_small)
     }
 }
 
@@ -149,12 +108,7 @@ fn streaming(asked: Capacities) -> Capacities {
     capacities
 }
 
-/// The part of a region that a run uses; none, if it uses nothing.
-fn own_size(kept: Region, bytes: u64) -> Region {
-    if bytes > 0 { Region { offset: kept.offset, bytes } } else { Region { offset: 0, bytes: 0 } }
-}
-
-fn configure(options: &RunOptions, workers: usize) -> Result<RunConfig, Error> {
+fn configure(options: &RunOptions) -> Result<RunConfig, Error> {
     // The machine lets the cores go before the arena does: `Backend::release`.
     let mut flags = RunFlags::KEEP_CORES;
     flags.set(RunFlags::KERNEL_TIMES, options.kernel_times == KernelTimes::Measure);
@@ -165,7 +119,8 @@ fn configure(options: &RunOptions, workers: usize) -> Result<RunConfig, Error> {
         fanout: options.fanout.get(),
         flags: flags.bits(),
         aicpu_instances: options.aicpu_instances,
-        worker_count: u32::try_from(workers).unwrap_or(u32::MAX),
+        // Of the device.
+        worker_count: 0,
         builder: 0,
         task_budget_ns: nanoseconds("task_budget", options.task_budget)?,
         stall_budget_ns: nanoseconds("stall_budget", options.stall_budget)?,
@@ -184,42 +139,14 @@ fn nanoseconds(name: &'static str, budget: Duration) -> Result<u64, Error> {
 }
 
 fn marshal(orch_args: &[u64]) -> Result<OrchArgs, Error> {
-    let given = orch_args.len();
-    let mut orch = OrchArgs::zeroed();
-    let Some(words) = orch.orch_args.get_mut(..given) else {
-        return Err(Error::OrchArgs { given });
-    };
-    words.copy_from_slice(orch_args);
-    orch.orch_argc = u32::try_from(given).unwrap_or(0);
-    debug_assert!(given <= MAX_ORCH_ARGS);
-    Ok(orch)
-}
-
-/// The worker table: all AIC, then all AIV. Cluster `i` is AIC `i` with AIV `2i` and `2i + 1`; cores of
-/// which there are too many for that stand in clusters without the other kind.
-pub(crate) fn worker_table(aic: u32, aiv: u32) -> Vec<WorkerEntry> {
-    let entry = |kind: CoreKind, cluster| WorkerEntry { kind: kind.get().into(), cluster };
-    let cubes = (0..aic).map(|core| entry(CoreKind::AIC, core));
-    let vectors = (0..aiv).map(|core| entry(CoreKind::AIV, core / 2));
-    cubes.chain(vectors).collect()
+    OrchArgs::of(orch_args).ok_or(Error::OrchArgs { given: orch_args.len() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Launch, nanoseconds, worker_table};
+    use super::{Launch, nanoseconds};
     use crate::{Error, RunOptions, Work};
     use std::time::Duration;
-
-    #[test]
-    fn clusters_are_one_cube_and_two_vector_cores() {
-        let clusters = |aic, aiv| -> Vec<(u32, u32)> {
-            worker_table(aic, aiv).iter().map(|entry| (entry.kind, entry.cluster)).collect()
-        };
-        assert_eq!(clusters(2, 4), [(0, 0), (0, 1), (1, 0), (1, 0), (1, 1), (1, 1)]);
-        assert_eq!(clusters(0, 3), [(1, 0), (1, 0), (1, 1)]);
-        assert_eq!(clusters(3, 1), [(0, 0), (0, 1), (0, 2), (1, 0)]);
-        assert_eq!(clusters(1, 5), [(0, 0), (1, 0), (1, 0), (1, 1), (1, 1), (1, 2)]);
-    }
 
     #[test]
     fn a_budget_is_above_zero_and_fits_the_wire() {

@@ -1,7 +1,7 @@
 //! The host side of the PTO Runtime: a library that owns devices, their memory, kernels, graphs and runs.
 //!
 //! ```text
-//! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, buffer.rs
+//! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, runs.rs, buffer.rs
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
 //!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
@@ -57,22 +57,25 @@ pub mod fw;
 mod gm;
 mod host_graph;
 mod image;
+mod kernel;
 mod kernels;
 mod launch;
 mod lists;
 mod logs;
 mod memory;
 mod options;
+mod place;
 mod progress;
 mod report;
+mod runs;
 #[cfg(feature = "sim")]
 mod simulator;
 mod stream_report;
 mod trace;
+mod trace_options;
 #[cfg(feature = "virt")]
 pub mod virt;
 
-pub use allocator::Place;
 pub use backend::StartTimes;
 pub use buffer::DeviceBuffer;
 pub use control::RunControl;
@@ -83,13 +86,15 @@ pub use error::Error;
 pub use fault_report::FaultReport;
 pub use host_graph::HostGraph;
 pub use image::GraphImage;
-pub use kernels::{Kernel, KernelDescription};
+pub use kernel::Kernel;
+pub use kernels::KernelDescription;
 pub use logs::LogMessage;
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
+pub use place::Place;
 pub use progress::RunProgress;
 pub use report::RunReport;
 pub use stream_report::{RingUse, StreamReport};
-pub use trace::TraceOptions;
+pub use trace_options::TraceOptions;
 #[cfg(feature = "virt")]
 pub use virt::device::VirtDeviceOptions;
 

@@ -1,17 +1,52 @@
 //! GM together with the record of who owns which part of it; shared by a device and its buffers.
+//!
+//! What a user frees while a run is on goes to the runs (`runs.rs`), and is free when they have ended.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::{GmAddr, GmWindow};
 
 use crate::Error;
 use crate::allocator::{Allocator, Owner};
 use crate::gm::Gm;
+use crate::runs::Runs;
 
 /// The memory of one device.
 pub(crate) struct Memory {
     gm: Gm,
-    allocator: Mutex<Allocator>,
+    books: Mutex<Books>,
+}
+
+/// Who has what.
+struct Books {
+    allocator: Allocator,
+    runs: Runs,
+}
+
+/// A run that is on: what users free meanwhile is not given to anybody else before this value is dropped.
+#[must_use]
+pub(crate) struct RunHold {
+    memory: Arc<Memory>,
+    run: u64,
+}
+
+impl RunHold {
+    /// Somebody of the run did not come back, and may write for ever: no memory that users have now, or have freed during the
+    /// run, is given to anybody else.
+    pub(crate) fn lose(self) {
+        self.memory.lose_run(self.run);
+    }
+}
+
+impl Drop for RunHold {
+    fn drop(&mut self) {
+        // Nobody knows what a run has left behind that ended with a panic of the host.
+        if std::thread::panicking() {
+            self.memory.lose_run(self.run);
+        } else {
+            self.memory.end_run(self.run);
+        }
+    }
 }
 
 impl Memory {
@@ -22,8 +57,8 @@ impl Memory {
 
     /// Takes `gm` over.
     pub(crate) fn of(gm: Gm) -> Self {
-        let allocator = Mutex::new(Allocator::new(gm.address(), gm.bytes()));
-        Self { gm, allocator }
+        let allocator = Allocator::new(gm.address(), gm.bytes());
+        Self { gm, books: Mutex::new(Books { allocator, runs: Runs::default() }) }
     }
 
     /// The mapping.
@@ -33,28 +68,54 @@ impl Memory {
 
     /// Takes a block; its bytes are what the last owner left.
     pub(crate) fn alloc(&self, bytes: u64, owner: Owner) -> Result<GmAddr, Error> {
-        self.allocator().alloc(bytes, owner)
+        self.books().allocator.alloc(bytes, owner)
     }
 
     /// Takes a block of zeros, without touching what was never used.
     pub(crate) fn alloc_zeroed(&self, bytes: u64, owner: Owner) -> Result<GmAddr, Error> {
         let (address, untouched) = {
-            let mut allocator = self.allocator();
-            let untouched = allocator.untouched();
-            (allocator.alloc(bytes, owner)?, untouched)
+            let mut books = self.books();
+            let untouched = books.allocator.untouched();
+            (books.allocator.alloc(bytes, owner)?, untouched)
         };
         self.zero(address, bytes.min(untouched.0.saturating_sub(address.0)));
         Ok(address)
     }
 
-    /// Gives a block back.
+    /// Gives a block back. A user's block is free when the runs have ended that are on.
     pub(crate) fn free(&self, address: GmAddr, owner: Owner) -> Result<(), Error> {
-        self.allocator().free(address, owner)
+        let Books { allocator, runs } = &mut *self.books();
+        if owner != Owner::User {
+            return allocator.free(address, owner);
+        }
+        if !allocator.retire(address)? || runs.wait(address) {
+            return Ok(());
+        }
+        allocator.release(address)
+    }
+
+    /// A run begins.
+    pub(crate) fn begin_run(self: &Arc<Self>) -> RunHold {
+        RunHold { run: self.books().runs.begin(), memory: Arc::clone(self) }
+    }
+
+    fn end_run(&self, run: u64) {
+        let Books { allocator, runs } = &mut *self.books();
+        for address in runs.end(run) {
+            let released = allocator.release(address);
+            debug_assert!(released.is_ok(), "a block waits once: {released:?}");
+        }
+    }
+
+    fn lose_run(&self, run: u64) {
+        let Books { allocator, runs } = &mut *self.books();
+        runs.lose(run);
+        allocator.lose_users();
     }
 
     /// Bytes that are free, and the largest block among them.
     pub(crate) fn free_bytes(&self) -> (u64, u64) {
-        self.allocator().free_bytes()
+        self.books().allocator.free_bytes()
     }
 
     /// Copies into one live allocation.
@@ -91,7 +152,7 @@ impl Memory {
     }
 
     fn user_range(&self, address: GmAddr, bytes: u64) -> Result<(GmWindow<'_>, u64), Error> {
-        self.allocator().check_range(address, bytes)?;
+        self.books().allocator.check_range(address, bytes)?;
         let window = self.gm.window();
         let offset = window.offset_of(address, bytes);
         offset.map(|offset| (window, offset)).ok_or_else(|| self.outside(address, bytes))
@@ -101,15 +162,16 @@ impl Memory {
         Error::CopyOutOfRange { address, bytes, place: crate::Place::OutsideGm }
     }
 
-    fn allocator(&self) -> MutexGuard<'_, Allocator> {
+    fn books(&self) -> MutexGuard<'_, Books> {
         // A panic in the allocator is a bug of it; its maps are still memory-safe to use.
-        self.allocator.lock().unwrap_or_else(PoisonError::into_inner)
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Memory, Owner};
+    use std::sync::Arc;
 
     #[test]
     fn used_memory_comes_back_as_zeros() {
@@ -123,6 +185,32 @@ mod tests {
         let mut read = vec![1; 300_000];
         memory.copy_out(second, &mut read).unwrap();
         assert!(read.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn what_is_freed_during_a_run_is_free_after_it() {
+        let memory = Arc::new(Memory::map(1 << 16).unwrap());
+        let all = memory.free_bytes();
+        let block = memory.alloc(64, Owner::User).unwrap();
+        let hold = memory.begin_run();
+        memory.free(block, Owner::User).unwrap();
+        assert_ne!(memory.free_bytes(), all);
+        assert_ne!(memory.alloc(64, Owner::User).unwrap(), block);
+        drop(hold);
+        assert_eq!(memory.alloc(64, Owner::User).unwrap(), block);
+    }
+
+    #[test]
+    fn a_run_that_ends_with_a_panic_keeps_what_it_has() {
+        let memory = Arc::new(Memory::map(1 << 16).unwrap());
+        let block = memory.alloc(64, Owner::User).unwrap();
+        let panics = || {
+            let _hold = memory.begin_run();
+            panic!("in the middle of a run");
+        };
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).unwrap_err();
+        memory.free(block, Owner::User).unwrap();
+        assert_ne!(memory.alloc(64, Owner::User).unwrap(), block);
     }
 
     #[test]

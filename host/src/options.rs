@@ -167,7 +167,10 @@ impl RunOptions {
 fn parse_build_mode(value: &str) -> Result<BuildMode, Error> {
     let by_number = value.parse().ok().and_then(|number: u32| BuildMode::try_from(number).ok());
     let mode = by_number.or_else(|| BuildMode::from_name(value));
-    mode.ok_or_else(|| Error::BuildModeVariable { value: value.to_owned() })
+    mode.ok_or_else(|| Error::BuildModeVariable {
+        variable: BUILD_MODE_VARIABLE,
+        value: value.to_owned(),
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
-use crate::kernels::KernelCode;
+use crate::kernel::KernelCode;
 use crate::memory::Memory;
 use crate::{Error, Kernel};
 
@@ -70,9 +70,11 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         self.virtual_report.take()
     }
 
-    fn renew(&mut self) {
+    fn renew(&mut self) -> bool {
         let builders = self.builders.clone();
         self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
+        // A thread in a kernel that never returns lives as long as the process.
+        false
     }
 }
 

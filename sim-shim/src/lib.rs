@@ -14,6 +14,7 @@
 
 mod clock;
 mod core_port;
+mod host;
 mod hosting;
 pub mod logging;
 mod machine;

@@ -120,7 +120,7 @@ impl Backoff {
     }
 
     /// Nothing was found: spins or yields; `true`: it is time to park.
-    pub(crate) fn is_exhausted(&mut self) -> bool {
+    pub(crate) fn wait_or_give_up(&mut self) -> bool {
         self.idle = self.idle.saturating_add(1);
         if self.idle <= self.patience.spins {
             std::hint::spin_loop();
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn patience_ends() {
         let mut backoff = Backoff::new(Patience { spins: 3, yields: 2 });
-        let looks = (0..).take_while(|_| !backoff.is_exhausted()).count();
+        let looks = (0..).take_while(|_| !backoff.wait_or_give_up()).count();
         assert_eq!(looks, 5);
         backoff.reset();
-        assert!(!backoff.is_exhausted());
+        assert!(!backoff.wait_or_give_up());
     }
 }

@@ -27,8 +27,8 @@ use pto_graph::BuilderSet;
 
 use crate::clock;
 use crate::core_port::CorePort;
+use crate::host::{Host, Memory};
 use crate::logging;
-use crate::machine::{Host, Memory};
 use crate::parker::{Backoff, Parker, Patience};
 use crate::supervisor::{self, Finish, GRACE};
 
@@ -202,7 +202,7 @@ impl<B: BuilderSet> Host for Threads<B> {
     }
 
     fn builders(&self) -> Vec<String> {
-        crate::machine::names_of(&*self.builders)
+        crate::host::names_of(&*self.builders)
     }
 }
 
@@ -275,7 +275,7 @@ fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment,
                 bells.wake_owner(me);
                 return;
             }
-            WorkerStep::Idle if backoff.is_exhausted() => bells.cores[me].park(CORE_NAP),
+            WorkerStep::Idle if backoff.wait_or_give_up() => bells.cores[me].park(CORE_NAP),
             WorkerStep::Idle => {}
         }
     }
@@ -361,7 +361,7 @@ impl Bell for ThreadsBell {
     }
 
     fn relax(&mut self) {
-        if !self.backoff.is_exhausted() {
+        if !self.backoff.wait_or_give_up() {
             return;
         }
         let bit = 1 << self.me;

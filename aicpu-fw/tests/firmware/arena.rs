@@ -6,11 +6,9 @@ use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::gm::GmWindow;
 use pto_abi::handshake::Handshake;
 use pto_abi::kinds::RunFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
-use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
-};
+use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::runtime::{OrchArgs, RunConfig};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
@@ -52,41 +50,28 @@ pub(crate) fn with_arena<R>(test: impl FnOnce(Arena<'_>) -> R) -> R {
 }
 
 fn prepare(arena: &Arena<'_>, layout: &ArenaLayout) {
-    arena.set_regions(&layout.regions);
-    let trace = layout.regions[pto_abi::runtime::region::TRACE];
-    arena.set_trace_header(trace, &CAPACITIES.trace.header()).unwrap();
-    arena.workers().iter().for_each(Handshake::reset);
-    arena.set_kernel_addrs(&[0x40; MAX_FUNC_ID]);
-    for worker in 0..9 {
-        let (kind, cluster) = if worker < 3 { (0, worker) } else { (1, (worker - 3) / 2) };
-        arena.set_worker_entry(worker as usize, &WorkerEntry { kind, cluster });
-    }
-    arena.set_header(&RuntimeHeader {
-        magic: RUNTIME_MAGIC,
-        abi_major: ABI_MAJOR,
-        abi_minor: ABI_MINOR,
-        header_bytes: u32::try_from(size_of::<Runtime>()).unwrap(),
-        layout_hash: LAYOUT_HASH,
-        total_bytes: arena.window().bytes(),
-        arena_address: arena.window().address(),
-        gm_address: arena.gm().address(),
-        gm_bytes: arena.gm().bytes(),
-        run_epoch: 5,
-        bring_up_epoch: 2,
-    });
-    arena.set_config(&RunConfig {
+    let config = RunConfig {
         variant: RuntimeVariant::AICPU_BUILD_GRAPH.get(),
         build_mode: BuildMode::CONCURRENT.get(),
         fanout: FanoutStrategy::LOCK_FREE.get(),
         flags: RunFlags::KEEP_CORES.bits(),
         aicpu_instances: 3,
-        worker_count: 9,
+        worker_count: 0,
         builder: 99,
         task_budget_ns: 1,
         stall_budget_ns: 2,
         bring_up_budget_ns: 3,
         run_budget_ns: 4,
-    });
-    let orch_args = [0; MAX_ORCH_ARGS];
-    arena.set_orch_args(&OrchArgs { orch_argc: 0, reserved: [0; 15], orch_args });
+    };
+    let block = LaunchBlock {
+        config,
+        orch: OrchArgs::of(&[]).unwrap(),
+        capacities: &CAPACITIES,
+        image_bytes: CAPACITIES.image_bytes,
+        kernels: &[0x40; MAX_FUNC_ID],
+        cores: [3, 6],
+        epochs: Epochs { run: 5, bring_up: 2 },
+    };
+    block.write(arena, layout).unwrap();
+    arena.workers().iter().for_each(Handshake::reset);
 }

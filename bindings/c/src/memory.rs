@@ -31,10 +31,10 @@ pub unsafe extern "C" fn pto_device_malloc(
     })
 }
 
-/// Frees what `pto_device_malloc` gave.
+/// Frees what `pto_device_malloc` gave. It is nobody's at once: a second call fails, and so do copies. Where a run is on, which
+/// may use it, it can be allocated again when that run has ended.
 ///
-/// Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run that does not
-/// use the memory.
+/// Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
 // SAFETY: as for `pto_device_malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_device_free(device: *const OpaqueDevice, address: u64) -> i32 {

@@ -135,6 +135,31 @@ def test_the_gil_is_free_during_a_run(device):
     assert ticks > 20
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_memory_that_is_freed_during_a_run_is_free_after_it(device, fails):
+    freed, behind = device.malloc(64), device.malloc(64)
+    seen = []
+
+    def progress(completed, added):
+        if not seen:
+            device.free(freed)
+            with pytest.raises(HostError, match="DOUBLE_FREE"):
+                device.free(freed)
+            seen.append(device.malloc(64))
+            device.free(seen[0])
+            if fails:
+                raise ValueError("enough")
+
+    graph = spins(device, 100, 20)
+    if fails:
+        with pytest.raises(ValueError, match="enough"):
+            device.run(graph, progress=progress)
+    else:
+        device.run(graph, progress=progress)
+    assert seen and seen[0] != freed
+    assert device.malloc(64) == freed and behind
+
+
 def test_progress_is_told_and_its_exceptions_end_the_run(device):
     seen = []
     device.run(spins(device, 100, 3), progress=lambda completed, added: seen.append((completed, added)))

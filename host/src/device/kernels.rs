@@ -5,7 +5,8 @@ use pto_aicore_kernels::LIBRARY;
 
 use super::Device;
 use crate::Error;
-use crate::kernels::{Kernel, KernelTable};
+use crate::Kernel;
+use crate::kernels::KernelTable;
 
 /// Kernels.
 impl Device {

@@ -2,9 +2,9 @@
 
 use pto_abi::sync::Ordering;
 
-use super::Device;
 use crate::Work;
 use crate::arena::RuntimeArena;
+use crate::kernels::KernelTable;
 
 /// A graph in the arena, with the kernels that it was loaded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,20 +13,15 @@ pub(super) struct Standing {
     kernels: u64,
 }
 
-impl Device {
-    /// Whether the graph is the one whose tasks stand in the arena.
-    pub(super) fn stands(&self, work: Work<'_>) -> bool {
-        self.of(work).is_some_and(|asked| self.standing == Some(asked))
-    }
-
-    /// What stands in the arena after a run without a fault, by what the firmware says of it.
-    pub(super) fn standing_after(&self, work: Work<'_>, arena: &RuntimeArena) -> Option<Standing> {
-        let loaded = arena.view().progress().loaded_run.load(Ordering::Relaxed);
-        self.of(work).filter(|_| loaded == self.epochs.run)
-    }
-
-    fn of(&self, work: Work<'_>) -> Option<Standing> {
+impl Standing {
+    /// The graph of `work`, with these kernels; `None`: it is none of the host.
+    pub(super) fn of(work: Work<'_>, kernels: &KernelTable) -> Option<Self> {
         let Work::HostGraph(image) = work else { return None };
-        Some(Standing { image: image.id(), kernels: self.kernels.version() })
+        Some(Self { image: image.id(), kernels: kernels.version() })
     }
+}
+
+/// Does the firmware say that the graph of this run stands in the arena?
+pub(super) fn stands_after(arena: &RuntimeArena, run_epoch: u32) -> bool {
+    arena.view().progress().loaded_run.load(Ordering::Relaxed) == run_epoch
 }

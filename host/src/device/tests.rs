@@ -1,6 +1,6 @@
 //! A device over a backend that plays the firmware.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use pto_abi::arena::Arena;
@@ -13,8 +13,8 @@ use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::backend::Landing;
 use crate::backend::fake::{Fake, SUCCESS};
-use crate::{Capacities, Device, DeviceOptions, Error, GraphImage, HostGraph, Kernel, RunOptions};
-use crate::{Work, func};
+use crate::{Capacities, Device, DeviceBuffer, DeviceMemory, DeviceOptions, Error, GraphImage};
+use crate::{HostGraph, Kernel, RunOptions, Work, func};
 
 pub(crate) fn options(aic: u32, aiv: u32, gm_bytes: u64) -> DeviceOptions {
     DeviceOptions {
@@ -319,6 +319,50 @@ fn buffers_hold_values_and_free_themselves() {
     drop(device.describe());
     drop(buffer);
     assert_eq!(device.describe().gm_free_bytes, free);
+}
+
+/// Drops a buffer in the middle of a run that lands like this. Whether its memory was kept from others until then, and
+/// whether they have it afterwards.
+fn dropped_during_a_run(landing: fn(Arena<'static>) -> Landing) -> [bool; 2] {
+    type Dropped = (DeviceBuffer<u8>, DeviceMemory);
+    let (send, receive) = mpsc::channel::<Dropped>();
+    let (tell, told) = mpsc::channel();
+    let mut device = device_that(move |arena, _| {
+        let (buffer, memory) = receive.recv().unwrap();
+        let address = buffer.address();
+        drop(buffer);
+        // As large: the allocator takes the smallest hole that fits.
+        let other = memory.alloc(64).unwrap();
+        assert!(matches!(memory.free(address), Err(Error::DoubleFree { .. })));
+        assert!(memory.copy_to_device(address, &[1]).is_err(), "its user has given it away");
+        memory.free(other).unwrap();
+        tell.send((address, other)).unwrap();
+        landing(arena)
+    });
+    let buffer = device.zeroed::<u8>(64).unwrap();
+    // What stands behind it keeps its hole apart from the rest of GM.
+    let _behind = device.zeroed::<u8>(64).unwrap();
+    send.send((buffer, device.memory())).unwrap();
+    let capacities = Capacities { tasks: 100, edges: 0, arg_words: 0, ..Capacities::default() };
+    // Whether it ends with a fault is up to the landing.
+    let _ = device.run(BUILDER, &RunOptions { capacities, ..RunOptions::default() });
+    let (address, other) = told.recv().unwrap();
+    [other != address, device.alloc(64).unwrap() == address]
+}
+
+#[test]
+fn a_buffer_that_is_dropped_during_a_run_is_free_after_it() {
+    assert_eq!(dropped_during_a_run(|_| SUCCESS), [true, true]);
+}
+
+#[test]
+fn a_buffer_that_is_dropped_during_a_run_is_free_after_its_fault() {
+    assert_eq!(dropped_during_a_run(|arena| fail(arena, false)), [true, true]);
+}
+
+#[test]
+fn a_buffer_that_a_lost_kernel_may_write_is_never_given_away() {
+    assert_eq!(dropped_during_a_run(|arena| fail(arena, true)), [true, false]);
 }
 
 #[test]

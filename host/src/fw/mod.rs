@@ -14,6 +14,7 @@ mod elf;
 mod error;
 mod identity;
 mod image;
+mod kind;
 mod seal;
 mod store;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 pub use blob::{BlobKernel, KernelBlob};
 pub use elf::{Section, Sizes};
 pub use error::{ImageError, StoreError};
-pub use image::{FlashDevice, Image, ImageKind, Tracing};
+pub use image::Image;
+pub use kind::{FlashDevice, ImageKind, Tracing};
 pub use seal::{Seal, seal};
 pub use store::{DeviceState, Entry, Flashed, Generation, HOME_VARIABLE, Store};

@@ -26,7 +26,7 @@ use crate::allocator::Owner;
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::fw::{FlashDevice, Image, ImageError, KernelBlob, Tracing};
 use crate::gm::Gm;
-use crate::kernels::KernelCode;
+use crate::kernel::KernelCode;
 use crate::memory::Memory;
 use crate::{Error, Kernel};
 
@@ -320,8 +320,10 @@ impl Backend for Virt {
         true
     }
 
-    fn renew(&mut self) {
+    fn renew(&mut self) -> bool {
+        // The emulated machine ends, and its cores with it.
         self.machine = None;
+        true
     }
 
     fn post_mortem(&self) -> &[String] {

@@ -153,7 +153,8 @@ struct Watch {
 }
 
 impl Watch {
-    fn is_late(&mut self, machine: &VirtMachine, arena: &Arena<'_>) -> bool {
+    /// Looks at the run; whether nothing has moved for too long.
+    fn look(&mut self, machine: &VirtMachine, arena: &Arena<'_>) -> bool {
         let beat = machine.beat(arena);
         if beat != self.beat {
             (self.beat, self.beat_at) = (beat, Instant::now());
@@ -331,7 +332,7 @@ impl VirtMachine {
                 look();
                 Ok(boot::have_done(machine.block(), instances, order))
             },
-            |machine, _| watch.is_late(machine, arena),
+            |machine, _| watch.look(machine, arena),
         )
     }
 

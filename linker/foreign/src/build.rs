@@ -1,6 +1,6 @@
 //! A build that foreign code makes.
 
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
@@ -184,4 +184,12 @@ impl<'g> Build<'g> {
     pub fn stream(&mut self) -> Result<&mut dyn StreamBuilder, Fault> {
         self.graph.as_stream().ok_or(Fault::BUILD_NOT_STREAMING)
     }
+}
+
+/// Does one call that gives nothing back: 0, or -1.
+pub(crate) fn done<F: Finder>(
+    runtime: *mut c_void,
+    act: impl FnOnce(&mut Build<'_>) -> Result<(), Fault>,
+) -> c_int {
+    F::find(runtime, -1, |build| build.call(act).map_or(-1, |()| 0))
 }

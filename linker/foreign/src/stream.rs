@@ -1,6 +1,7 @@
 //! The functions of streaming builder programs (`bindings/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
 //! heap, elements.
 
+mod pointers;
 mod records;
 mod shape;
 
@@ -18,8 +19,9 @@ use pto_abi::{
 };
 use pto_graph::{Arg, DependencyMode, ElementType, TensorTask, TensorView};
 
+use self::pointers::{place, value, values};
 use self::shape::Shape;
-use crate::build::{Build, Finder, known};
+use crate::build::{Build, Finder, done, known};
 
 pub use records::{begin_recording, end_recording, replay};
 
@@ -110,40 +112,6 @@ impl StreamApi {
             replay: replay::<F>,
         }
     }
-}
-
-/// A value that foreign code points to.
-///
-/// # Safety
-/// `pointer` is null, or readable.
-unsafe fn value<T: Copy>(pointer: *const T) -> Result<T, Fault> {
-    if pointer.is_null() || !pointer.is_aligned() {
-        return Err(Fault::BUILD_NULL_POINTER);
-    }
-    // SAFETY: not null, aligned, and readable as the caller says.
-    Ok(unsafe { pointer.read() })
-}
-
-/// Values that foreign code points to.
-///
-/// # Safety
-/// `pointer` is null, or has `count` values for the lifetime that the caller gives them.
-unsafe fn values<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Fault> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    if pointer.is_null() || !pointer.is_aligned() {
-        return Err(Fault::BUILD_NULL_POINTER);
-    }
-    let count = usize::try_from(count).map_err(|_| Fault::BUILD_NULL_POINTER)?;
-    // SAFETY: not null, aligned, and as many as the caller says.
-    Ok(unsafe { core::slice::from_raw_parts(pointer, count) })
-}
-
-/// Where a result goes.
-fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
-    let fits = !pointer.is_null() && pointer.is_aligned();
-    fits.then_some(pointer).ok_or(Fault::BUILD_NULL_POINTER)
 }
 
 /// The fields of a task that this release knows; those that the caller's does not are zero.
@@ -290,14 +258,6 @@ pub unsafe extern "C" fn add<F: Finder>(
 ) -> i64 {
     // SAFETY: as the caller says.
     unsafe { add_by::<F>(runtime, Publish::Later, task, (args, arg_count), (after, after_count)) }
-}
-
-/// Does one call that gives nothing back: 0, or -1.
-fn done<F: Finder>(
-    runtime: *mut c_void,
-    act: impl FnOnce(&mut Build<'_>) -> Result<(), Fault>,
-) -> c_int {
-    F::find(runtime, -1, |build| build.call(act).map_or(-1, |()| 0))
 }
 
 /// `pto_stream_open_scope`.

@@ -8,11 +8,12 @@
 //! C++ library, constructors, thread-local variables. Two sources may define the same names.
 
 mod check;
+mod refused;
 mod tool;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use refused::Refused;
 pub use tool::Tool;
 
 /// What is built.
@@ -68,18 +69,6 @@ pub struct Source<'a> {
     /// What the image calls it: the name in `c_builder!` or `cpp_builder!`.
     pub symbol: &'a str,
 }
-
-/// Why a source cannot be in an image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused(String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Flags for every source: nothing unwinds, nothing of a library is assumed.
 const FLAGS: &[&str] = &[

@@ -3,18 +3,14 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bytemuck::Zeroable;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
-use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
-use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, Epitaph, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader,
-    WorkerEntry, region,
-};
+use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
-use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
+use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 
 use crate::graphs::{Recorder, Shape};
 use crate::{Images, KernelBlob, VirtError, VirtMachine, VirtOptions};
@@ -303,60 +299,27 @@ impl Session {
         image: &[u8],
         setup: &Setup,
     ) -> Arena<'_> {
-        let (address, layout, bring_up_epoch) = self.place(graph, image, setup);
+        let capacities = capacities(graph, image);
+        let (address, layout, bring_up) = self.place(&capacities, setup);
         self.epoch += 1;
         let arena = self.arena(address, layout.total_bytes);
-        let mut regions = layout.regions;
-        regions[region::GRAPH].bytes = image.len() as u64;
-        if image.is_empty() {
-            regions[region::GRAPH].offset = 0;
-        }
-        arena.set_header(&RuntimeHeader {
-            magic: RUNTIME_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(size_of::<Runtime>()).expect("28 KiB"),
-            layout_hash: LAYOUT_HASH,
-            total_bytes: layout.total_bytes,
-            arena_address: address,
-            gm_address: arena.gm().address(),
-            gm_bytes: arena.gm().bytes(),
-            run_epoch: self.epoch,
-            bring_up_epoch,
-        });
-        arena.set_config(&config(builder, setup));
-        arena.set_regions(&regions);
-        let mut orch = OrchArgs::zeroed();
-        orch.orch_argc = 8;
-        orch.orch_args[..8].copy_from_slice(words);
-        arena.set_orch_args(&orch);
-        arena.set_kernel_addrs(&self.kernels);
-        for (worker, entry) in worker_table(setup.workers).iter().enumerate() {
-            arena.set_worker_entry(worker, entry);
-        }
-        arena.prepare_run();
+        let block = LaunchBlock {
+            config: config(builder, setup),
+            orch: OrchArgs::of(words).expect("eight words"),
+            capacities: &capacities,
+            image_bytes: image.len() as u64,
+            kernels: &self.kernels,
+            cores: setup.workers,
+            epochs: Epochs { run: self.epoch, bring_up },
+        };
+        let regions = block.write(&arena, &layout).expect("planned for");
         arena.window().write_bytes(regions[region::GRAPH].offset, image).expect("planned for");
         arena
     }
 
     /// The arena of a run: a new one, or the one that is kept.
-    fn place(
-        &mut self,
-        graph: &Recorder,
-        image: &[u8],
-        setup: &Setup,
-    ) -> (GmAddr, ArenaLayout, u32) {
-        let capacities = Capacities {
-            tasks: u32::try_from(graph.tasks()).expect("test graphs are small").max(1024),
-            arg_words: 8 * graph.tasks().max(1024) as u64,
-            edges: graph.producers().len().max(4096) as u64,
-            image_bytes: (image.len() as u64).max(1 << 17),
-            log_entries: 64,
-            ..Capacities::default()
-        };
-        let mut capacities = capacities.streamed_whole();
-        capacities.stream.heap_bytes = 1 << 12;
-        let layout = ArenaLayout::plan(&capacities).expect("within the limits");
+    fn place(&mut self, capacities: &Capacities, setup: &Setup) -> (GmAddr, ArenaLayout, u32) {
+        let layout = ArenaLayout::plan(capacities).expect("within the limits");
         let fits = |kept: &&KeptArena| kept.layout == layout && kept.workers == setup.workers;
         if let Some(kept) = self.kept.as_ref().filter(fits) {
             return (kept.address, layout, kept.bring_up_epoch);
@@ -365,11 +328,23 @@ impl Session {
         let bring_up_epoch = self.epoch + 1;
         let arena = self.arena(address, layout.total_bytes);
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
-        let stream = layout.regions[region::STREAM];
-        arena.set_stream_sizes(stream, &capacities).expect("planned for");
         self.kept = Some(KeptArena { address, layout, bring_up_epoch, workers: setup.workers });
         (address, layout, bring_up_epoch)
     }
+}
+
+fn capacities(graph: &Recorder, image: &[u8]) -> Capacities {
+    let capacities = Capacities {
+        tasks: u32::try_from(graph.tasks()).expect("test graphs are small").max(1024),
+        arg_words: 8 * graph.tasks().max(1024) as u64,
+        edges: graph.producers().len().max(4096) as u64,
+        image_bytes: (image.len() as u64).max(1 << 17),
+        log_entries: 64,
+        ..Capacities::default()
+    };
+    let mut capacities = capacities.streamed_whole();
+    capacities.stream.heap_bytes = 1 << 12;
+    capacities
 }
 
 fn config(builder: &str, setup: &Setup) -> RunConfig {
@@ -382,7 +357,8 @@ fn config(builder: &str, setup: &Setup) -> RunConfig {
         fanout: setup.fanout.get(),
         flags: flags.bits(),
         aicpu_instances: setup.instances,
-        worker_count: setup.workers.iter().sum(),
+        // Of the cores.
+        worker_count: 0,
         builder: if setup.variant == RuntimeVariant::HOST_BUILD_GRAPH {
             0
         } else {
@@ -393,13 +369,6 @@ fn config(builder: &str, setup: &Setup) -> RunConfig {
         bring_up_budget_ns: ns(Duration::from_secs(2)),
         run_budget_ns: 0,
     }
-}
-
-/// All AIC, then all AIV; two AIV in a cluster.
-fn worker_table([aic, aiv]: [u32; 2]) -> Vec<WorkerEntry> {
-    let entry = |kind: CoreKind, cluster| WorkerEntry { kind: kind.get().into(), cluster };
-    let cubes = (0..aic).map(|core| entry(CoreKind::AIC, core));
-    cubes.chain((0..aiv).map(|core| entry(CoreKind::AIV, core / 2))).collect()
 }
 
 fn read_end(arena: &Arena<'_>, time: Duration) -> Ended {

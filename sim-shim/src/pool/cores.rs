@@ -97,7 +97,7 @@ impl Cores {
 
     /// This thread schedules from now on.
     #[inline]
-    pub(super) fn is_scheduled_by(&self, thread: usize) {
+    pub(super) fn schedule_by(&self, thread: usize) {
         let thread = u32::try_from(thread).unwrap_or(u32::MAX);
         self.scheduler.store(thread, Ordering::Relaxed);
     }

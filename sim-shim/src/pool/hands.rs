@@ -8,10 +8,10 @@
 
 use std::time::Duration;
 
-use super::PoolRun;
 use super::cores::take_one;
 use super::offers::Share;
-use super::role::Rung;
+use super::pool_run::PoolRun;
+use super::rung::Rung;
 use crate::parker::{Backoff, Patience};
 
 /// How long an idle thread sleeps between two looks.
@@ -46,7 +46,7 @@ impl<'r, B> Hands<'r, B> {
         }
         if worked {
             self.backoff.reset();
-        } else if self.backoff.is_exhausted() {
+        } else if self.backoff.wait_or_give_up() {
             std::thread::park_timeout(NAP);
         }
     }

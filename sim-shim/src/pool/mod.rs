@@ -9,7 +9,9 @@
 mod cores;
 mod hands;
 mod offers;
+mod pool_run;
 mod role;
+mod rung;
 
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
@@ -17,16 +19,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
 use pto_graph::BuilderSet;
 
+use crate::host::{Host, Memory};
 use crate::logging;
-use crate::machine::{Host, Memory};
 use crate::parker::expect_soon;
 use crate::supervisor::{self, Beat, Finish};
 use cores::Cores;
 use hands::Hands;
+use pool_run::PoolRun;
 use role::Role;
 
 /// The pool's OS threads; started with the first run.
@@ -39,20 +41,14 @@ pub(crate) struct Pool<B> {
 }
 
 struct PoolThread<B> {
-    runs: Sender<Arc<PoolRun<B>>>,
+    jobs: Sender<Arc<Job<B>>>,
     handle: JoinHandle<()>,
 }
 
-/// One run, as the threads of the pool share it.
-struct PoolRun<B> {
-    launch: Launch<'static>,
-    builders: Arc<B>,
-    cores: Arc<Cores>,
-    os_threads: usize,
-    /// Instances that have returned.
-    returned: AtomicU32,
+/// What the threads are sent: a run, and the role of its scheduler.
+struct Job<B> {
+    run: PoolRun<B>,
     role: Mutex<Box<dyn Role<B>>>,
-    finish: Arc<Finish>,
 }
 
 impl<B: BuilderSet> Pool<B> {
@@ -63,13 +59,13 @@ impl<B: BuilderSet> Pool<B> {
     /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
     fn start_threads(&mut self) {
         while self.threads.len() < self.os_threads.get() {
-            let (runs, receiver) = channel();
+            let (jobs, receiver) = channel();
             let me = self.threads.len();
             let memory = Arc::clone(&self.memory);
             let threads = self.os_threads.get();
             let serve = move || serve((me, threads), &receiver, &memory);
             match std::thread::Builder::new().name(format!("pto-pool-{me}")).spawn(serve) {
-                Ok(handle) => self.threads.push(PoolThread { runs, handle }),
+                Ok(handle) => self.threads.push(PoolThread { jobs, handle }),
                 Err(_) => break,
             }
         }
@@ -78,8 +74,8 @@ impl<B: BuilderSet> Pool<B> {
 
 impl<B> Drop for Pool<B> {
     fn drop(&mut self) {
-        for PoolThread { runs, handle } in self.threads.drain(..) {
-            drop(runs);
+        for PoolThread { jobs, handle } in self.threads.drain(..) {
+            drop(jobs);
             // A thread that did not come back keeps the memory alive by itself.
             if !self.is_lost {
                 handle.join().unwrap_or_default();
@@ -95,24 +91,19 @@ impl<B: BuilderSet> Host for Pool<B> {
         let finish = Finish::of(os_threads);
         let beats: Arc<[Beat]> = (0..os_threads).map(|_| Beat::default()).collect();
         let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats)));
-        let run = Arc::new(PoolRun {
-            launch: launch.clone(),
-            builders: Arc::clone(&self.builders),
-            role: Mutex::new(role::of_launch(launch, &cores)),
-            cores,
-            os_threads,
-            returned: AtomicU32::new(0),
-            finish: Arc::clone(&finish),
-        });
+        let role = Mutex::new(role::of_launch(launch, &cores));
+        let builders = Arc::clone(&self.builders);
+        let run = PoolRun::new(launch.clone(), builders, cores, os_threads, Arc::clone(&finish));
+        let job = Arc::new(Job { run, role });
         if self.threads.is_empty() {
             supervisor::raise_panic(launch);
             return true;
         }
         for thread in &self.threads[..os_threads] {
             // A thread of the pool ends only when its sender is dropped.
-            thread.runs.send(Arc::clone(&run)).unwrap_or_default();
+            thread.jobs.send(Arc::clone(&job)).unwrap_or_default();
         }
-        drop(run);
+        drop(job);
         self.is_lost |= !supervisor::supervise(launch, os_threads, &finish, &beats);
         !self.is_lost
     }
@@ -123,20 +114,21 @@ impl<B: BuilderSet> Host for Pool<B> {
     }
 
     fn builders(&self) -> Vec<String> {
-        crate::machine::names_of(&*self.builders)
+        crate::host::names_of(&*self.builders)
     }
 }
 
 /// One OS thread of the pool, for as long as the pool lives.
 fn serve<B: BuilderSet>(
     (me, threads): (usize, usize),
-    runs: &Receiver<Arc<PoolRun<B>>>,
+    jobs: &Receiver<Arc<Job<B>>>,
     _memory: &Memory,
 ) {
     // Another run may follow at once; the caller is at work then as well.
-    let next = || expect_soon(threads + 1, || runs.try_recv().ok()).or_else(|| runs.recv().ok());
-    while let Some(run) = next() {
-        let turn = AssertUnwindSafe(|| take_part(&run, me));
+    let next = || expect_soon(threads + 1, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok());
+    while let Some(job) = next() {
+        let run = &job.run;
+        let turn = AssertUnwindSafe(|| take_part(&job, me));
         if std::panic::catch_unwind(turn).is_err() {
             supervisor::raise_panic(&run.launch);
             run.abandon();
@@ -148,38 +140,20 @@ fn serve<B: BuilderSet>(
 
 /// Schedules and runs cores until the run is over. The first thread always takes the role when it is free: with short
 /// kernels it stays where it is.
-fn take_part<B: BuilderSet>(run: &PoolRun<B>, me: usize) {
+fn take_part<B: BuilderSet>(job: &Job<B>, me: usize) {
+    let Job { run, role } = job;
     let mut hands = Hands::new(run, me);
     while !run.is_over() {
         hands.beat();
         let mut worked = false;
         if me == 0 || run.cores.is_long() {
             // Who finds it taken has something else to do; who finds it poisoned, a run that is over.
-            if let Ok(mut role) = run.role.try_lock() {
-                run.cores.is_scheduled_by(me);
+            if let Ok(mut role) = role.try_lock() {
+                run.cores.schedule_by(me);
                 worked |= role.turn(&mut hands);
             }
         }
         worked |= hands.run_kept();
         hands.rest(worked);
-    }
-}
-
-impl<B> PoolRun<B> {
-    /// Whether every instance of the run has returned.
-    fn is_over(&self) -> bool {
-        // Acquire: pairs with the Release addition in `one_returned`.
-        self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
-    }
-
-    /// The instances of this thread will not return any more: nobody is to wait for them.
-    fn abandon(&self) {
-        // Release: as in `one_returned`.
-        self.returned.fetch_add(self.launch.aicpu_instances, Ordering::Release);
-    }
-
-    fn one_returned(&self) {
-        // Release: pairs with the Acquire load in `is_over`.
-        self.returned.fetch_add(1, Ordering::Release);
     }
 }

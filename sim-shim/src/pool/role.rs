@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pto_abi::kinds::RunFlags;
 use pto_abi::log_ring::LogRing;
-use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
+use pto_abi::sync::Exclusive;
 use pto_abi::trace::TraceOwner;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicpu_fw::{
@@ -17,9 +17,10 @@ use pto_aicpu_fw::{
 };
 use pto_graph::BuilderSet;
 
-use super::PoolRun;
 use super::cores::Cores;
 use super::hands::Hands;
+use super::pool_run::PoolRun;
+use super::rung::Rung;
 use crate::clock;
 use crate::logging;
 
@@ -32,48 +33,6 @@ const PUBLISHES_A_TURN: u32 = 128;
 /// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
 /// siblings' turns.
 const STEPS_A_TURN: u32 = 16;
-
-/// What the platforms of the instances tell whoever has the role. Atomic, because the role moves; who has it is alone.
-#[derive(Default)]
-pub(super) struct Rung {
-    cores: [AtomicU64; 2],
-    work_shared: AtomicU32,
-}
-
-impl Rung {
-    /// The cores that were rung since the last call.
-    #[inline]
-    pub(super) fn take(&self) -> [u64; 2] {
-        let take = |word: &AtomicU64| {
-            let cores = word.load(Ordering::Relaxed);
-            if cores != 0 {
-                word.store(0, Ordering::Relaxed);
-            }
-            cores
-        };
-        [take(&self.cores[0]), take(&self.cores[1])]
-    }
-
-    /// These cores were rung, and are not run yet.
-    fn put(&self, cores: [u64; 2]) {
-        for (word, bits) in self.cores.iter().zip(cores) {
-            word.store(word.load(Ordering::Relaxed) | bits, Ordering::Relaxed);
-        }
-    }
-
-    fn is_one_core(&self) -> bool {
-        let [low, high] = [&self.cores[0], &self.cores[1]].map(|word| word.load(Ordering::Relaxed));
-        low & low.wrapping_sub(1) | high & high.wrapping_sub(1) == 0 && (low == 0) != (high == 0)
-    }
-
-    fn take_work_shared(&self) -> bool {
-        let shared = self.work_shared.load(Ordering::Relaxed) != 0;
-        if shared {
-            self.work_shared.store(0, Ordering::Relaxed);
-        }
-        shared
-    }
-}
 
 /// `AT_ONCE`: whether a core may be stepped from within the ring. Not where events or times of kernels are wanted: then a
 /// device is to be seen whose cores run side by side, not one that is always free again at once.
@@ -90,8 +49,7 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
 
     #[inline]
     fn ring(&mut self, worker: u32) {
-        let word = &self.rung.cores[worker as usize / 64 % 2];
-        word.store(word.load(Ordering::Relaxed) | 1 << (worker % 64), Ordering::Relaxed);
+        self.rung.ring(worker);
     }
 
     #[inline]
@@ -121,7 +79,7 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
 
     #[inline]
     fn wake_siblings(&mut self) {
-        self.rung.work_shared.store(1, Ordering::Relaxed);
+        self.rung.share_work();
     }
 
     fn relax(&mut self) {}

@@ -59,7 +59,7 @@ impl Agenda {
     }
 
     /// Whether [`next`](Self::next) would have a choice.
-    pub(super) fn has_choice(&mut self, limit_ns: u64, rival: Rival) -> bool {
+    pub(super) fn offers_choice(&mut self, limit_ns: u64, rival: Rival) -> bool {
         if self.present.is_empty() && !self.move_on(limit_ns) || self.present_ns > limit_ns {
             return false;
         }

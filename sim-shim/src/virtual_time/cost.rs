@@ -6,10 +6,16 @@
 //! other: what a kernel without double buffering does. A kernel that is not of the library costs the fallback.
 
 mod factorisation;
+mod instructions;
 mod layers;
 
 use pto_aicore_kernels::func;
 use pto_aicore_kernels::probe::mix;
+
+use self::instructions::{
+    GM_TO_L1, GM_TO_UB, UB_TO_GM, V_ADD, V_ADDS, V_CADD, V_CGMAX, V_DIV, V_EXP, V_MAX, V_MUL,
+    V_MULS, V_SUB, Vector, cube, rows_of, transfer, vector,
+};
 
 /// Where the costs of kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,66 +69,6 @@ impl KernelCosts {
     pub(super) const fn needs_args(self) -> bool {
         matches!(self, Self::Library { .. })
     }
-}
-
-/// Picoseconds of one cycle at 1.85 GHz.
-const CYCLE_PS: u64 = 541;
-/// Bytes of one vector repeat.
-const REPEAT_BYTES: u64 = 256;
-const F32: u64 = 4;
-
-/// Head, slope, tail of a vector instruction, in cycles.
-struct Vector(u64, u64, u64);
-const V_ADD: Vector = Vector(6, 2, 0);
-const V_ADDS: Vector = Vector(6, 2, 0);
-const V_MUL: Vector = Vector(13, 2, 19);
-const V_MULS: Vector = Vector(14, 1, 19);
-const V_SUB: Vector = Vector(13, 2, 18);
-const V_MAX: Vector = Vector(14, 2, 16);
-const V_DIV: Vector = Vector(13, 8, 25);
-const V_EXP: Vector = Vector(13, 4, 24);
-const V_SQRT: Vector = Vector(14, 2, 25);
-const V_COPY: Vector = Vector(11, 1, 13);
-const V_CADD: Vector = Vector(14, 7, 32);
-const V_CGMAX: Vector = Vector(14, 1, 17);
-
-/// Bandwidths in MB/s.
-const GM_TO_UB: u64 = 100_900;
-const UB_TO_GM: u64 = 188_460;
-const GM_TO_L1: u64 = 135_000;
-const L1_TO_L0A: u64 = 441_000;
-const L1_TO_L0B: u64 = 220_500;
-const L0C_TO_GM: u64 = 70_000;
-
-/// An instruction over `n` floats, in picoseconds.
-const fn vector(of: &Vector, n: u64) -> u64 {
-    let repeats = (n * F32).div_ceil(REPEAT_BYTES);
-    (of.0 + of.2 + of.1 * repeats) * CYCLE_PS
-}
-
-/// The same instruction on each of `rows` rows of `n` floats.
-const fn rows_of(of: &Vector, rows: u64, n: u64) -> u64 {
-    let repeats = (n * F32).div_ceil(REPEAT_BYTES) * rows;
-    (of.0 + of.2 + of.1 * repeats) * CYCLE_PS
-}
-
-/// A transfer of `floats`, in picoseconds.
-const fn transfer(floats: u64, megabytes_per_s: u64) -> u64 {
-    // Bytes over MB/s are microseconds: thousands of picoseconds first, so that it fits.
-    floats * F32 * 1_000 / (megabytes_per_s / 100) * 10
-}
-
-/// `c[m, n] (+)= a[m, k] @ b[k, n]` in f32, in picoseconds.
-const fn cube(m: u64, k: u64, n: u64) -> u64 {
-    let (a, b) = (m * k, k * n);
-    let blocks = m.div_ceil(16) * k.div_ceil(8) * n.div_ceil(16);
-    let product = (6 + 2 * blocks) * CYCLE_PS;
-    transfer(a, GM_TO_L1)
-        + transfer(b, GM_TO_L1)
-        + transfer(a, L1_TO_L0A)
-        + transfer(b, L1_TO_L0B)
-        + product
-        + transfer(m * n, L0C_TO_GM)
 }
 
 const fn elementwise(of: &Vector, inputs: u64, n: u64) -> u64 {

@@ -154,7 +154,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         let mut world = self.world.borrow_mut();
         let is_known = self.first == 0 || self.builder.is_some();
         let is_wanted = is_known && world.chooser.wants_state();
-        if !is_wanted || !world.agenda.has_choice(limit_ns, rival) {
+        if !is_wanted || !world.agenda.offers_choice(limit_ns, rival) {
             return;
         }
         let mut digest = Digest::new();

@@ -16,8 +16,8 @@ use super::ledger::Rule;
 use super::options::VirtualOptions;
 use super::report::{InstanceReport, KindReport, VirtualReport};
 use super::world::World;
+use crate::host::{Host, Memory};
 use crate::logging;
-use crate::machine::{Host, Memory};
 use crate::supervisor::{self, Beat, Finish};
 
 /// Runs a launch, on the calling thread, with choices from `chooser`; gives the chooser back, so that a search
@@ -196,7 +196,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
     }
 
     fn builders(&self) -> Vec<String> {
-        crate::machine::names_of(&*self.builders)
+        crate::host::names_of(&*self.builders)
     }
 
     fn virtual_report(&mut self) -> Option<VirtualReport> {

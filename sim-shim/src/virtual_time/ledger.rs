@@ -177,7 +177,7 @@ impl Ledger {
     pub(super) fn publish(&mut self, slot: u32, time_ns: u64, edges_in: u32) -> bool {
         self.advance(slot, time_ns, Place::Published, "published twice");
         self.published += 1;
-        self.is_ready_now(slot, time_ns, edges_in)
+        self.make_ready(slot, time_ns, edges_in)
     }
 
     /// One producer of `consumer` has been completed. Whether the consumer is ready by that.
@@ -193,11 +193,11 @@ impl Ledger {
         let page = self.page(consumer);
         page.released += 1;
         page.path_ns = page.path_ns.max(path_ns);
-        page.place >= Place::Published && self.is_ready_now(consumer, now, edges_in)
+        page.place >= Place::Published && self.make_ready(consumer, now, edges_in)
     }
 
     #[inline]
-    fn is_ready_now(&mut self, slot: u32, now: u64, edges_in: u32) -> bool {
+    fn make_ready(&mut self, slot: u32, now: u64, edges_in: u32) -> bool {
         let page = self.page(slot);
         if page.released != edges_in || page.is_ready {
             return false;
@@ -232,7 +232,7 @@ impl Ledger {
 
     /// Whether this instance has made the task ready.
     #[inline]
-    pub(super) fn was_made_ready_by(&mut self, slot: u32, instance: usize) -> bool {
+    pub(super) fn made_ready_here(&mut self, slot: u32, instance: usize) -> bool {
         usize::from(self.page(slot).ready_by) == instance
     }
 

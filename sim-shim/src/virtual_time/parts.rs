@@ -174,7 +174,7 @@ impl Parts {
 
     /// A worker has nothing of `slot` any more.
     #[inline]
-    pub(super) fn is_free(&mut self, worker: usize) {
+    pub(super) fn frees(&mut self, worker: usize) {
         self.now += 1;
         note(&mut self.free_since, worker, self.now);
     }
@@ -373,6 +373,17 @@ pub(super) fn is_shaped(task: &Task) -> bool {
     task.kind.load(Relaxed) & pto_abi::task::SHAPED != 0
 }
 
+/// What a worker is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// A task without a shape.
+    Plain,
+    /// The first part of a block of a task with a shape.
+    Block,
+    /// A further part of one.
+    Part,
+}
+
 #[cfg(test)]
 mod tests {
     use super::{First, Part, Parts, Shaped, Stage};
@@ -425,7 +436,7 @@ mod tests {
         assert_eq!(rules(foreign), [Rule::ExactlyOnce]);
         let (_, elsewhere) = parts.dispatched(5, &shaped, part(0, 1), (4, 1));
         assert_eq!(rules(elsewhere), [Rule::Together]);
-        parts.is_free(2);
+        parts.frees(2);
         let (_, late) = parts.dispatched(5, &shaped, part(0, 2), (2, 0));
         assert_eq!(rules(late), [Rule::Together]);
         assert!(!parts.is_over());

@@ -166,7 +166,7 @@ impl Platform for VirtualPlatform {
             let ready_ns = world.parts.ready_ns(dispatch.task).max(ready_ns);
             self.now_ns = self.now_ns.max(ready_ns);
             // Who released its last producer has just written the task's line; others fetch it.
-            let is_own = world.ledger.was_made_ready_by(dispatch.task, self.me);
+            let is_own = world.ledger.made_ready_here(dispatch.task, self.me);
             let line = if is_own { profile.line_hit_ns } else { profile.line_miss_ns };
             self.now_ns += world.chooser.delay(profile.dispatch_ns) + line.low;
         }

@@ -2,50 +2,14 @@
 
 use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
-use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::shapes::has_predicate;
 
+use super::core_machine::part_of;
 use super::ledger::{Rule, Violation};
-use super::parts::{First, Part, Shaped, Stage, is_shaped};
+use super::parts::{First, Given, Shaped, Stage, is_shaped};
 use super::trace::EventKind;
-use super::world::{CoreMachine, World};
-
-/// A part that came to a stage.
-#[derive(Clone, Copy)]
-pub(super) struct Advance {
-    /// It was the first one, or the task has one only.
-    pub(super) is_first: bool,
-    /// It was the last one, or the task has one only.
-    pub(super) is_last: bool,
-}
-
-impl Advance {
-    const ONLY: Self = Self { is_first: true, is_last: true };
-}
-
-/// What a worker is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Given {
-    /// A task without a shape.
-    Plain,
-    /// The first part of a block of a task with a shape.
-    Block,
-    /// A further part of one.
-    Part,
-}
-
-/// A task of several parts: what it is, and the part that a worker has.
-fn part_of(
-    launch: &pto_aicpu_fw::Launch<'_>,
-    slot: u32,
-    (worker, kind): (u32, CoreKind),
-) -> Option<(Shaped, Part)> {
-    let (task, shapes) = (launch.state.task(slot)?, launch.state.shapes.as_ref()?);
-    let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task))?;
-    let part = shaped.part(kind, shapes.context(worker, task));
-    (shaped.total() > 1).then_some((shaped, part))
-}
+use super::world::World;
 
 impl World {
     /// An instance begins a step.
@@ -139,7 +103,7 @@ impl World {
         if self.launch.state.shapes.is_none() {
             return true;
         }
-        self.parts.is_free(worker);
+        self.parts.frees(worker);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         let kind = self.launch.workers.kind(number).unwrap_or(CoreKind::AIV);
         let Some((shaped, part)) = part_of(&self.launch, slot, (number, kind)) else { return true };
@@ -195,46 +159,5 @@ fn wrong_predicate(
         (true, false) => Some((Rule::Predicate, "runs, and its predicate is false")),
         (false, true) => Some((Rule::Predicate, "is skipped, and its predicate is true")),
         _ => None,
-    }
-}
-
-impl CoreMachine<'_> {
-    /// The part of `slot` that a core has comes to a stage.
-    #[inline]
-    pub(super) fn advance_part(
-        &mut self,
-        slot: u32,
-        core: (u32, CoreKind),
-        stage: Stage,
-        time_ns: u64,
-    ) -> Advance {
-        let Some((shaped, part)) = part_of(self.launch, slot, core) else { return Advance::ONLY };
-        let (is_first, is_last, found) = self.parts.advanced(slot, &shaped, part, stage);
-        if let Some((rule, what)) = found {
-            self.ledger.violate(Violation { rule, time_ns, task: slot, other: core.0, what });
-        }
-        Advance { is_first, is_last }
-    }
-
-    /// What a task adds to a path: its longest part.
-    pub(super) fn longest_part_ns(
-        &mut self,
-        slot: u32,
-        core: (u32, CoreKind),
-        cost_ns: u64,
-    ) -> u64 {
-        match part_of(self.launch, slot, core) {
-            Some(_) => self.parts.longest_ns(slot, cost_ns),
-            None => cost_ns,
-        }
-    }
-
-    /// The kernel that a core runs of a task.
-    pub(super) fn func_of(&self, task: &Task, slot: u32, core: (u32, CoreKind)) -> u16 {
-        let own = task.func_id.load(Relaxed);
-        let Some((_, part)) = part_of(self.launch, slot, core) else { return own };
-        let record = self.launch.state.shapes.and_then(|shapes| shapes.record(slot));
-        let func_id = record.and_then(|record| record.func_ids.get(part.lane()));
-        func_id.and_then(|id| u16::try_from(id.load(Relaxed)).ok()).unwrap_or(own)
     }
 }

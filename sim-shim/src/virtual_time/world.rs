@@ -16,15 +16,15 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 use super::account::{Account, Change};
 use super::agenda::{Agenda, Agent};
 use super::chooser::Chooser;
-use super::core::{Core, Order, VirtualPort};
-use super::cost::COST_ARGS;
+use super::core::{Core, Order};
+use super::core_machine::CoreMachine;
 use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
-use super::lines::{Access, Lines};
-use super::options::{LineModel, VirtualOptions};
-use super::parts::{Parts, Stage, is_shaped};
+use super::lines::Lines;
+use super::options::VirtualOptions;
+use super::parts::{Given, Parts, is_shaped};
+use super::port::VirtualPort;
 use super::recorder::Recorder;
-use super::shapes::Given;
 use super::trace::{EventKind, Trace};
 #[cfg(test)]
 use super::wrong_core::step;
@@ -384,117 +384,4 @@ impl World {
 pub(super) enum Ring {
     Dispatch,
     Order,
-}
-
-/// The part of the world that a core's port uses.
-pub(super) struct CoreMachine<'w> {
-    pub(super) launch: &'w Launch<'static>,
-    pub(super) options: &'w VirtualOptions,
-    chooser: &'w mut Chooser,
-    pub(super) ledger: &'w mut Ledger,
-    trace: &'w mut Trace,
-    recorder: &'w Recorder,
-    account: &'w mut Account,
-    lines: &'w mut Lines,
-    pub(super) parts: &'w mut Parts,
-    busy_ns: &'w mut [u64; CoreKind::COUNT],
-    tasks_run: &'w mut [u64; CoreKind::COUNT],
-    pub(super) start_ns: u64,
-}
-
-impl CoreMachine<'_> {
-    pub(super) fn kernel_cost(&self, slot: u32, core: (u32, CoreKind)) -> u64 {
-        let Some(task) = self.launch.state.task(slot) else { return 0 };
-        let costs = self.options.costs;
-        let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
-        costs.of(self.func_of(task, slot, core), slot, &args)
-    }
-
-    fn args(&self, task: &Task) -> [u64; COST_ARGS] {
-        let first = task.payload.load(Relaxed) as usize;
-        let count = usize::from(task.arg_count.load(Relaxed)).min(COST_ARGS);
-        let mut args = [0; COST_ARGS];
-        let words = self.launch.state.payloads.get(first..).unwrap_or_default();
-        for (arg, word) in args.iter_mut().zip(words).take(count) {
-            *arg = word.load(Relaxed);
-        }
-        args
-    }
-
-    #[inline]
-    pub(super) fn started(&mut self, now_ns: u64, core: (u32, CoreKind), slot: u32) {
-        let (worker, _) = core;
-        if self.advance_part(slot, core, Stage::Started, now_ns).is_first {
-            self.ledger.start(slot, now_ns);
-        }
-        self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
-        self.recorder.core(worker, now_ns, TraceKind::STARTED, slot);
-    }
-
-    /// The kernel has ended, at the core's own time.
-    #[inline]
-    pub(super) fn finished(
-        &mut self,
-        core: &Core,
-        slot: u32,
-        started_ns: u64,
-        cost_ns: u64,
-        trouble: Option<Trouble>,
-    ) {
-        let kind = core.kind.index();
-        self.busy_ns[kind] += cost_ns;
-        self.tasks_run[kind] += 1;
-        let on = (core.worker, core.kind);
-        let longest_ns = self.longest_part_ns(slot, on, cost_ns);
-        if self.advance_part(slot, on, Stage::Finished, core.now_ns).is_last {
-            self.ledger.finish(slot, core.now_ns, longest_ns);
-        }
-        self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
-        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
-        if core.unstarted == 0 {
-            self.account.add(core.now_ns, Change::CoreIdle(core.worker));
-        }
-        if self.options.lines == LineModel::Results {
-            let during = (started_ns, core.now_ns);
-            self.follow_lines(core.worker, slot, during, trouble);
-        }
-    }
-
-    #[cold]
-    fn follow_lines(
-        &mut self,
-        worker: u32,
-        slot: u32,
-        during: (u64, u64),
-        trouble: Option<Trouble>,
-    ) {
-        let Some(task) = self.launch.state.task(slot) else { return };
-        let access = Access::of(&self.launch.arena, task.func_id.load(Relaxed), &self.args(task));
-        let found = self.lines.task(worker, slot, during, &access, trouble);
-        found.into_iter().for_each(|violation| self.ledger.violate(violation));
-    }
-
-    /// Writing results back and reporting.
-    #[inline]
-    pub(super) fn report_delay(&mut self) -> u64 {
-        let profile = self.options.profile;
-        self.chooser.delay(profile.flush_ns) + self.chooser.delay(profile.set_cond_ns)
-    }
-
-    #[inline]
-    pub(super) fn visible_delay(&mut self) -> u64 {
-        self.chooser.delay(self.options.profile.finish_visible_ns)
-    }
-
-    pub(super) fn answered(&mut self, now_ns: u64, worker: u32, epoch: u32) {
-        self.trace.add(now_ns, EventKind::Answered, worker as usize, epoch);
-    }
-
-    pub(super) fn left(&mut self, now_ns: u64, worker: u32) {
-        self.trace.add(now_ns, EventKind::Left, worker as usize, 0);
-    }
-
-    pub(super) fn injected(&mut self, now_ns: u64, worker: u32) {
-        self.trace.add(now_ns, EventKind::Injected, worker as usize, 0);
-    }
 }

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use pto_abi::handshake::Command;
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
-use super::core::VirtualPort;
+use super::port::VirtualPort;
 
 /// What is wrong with the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

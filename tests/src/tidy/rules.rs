@@ -9,7 +9,6 @@ pub type Rule = fn(&Source) -> Vec<Finding>;
 /// Every rule, by the name that a failure shows.
 pub const ALL: &[(&str, Rule)] = &[
     ("a file opens with //!", opens_with_doc),
-    ("a file has at most 500 lines", length),
     ("assembly only in linker", assembly),
     ("atomics are named in abi/src/sync.rs", atomics),
     ("an Ordering names its partner", orderings),
@@ -17,6 +16,7 @@ pub const ALL: &[(&str, Rule)] = &[
     ("unsafe code is fenced", unsafe_code),
     ("expect, not allow", allow_attributes),
     ("names say what a thing is", vague_names),
+    ("a question changes nothing", questions),
     ("device crates are no_std", device_roots),
 ];
 
@@ -37,6 +37,8 @@ const UNSAFE_PLACES: &[&str] = &[
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
+/// Where questions still change something. The list only gets shorter.
+const QUESTIONS_LEFT: &[&str] = &["aicpu-fw/src/", "examples/src/newton_solve/"];
 /// Words that say nothing about a thing.
 const VAGUE: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];
@@ -68,17 +70,6 @@ pub fn opens_with_doc(source: &Source) -> Vec<Finding> {
         return Vec::new();
     }
     vec![finding(source, 1, "say in a first line `//! ...` what the file is for")]
-}
-
-/// A file that grows holds two things.
-#[must_use]
-pub fn length(source: &Source) -> Vec<Finding> {
-    let lines = source.text.lines().count();
-    if lines <= 500 {
-        return Vec::new();
-    }
-    let message = format!("{lines} lines: it holds two things; take them apart");
-    vec![finding(source, lines, &message)]
 }
 
 /// Assembly belongs to the images.
@@ -169,6 +160,35 @@ pub fn allow_attributes(source: &Source) -> Vec<Finding> {
         code.contains("#[allow(") || code.contains("#![allow(")
     };
     lines_where(source, "use #[expect(lint, reason = \"...\")]", is_allow)
+}
+
+/// A function called `is_*`, `was_*` or `has_*` answers, and has nothing that it could change.
+#[must_use]
+pub fn questions(source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if is_in(source, QUESTIONS_LEFT) {
+        return findings;
+    }
+    for (number, at) in functions(&source.code) {
+        let signature = source.code[at..].split(['{', ';']).next().unwrap_or("");
+        let name = words(signature).nth(1).unwrap_or("");
+        if !["is_", "was_", "has_"].iter().any(|start| name.starts_with(start)) {
+            continue;
+        }
+        if signature.contains("&mut ") || !signature.contains("->") {
+            let message = format!("{name} is a question: it answers, and takes nothing by &mut");
+            findings.push(finding(source, number, &message));
+        }
+    }
+    findings
+}
+
+/// Where each function begins: line and byte.
+fn functions(code: &str) -> impl Iterator<Item = (usize, usize)> {
+    let starts = code.match_indices("fn ").filter(|(at, _)| {
+        code[..*at].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(')
+    });
+    starts.map(|(at, _)| (1 + code[..at].matches('\n').count(), at))
 }
 
 /// A type or module is called by what it is.

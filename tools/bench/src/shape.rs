@@ -6,14 +6,14 @@
 mod layers;
 mod plain;
 mod task_bench;
+mod width;
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::csr::Csr;
 
-/// Points in a row of stencils and Task Bench patterns; tasks between fork and join.
-pub const WIDTH: u32 = 64;
+pub use width::WIDTH;
 
 /// A family of graphs, one for each number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -7,100 +7,15 @@
 
 mod cargo;
 mod error;
+mod request;
 
 use std::path::{Path, PathBuf};
 
-use pto_host::fw::{Image, ImageKind, Tracing, seal};
+use pto_host::fw::{Image, ImageKind, seal};
 
 pub use error::BuildError;
 pub use pto_toolchain::{Source, Toolchain, packages};
-
-/// For which platform an image is built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Platform {
-    /// The emulated machine: a firmware and, without a crate of one's own, the blob of kernels.
-    #[default]
-    Virt,
-    /// The CANN driver stack: a shared object.
-    Cann,
-}
-
-impl Platform {
-    /// The Rust target.
-    #[must_use]
-    pub const fn triple(self) -> &'static str {
-        match self {
-            Self::Virt => pto_toolchain::BARE_METAL,
-            Self::Cann => pto_toolchain::LINUX,
-        }
-    }
-}
-
-/// How an image is built.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Profile {
-    /// With overflow checks and debug assertions: a panic becomes a fault that says where.
-    #[default]
-    Checked,
-    /// As it is shipped: small, and no panic is reachable.
-    Release,
-}
-
-/// What to build.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// For which platform.
-    pub platform: Platform,
-    /// A firmware crate of one's own; `None`: the default images, from the sources of this program.
-    pub crate_folder: Option<PathBuf>,
-    /// Sources in C and C++ that are the firmware's builders, instead of those of the default image.
-    pub builders: Vec<BuilderSource>,
-    /// How.
-    pub profile: Profile,
-    /// Which compiler.
-    pub source: Source,
-    /// Features of the crate with the firmware.
-    pub features: Vec<String>,
-    /// Whether the firmware records runs, of the platform `virt`: the feature `tracing` of a crate of one's own.
-    pub tracing: Tracing,
-    /// Where cargo puts what it builds; `None`: where it does without being told.
-    pub target_folder: Option<PathBuf>,
-}
-
-/// A builder in C (for `pto_firmware.h`) or C++ (for `class Runtime`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BuilderSource {
-    /// The name by which runs ask for it.
-    pub name: String,
-    /// Its function, `extern "C"`.
-    pub function: String,
-    /// The file: `.c`, or `.cpp`, `.cc`, `.cxx`.
-    pub path: PathBuf,
-}
-
-impl BuilderSource {
-    /// The function that plugins have, and its builder's name, unless they say others.
-    pub const FUNCTION: &str = "build_graph_aicpu";
-
-    /// `[NAME=]FILE[:FUNCTION]`, as a command line has it.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        let (name, rest) = text.split_once('=').unwrap_or((Self::FUNCTION, text));
-        let is_function = |part: &str| {
-            !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        let (path, function) = match rest.rsplit_once(':') {
-            Some((path, function)) if is_function(function) => (path, function),
-            _ => (rest, Self::FUNCTION),
-        };
-        Self { name: name.to_owned(), function: function.to_owned(), path: path.into() }
-    }
-
-    fn is_cpp(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension != "c")
-    }
-}
+pub use request::{BuilderSource, Platform, Profile, Request};
 
 /// An image that was built and sealed.
 #[derive(Clone, Debug)]

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn every_page_is_in_the_book_and_every_chapter_is_a_page() {
-        let docs = crate::root().join("docs");
+        let docs = crate::root::root().join("docs");
         let summary = summary(&docs).unwrap();
         assert!(summary.contains("(decisions/0001-fanout-count.md)"), "{summary}");
         for (_, page) in PARTS.iter().flat_map(|(_, pages)| *pages) {

@@ -21,7 +21,7 @@ fn files(root: &Path) -> Result<Vec<Generated>, String> {
     Ok(vec![
         ("docs/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
-        ("docs/pictures/structure.svg", structure::render(&crate::root())?),
+        ("docs/pictures/structure.svg", structure::render(&crate::root::root())?),
     ])
 }
 
@@ -72,7 +72,7 @@ mod tests {
     impl Copy {
         fn new(name: &str) -> Self {
             let root = std::env::temp_dir().join(format!("xtask-{}-{name}", std::process::id()));
-            copy_folder(&crate::root().join("abi/src"), &root.join("abi/src"));
+            copy_folder(&crate::root::root().join("abi/src"), &root.join("abi/src"));
             Self(root)
         }
     }
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn every_struct_limit_and_fault_is_in_both_files() {
-        let files = files(&crate::root()).unwrap();
+        let files = files(&crate::root::root()).unwrap();
         for layout in pto_abi::layout::ALL {
             assert!(files[0].1.contains(&format!("### {}", layout.name)), "{}", layout.name);
         }

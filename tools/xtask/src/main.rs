@@ -15,11 +15,11 @@
 mod book;
 mod generate;
 mod python;
+mod root;
 mod steps;
 mod suite;
 mod tools;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -40,7 +40,7 @@ usage: cargo xtask <command>
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let root = root();
+    let root = root::root();
     let result = match *arguments.as_slice() {
         ["test"] => steps::run_all(&suite::tests(&root)),
         ["lint"] => steps::run_all(&suite::lints(&root)),
@@ -67,10 +67,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The folder of the workspace.
-fn root() -> PathBuf {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.ancestors().nth(2).unwrap_or(package).to_path_buf()
 }

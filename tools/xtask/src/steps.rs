@@ -64,7 +64,7 @@ impl Step {
                 let status = Command::new(program)
                     .args(arguments)
                     .envs(environment)
-                    .current_dir(crate::root())
+                    .current_dir(crate::root::root())
                     .status()
                     .map_err(|error| format!("{program} cannot be started: {error}"))?;
                 if status.success() { Ok(()) } else { Err(status.to_string()) }

@@ -47,6 +47,36 @@ static int32_t fork_out(pto_builder *builder, void *user) {
     return 0;
 }
 
+/* Frees a block of the caller's in the middle of the run: nobody else gets it, and it is not the caller's any more. */
+typedef struct { uint64_t freed; int32_t answer; } frees;
+static int32_t frees_memory(pto_builder *builder, void *user) {
+    frees *what = user;
+    uint64_t other, held;
+    (void)builder;
+    OK(pto_device_free(the_device, what->freed));
+    FAILS(PTO_ERROR_DOUBLE_FREE, pto_device_free(the_device, what->freed));
+    FAILS(PTO_ERROR_COPY_OUT_OF_RANGE, pto_copy_from_device(the_device, &held, what->freed, sizeof held));
+    OK(pto_device_malloc(the_device, 64, &other));
+    CHECK(other != what->freed);
+    OK(pto_device_free(the_device, other));
+    return what->answer;
+}
+
+/* The smallest block that fits is the one that was freed: what is taken behind it keeps its hole apart. */
+static void memory_that_is_freed_during_a_run(pto_device *device, int32_t answer, int32_t status) {
+    frees what = {0, answer};
+    uint64_t behind, again;
+    OK(pto_device_malloc(device, 64, &what.freed));
+    OK(pto_device_malloc(device, 64, &behind));
+    OK(pto_register_builder(device, "frees_memory", frees_memory, &what));
+    CHECK(pto_run_builder(device, "frees_memory", NULL, 0, NULL, NULL) == status);
+    OK(pto_device_malloc(device, 64, &again));
+    CHECK(again == what.freed);
+    OK(pto_device_free(device, again));
+    OK(pto_device_free(device, behind));
+    OK(pto_unregister_builder(device, "frees_memory"));
+}
+
 static int32_t gives_up(pto_builder *builder, void *user) {
     (void)builder;
     (void)user;
@@ -133,6 +163,9 @@ int main(void) {
     FAILS(PTO_FAULT_BUILD_FAILED, pto_run_builder(device, "gives_up", NULL, 0, NULL, NULL));
     FAILS(PTO_FAULT_BUILD_UNKNOWN_TASK, pto_run_builder(device, "wrong_edge", NULL, 0, NULL, NULL));
     FAILS(PTO_FAULT_BUILD_UNKNOWN_KIND, pto_run_builder(device, "wrong_kind", NULL, 0, NULL, NULL));
+
+    memory_that_is_freed_during_a_run(device, 0, 0);
+    memory_that_is_freed_during_a_run(device, 42, PTO_FAULT_BUILD_FAILED);
 
     pto_control *control;
     pthread_t thread;

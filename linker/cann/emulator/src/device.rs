@@ -5,19 +5,16 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bytemuck::Zeroable;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
+use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::launch_words::{
     ARGS_LAUNCH_OFFSET, Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets,
     LaunchWords,
 };
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::MAX_FUNC_ID;
-use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, Epitaph, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader,
-    WorkerEntry, region,
-};
+use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR, Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, GmAddr, RuntimeVariant, symbol};
@@ -97,7 +94,7 @@ pub(crate) struct Device {
     arena: Arena<'static>,
     layout: ArenaLayout,
     record: GmAddr,
-    epochs: (u32, u32),
+    epochs: Epochs,
     cores: Vec<JoinHandle<()>>,
     watch: Arc<Watch>,
 }
@@ -116,7 +113,7 @@ impl Device {
         let record = gm.alloc(size_of::<LaunchWords>() as u64);
         let registers = Registers::map(architecture);
         let (cores, watch) = (Vec::new(), Arc::default());
-        Self { gm, registers, arena, layout, record, epochs: (0, 0), cores, watch }
+        Self { gm, registers, arena, layout, record, epochs: Epochs::default(), cores, watch }
     }
 
     /// Where worker number `worker` is: the second cluster of the die is out of service.
@@ -133,7 +130,7 @@ impl Device {
     /// A new bring-up: the AICore launch.
     pub(crate) fn start_cores(&mut self, conduct: impl Fn(u32) -> Conduct) {
         self.stop_cores();
-        self.epochs.1 += 1;
+        self.epochs.bring_up += 1;
         self.watch = Arc::default();
         // A core that starts must not find the greeting of an earlier bring-up: its exit signal may still stand
         // in DATA_MAIN_BASE.
@@ -184,64 +181,42 @@ impl Device {
         options: &Options,
         change: impl FnOnce(&Spoil<'_>),
     ) {
-        self.epochs.0 += 1;
+        self.epochs.run += 1;
         let mut config = configuration(options);
-        let mut orch = OrchArgs::zeroed();
-        let mut regions = self.layout.regions;
-        let kept = regions[region::GRAPH].offset;
-        regions[region::GRAPH] = pto_abi::runtime::Region { offset: 0, bytes: 0 };
-        match work {
+        let (mut image, mut orch) = (&[][..], &[][..]);
+        config.variant = match work {
             Work::Graph(bytes) => {
-                config.variant = RuntimeVariant::HOST_BUILD_GRAPH.get();
-                regions[region::GRAPH] =
-                    pto_abi::runtime::Region { offset: kept, bytes: bytes.len() as u64 };
-                self.arena.window().write_bytes(kept, bytes).expect("the image fits");
+                image = bytes;
+                RuntimeVariant::HOST_BUILD_GRAPH.get()
             }
-            Work::Builder(name, words) | Work::Stream(name, words) => {
-                config.variant = match work {
-                    Work::Stream(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER.get(),
-                    _ => RuntimeVariant::AICPU_BUILD_GRAPH.get(),
-                };
-                config.builder = symbol::symbol(name);
-                orch.orch_argc = words.len() as u32;
-                orch.orch_args[..words.len()].copy_from_slice(words);
+            Work::Builder(name, words) => {
+                (config.builder, orch) = (symbol::symbol(name), words);
+                RuntimeVariant::AICPU_BUILD_GRAPH.get()
             }
-        }
+            Work::Stream(name, words) => {
+                (config.builder, orch) = (symbol::symbol(name), words);
+                RuntimeVariant::TENSORMAP_AND_RINGBUFFER.get()
+            }
+        };
         let arena = &self.arena;
-        arena.set_header(&self.header());
-        arena.set_config(&config);
-        arena.set_regions(&regions);
-        arena.set_orch_args(&orch);
         let mut kernels = [0; MAX_FUNC_ID];
         for kernel in LIBRARY {
             kernels[kernel.func_id as usize] =
                 (kernel.entry as *const ()).expose_provenance() as u64;
         }
-        arena.set_kernel_addrs(&kernels);
-        for worker in 0..WORKERS {
-            arena.set_worker_entry(worker as usize, &worker_entry(worker));
-        }
-        let stream = self.layout.regions[region::STREAM];
-        arena.set_stream_sizes(stream, &CAPACITIES).expect("the region holds its header");
-        arena.prepare_run();
+        let block = LaunchBlock {
+            config,
+            orch: OrchArgs::of(orch).expect("examples have few words"),
+            capacities: &CAPACITIES,
+            image_bytes: image.len() as u64,
+            kernels: &kernels,
+            cores: [u32::from(CLUSTERS), 2 * u32::from(CLUSTERS)],
+            epochs: self.epochs,
+        };
+        let regions = block.write(arena, &self.layout).expect("the image fits");
+        arena.window().write_bytes(regions[region::GRAPH].offset, image).expect("the image fits");
         self.write_record();
         change(&Spoil { arena, record: self.record_window() });
-    }
-
-    fn header(&self) -> RuntimeHeader {
-        RuntimeHeader {
-            magic: RUNTIME_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: size_of::<Runtime>() as u32,
-            layout_hash: LAYOUT_HASH,
-            total_bytes: self.layout.total_bytes,
-            arena_address: self.arena.window().address(),
-            gm_address: self.gm.window.address(),
-            gm_bytes: self.gm.window.bytes(),
-            run_epoch: self.epochs.0,
-            bring_up_epoch: self.epochs.1,
-        }
     }
 
     fn record_window(&self) -> pto_abi::GmWindow<'static> {
@@ -266,7 +241,7 @@ impl Device {
             registers_bytes: self.registers.start.bytes(),
             architecture: self.registers.architecture.get(),
             core_count: WORKERS,
-            fresh_arena: u32::from(self.epochs.0 == 1),
+            fresh_arena: u32::from(self.epochs.run == 1),
             reserved_word: 0,
             reserved: [0; 5],
         };
@@ -353,13 +328,6 @@ pub(crate) fn call(entry: Entry, args: usize) -> i32 {
     unsafe { entry(std::ptr::with_exposed_provenance_mut(args)) }
 }
 
-fn worker_entry(worker: u32) -> WorkerEntry {
-    match worker.checked_sub(u32::from(CLUSTERS)) {
-        None => WorkerEntry { kind: CoreKind::AIC.get().into(), cluster: worker },
-        Some(vector) => WorkerEntry { kind: CoreKind::AIV.get().into(), cluster: vector / 2 },
-    }
-}
-
 fn configuration(options: &Options) -> RunConfig {
     RunConfig {
         variant: 0,
@@ -367,7 +335,8 @@ fn configuration(options: &Options) -> RunConfig {
         fanout: options.fanout.get(),
         flags: options.flags.bits(),
         aicpu_instances: INSTANCES,
-        worker_count: WORKERS,
+        // Of the cores.
+        worker_count: 0,
         builder: 0,
         task_budget_ns: options.task_budget.as_nanos() as u64,
         stall_budget_ns: 10_000_000_000,

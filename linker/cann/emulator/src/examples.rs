@@ -7,11 +7,10 @@ use pto_abi::{FanoutStrategy, RuntimeVariant};
 use pto_examples::host::{self, Inputs, Params, Prepared, Program};
 use pto_host::{DeviceOptions, Hosting};
 
-use crate::Scenario;
 use crate::device::{Device, Options, Work};
 use crate::image::Image;
 use crate::memory::Gm;
-use crate::scenarios::{expect_success, expect_way_down};
+use crate::scenario::{Scenario, expect_success, expect_way_down};
 
 const GM_BYTES: u64 = 256 << 20;
 /// For the arena and the launch record.

@@ -5,12 +5,11 @@ use std::time::Duration;
 use pto_abi::launch_words::{Architecture, CorePosition};
 use pto_abi::{Fault, launch_words};
 
-use crate::Scenario;
 use crate::core::Conduct;
-use crate::device::{Device, Options, Outcome, Spoil, Work, call};
+use crate::device::{Device, Options, Spoil, Work, call};
 use crate::graphs::{Tables, chain, shapes};
 use crate::image::Image;
-use crate::scenarios::{expect_success, expect_way_down};
+use crate::scenario::{Scenario, expect_fault, expect_success, expect_way_down};
 
 /// Every fault path.
 pub(crate) fn all() -> Vec<Scenario> {
@@ -92,16 +91,6 @@ fn spoilt(name: &str, code: u32, change: fn(&Spoil<'_>)) -> Scenario {
         faulty(image, &work, |_| Conduct::Good, change, fault)
     };
     (format!("refused: {name}"), Box::new(run))
-}
-
-/// The run ended with this fault: instances that had done their part before returned 0.
-pub(crate) fn expect_fault(outcome: &Outcome, fault: Fault) -> Result<(), String> {
-    let expected = i32::try_from(fault.code()).expect("codes are small");
-    let others = outcome.codes.iter().any(|code| *code != expected && *code != 0);
-    if others || !outcome.codes.contains(&expected) {
-        return Err(format!("instances returned {:x?}, not {expected:x}", outcome.codes));
-    }
-    Ok(())
 }
 
 /// The device runs a graph after the fault.

@@ -22,14 +22,12 @@ mod graphs;
 mod image;
 mod memory;
 mod recorder;
+mod scenario;
 mod scenarios;
 
 use std::process::ExitCode;
 
 use image::Image;
-
-/// A scenario: what is tried, and the judge of it.
-type Scenario = (String, Box<dyn Fn(&Image) -> Result<String, String>>);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,7 +36,10 @@ fn main() -> ExitCode {
         ["default", path] => {
             (scenarios::graphs().into_iter().chain(faults::all()).collect::<Vec<_>>(), path)
         }
-        ["example", path] => (scenarios::example(), path),
+        ["example", path] => {
+            let of_firmware = scenarios::example().into_iter();
+            (of_firmware.chain(examples::shapes_in_cpp()).collect(), path)
+        }
         [run, path] if run.starts_with("run:") => (examples::scenarios(run), path),
         _ => {
             eprintln!("usage: pto-cann-emulator default|example|run:NAME[:PARAM=VALUE].. IMAGE.so");

@@ -5,13 +5,12 @@ use pto_abi::launch_words::Architecture;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicore_kernels::dag_value;
 
-use crate::Scenario;
 use crate::core::Conduct;
-use crate::device::{Device, Options, Outcome, Work};
+use crate::device::{Device, Options, Work};
 use crate::graphs::{Tables, chain, shapes};
 use crate::image::Image;
+use crate::scenario::{Scenario, expect_fault, expect_success, expect_way_down};
 
-const FAST_PATH_CLOSED: u32 = 0xF;
 const FAST_PATH_OPEN: u32 = 0xE;
 
 /// Who builds the graph.
@@ -50,22 +49,6 @@ pub(crate) fn graphs() -> Vec<Scenario> {
     scenarios
 }
 
-/// The run ended well, by the protocol.
-pub(crate) fn expect_success(outcome: &Outcome) -> Result<(), String> {
-    if let Some(code) = outcome.codes.iter().find(|code| **code != 0) {
-        let fault = u32::try_from(*code).ok().and_then(pto_abi::Fault::from_code);
-        let epitaph = outcome.epitaph;
-        return Err(format!(
-            "an instance returned {code:#x}: {fault:?}, core {}, detail {:x?}",
-            epitaph.core, epitaph.detail
-        ));
-    }
-    if outcome.violations != 0 {
-        return Err(format!("{} doorbells broke the protocol", outcome.violations));
-    }
-    Ok(())
-}
-
 fn graph(
     image: &Image,
     shape: usize,
@@ -92,18 +75,6 @@ fn graph(
         "{tasks} tasks, {:.1} ms, {each:.1} us a task",
         outcome.makespan.as_secs_f64() * 1e3
     ))
-}
-
-/// All cores have left, and every fast path is closed.
-pub(crate) fn expect_way_down(device: &Device) -> Result<(), String> {
-    if !device.cores_are_gone() {
-        return Err("a core is left in its loop".to_owned());
-    }
-    let paths = device.fast_paths();
-    if paths.iter().any(|path| *path != FAST_PATH_CLOSED) {
-        return Err(format!("FAST_PATH_ENABLE is {paths:x?}"));
-    }
-    Ok(())
 }
 
 /// Three runs of one bring-up: ids go on from COND, fast paths stay open; then a run that ends it.
@@ -182,7 +153,6 @@ pub(crate) fn example() -> Vec<Scenario> {
         scenarios.push((format!("fork-join {width} wide, in C"), Box::new(run)));
     }
     scenarios.push(("words that the builder in C refuses".to_owned(), Box::new(c_refuses)));
-    scenarios.extend(crate::examples::shapes_in_cpp());
     scenarios
 }
 
@@ -225,7 +195,7 @@ fn c_refuses(image: &Image) -> Result<String, String> {
     let mut device = Device::new(Architecture::A2A3);
     let work = Work::Builder("build_graph_aicpu", vec![1]);
     let outcome = device.run(image, &work, &Options::default());
-    crate::faults::expect_fault(&outcome, pto_abi::Fault::BUILD_FAILED)?;
+    expect_fault(&outcome, pto_abi::Fault::BUILD_FAILED)?;
     if outcome.epitaph.detail[0] != 7 {
         return Err(format!("the epitaph holds {:?}, not the builder's 7", outcome.epitaph.detail));
     }

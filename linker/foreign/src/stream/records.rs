@@ -7,8 +7,8 @@ use pto_abi::Fault;
 use pto_abi::foreign::{StreamRecording, StreamTensor};
 use pto_graph::{Bindings, MAX_BOUND, TensorView};
 
-use super::{done, place, value, values};
-use crate::build::Finder;
+use super::pointers::{place, value, values};
+use crate::build::{Finder, done};
 
 /// The views that foreign code states.
 ///

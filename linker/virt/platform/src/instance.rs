@@ -12,7 +12,6 @@ use pto_aicpu_fw::{
 use pto_graph::BuilderSet;
 
 use crate::device_builders;
-use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
 use crate::wake;
@@ -154,7 +153,7 @@ impl Bell for VirtBell {
     #[inline]
     fn relax(&mut self) {
         if self.backoff.relax() {
-            count_nap(self.me);
+            self.me.count_nap();
         }
     }
 }

@@ -34,7 +34,7 @@ pub fn serve<B: BuilderSet + Copy>(index: u64, arrival: u64, builders: B) -> ! {
         let seen = me.line.seen.load(Ordering::Relaxed);
         let Some(order) = vcpu::boot_block().launch.look(seen) else {
             if backoff.relax() {
-                count_nap(me);
+                me.count_nap();
             }
             continue;
         };
@@ -114,8 +114,4 @@ fn give_up(me: Vcpu) {
         }
     }
     finish(me);
-}
-
-pub(crate) fn count_nap(me: Vcpu) {
-    me.line.naps.store(me.line.naps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
 }

@@ -65,6 +65,12 @@ pub(crate) fn current() -> Vcpu {
 }
 
 impl Vcpu {
+    /// The host sees by the count that an idle vCPU lives.
+    pub(crate) fn count_nap(&self) {
+        let naps = &self.line.naps;
+        naps.store(naps.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// The order that the vCPU serves.
     pub(crate) fn order(&self) -> Option<LaunchOrder> {
         self.own.order.get()

@@ -12,7 +12,6 @@ use pto_abi::trace::{TraceKind, TraceOwner, TracePoint, WhenFull};
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 use pto_aicpu_fw::TraceWriter;
 
-use crate::serve::count_nap;
 use crate::timer::{self, Backoff};
 use crate::vcpu::{self, Vcpu};
 use crate::wake;
@@ -37,7 +36,7 @@ pub(crate) fn take_part(me: Vcpu, arena: Arena<'static>, worker: u32) {
             WorkerStep::Idle if launch.look(seen).is_some() => return,
             WorkerStep::Idle => {
                 if backoff.relax() {
-                    count_nap(me);
+                    me.count_nap();
                 }
             }
         }

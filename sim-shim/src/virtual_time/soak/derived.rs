@@ -7,7 +7,8 @@ use pto_graph::{
 };
 
 use super::super::random::Random;
-use super::graph::{EdgesFrom, Program, PublishOrder, STRIDE, publish_last};
+use super::graph::{EdgesFrom, PublishOrder, STRIDE};
+use super::program::{Program, publish_last};
 use super::shaped::{self, Submission};
 
 /// The program found another value than the node has.

@@ -13,8 +13,9 @@ use super::super::options::VirtualOptions;
 use super::super::profile::Profile;
 use super::graph::RandomGraph;
 use super::judge::{Failure, judge};
-use super::rig::{KeepCores, Rig, Shape};
+use super::rig::Rig;
 use super::scenario::Scenario;
+use super::shape::{KeepCores, Shape};
 
 /// What a search gave.
 #[derive(Clone, Debug, PartialEq, Eq)]

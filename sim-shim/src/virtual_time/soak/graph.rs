@@ -1,17 +1,11 @@
-//! Random graphs of `dag_node` tasks: how they are drawn, and the builder program that builds one.
+//! Random graphs of `dag_node` tasks: how they are drawn.
 
-use std::sync::Arc;
-
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicore_kernels::{dag_value, func};
-use pto_graph::{
-    BuildError, BuilderSet, ElementType, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec,
-    TensorView,
-};
+use pto_abi::CoreKind;
+use pto_aicore_kernels::dag_value;
+use pto_graph::ElementType;
 
 use super::super::random::Random;
-use super::derived;
-use super::shaped::{self, NodeShape, Submission};
+use super::node_shape::NodeShape;
 
 /// Elements from one node's value to the next: each value and each counter has a line of its own, as `dcci`
 /// demands of anything that two cores write.
@@ -134,159 +128,6 @@ impl RandomGraph {
         }
         graph
     }
-}
-
-/// Where a graph's tables are in GM.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tables {
-    pub(super) values: GmAddr,
-    pub(super) counters: GmAddr,
-    pub(super) producers: GmAddr,
-}
-
-/// The builder program of one graph.
-pub(super) struct Program {
-    pub(super) graph: Arc<RandomGraph>,
-    pub(super) tables: Tables,
-    /// The first cell of each node, and behind them how many there are.
-    pub(super) first_cells: Vec<u32>,
-    /// Cells that each node reads.
-    pub(super) reads: Vec<u32>,
-}
-
-/// The name under which it is launched.
-pub(super) const BUILDER: &str = "soak";
-
-impl BuilderSet for Program {
-    fn names(&self) -> &[&str] {
-        &[BUILDER]
-    }
-
-    fn build<G: HostedBuilder>(
-        &self,
-        symbol: u64,
-        graph: &mut G,
-    ) -> Option<Result<(), BuildError>> {
-        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| self.run(graph, Self::add))
-    }
-
-    fn build_stream<G: StreamBuilder + HostedBuilder>(
-        &self,
-        symbol: u64,
-        stream: &mut G,
-    ) -> Option<Result<(), BuildError>> {
-        (symbol == pto_abi::symbol::symbol(BUILDER)).then(|| match self.graph.edges {
-            EdgesFrom::Program => self.run(stream, Self::add_shaped),
-            EdgesFrom::Tensors | EdgesFrom::TensorsAndValues => derived::run(self, stream),
-        })
-    }
-}
-
-/// How a node is added: itself, where its producers stand in the table, and the tasks so far.
-type Add<G> = fn(&Program, &mut G, usize, u64, &[TaskId]) -> Result<TaskId, Fault>;
-
-impl Program {
-    /// The program of a graph: whoever reads more than one cell of a producer has read all of them.
-    pub(super) fn of(graph: &Arc<RandomGraph>, tables: Tables) -> Self {
-        let count = |cells: &Vec<u32>| u32::try_from(cells.len()).unwrap_or(u32::MAX);
-        let reads = graph.read_cells().iter().map(count).collect();
-        Self { graph: Arc::clone(graph), tables, first_cells: graph.first_cells(), reads }
-    }
-
-    fn run<G: GraphBuilder>(&self, graph: &mut G, add: Add<G>) -> Result<(), BuildError> {
-        let mut ids: Vec<TaskId> = Vec::with_capacity(self.graph.nodes.len());
-        let mut unpublished = 0;
-        let mut first_producer = 0;
-        for (index, node) in self.graph.nodes.iter().enumerate() {
-            let id = add(self, graph, index, first_producer, &ids)?;
-            first_producer += u64::from(self.reads[index]);
-            // A task with a shape has its edges already.
-            for producer in node.producers.iter().filter(|_| node.shape.is_none()) {
-                graph.add_edge(ids[*producer as usize], id)?;
-            }
-            ids.push(id);
-            unpublished += 1;
-            let group = match self.graph.order {
-                PublishOrder::AtOnce => 1,
-                PublishOrder::Backwards(group) => group,
-                PublishOrder::AtEnd => u32::MAX,
-            };
-            if unpublished >= group {
-                publish_last(graph, &ids, unpublished)?;
-                unpublished = 0;
-            }
-        }
-        publish_last(graph, &ids, unpublished)?;
-        Ok(())
-    }
-
-    fn add<G: GraphBuilder>(
-        &self,
-        graph: &mut G,
-        index: usize,
-        first_producer: u64,
-        _: &[TaskId],
-    ) -> Result<TaskId, Fault> {
-        let node = &self.graph.nodes[index];
-        let args = self.args(index, first_producer);
-        graph.add_task(TaskSpec::new(Self::func_id(node), node.kind, &args))
-    }
-
-    fn add_shaped<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        index: usize,
-        first_producer: u64,
-        ids: &[TaskId],
-    ) -> Result<TaskId, Fault> {
-        let node = &self.graph.nodes[index];
-        let Some(shape) = &node.shape else {
-            return self.add(stream, index, first_producer, ids);
-        };
-        let after: Vec<TaskId> =
-            node.producers.iter().map(|producer| ids[*producer as usize]).collect();
-        let on = shape.when.map_or(0, |when| self.first_cells[when.producer as usize]);
-        let at = self.tables.values.offset(8 * u64::from(on) * u64::from(STRIDE));
-        let submission = Submission {
-            first_cell: self.first_cells[index],
-            element: TensorView::dense(at, ElementType::U64, &[1]),
-            args: self.args(index, first_producer),
-            tensors: &[],
-            after: &after,
-        };
-        shaped::add(stream, shape, &submission)
-    }
-
-    /// The kernel of a node.
-    pub(super) const fn func_id(node: &Node) -> FuncId {
-        match node.kind {
-            CoreKind::AIC => func::DAG_NODE_AIC,
-            _ => func::DAG_NODE_AIV,
-        }
-    }
-
-    /// The arguments of node `index`, whose producers stand in the table from `first_producer` on.
-    pub(super) fn args(&self, index: usize, first_producer: u64) -> [u64; 6] {
-        let Tables { values, counters, producers } = self.tables;
-        [
-            u64::from(self.first_cells[index] * STRIDE),
-            self.graph.seed,
-            values.0,
-            counters.0,
-            producers.offset(4 * first_producer).0,
-            self.reads[index].into(),
-        ]
-    }
-}
-
-/// Publishes the last `count` tasks, the last one first.
-pub(super) fn publish_last<G: GraphBuilder>(
-    graph: &mut G,
-    ids: &[TaskId],
-    count: u32,
-) -> Result<(), Fault> {
-    let last = ids.iter().rev().take(count as usize);
-    last.copied().try_for_each(|id| graph.publish(id))
 }
 
 #[cfg(test)]

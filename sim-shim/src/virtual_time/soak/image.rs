@@ -3,7 +3,8 @@
 use pto_abi::image::{Checksum, GraphHeader, ImageTask, offsets};
 use pto_abi::kinds::GraphFlags;
 
-use super::graph::{Program, PublishOrder, RandomGraph};
+use super::graph::{PublishOrder, RandomGraph};
+use super::program::Program;
 
 /// Argument words of a node.
 pub(super) const NODE_ARGS: u32 = 6;

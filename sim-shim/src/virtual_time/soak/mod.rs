@@ -7,6 +7,7 @@
 //! A seed is a bug report: the same seed and options give the same runs on every machine. Each scenario is run
 //! twice if it has trouble: the second run, on the same device and without trouble, must succeed.
 
+mod builder;
 mod derived;
 mod explore;
 mod graph;
@@ -14,8 +15,11 @@ mod image;
 mod judge;
 #[cfg(test)]
 mod mutants;
+mod node_shape;
+mod program;
 mod rig;
 mod scenario;
+mod shape;
 mod shaped;
 mod shrink;
 
@@ -31,9 +35,9 @@ use crate::MAX_OS_THREADS;
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
 pub use judge::{Failure, Passed, expected, try_scenario};
-pub use rig::{KeepCores, Shape};
+pub use node_shape::{NodePredicate, NodeShape};
 pub use scenario::{Scenario, TROUBLES, Troubles};
-pub use shaped::{NodePredicate, NodeShape};
+pub use shape::{KeepCores, Shape};
 pub use shrink::shrink;
 
 /// What a campaign does.

@@ -1,20 +1,16 @@
 //! A device in a few lines: GM in ordinary memory, one arena, the tables of one random graph.
 
-use std::fmt;
 use std::sync::Arc;
 
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::gm::GmWindow;
 use pto_abi::handshake::Handshake;
 use pto_abi::kinds::RunFlags;
-use pto_abi::layout::LAYOUT_HASH;
+use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
-use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, Epitaph, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
-    region,
-};
+use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::symbol::symbol;
-use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
+use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 #[cfg(test)]
 use pto_aicpu_fw::{FanoutPolicy, Launch};
@@ -26,9 +22,11 @@ use super::super::host::run_once;
 use super::super::host::run_with;
 use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
-use super::super::spec::time_text;
-use super::graph::{BUILDER, Program, RandomGraph, STRIDE, Tables};
+use super::builder::BUILDER;
+use super::graph::{RandomGraph, STRIDE};
 use super::image::{NODE_ARGS, image, image_bytes};
+use super::program::{Program, Tables};
+use super::shape::{KeepCores, Shape};
 use super::shaped;
 
 /// Entries of a tensor map, at least.
@@ -38,54 +36,6 @@ const FEWEST_ENTRIES: u32 = 256;
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u8; 64]);
-
-/// What the device is, and how it is launched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Who builds the graph.
-    pub variant: RuntimeVariant,
-    /// AICPU instances, the builder included.
-    pub aicpu: u32,
-    /// Cube cores.
-    pub aic: u32,
-    /// Vector cores.
-    pub aiv: u32,
-    /// Whether schedulers wait for the builder.
-    pub build_mode: BuildMode,
-    /// How edges are added while their producer may complete.
-    pub fanout: FanoutStrategy,
-    /// Whether cores stay in service after a run without a fault.
-    pub keeps_cores: KeepCores,
-    /// How long one task may run, in nanoseconds.
-    pub task_budget_ns: u64,
-    /// How long nothing may move, in nanoseconds.
-    pub stall_budget_ns: u64,
-    /// How long a core may take to answer or to stop, in nanoseconds.
-    pub bring_up_budget_ns: u64,
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { variant, aicpu, aic, aiv, build_mode, fanout, .. } = self;
-        write!(f, "{variant}, {build_mode}, {fanout} fanout, {aicpu} AICPU, {aic} AIC, {aiv} AIV")?;
-        let [task, stall, bring_up] =
-            [self.task_budget_ns, self.stall_budget_ns, self.bring_up_budget_ns].map(time_text);
-        write!(
-            f,
-            "; budgets: task {task}, stall {stall}, bring-up {bring_up}; cores {:?}",
-            self.keeps_cores
-        )
-    }
-}
-
-/// What becomes of the cores after a run without a fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeepCores {
-    /// They leave their loops; the next run brings them up anew.
-    Leave,
-    /// They stay in service for the next run.
-    Stay,
-}
 
 /// What came of one run.
 pub(super) struct RigRun {
@@ -98,8 +48,7 @@ pub(super) struct RigRun {
 /// How a device was at some moment between two runs.
 pub(super) struct Snapshot {
     memory: Vec<(u64, Vec<u8>)>,
-    run_epoch: u32,
-    bring_up_epoch: u32,
+    epochs: Epochs,
 }
 
 /// The device.
@@ -107,10 +56,12 @@ pub(super) struct Rig {
     // Owns the memory of `arena`; a raw slice, because windows reach it.
     memory: *mut [Line],
     arena: Arena<'static>,
+    layout: ArenaLayout,
+    capacities: Capacities,
+    kernels: Box<[u64; MAX_FUNC_ID]>,
     program: Arc<Program>,
     shape: Shape,
-    run_epoch: u32,
-    bring_up_epoch: u32,
+    epochs: Epochs,
 }
 
 impl Drop for Rig {
@@ -144,10 +95,12 @@ impl Rig {
             ..Capacities::default()
         };
         let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
-        capacities.stream.heap_bytes = 0;
-        // What a search compares is small by that.
-        let accesses = 2 * tasks + u32::try_from(edges).ok()?;
-        capacities.stream.map_entries = (2 * accesses).next_power_of_two().max(FEWEST_ENTRIES);
+        if streams {
+            // What a search compares is small by that.
+            capacities.stream.heap_bytes = 0;
+            let accesses = 2 * tasks + u32::try_from(edges).ok()?;
+            capacities.stream.map_entries = (2 * accesses).next_power_of_two().max(FEWEST_ENTRIES);
+        }
         let layout = ArenaLayout::plan(&capacities).ok()?;
         let first_cells = graph.first_cells();
         let nodes = u64::from(first_cells.last().copied()? * STRIDE);
@@ -171,13 +124,11 @@ impl Rig {
         let tables =
             Tables { values: at(values), counters: at(counters), producers: at(producers) };
         let program = Arc::new(Program::of(graph, tables));
-        let rig = Self { memory, arena, program, shape, run_epoch: 0, bring_up_epoch: 1 };
-        rig.arena.set_regions(&layout.regions);
-        if streams {
-            rig.arena.set_stream_sizes(layout.regions[region::STREAM], &capacities)?;
-        }
+        let (kernels, epochs) = (kernel_table(), Epochs { run: 0, bring_up: 1 });
+        let rig = Self { memory, arena, layout, capacities, kernels, program, shape, epochs };
         rig.arena.workers().iter().for_each(Handshake::reset);
-        rig.write_tables();
+        rig.write_launch();
+        rig.write_producers();
         let image = image(&rig.program);
         arena.window().write_bytes(layout.regions[region::GRAPH].offset, &image)?;
         Some(rig)
@@ -193,7 +144,7 @@ impl Rig {
         };
         let ranges = live_ranges(&self.arena, workers, Builder::UnderWay);
         let memory = ranges.into_iter().map(read).collect();
-        Snapshot { memory, run_epoch: self.run_epoch, bring_up_epoch: self.bring_up_epoch }
+        Snapshot { memory, epochs: self.epochs }
     }
 
     /// Goes back to how everything was then. Only after a run without a fault: cores must be in service.
@@ -201,27 +152,10 @@ impl Rig {
         for (offset, bytes) in &to.memory {
             self.arena.gm().write_bytes(*offset, bytes).unwrap_or_default();
         }
-        (self.run_epoch, self.bring_up_epoch) = (to.run_epoch, to.bring_up_epoch);
+        self.epochs = to.epochs;
     }
 
-    fn write_tables(&self) {
-        let mut kernels = [0; MAX_FUNC_ID];
-        for kernel in LIBRARY {
-            if let Some(entry) = kernels.get_mut(kernel.func_id as usize) {
-                *entry = kernel.entry as usize as u64;
-            }
-        }
-        for (func_id, entry) in shaped::KERNELS {
-            kernels[func_id.index()] = entry as usize as u64;
-        }
-        self.arena.set_kernel_addrs(&kernels);
-        for worker in 0..self.shape.aic + self.shape.aiv {
-            let (kind, cluster) = match worker.checked_sub(self.shape.aic) {
-                None => (0, worker),
-                Some(aiv) => (1, aiv / 2),
-            };
-            self.arena.set_worker_entry(worker as usize, &WorkerEntry { kind, cluster });
-        }
+    fn write_producers(&self) {
         let producers = self.program.graph.read_cells().into_iter().flatten();
         for (at, producer) in (0..).zip(producers) {
             self.write(self.program.tables.producers.offset(4 * at), &(producer * STRIDE));
@@ -265,20 +199,32 @@ impl Rig {
     }
 
     fn prepare(&mut self) {
-        self.run_epoch += 1;
+        self.epochs.run += 1;
         for cell in 0..self.program.first_cells.last().copied().unwrap_or(0) {
             let at = u64::from(cell * STRIDE);
             self.write(self.program.tables.values.offset(8 * at), &0_u64);
             self.write(self.program.tables.counters.offset(4 * at), &0_u32);
         }
-        self.arena.set_header(&self.header());
-        self.arena.set_config(&self.config());
-        self.arena.prepare_run();
+        self.write_launch();
+    }
+
+    fn write_launch(&self) {
+        let block = LaunchBlock {
+            config: self.config(),
+            orch: OrchArgs::of(&[]).unwrap_or_else(bytemuck::Zeroable::zeroed),
+            capacities: &self.capacities,
+            image_bytes: self.capacities.image_bytes,
+            kernels: &self.kernels,
+            cores: [self.shape.aic, self.shape.aiv],
+            epochs: self.epochs,
+        };
+        let written = block.write(&self.arena, &self.layout);
+        debug_assert!(written.is_some(), "the layout was planned for these capacities");
     }
 
     fn landed(&mut self, fault: Option<Fault>, report: VirtualReport, chooser: Chooser) -> RigRun {
         let is_new = fault.is_some() || self.shape.keeps_cores == KeepCores::Leave;
-        self.bring_up_epoch += u32::from(is_new);
+        self.epochs.bring_up += u32::from(is_new);
         RigRun { fault, report, chooser, epitaph: self.arena.epitaph() }
     }
 
@@ -296,23 +242,6 @@ impl Rig {
         u32::try_from(first.partition_point(|first| *first <= cell)).ok()?.checked_sub(1)
     }
 
-    fn header(&self) -> RuntimeHeader {
-        let (gm, window) = (self.arena.gm(), self.arena.window());
-        RuntimeHeader {
-            magic: RUNTIME_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(size_of::<Runtime>()).unwrap_or(0),
-            layout_hash: LAYOUT_HASH,
-            total_bytes: window.bytes(),
-            arena_address: window.address(),
-            gm_address: gm.address(),
-            gm_bytes: gm.bytes(),
-            run_epoch: self.run_epoch,
-            bring_up_epoch: self.bring_up_epoch,
-        }
-    }
-
     fn config(&self) -> RunConfig {
         let shape = &self.shape;
         RunConfig {
@@ -324,7 +253,8 @@ impl Rig {
                 KeepCores::Stay => RunFlags::KEEP_CORES.bits(),
             },
             aicpu_instances: shape.aicpu,
-            worker_count: shape.aic + shape.aiv,
+            // Of the cores.
+            worker_count: 0,
             builder: symbol(BUILDER),
             task_budget_ns: shape.task_budget_ns,
             stall_budget_ns: shape.stall_budget_ns,
@@ -332,4 +262,18 @@ impl Rig {
             run_budget_ns: 0,
         }
     }
+}
+
+/// The library's kernels, and those of tasks with shapes.
+fn kernel_table() -> Box<[u64; MAX_FUNC_ID]> {
+    let mut kernels = Box::new([0; MAX_FUNC_ID]);
+    for kernel in LIBRARY {
+        if let Some(entry) = kernels.get_mut(kernel.func_id as usize) {
+            *entry = kernel.entry as usize as u64;
+        }
+    }
+    for (func_id, entry) in shaped::KERNELS {
+        kernels[func_id.index()] = entry as usize as u64;
+    }
+    kernels
 }

@@ -11,7 +11,7 @@ use super::super::profile::Profile;
 use super::super::random::Random;
 use super::super::trace::Keep;
 use super::graph::{EdgesFrom, RandomGraph};
-use super::rig::{KeepCores, Shape};
+use super::shape::{KeepCores, Shape};
 
 /// Everything that a run depends on.
 #[derive(Clone, Debug)]

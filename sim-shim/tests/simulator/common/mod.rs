@@ -8,12 +8,9 @@ use std::sync::Arc;
 use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::gm::GmWindow;
 use pto_abi::kinds::RunFlags;
-use pto_abi::layout::LAYOUT_HASH;
-use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
-use pto_abi::runtime::{
-    ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, RunConfig, Runtime, RuntimeHeader, WorkerEntry,
-    region,
-};
+use pto_abi::launch::{Epochs, LaunchBlock};
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::runtime::{OrchArgs, RunConfig, region};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
@@ -89,8 +86,8 @@ pub(crate) struct Device {
     machine: Machine,
     pub(crate) arena: Arena<'static>,
     pub(crate) options: Options,
-    epoch: u32,
-    bring_up_epoch: u32,
+    layout: ArenaLayout,
+    epochs: Epochs,
 }
 
 impl Device {
@@ -109,45 +106,30 @@ impl Device {
         // holds the machine; the memory is aligned to a page.
         let gm = unsafe { GmWindow::from_raw(memory.start, layout.total_bytes, address) };
         let arena = Arena::new(gm, address, layout.total_bytes).unwrap();
-        arena.set_regions(&layout.regions);
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
         let memory: Arc<dyn Any + Send + Sync> = memory;
         let machine = Machine::new(hosting, memory, builders);
-        let device = Self { machine, arena, options, epoch: 0, bring_up_epoch: 1 };
-        device.write_tables();
+        let device =
+            Self { machine, arena, options, layout, epochs: Epochs { run: 0, bring_up: 1 } };
+        device.write("", &[], device.layout.regions[region::GRAPH].bytes);
         device
     }
 
-    fn write_tables(&self) {
+    fn write(&self, builder: &str, orch: &[u64], image_bytes: u64) {
         let mut kernels = [0; MAX_FUNC_ID];
         for kernel in LIBRARY {
             kernels[kernel.func_id as usize] = kernel.entry as usize as u64;
         }
-        self.arena.set_kernel_addrs(&kernels);
-        for worker in 0..self.options.aic + self.options.aiv {
-            let (kind, cluster) = match worker.checked_sub(self.options.aic) {
-                None => (0, worker),
-                Some(aiv) => (1, aiv / 2),
-            };
-            self.arena.set_worker_entry(worker as usize, &WorkerEntry { kind, cluster });
-        }
-    }
-
-    pub(crate) fn header(&self) -> RuntimeHeader {
-        let (gm, window) = (self.arena.gm(), self.arena.window());
-        RuntimeHeader {
-            magic: RUNTIME_MAGIC,
-            abi_major: ABI_MAJOR,
-            abi_minor: ABI_MINOR,
-            header_bytes: u32::try_from(size_of::<Runtime>()).unwrap(),
-            layout_hash: LAYOUT_HASH,
-            total_bytes: window.bytes(),
-            arena_address: window.address(),
-            gm_address: gm.address(),
-            gm_bytes: gm.bytes(),
-            run_epoch: self.epoch,
-            bring_up_epoch: self.bring_up_epoch,
-        }
+        let block = LaunchBlock {
+            config: self.config(builder),
+            orch: OrchArgs::of(orch).unwrap(),
+            capacities: &self.options.capacities,
+            image_bytes,
+            kernels: &kernels,
+            cores: [self.options.aic, self.options.aiv],
+            epochs: self.epochs,
+        };
+        block.write(&self.arena, &self.layout).unwrap();
     }
 
     pub(crate) fn config(&self, builder: &str) -> RunConfig {
@@ -174,22 +156,15 @@ impl Device {
         orch: &[u64],
         tamper: impl FnOnce(&Self),
     ) -> Outcome {
-        self.epoch += 1;
-        let mut orch_args = [0; MAX_ORCH_ARGS];
-        orch_args[..orch.len()].copy_from_slice(orch);
-        let orch_argc = u32::try_from(orch.len()).unwrap();
-        self.arena.set_orch_args(&OrchArgs { orch_argc, reserved: [0; 15], orch_args });
-        self.arena.set_header(&self.header());
-        self.arena.set_config(&self.config(builder));
-        if self.options.capacities.stream != StreamCapacities::OFF {
-            let at = self.arena.regions()[region::STREAM];
-            self.arena.set_stream_sizes(at, &self.options.capacities).unwrap();
-        }
-        self.arena.prepare_run();
+        self.epochs.run += 1;
+        // The image of the last run stands, for a run that runs it again.
+        let stands = self.arena.regions()[region::GRAPH].bytes;
+        let kept = self.layout.regions[region::GRAPH].bytes;
+        self.write(builder, orch, if stands > 0 { stands } else { kept });
         tamper(self);
         let outcome = self.machine.run(self.arena);
         // After a fault the cores have left their loops, or are about to.
-        self.bring_up_epoch += u32::from(outcome.fault.is_some());
+        self.epochs.bring_up += u32::from(outcome.fault.is_some());
         outcome
     }
 

@@ -21,7 +21,7 @@ fn host_builds() -> Options {
 /// Runs what stands, after `tamper`.
 fn run_again(device: &mut Device, tamper: impl FnOnce(&Device)) -> Outcome {
     device.run_tampered("", &[], |device| {
-        let mut config = device.config("");
+        let mut config = device.arena.config();
         config.flags |= RunFlags::RUN_AGAIN.bits();
         device.arena.set_config(&config);
         tamper(device);

@@ -14,9 +14,7 @@ const RINGS: TraceCapacities =
     TraceCapacities { instances: 4, instance_events: 16, cores: 18, core_events: 16 };
 
 fn with_rings(device: &Device, flags: RunFlags) {
-    let at = device.arena.regions()[region::TRACE];
-    device.arena.set_trace_header(at, &RINGS.header()).unwrap();
-    let mut config = device.config("dag");
+    let mut config = device.arena.config();
     config.flags |= flags.bits();
     device.arena.set_config(&config);
 }

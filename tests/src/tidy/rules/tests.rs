@@ -2,7 +2,7 @@
 
 use super::{ALL, Rule};
 use super::{
-    allow_attributes, assembly, atomics, device_roots, length, opens_with_doc, orderings,
+    allow_attributes, assembly, atomics, device_roots, opens_with_doc, orderings, questions,
     sequential_consistency, unsafe_code, vague_names,
 };
 use crate::tidy::source::Source;
@@ -24,9 +24,11 @@ fn a_file_opens_with_its_purpose() {
 }
 
 #[test]
-fn a_long_file_is_found() {
-    assert_eq!(found(length, "a.rs", &"x\n".repeat(501)), ["501"]);
-    assert_eq!(found(length, "a.rs", &"x\n".repeat(500)), NONE);
+fn a_question_that_changes_something_is_found() {
+    let text = "fn is_a(&mut self) -> bool {\nfn has_b(\n    self,\n    to: &mut [u8],\n) -> bool;\nfn was_c(&self) {";
+    assert_eq!(found(questions, "a.rs", text), ["1", "2", "6"]);
+    let text = "fn is_a(&self) -> bool { f(&mut 1) }\nfn has_b() -> bool;\nfn this(&mut self) {}\n// fn is_c(&mut self)";
+    assert_eq!(found(questions, "a.rs", text), NONE);
 }
 
 #[test]

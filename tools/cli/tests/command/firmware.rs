@@ -144,7 +144,7 @@ fn other_image(home: &Home) -> String {
 }
 
 /// What a device has after a flash that found no room: the old image, which runs, and no leftovers.
-fn has_kept_the_old_image(home: &Home, told: &str, reason: &str) {
+fn assert_old_image_kept(home: &Home, told: &str, reason: &str) {
     assert!(told.contains(reason), "{told}");
     assert!(told.contains("the device still has what it had"), "{told}");
     assert_eq!(home.current(), 1);
@@ -169,7 +169,7 @@ fn a_file_that_may_not_grow_leaves_the_old_image() {
     limited.env("PTO_HOME", home.0.path().join("home"));
     let refused = answer(&mut limited);
     assert_eq!(refused.code, Some(4), "{}", refused.stderr);
-    has_kept_the_old_image(&home, &refused.stderr, "File too large");
+    assert_old_image_kept(&home, &refused.stderr, "File too large");
 }
 
 /// A disk in a namespace of its own: one pair of images fits, not another image.
@@ -202,7 +202,7 @@ fn a_full_disk_leaves_the_old_image() {
     };
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{}: {told}", output.status);
-    has_kept_the_old_image(&home, &told, "No space left on device");
+    assert_old_image_kept(&home, &told, "No space left on device");
 }
 
 #[test]

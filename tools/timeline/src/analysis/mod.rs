@@ -7,16 +7,18 @@
 //!              '- stats.rs   per kernel; the worst waits
 //! ```
 
+mod kind;
 mod order;
 mod path;
 mod stats;
 mod time;
 
 use pto_abi::CoreKind;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::model::Trace;
 
+use kind::kind_name;
 pub(crate) use order::topological;
 pub use path::{Chain, Link};
 pub use stats::{KernelStats, Wait};
@@ -94,10 +96,6 @@ pub struct WorkBound {
     pub work_ns: u64,
     /// That, over the cores.
     pub bound_ns: u64,
-}
-
-pub(crate) fn kind_name<S: Serializer>(kind: &CoreKind, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(kind.name())
 }
 
 impl Analysis {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pto_abi::CoreKind;
 use serde::Serialize;
 
-use super::kind_name;
+use super::kind::kind_name;
 use super::time::Times;
 use crate::model::{Task, Trace};
 

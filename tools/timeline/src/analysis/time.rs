@@ -8,7 +8,7 @@
 use pto_abi::CoreKind;
 use serde::Serialize;
 
-use super::kind_name;
+use super::kind::kind_name;
 use crate::model::{Task, Trace};
 
 /// Where the time of the cores of one kind went. Core times are summed over the cores; they add up to

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pto_abi::CoreKind;
+use pto_graph::{Priority, StartMode};
 
 use crate::model::{Edge, Neighbours};
 
@@ -107,6 +108,40 @@ impl Graph {
             "tasks": self.tasks.iter().map(|task| self.task_json(task)).collect::<Vec<_>>(),
             "edges": edges,
         })
+    }
+}
+
+impl Graph {
+    /// The kernels of a task, its number, and what else it is; the first line, and the others.
+    fn told(&self, slot: usize, task: &GraphTask) -> (String, Vec<String>) {
+        let kernels: Vec<_> =
+            [task.func_id].iter().chain(&task.mix).map(|func| self.kernel(*func)).collect();
+        (format!("{} #{slot}", kernels.join(" + ")), task.details())
+    }
+
+    /// A task for programs: kernel and kind, and of its shape what is not plain.
+    fn task_json(&self, task: &GraphTask) -> serde_json::Value {
+        let mut fields = serde_json::Map::new();
+        let mut put = |name: &str, value: serde_json::Value| fields.insert(name.to_owned(), value);
+        put("kernel", serde_json::json!(self.kernel(task.func_id)));
+        put("func_id", serde_json::json!(task.func_id));
+        put("kind", serde_json::json!(task.kind.name()));
+        if !task.mix.is_empty() {
+            put("mix", task.mix.iter().map(|func| self.kernel(*func)).collect());
+        }
+        if task.blocks != 1 {
+            put("blocks", serde_json::json!(task.blocks));
+        }
+        if task.start != StartMode::SPREAD {
+            put("start", serde_json::json!(task.start.name()));
+        }
+        if task.priority != Priority::NORMAL {
+            put("priority", serde_json::json!(task.priority.name()));
+        }
+        if let Some(when) = &task.when {
+            put("when", serde_json::json!(when));
+        }
+        serde_json::Value::Object(fields)
     }
 }
 

@@ -2,10 +2,6 @@
 
 use pto_abi::CoreKind;
 use pto_graph::{Priority, StartMode};
-use serde_json::{Map, Value, json};
-
-use super::Graph;
-
 /// A task of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTask {
@@ -53,39 +49,5 @@ impl GraphTask {
         }
         lines.extend(self.when.as_ref().map(|when| format!("if {when}")));
         lines
-    }
-}
-
-impl Graph {
-    /// The kernels of a task, its number, and what else it is; the first line, and the others.
-    pub(super) fn told(&self, slot: usize, task: &GraphTask) -> (String, Vec<String>) {
-        let kernels: Vec<_> =
-            [task.func_id].iter().chain(&task.mix).map(|func| self.kernel(*func)).collect();
-        (format!("{} #{slot}", kernels.join(" + ")), task.details())
-    }
-
-    /// A task for programs: kernel and kind, and of its shape what is not plain.
-    pub(super) fn task_json(&self, task: &GraphTask) -> Value {
-        let mut fields = Map::new();
-        let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-        put("kernel", json!(self.kernel(task.func_id)));
-        put("func_id", json!(task.func_id));
-        put("kind", json!(task.kind.name()));
-        if !task.mix.is_empty() {
-            put("mix", task.mix.iter().map(|func| self.kernel(*func)).collect());
-        }
-        if task.blocks != 1 {
-            put("blocks", json!(task.blocks));
-        }
-        if task.start != StartMode::SPREAD {
-            put("start", json!(task.start.name()));
-        }
-        if task.priority != Priority::NORMAL {
-            put("priority", json!(task.priority.name()));
-        }
-        if let Some(when) = &task.when {
-            put("when", json!(when));
-        }
-        Value::Object(fields)
     }
 }

@@ -1,0 +1,103 @@
+//! Which images there are, and which devices have them.
+
+use std::fmt;
+
+use pto_abi::fw_image::FW_TRACES;
+
+/// What an image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageKind {
+    /// Firmware of the emulated machine `virt`.
+    Virt,
+    /// Firmware for the CANN driver stack.
+    Cann,
+    /// A blob of kernels for an AArch64 device.
+    Kernels,
+}
+
+impl ImageKind {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Virt => "virt",
+            Self::Cann => "cann",
+            Self::Kernels => "kernels",
+        }
+    }
+
+    /// The devices that can have it.
+    pub(crate) const fn devices(self) -> &'static str {
+        match self {
+            Self::Virt | Self::Kernels => "virt (--device virt)",
+            Self::Cann => "a2a3 (--device a2a3)",
+        }
+    }
+}
+
+impl fmt::Display for ImageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Virt => "a firmware image for virt",
+            Self::Cann => "a firmware image for the CANN driver stack",
+            Self::Kernels => "a blob of kernels for virt",
+        })
+    }
+}
+
+/// Whether a firmware records runs that ask for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tracing {
+    /// It does not: smaller by a copy of the firmware.
+    #[default]
+    Off,
+    /// It does.
+    On,
+}
+
+impl Tracing {
+    pub(crate) const fn of(features: u64) -> Self {
+        if features & FW_TRACES != 0 { Self::On } else { Self::Off }
+    }
+}
+
+/// A device that has flashed images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FlashDevice {
+    /// The emulated machine.
+    Virt,
+    /// An Ascend 910B or 910C, through CANN.
+    A2a3,
+}
+
+impl FlashDevice {
+    /// All of them.
+    pub const ALL: &[Self] = &[Self::Virt, Self::A2a3];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Virt => "virt",
+            Self::A2a3 => "a2a3",
+        }
+    }
+
+    /// Whether it can have an image of this kind.
+    #[must_use]
+    pub const fn takes(self, kind: ImageKind) -> bool {
+        match kind {
+            ImageKind::Virt | ImageKind::Kernels => matches!(self, Self::Virt),
+            ImageKind::Cann => matches!(self, Self::A2a3),
+        }
+    }
+
+    /// The device that an image of this kind is for.
+    #[must_use]
+    pub const fn of(kind: ImageKind) -> Self {
+        match kind {
+            ImageKind::Virt | ImageKind::Kernels => Self::Virt,
+            ImageKind::Cann => Self::A2a3,
+        }
+    }
+}

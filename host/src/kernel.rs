@@ -1,0 +1,83 @@
+//! A kernel: what it is called, which cores it is for, and where its code comes from.
+
+use std::fmt;
+
+use pto_abi::CoreKind;
+use pto_aicore_kernels::{KernelFn, LibraryKernel, by_name};
+
+use crate::Error;
+
+/// A kernel that can be registered.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    name: String,
+    kind: CoreKind,
+    code: KernelCode,
+}
+
+/// Where a kernel's code comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum KernelCode {
+    /// The kernel library, which is part of every device image.
+    Library(&'static LibraryKernel),
+    /// A function of this process.
+    Function(KernelFn),
+    /// The flashed kernel of the same name.
+    Flashed,
+}
+
+impl fmt::Debug for KernelCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Library(_) => "library",
+            Self::Function(_) => "function",
+            Self::Flashed => "flashed",
+        })
+    }
+}
+
+impl Kernel {
+    /// The library kernel of this name.
+    ///
+    /// # Errors
+    /// `UnknownKernel`, with the names that there are.
+    pub fn library(name: &str) -> Result<Self, Error> {
+        let unknown = || Error::UnknownKernel { name: name.to_owned() };
+        by_name(name).map(Self::of_library).ok_or_else(unknown)
+    }
+
+    /// A function of this process, for cores of `kind`. Runs on the simulator only.
+    ///
+    /// The function is called with the words of its task, and it is trusted with them: a device does not
+    /// protect memory from kernels, and the simulator does not protect this process.
+    #[must_use]
+    pub fn from_fn(name: impl Into<String>, kind: CoreKind, entry: KernelFn) -> Self {
+        Self { name: name.into(), kind, code: KernelCode::Function(entry) }
+    }
+
+    /// A kernel of the blob that the device has, for cores of `kind`; see `Device::flashed_kernels`.
+    pub(crate) fn flashed(name: String, kind: CoreKind) -> Self {
+        Self { name, kind, code: KernelCode::Flashed }
+    }
+
+    pub(crate) fn of_library(kernel: &'static LibraryKernel) -> Self {
+        let name = kernel.name.to_owned();
+        Self { name, kind: kernel.kind, code: KernelCode::Library(kernel) }
+    }
+
+    /// The name that reports use.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The core kind that it is written for.
+    #[must_use]
+    pub fn kind(&self) -> CoreKind {
+        self.kind
+    }
+
+    pub(crate) fn code(&self) -> KernelCode {
+        self.code
+    }
+}

@@ -1,0 +1,40 @@
+//! What every way of hosting is to the machine.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use pto_aicpu_fw::Launch;
+use pto_graph::BuilderSet;
+
+use crate::virtual_time::VirtualReport;
+
+/// What keeps GM mapped; every OS thread that may touch it holds one.
+pub(crate) type Memory = Arc<dyn Any + Send + Sync>;
+
+/// A way of hosting.
+pub(crate) trait Host: Send {
+    /// Runs a launch to its end; `false`: somebody did not come back.
+    fn run(&mut self, launch: &Launch<'static>) -> bool;
+
+    /// Lets go of the arena of the last run; `false`: somebody did not.
+    fn release(&mut self) -> bool;
+
+    /// The names of the builders.
+    fn builders(&self) -> Vec<String>;
+
+    /// What the last run says of itself, in virtual time.
+    fn virtual_report(&mut self) -> Option<VirtualReport> {
+        None
+    }
+}
+
+/// The names of the builder programs of a set, those of the streaming runtime included.
+pub(crate) fn names_of<B: BuilderSet>(builders: &B) -> Vec<String> {
+    let mut names: Vec<String> = builders.names().iter().map(ToString::to_string).collect();
+    for name in builders.stream_names() {
+        if !builders.names().contains(name) {
+            names.push((*name).to_owned());
+        }
+    }
+    names
+}

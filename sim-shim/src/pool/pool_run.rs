@@ -1,0 +1,51 @@
+//! One run, as the threads of the pool share it.
+
+use std::sync::Arc;
+
+use pto_abi::sync::{AtomicU32, Ordering};
+use pto_aicpu_fw::Launch;
+
+use super::cores::Cores;
+use crate::supervisor::Finish;
+
+/// One run. Who schedules it is beside it.
+pub(super) struct PoolRun<B> {
+    pub(super) launch: Launch<'static>,
+    pub(super) builders: Arc<B>,
+    pub(super) cores: Arc<Cores>,
+    pub(super) os_threads: usize,
+    /// Instances that have returned.
+    returned: AtomicU32,
+    pub(super) finish: Arc<Finish>,
+}
+
+impl<B> PoolRun<B> {
+    /// A run whose instances have all yet to return.
+    pub(super) fn new(
+        launch: Launch<'static>,
+        builders: Arc<B>,
+        cores: Arc<Cores>,
+        os_threads: usize,
+        finish: Arc<Finish>,
+    ) -> Self {
+        Self { launch, builders, cores, os_threads, returned: AtomicU32::new(0), finish }
+    }
+
+    /// Whether every instance of the run has returned.
+    pub(super) fn is_over(&self) -> bool {
+        // Acquire: pairs with the Release addition in `one_returned`.
+        self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
+    }
+
+    /// The instances of this thread will not return any more: nobody is to wait for them.
+    pub(super) fn abandon(&self) {
+        // Release: as in `one_returned`.
+        self.returned.fetch_add(self.launch.aicpu_instances, Ordering::Release);
+    }
+
+    /// One instance has returned.
+    pub(super) fn one_returned(&self) {
+        // Release: pairs with the Acquire load in `is_over`.
+        self.returned.fetch_add(1, Ordering::Release);
+    }
+}

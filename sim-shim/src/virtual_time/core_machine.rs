@@ -1,0 +1,193 @@
+//! The part of the machine that a core's port uses, and what is noted there of what the core does.
+
+use pto_abi::CoreKind;
+use pto_abi::sync::Ordering::Relaxed;
+use pto_abi::task::Task;
+use pto_abi::trace::TraceKind;
+use pto_aicpu_fw::Launch;
+
+use super::account::{Account, Change};
+use super::chooser::Chooser;
+use super::core::Core;
+use super::cost::COST_ARGS;
+use super::inject::Trouble;
+use super::ledger::{Ledger, Violation};
+use super::lines::{Access, Lines};
+use super::options::{LineModel, VirtualOptions};
+use super::parts::{Part, Parts, Shaped, Stage, is_shaped};
+use super::recorder::Recorder;
+use super::trace::{EventKind, Trace};
+
+/// A part that came to a stage.
+#[derive(Clone, Copy)]
+struct Advance {
+    /// It was the first one, or the task has one only.
+    is_first: bool,
+    /// It was the last one, or the task has one only.
+    is_last: bool,
+}
+
+impl Advance {
+    const ONLY: Self = Self { is_first: true, is_last: true };
+}
+
+/// A task of several parts: what it is, and the part that a worker has.
+pub(super) fn part_of(
+    launch: &Launch<'_>,
+    slot: u32,
+    (worker, kind): (u32, CoreKind),
+) -> Option<(Shaped, Part)> {
+    let (task, shapes) = (launch.state.task(slot)?, launch.state.shapes.as_ref()?);
+    let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task))?;
+    let part = shaped.part(kind, shapes.context(worker, task));
+    (shaped.total() > 1).then_some((shaped, part))
+}
+
+/// The part of the world that a core's port uses.
+pub(super) struct CoreMachine<'w> {
+    pub(super) launch: &'w Launch<'static>,
+    pub(super) options: &'w VirtualOptions,
+    pub(super) chooser: &'w mut Chooser,
+    pub(super) ledger: &'w mut Ledger,
+    pub(super) trace: &'w mut Trace,
+    pub(super) recorder: &'w Recorder,
+    pub(super) account: &'w mut Account,
+    pub(super) lines: &'w mut Lines,
+    pub(super) parts: &'w mut Parts,
+    pub(super) busy_ns: &'w mut [u64; CoreKind::COUNT],
+    pub(super) tasks_run: &'w mut [u64; CoreKind::COUNT],
+    pub(super) start_ns: u64,
+}
+
+impl CoreMachine<'_> {
+    pub(super) fn kernel_cost(&self, slot: u32, core: (u32, CoreKind)) -> u64 {
+        let Some(task) = self.launch.state.task(slot) else { return 0 };
+        let costs = self.options.costs;
+        let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
+        costs.of(self.func_of(task, slot, core), slot, &args)
+    }
+
+    fn args(&self, task: &Task) -> [u64; COST_ARGS] {
+        let first = task.payload.load(Relaxed) as usize;
+        let count = usize::from(task.arg_count.load(Relaxed)).min(COST_ARGS);
+        let mut args = [0; COST_ARGS];
+        let words = self.launch.state.payloads.get(first..).unwrap_or_default();
+        for (arg, word) in args.iter_mut().zip(words).take(count) {
+            *arg = word.load(Relaxed);
+        }
+        args
+    }
+
+    #[inline]
+    pub(super) fn started(&mut self, now_ns: u64, core: (u32, CoreKind), slot: u32) {
+        let (worker, _) = core;
+        if self.advance_part(slot, core, Stage::Started, now_ns).is_first {
+            self.ledger.start(slot, now_ns);
+        }
+        self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
+        self.recorder.core(worker, now_ns, TraceKind::STARTED, slot);
+    }
+
+    /// The kernel has ended, at the core's own time.
+    #[inline]
+    pub(super) fn finished(
+        &mut self,
+        core: &Core,
+        slot: u32,
+        started_ns: u64,
+        cost_ns: u64,
+        trouble: Option<Trouble>,
+    ) {
+        let kind = core.kind.index();
+        self.busy_ns[kind] += cost_ns;
+        self.tasks_run[kind] += 1;
+        let on = (core.worker, core.kind);
+        let longest_ns = self.longest_part_ns(slot, on, cost_ns);
+        if self.advance_part(slot, on, Stage::Finished, core.now_ns).is_last {
+            self.ledger.finish(slot, core.now_ns, longest_ns);
+        }
+        self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
+        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
+        if core.unstarted == 0 {
+            self.account.add(core.now_ns, Change::CoreIdle(core.worker));
+        }
+        if self.options.lines == LineModel::Results {
+            let during = (started_ns, core.now_ns);
+            self.follow_lines(core.worker, slot, during, trouble);
+        }
+    }
+
+    #[cold]
+    fn follow_lines(
+        &mut self,
+        worker: u32,
+        slot: u32,
+        during: (u64, u64),
+        trouble: Option<Trouble>,
+    ) {
+        let Some(task) = self.launch.state.task(slot) else { return };
+        let access = Access::of(&self.launch.arena, task.func_id.load(Relaxed), &self.args(task));
+        let found = self.lines.task(worker, slot, during, &access, trouble);
+        found.into_iter().for_each(|violation| self.ledger.violate(violation));
+    }
+
+    /// Writing results back and reporting.
+    #[inline]
+    pub(super) fn report_delay(&mut self) -> u64 {
+        let profile = self.options.profile;
+        self.chooser.delay(profile.flush_ns) + self.chooser.delay(profile.set_cond_ns)
+    }
+
+    #[inline]
+    pub(super) fn visible_delay(&mut self) -> u64 {
+        self.chooser.delay(self.options.profile.finish_visible_ns)
+    }
+
+    pub(super) fn answered(&mut self, now_ns: u64, worker: u32, epoch: u32) {
+        self.trace.add(now_ns, EventKind::Answered, worker as usize, epoch);
+    }
+
+    pub(super) fn left(&mut self, now_ns: u64, worker: u32) {
+        self.trace.add(now_ns, EventKind::Left, worker as usize, 0);
+    }
+
+    pub(super) fn injected(&mut self, now_ns: u64, worker: u32) {
+        self.trace.add(now_ns, EventKind::Injected, worker as usize, 0);
+    }
+}
+
+impl CoreMachine<'_> {
+    /// The part of `slot` that a core has comes to a stage.
+    #[inline]
+    fn advance_part(
+        &mut self,
+        slot: u32,
+        core: (u32, CoreKind),
+        stage: Stage,
+        time_ns: u64,
+    ) -> Advance {
+        let Some((shaped, part)) = part_of(self.launch, slot, core) else { return Advance::ONLY };
+        let (is_first, is_last, found) = self.parts.advanced(slot, &shaped, part, stage);
+        if let Some((rule, what)) = found {
+            self.ledger.violate(Violation { rule, time_ns, task: slot, other: core.0, what });
+        }
+        Advance { is_first, is_last }
+    }
+
+    /// What a task adds to a path: its longest part.
+    fn longest_part_ns(&mut self, slot: u32, core: (u32, CoreKind), cost_ns: u64) -> u64 {
+        match part_of(self.launch, slot, core) {
+            Some(_) => self.parts.longest_ns(slot, cost_ns),
+            None => cost_ns,
+        }
+    }
+
+    /// The kernel that a core runs of a task.
+    fn func_of(&self, task: &Task, slot: u32, core: (u32, CoreKind)) -> u16 {
+        let own = task.func_id.load(Relaxed);
+        let Some((_, part)) = part_of(self.launch, slot, core) else { return own };
+        let record = self.launch.state.shapes.and_then(|shapes| shapes.record(slot));
+        let func_id = record.and_then(|record| record.func_ids.get(part.lane()));
+        func_id.and_then(|id| u16::try_from(id.load(Relaxed)).ok()).unwrap_or(own)
+    }
+}

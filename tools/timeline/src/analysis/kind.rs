@@ -1,0 +1,8 @@
+//! How a core kind is told in JSON.
+
+use pto_abi::CoreKind;
+use serde::Serializer;
+
+pub(super) fn kind_name<S: Serializer>(kind: &CoreKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
+}
