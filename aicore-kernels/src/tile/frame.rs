@@ -5,25 +5,12 @@
 
 use heapless::Vec;
 
-use super::kernel::{Step, Value, limits};
 use super::op::Op;
 use super::product;
+use super::step::{Place, Step, Value, limits};
 
 /// Words of a frame: a cache line, so that tiles do not share lines.
 const ALIGN_WORDS: usize = 8;
-
-/// The words of a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) start: usize,
-    pub(super) words: usize,
-}
-
-impl Place {
-    pub(super) const fn end(self) -> usize {
-        self.start + self.words
-    }
-}
 
 /// Gives every value its place; returns the words of the frame.
 pub(super) fn place(steps: &[Step], values: &mut [Value]) -> usize {

@@ -7,23 +7,12 @@
 use bytemuck::Pod;
 use heapless::Vec;
 
-use super::frame::{self, Place};
+use super::frame;
 use super::infer::{Mistake, infer};
 use super::op::{Op, TileType};
 use super::param::{Name, Param};
 use super::record::{self, Header, OpRecord, ParamRecord};
-
-/// What a kernel may have at most.
-pub mod limits {
-    /// Parameters.
-    pub const PARAMS: usize = 32;
-    /// Instructions.
-    pub const OPS: usize = 256;
-    /// Elements of a tile.
-    pub const ELEMENTS: usize = 1 << 20;
-    /// 64-bit words of a frame, working storage of products included.
-    pub const FRAME_WORDS: usize = 1 << 24;
-}
+use super::step::{Place, Step, Value, limits};
 
 /// Why bytes are no kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,20 +94,6 @@ impl core::fmt::Display for Rejected {
 }
 
 impl core::error::Error for Rejected {}
-
-/// An instruction, with the type and place of what it gives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) op: Op,
-    pub(super) result: Option<u16>,
-}
-
-/// A value: its type, and where it stands in the frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
-    pub(super) tile: TileType,
-    pub(super) place: Place,
-}
 
 /// An accepted kernel.
 #[derive(Clone, Debug)]

@@ -1,24 +1,16 @@
 //! The tile machine: executes a [`Kernel`], one instruction a tile.
 //!
-//! A run has three kinds of memory: the tensors, through [`View`]s that check every access; the frame, in which each value has
+//! A run has three kinds of memory: the tensors, through [`View`](super::View)s that check every access; the frame, in which each value has
 //! its place; and working storage of products. The last two are the caller's scratch memory.
 
+use super::call::Call;
 use super::fault::{Cause, TileFault};
-use super::kernel::{Kernel, Step};
+use super::kernel::Kernel;
 use super::op::Op;
 use super::param::Param;
 use super::run::Run;
-use super::view::View;
+use super::step::Step;
 use super::wide::Wide;
-
-/// What a kernel is called with: a view for each tensor and the bits of each scalar, in the order of the parameters.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
-    /// The tensors.
-    pub tensors: &'a [View<'a>],
-    /// The scalars: the bits of an element of the parameter's type.
-    pub scalars: &'a [u64],
-}
 
 /// Executes kernels.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@
 //! are added in, and transcendental functions are polynomials of ours.
 
 mod arithmetic;
+mod call;
 mod cycles;
 pub mod dtype;
 pub mod element;
@@ -25,6 +26,7 @@ pub mod kernel;
 mod load;
 pub mod machine;
 pub mod math;
+mod meet;
 pub mod op;
 pub mod param;
 mod product;
@@ -34,14 +36,17 @@ mod run;
 mod select;
 mod slices;
 mod sort;
+mod step;
 pub mod view;
 pub mod wide;
 
+pub use call::Call;
 pub use dtype::DType;
 pub use fault::{Cause, TileFault};
 pub use infer::{Mistake, infer, spread};
-pub use kernel::{Kernel, Rejected, limits};
-pub use machine::{Call, Machine};
+pub use kernel::{Kernel, Rejected};
+pub use machine::Machine;
 pub use op::{Binary, Compare, Op, Reduce, Spread, TileType, Unary, ValueId};
 pub use param::{Direction, Name, Param, ParamKind};
+pub use step::limits;
 pub use view::View;

@@ -5,18 +5,19 @@
 
 use half::{bf16, f16};
 
+use super::call::Call;
 use super::cycles::{Counted, cost};
 use super::dtype::{DType, with_sum, with_type};
 use super::element::Element;
 use super::elementwise::{self, Grid};
-use super::extents::meet;
 use super::fault::Cause;
-use super::kernel::{Kernel, Step, Value, limits};
-use super::machine::Call;
+use super::kernel::Kernel;
+use super::meet::meet;
 use super::op::{Op, Reduce, Spread, Unary, ValueId};
 use super::param::ParamKind;
 use super::product::{self, Operands};
 use super::slices::{EMPTY, grid, split};
+use super::step::{Step, Value, limits};
 use super::view::View;
 use super::wide::Wide;
 use super::{load, reduce, select, sort};

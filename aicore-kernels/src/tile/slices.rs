@@ -4,9 +4,8 @@ use super::dtype::DType;
 use super::element::Element;
 use super::elementwise::Grid;
 use super::fault::Cause;
-use super::frame::Place;
-use super::kernel::Value;
 use super::op::TileType;
+use super::step::{Place, Value};
 
 /// The frame without the place of a result.
 pub(super) struct Rest<'f> {

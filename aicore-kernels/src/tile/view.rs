@@ -89,7 +89,7 @@ impl<'a, T: Element> Elements<'a, T> {
             return Ok(());
         };
         let corners = [[0, 0], [0, last_col], [last_row, 0], [last_row, last_col]];
-        if corners.iter().all(|corner| self.is_inside(*corner)) {
+        if corners.iter().all(|corner| self.holds(*corner)) {
             Ok(())
         } else {
             Err(self.first_outside())
@@ -101,7 +101,7 @@ impl<'a, T: Element> Elements<'a, T> {
         self.first + i128::from(row) * down + i128::from(col) * right
     }
 
-    fn is_inside(&self, at: [u32; 2]) -> bool {
+    fn holds(&self, at: [u32; 2]) -> bool {
         usize::try_from(self.place(at)).is_ok_and(|place| place < self.cells.len())
     }
 
@@ -116,7 +116,7 @@ impl<'a, T: Element> Elements<'a, T> {
     fn first_outside(&self) -> Cause {
         let [rows, cols] = self.extents.map(u32::from);
         let mut all = (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col]));
-        self.outside(all.find(|at| !self.is_inside(*at)).unwrap_or_default())
+        self.outside(all.find(|at| !self.holds(*at)).unwrap_or_default())
     }
 
     fn outside(&self, at: [u32; 2]) -> Cause {

@@ -114,7 +114,7 @@ const DEVICE_ARROWS: &[&str] =
 /// Crates that run on the device, and what they may take from others: nothing of it needs std.
 const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"];
 const DEVICE_EXTERNALS: &[&str] =
-    &["bitflags", "bytemuck", "heapless", "log", "spin", "volatile-register"];
+    &["bitflags", "bytemuck", "half", "heapless", "log", "spin", "volatile-register"];
 
 /// What a dependency is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

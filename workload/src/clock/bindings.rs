@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::tile::view::tensor_of;
 use crate::tree::{Checked, Workload};
 
-use super::RunError;
+use super::report::RunError;
 
 /// The memory of a tensor.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@
 use crate::tree::{Channel, Process, Task};
 
 use super::channels::{ChannelState, Rendezvous};
+use super::report::{CHANNEL_LATENCY, Report, RunError};
 use super::tasks::Runner;
 use super::walk::{Event, Walker};
-use super::{CHANNEL_LATENCY, Report, RunError};
 
 /// What a process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

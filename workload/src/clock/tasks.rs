@@ -5,9 +5,10 @@ use crate::tile::{Call, DType, Machine, ParamKind, TileType, View as TileView};
 use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
 
 use super::bindings::{Bindings, Bound};
-use super::eval::{Inputs, Place};
+use super::eval::Inputs;
 use super::issue::{Issue, WindowFull};
-use super::{RunError, TaskTime};
+use super::place::Place;
+use super::report::{RunError, TaskTime};
 
 /// What a task came to.
 pub(super) struct Outcome {

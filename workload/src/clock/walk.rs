@@ -2,9 +2,10 @@
 
 use crate::tree::{Axis, Loop, Node, Task};
 
-use super::RunError;
 use super::bindings::Bindings;
-use super::eval::{Inputs, Place};
+use super::eval::Inputs;
+use super::place::Place;
+use super::report::RunError;
 
 /// How the nodes inside of a node are ordered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

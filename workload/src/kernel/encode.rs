@@ -3,8 +3,18 @@
 use crate::tile::Kernel;
 use crate::tile::record::{self, Header};
 
-/// Writes the byte form, which [`Kernel::accept`] reads.
-pub(super) fn encode(kernel: &Kernel) -> Vec<u8> {
+use super::TileKernel;
+
+impl TileKernel {
+    /// The byte form, which [`Kernel::accept`] reads.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode(self.code())
+    }
+}
+
+/// Writes the byte form.
+fn encode(kernel: &Kernel) -> Vec<u8> {
     let (name, name_bytes) = record::write_name(kernel.name());
     let (params, ops) = (kernel.params().len(), kernel.ops().len());
     let bytes = record::bytes_of(params, ops);

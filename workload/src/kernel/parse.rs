@@ -10,8 +10,18 @@ use crate::tile::{
 
 use super::{TileKernel, text};
 
+impl TileKernel {
+    /// Reads the textual form.
+    ///
+    /// # Errors
+    /// Where the text is not a kernel, or the kernel is wrong.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        kernel_alone(text)
+    }
+}
+
 /// A text that is a kernel and nothing else.
-pub(super) fn kernel_alone(text: &str) -> Result<TileKernel, ParseError> {
+fn kernel_alone(text: &str) -> Result<TileKernel, ParseError> {
     let mut lexer = Lexer::new(text)?;
     let found = kernel(&mut lexer)?;
     match lexer.peek() {
@@ -21,7 +31,7 @@ pub(super) fn kernel_alone(text: &str) -> Result<TileKernel, ParseError> {
 }
 
 /// A kernel.
-pub(super) fn kernel(lexer: &mut Lexer) -> Result<TileKernel, ParseError> {
+pub(crate) fn kernel(lexer: &mut Lexer) -> Result<TileKernel, ParseError> {
     lexer.keyword("kernel")?;
     let name = checked_name(lexer)?;
     let params = params(lexer)?;

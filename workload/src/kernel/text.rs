@@ -14,8 +14,16 @@ use std::fmt::{Formatter, Result};
 use crate::tile::element::Element;
 use crate::tile::{DType, Kernel, Op, Param, ParamKind, Spread, TileType, ValueId};
 
+use super::TileKernel;
+
+impl std::fmt::Display for TileKernel {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        kernel(self.code(), f)
+    }
+}
+
 /// Prints a kernel.
-pub(super) fn kernel(kernel: &Kernel, f: &mut Formatter<'_>) -> Result {
+fn kernel(kernel: &Kernel, f: &mut Formatter<'_>) -> Result {
     write!(f, "kernel {}(", kernel.name())?;
     for (number, param) in kernel.params().iter().enumerate() {
         let comma = if number == 0 { "" } else { ", " };

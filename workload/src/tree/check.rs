@@ -6,11 +6,11 @@ use crate::tile::{Name, Param, ParamKind, TileType};
 
 use super::axis::Axis;
 use super::exact;
-use super::expr::{Expr, ScalarType};
+use super::expr::{Expr, SLOTS, ScalarType};
 use super::node::{Argument, Loop, Node, Process, Task};
 use super::typing::{Scope, type_of};
 use super::view::{Index, View};
-use super::{SLOTS, Workload};
+use super::workload::Workload;
 
 /// What is wrong with a workload, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,8 +54,18 @@ impl Checked {
     }
 }
 
+impl Workload {
+    /// Checks everything that can be checked before the sizes are known.
+    ///
+    /// # Errors
+    /// What is wrong first.
+    pub fn check(self) -> Result<Checked, WorkloadError> {
+        check(self)
+    }
+}
+
 /// Checks a workload.
-pub(super) fn check(workload: Workload) -> Result<Checked, WorkloadError> {
+fn check(workload: Workload) -> Result<Checked, WorkloadError> {
     let mut checker = Checker {
         workload: &workload,
         place: Vec::new(),

@@ -3,6 +3,9 @@
 //! They are evaluated as C does on 64 bits: one unsigned operand makes both unsigned, integers wrap. Beyond C: a division by
 //! zero is a fault, and the count of a shift is taken modulo 64.
 
+/// Slots of a run.
+pub const SLOTS: usize = 256;
+
 /// The type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScalarType {

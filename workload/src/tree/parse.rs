@@ -1,23 +1,32 @@
 //! The textual form of a workload, read.
 
 use crate::ParseError;
-use crate::kernel::TileKernel;
-use crate::kernel::parse::dtype;
+use crate::kernel::parse::{dtype, kernel};
 use crate::lexer::{Lexer, Token};
 use crate::tile::ParamKind;
 
-use super::Workload;
 use super::axis::Axis;
 use super::node::{Argument, Channel, Loop, Node, Process, Task};
 use super::parse_expr::expression;
 use super::schedule::{Dispatch, Schedule, Window, WindowMode};
 use super::view::{Index, Tensor, View};
+use super::workload::Workload;
 
 /// How deep nodes may stand in one another.
 const DEPTH: usize = 200;
 
+impl Workload {
+    /// Reads the textual form.
+    ///
+    /// # Errors
+    /// Where the text is not a workload.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        workload(text)
+    }
+}
+
 /// A workload.
-pub(super) fn workload(text: &str) -> Result<Workload, ParseError> {
+fn workload(text: &str) -> Result<Workload, ParseError> {
     let mut lexer = Lexer::new(text)?;
     lexer.keyword("workload")?;
     let mut found = Workload::new(&lexer.name()?, Node::Empty);
@@ -34,7 +43,7 @@ pub(super) fn workload(text: &str) -> Result<Workload, ParseError> {
         found.channels.push(Channel { name, depth });
     }
     while matches!(lexer.peek(), Token::Name(name) if name == "kernel") {
-        found.kernels.push(TileKernel::parse_from(&mut lexer)?);
+        found.kernels.push(kernel(&mut lexer)?);
     }
     lexer.keyword("do")?;
     let mut parser = Parser { lexer, workload: found };

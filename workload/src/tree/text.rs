@@ -17,11 +17,18 @@ use std::fmt::{Formatter, Result, Write};
 use super::axis::Axis;
 use super::expr::Expr;
 use super::node::{Argument, Loop, Node, Process, Task};
+use super::schedule::Schedule;
 use super::view::{Index, View};
-use super::{Schedule, Workload};
+use super::workload::Workload;
+
+impl std::fmt::Display for Workload {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        workload(self, f)
+    }
+}
 
 /// Prints a workload.
-pub(super) fn workload(workload: &Workload, f: &mut Formatter<'_>) -> Result {
+fn workload(workload: &Workload, f: &mut Formatter<'_>) -> Result {
     writeln!(f, "workload {} {{", workload.name)?;
     schedule(&workload.schedule, f)?;
     for tensor in &workload.tensors {

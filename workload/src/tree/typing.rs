@@ -1,6 +1,6 @@
 //! Types of expressions.
 
-use super::expr::{BinaryOp, Expr, ScalarType, UnaryOp};
+use super::expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
 
 /// What an expression may name where it stands.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +20,8 @@ pub(crate) fn type_of(expr: &Expr, scope: &Scope) -> Result<ScalarType, String> 
         Expr::Unsigned(_) | Expr::Symbol(_) => Ok(U64),
         Expr::Var(name) if scope.vars.contains(name) => Ok(I64),
         Expr::Var(name) => Err(format!("There is no loop variable {name} here.")),
-        Expr::Slot(slot, _) if usize::from(*slot) >= super::SLOTS => {
-            Err(format!("There is no slot {slot}. The last one is {}.", super::SLOTS - 1))
+        Expr::Slot(slot, _) if usize::from(*slot) >= SLOTS => {
+            Err(format!("There is no slot {slot}. The last one is {}.", SLOTS - 1))
         }
         Expr::Slot(_, of) => Ok(*of),
         Expr::Param(number) => param(*number, scope),
