@@ -30,7 +30,8 @@ pub struct GraphSize {
 
 impl GraphSize {
     /// That of a program with tensors, whose edges are derived: rings for arguments and edges have room for each task's.
-    pub(crate) const fn streamed(tasks: u64) -> Self {
+    #[must_use]
+    pub const fn streamed(tasks: u64) -> Self {
         Self { tasks, arg_words: 0, edges: 0 }
     }
 
@@ -86,7 +87,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(
+    /// A program of the firmware, its words, how large it is, and who judges its results.
+    ///
+    /// # Errors
+    /// The limit of the runtime that the graph exceeds.
+    pub fn new(
         builder: &'static str,
         orch_args: Vec<u64>,
         size: GraphSize,

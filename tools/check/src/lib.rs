@@ -27,6 +27,7 @@ mod rig;
 mod rings;
 mod shown;
 mod signatures;
+mod submission;
 mod submit;
 mod tell;
 
@@ -39,3 +40,4 @@ pub use rig::{Cores, Memory, Rings};
 pub use rings::RingReport;
 pub use shown::{TaskGraph, task_graph};
 pub use signatures::{Signature, Signatures};
+pub use submission::Submission;

@@ -36,7 +36,8 @@ impl Signatures {
     }
 
     /// Every task whose kernels are not there, or take something else.
-    pub(crate) fn compare(&self, program: &Program) -> Vec<Finding> {
+    #[must_use]
+    pub fn compare(&self, program: &Program) -> Vec<Finding> {
         let steps = program.steps.iter().filter_map(|step| match step.action {
             Action::Add(place) => Some((&program.tasks[place], step.line)),
             _ => None,

@@ -14,7 +14,7 @@ use log::LevelFilter;
 use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 
-use crate::errors::EXIT_CODES;
+use crate::help::{self, VERSION};
 use crate::output::Form;
 use crate::soak::SoakArgs;
 use crate::virtual_time::VirtualArgs;
@@ -26,11 +26,13 @@ pub(crate) use fw::{
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
 pub(crate) use value::os_threads;
-use value::{build_mode, byte_count, fanout, heap_bytes, milliseconds, pair, runtime, window};
+use value::{
+    build_mode, byte_count, fanout, heap_bytes, milliseconds, pair, runtime, tolerance, window,
+};
 
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
-#[command(name = "pto", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "pto", version = VERSION, max_term_width = 100, after_help = help::PTO)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -39,33 +41,42 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs an example and checks its result
-    #[command(after_help = EXIT_CODES)]
+    /// Runs an example or a graph file, and checks its result
+    #[command(after_help = help::RUN)]
     Run(Box<RunArgs>),
     /// Runs random graphs in virtual time, with faults and without, under checkers
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = help::SOAK)]
     Soak(SoakArgs),
     /// Says where the time of a recorded run went
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = help::ANALYZE)]
     Analyze(AnalyzeArgs),
     /// Shows a recorded run: an interactive page, a picture, or a chart
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = help::VIEW)]
     View(ViewArgs),
     /// Shows the graph of an example, or of a graph file: tasks with their shapes, and edges, those that are derived as well
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = help::GRAPH)]
     Graph(GraphArgs),
     /// Records what an example submits, or reads it from a file, and says whether it can run: cycles, races, ring sizes
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = help::CHECK)]
     Check(Box<CheckArgs>),
     /// Measures what a task costs on this machine
-    #[command(after_help = EXIT_CODES)]
+    #[command(after_help = help::BENCH)]
     Bench(Box<BenchArgs>),
     /// Lists what there is to run, and to run it on
+    #[command(after_help = help::LIST)]
     List(ListArgs),
     /// Shows layouts, limits and faults of the runtime
+    #[command(after_help = help::INFO)]
     Info(InfoArgs),
     /// Builds, inspects and flashes firmware images
+    #[command(after_help = help::FW)]
     Fw(FwArgs),
+    /// Writes a script that completes the words of this command in a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Writes the manual pages, one for each command
+    #[command(after_help = help::MAN)]
+    Man(ManArgs),
 }
 
 impl Command {
@@ -75,7 +86,7 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Soak(args) => args.json,
             Self::Analyze(args) => args.json,
-            Self::View(_) => false,
+            Self::View(_) | Self::Completions(_) | Self::Man(_) => false,
             Self::Graph(args) => args.json && args.output.is_none(),
             Self::Check(args) => args.json,
             Self::Bench(args) => args.json,
@@ -98,7 +109,9 @@ pub(crate) enum DeviceChoice {
 /// How a graph is run.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The example; `pto list examples` shows all, with their parameters and tensors
+    /// The example (`pto list examples` shows all, with their parameters and tensors), or a graph file whose func ids are
+    /// those of the library (docs/check.md)
+    #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
     /// A parameter of the example; an input's shape gives those that are not set
@@ -110,6 +123,18 @@ pub(crate) struct RunArgs {
     /// A NumPy file to write an output to
     #[arg(long = "output", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) outputs: Vec<(String, PathBuf)>,
+    /// A NumPy file that an output is compared with, beside the reference of the example
+    #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) expect: Vec<(String, PathBuf)>,
+    /// How far an output may be from that of --expect, as a part of the value
+    #[arg(long, value_name = "X", default_value_t = 1e-5, requires = "expect", value_parser = tolerance)]
+    pub(crate) rtol: f64,
+    /// How far an output may be from that of --expect, beside --rtol
+    #[arg(long, value_name = "X", default_value_t = 1e-8, requires = "expect", value_parser = tolerance)]
+    pub(crate) atol: f64,
+    /// Says as well what the run takes on a device (profile a2a3 of the machine in virtual time), and what bounds it
+    #[arg(long)]
+    pub(crate) predict: bool,
     /// How often to run the graph; each run is checked
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ROUNDS))]
@@ -270,6 +295,21 @@ pub(crate) struct GraphArgs {
     /// The file to write, .svg, .dot or .json; - is standard output, as is none
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// For which shell.
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Where the manual goes.
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// The folder to write the pages to; it is made if it is not there
+    pub(crate) folder: PathBuf,
 }
 
 /// How the simulated device is hosted.

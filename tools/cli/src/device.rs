@@ -1,14 +1,17 @@
 //! The device that a run asks for: its options, and how it is opened.
 
 use pto_abi::CoreKind;
+use pto_check::Submission;
 use pto_examples::host;
 use pto_host::fw::Tracing;
+use pto_host::virt::qemu::find;
 use pto_host::virtual_time::{Span, VirtualOptions};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
 
 use crate::args::{DeviceChoice, HostingMode, RunArgs};
 use crate::errors::Failure;
 use crate::fw::flashed;
+use crate::programs::Programs;
 
 /// A device, not opened yet.
 #[derive(Clone, Debug)]
@@ -28,14 +31,24 @@ impl Wanted {
     }
 
     /// Opens it; `virt` is given an image first, if it has none.
-    pub(crate) fn open(&self) -> Result<Device, Failure> {
-        match self {
-            Self::Simulator(options) => Ok(host::open_sim(*options)?),
-            Self::Virt(options, tracing) => {
+    /// With the program of a graph file in its firmware, if there is one.
+    pub(crate) fn open(&self, file: Option<&Submission>) -> Result<Device, Failure> {
+        match (self, file) {
+            (Self::Simulator(options), None) => Ok(host::open_sim(*options)?),
+            (Self::Simulator(options), Some(file)) => {
+                Ok(Device::open_sim(*options, Programs::File(file.clone()))?)
+            }
+            (Self::Virt(options, tracing), _) => {
+                need_qemu(options)?;
                 let (firmware, kernels) = flashed::images_of_virt(*tracing)?;
                 Ok(Device::open_virt(options, &firmware, &kernels)?)
             }
         }
+    }
+
+    /// Whether programs of this process run on it.
+    pub(crate) const fn runs_here(&self) -> bool {
+        matches!(self, Self::Simulator(_))
     }
 
     /// How many cores of `kind`.
@@ -80,6 +93,17 @@ impl Wanted {
             Self::Simulator(options) => options.hosting.to_string(),
             Self::Virt(..) => "QEMU".to_owned(),
         }
+    }
+}
+
+/// Nothing is built for a machine that cannot be started.
+fn need_qemu(options: &VirtDeviceOptions) -> Result<(), Failure> {
+    match find(&options.qemu) {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(format!(
+            "--device virt needs QEMU, and there is no '{}' on the PATH; install it (Debian: qemu-system-arm)",
+            options.qemu.display()
+        ))),
     }
 }
 

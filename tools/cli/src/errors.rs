@@ -34,17 +34,6 @@ pub(crate) enum Exit {
     Interrupted = 130,
 }
 
-/// The exit codes, as `--help` shows them.
-pub(crate) const EXIT_CODES: &str = "\
-Exit codes:
-  0  done; of a run: the result is right
-  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation, or the
-     fault that was asked for did not happen); of a check: something is wrong with the program
-  2  an unknown name, a bad value, a bad input file; nothing ran
-  3  the run ended with a fault of the runtime
-  4  a file could not be read or written, or an internal error
-  130  Ctrl-C; what was done until then is told";
-
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -301,16 +290,7 @@ impl From<pto_examples::host::Error> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXIT_CODES, Exit, Failure};
-
-    #[test]
-    fn the_help_names_every_code() {
-        for exit in
-            [Exit::Pass, Exit::Wrong, Exit::Usage, Exit::Fault, Exit::Internal, Exit::Interrupted]
-        {
-            assert!(EXIT_CODES.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
-        }
-    }
+    use super::{Exit, Failure};
 
     #[test]
     fn a_device_error_inside_an_example_error_keeps_its_code() {

@@ -1,6 +1,6 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`]);
+//! One module for each command ([`run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`manual`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
@@ -11,20 +11,26 @@ mod check;
 mod device;
 mod errors;
 mod fw;
+mod golden;
 mod graph;
+mod help;
 mod info;
 mod interrupt;
 mod list;
 mod logging;
+mod manual;
 mod npy;
 mod output;
 mod output_file;
+mod predict;
 mod program;
+mod programs;
 mod progress;
 mod replay;
 mod run;
 mod soak;
 mod summary;
+mod target;
 mod text;
 mod timeline;
 mod view;
@@ -67,5 +73,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::List(args) => list::list(args),
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
+        Command::Completions(args) => manual::completions(args),
+        Command::Man(args) => manual::man(args),
     }
 }

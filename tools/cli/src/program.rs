@@ -14,6 +14,7 @@ use pto_graph::{BuildError, BuilderSet};
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
 use crate::errors::Failure;
+use crate::programs::Programs;
 use crate::run;
 
 /// How a program came to be known.
@@ -78,7 +79,7 @@ impl Source<'_> {
         let recording = Recording::new(Builders, example.name(), variant);
         let options =
             DeviceOptions { aic: self.cores.aic, aiv: self.cores.aiv, ..DeviceOptions::default() };
-        let mut device = Device::open_sim(options, recording.clone())?;
+        let mut device = Device::open_sim(options, Programs::Recorded(recording.clone()))?;
         Needs::check_kinds(example, &params, &device)?;
         device.register_library()?;
         let mut prepared = example.prepare(&params, &inputs, &device)?;
@@ -105,13 +106,7 @@ impl Source<'_> {
         if !self.params.is_empty() || !self.inputs.is_empty() {
             return Err(Failure::usage("--param and --input are for examples; a file is as it is"));
         }
-        let shown = path.display();
-        let opened =
-            File::open(path).map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
-        let program = file::read(BufReader::new(opened)).map_err(|error| match error {
-            ReadError::Io(error) => Failure::internal(format!("'{shown}': {error}")),
-            error @ ReadError::Line { .. } => Failure::usage(format!("'{shown}', {error}")),
-        })?;
+        let (shown, program) = (path.display(), read(path)?);
         match self.runtime {
             Some(variant) if variant != program.variant => Err(Failure::usage(format!(
                 "'{shown}' holds a program of {}, not of {variant}; leave --runtime out",
@@ -120,6 +115,17 @@ impl Source<'_> {
             _ => Ok(program),
         }
     }
+}
+
+/// The program in a graph file.
+pub(crate) fn read(path: &Path) -> Result<Program, Failure> {
+    let shown = path.display();
+    let opened =
+        File::open(path).map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    file::read(BufReader::new(opened)).map_err(|error| match error {
+        ReadError::Io(error) => Failure::internal(format!("'{shown}': {error}")),
+        error @ ReadError::Line { .. } => Failure::usage(format!("'{shown}', {error}")),
+    })
 }
 
 /// A program of tasks and edges, as the host builds it.

@@ -8,47 +8,62 @@ use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
 use pto_abi::{BuildMode, Fault, RuntimeVariant};
 use pto_examples::host::{self, Example, Inputs, Needs, Params, Prepared, Verdict};
 use pto_host::{
-    Capacities, Device, GraphImage, RunOptions, RunProgress, RunReport, StreamCapacities, WhenFull,
-    Work,
+    Capacities, Device, GraphImage, HostGraph, RunOptions, RunProgress, RunReport,
+    StreamCapacities, WhenFull, Work,
 };
 
 use crate::args::RunArgs;
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
+use crate::golden::Golden;
 use crate::output::{Form, answer};
+use crate::predict::predict;
 use crate::progress::Phase;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
+use crate::target::Target;
 use crate::{logging, npy, output_file, timeline, virtual_time};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     logging::install(args.log)?;
-    let example = host::find(&args.example)?;
+    let target = Target::find(&args.example)?;
+    let example = target.example;
     let outputs = check_outputs(example, &args.outputs)?;
     if let Some(path) = &args.trace {
         output_file::check(path)?;
     }
     let wanted = Wanted::of(args)?;
-    let variant = variant_of(example, args.runtime)?;
+    let own = target.file.as_ref().map(|file| file.program().variant);
+    let variant = variant_of(example, args.runtime.or(own))?;
+    if target.file.is_some() && !wanted.runs_here() && variant.has_builder() {
+        return Err(Failure::usage(format!(
+            "on virt a graph file is built by the host: {variant} is not for it, use --runtime {}",
+            RuntimeVariant::HOST_BUILD_GRAPH
+        )));
+    }
     let options = run_options(example, variant, args, &wanted)?;
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
+    let golden = Golden::read(example, args)?;
 
-    let mut device = wanted.open()?;
+    let mut device = wanted.open(target.file.as_ref())?;
     Needs::check_kinds(example, &params, &device)?;
     Needs::check_together(example, &params, &device)?;
     device.register_library()?;
     let phase = Phase::begin("preparing inputs", 1);
     let prepared = example.prepare(&params, &inputs, &device)?;
     drop(phase);
+    golden.check(&prepared)?;
     let given = given_inputs(args, &inputs);
     // The tensors are on the device now, and the reference has its own.
-    drop(inputs);
+    let inputs = args.predict.then_some(inputs);
 
     let checks = match args.virtual_time.no_compute {
         true => Checks::Off,
         false => Checks::Results,
     };
-    let mut job = Job { example, device, prepared, options, variant, image: None, checks };
+    let image = None;
+    let mut job =
+        Job { target: &target, device, prepared, options, variant, image, checks, golden };
     job.provide(args);
     let build_time = job.build_on_host()?;
     let rounds = match job.rounds(args.rounds) {
@@ -66,7 +81,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     });
     let written = write_outputs(&job.prepared, &outputs)?;
 
+    let prediction = inputs
+        .map(|inputs| predict(&target, (&params, &inputs), (&wanted, variant), &job.options))
+        .transpose()?;
+
     let summary = Summary {
+        prediction: prediction.as_ref(),
         example: example.name(),
         device: job.device.name(),
         wanted: &wanted,
@@ -223,8 +243,8 @@ fn run_options(
 }
 
 /// An example on a device.
-struct Job {
-    example: &'static dyn Example,
+struct Job<'t> {
+    target: &'t Target,
     device: Device,
     prepared: Prepared,
     options: RunOptions,
@@ -232,6 +252,7 @@ struct Job {
     /// The graph, if the host builds it.
     image: Option<GraphImage>,
     checks: Checks,
+    golden: Golden,
 }
 
 /// Whether results are looked at: without kernels there are none.
@@ -263,7 +284,7 @@ impl Round {
     }
 }
 
-impl Job {
+impl Job<'_> {
     /// What the run provides for: the whole graph, or the rings of a stream.
     fn provide(&mut self, args: &RunArgs) {
         self.options.capacities = self.prepared.capacities();
@@ -303,7 +324,7 @@ impl Job {
         }
         let _phase = Phase::begin("building the graph", 1);
         let start = Instant::now();
-        self.image = Some(self.prepared.build_on_host(&self.device)?);
+        self.image = Some(host_image(self.target, &self.prepared, &self.device)?);
         Ok(Some(start.elapsed()))
     }
 
@@ -322,6 +343,16 @@ impl Job {
         Ok(rounds)
     }
 
+    /// The result against the reference, and against what the user expects.
+    fn judge(&mut self) -> Result<Verdict, Failure> {
+        let verdict = self.prepared.verify()?;
+        let golden = self.golden.judge(&self.prepared)?;
+        Ok(match golden {
+            Some(golden) => verdict.and(golden),
+            None => verdict,
+        })
+    }
+
     fn round(&mut self, watch: impl Fn(u64) + Send + Sync) -> Result<Round, Failure> {
         self.prepared.reset()?;
         let work = match &self.image {
@@ -331,14 +362,28 @@ impl Job {
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();
         let report = self.device.run_watched(work, &self.options, watch);
-        let report = report.map_err(|error| with_meaning(self.example, error))?;
+        let report = report.map_err(|error| with_meaning(self.target.example, error))?;
         let wall = start.elapsed();
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {
-            Checks::Results => Some(self.prepared.verify()?),
+            Checks::Results => Some(self.judge()?),
             Checks::Off => None,
         };
         Ok(Round { report, verdict, wall })
+    }
+}
+
+/// The graph, built on the host.
+pub(crate) fn host_image(
+    target: &Target,
+    prepared: &Prepared,
+    device: &Device,
+) -> Result<GraphImage, Failure> {
+    match &target.file {
+        Some(file) => {
+            Ok(HostGraph::build(device, prepared.orch_args(), |graph| file.build(graph))?)
+        }
+        None => Ok(prepared.build_on_host(device)?),
     }
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
+use crate::predict::Prediction;
 use crate::replay;
 use crate::run::Round;
 use crate::text::{bytes, duration, filled, grouped, rate, table};
@@ -75,6 +76,8 @@ pub(crate) struct WrittenTrace<'a> {
 
 /// Everything that is known at the end of a run.
 pub(crate) struct Summary<'a> {
+    /// What it takes on a device, if that was asked for.
+    pub(crate) prediction: Option<&'a Prediction>,
     pub(crate) example: &'a str,
     pub(crate) device: &'a str,
     pub(crate) wanted: &'a Wanted,
@@ -180,6 +183,10 @@ impl Summary<'_> {
                 .flat_map(VirtualRun::rows)
                 .for_each(|[name, value]| row(&name, value));
         }
+        if let Some([time, shares]) = self.prediction.map(Prediction::text) {
+            row("device time", time);
+            row("", shares);
+        }
         if let Some(stream) = reports.last().and_then(|report| report.stream.as_ref()) {
             for (index, line) in filled(&rings(stream)).into_iter().enumerate() {
                 row(if index == 0 { "rings" } else { "" }, line);
@@ -234,6 +241,9 @@ impl Summary<'_> {
 
     fn check(&self) -> String {
         let Some(verdict) = self.verdict() else { return "none: kernels were left out".to_owned() };
+        if verdict.checked == 0 {
+            return "none: nothing says what is right; --expect NAME=FILE.npy does".to_owned();
+        }
         let checked = grouped(verdict.checked);
         if verdict.passed() {
             return match verdict.tolerance {
@@ -290,6 +300,7 @@ impl Summary<'_> {
                 "max": span(reports.last()),
             },
             "rounds": self.rounds.iter().map(|r| round_json(&r.report)).collect::<Vec<_>>(),
+            "prediction": self.prediction.map(Prediction::json),
             "virtual": self.virtual_run().map(|run| run.json()),
             "replay": self.virtual_run().map(|_| replay::this_command()),
             "wrong_rounds": self.wrong_rounds(),

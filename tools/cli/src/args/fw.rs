@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::help;
+
 /// Firmware images.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
@@ -14,14 +16,19 @@ pub(crate) struct FwArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FwCommand {
+    #[command(after_help = help::FW_BUILD)]
     /// Builds the default images, or those of a firmware crate, and seals them with a checksum
     Build(FwBuildArgs),
+    #[command(after_help = help::FW_INSPECT)]
     /// Shows what an image is and holds, and whether this host can use it (exit code 1: it cannot)
     Inspect(FwInspectArgs),
+    #[command(after_help = help::FW_FLASH)]
     /// Verifies images and makes them the ones that a device runs from now on
     Flash(FwFlashArgs),
+    #[command(after_help = help::FW_LIST)]
     /// Lists what each device has, and had
     List(FwListArgs),
+    #[command(after_help = help::FW_ROLLBACK)]
     /// Makes a device run what it had before the last flash
     Rollback(FwRollbackArgs),
 }

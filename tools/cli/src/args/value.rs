@@ -111,6 +111,12 @@ pub(super) fn ring_units(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("it must be 1 to {most}"))
 }
 
+/// By how much a number may differ.
+pub(super) fn tolerance(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "it must be a number that is not negative, such as 1e-5".into())
+}
+
 /// OS threads of a pool, or of a campaign.
 pub(crate) fn os_threads(text: &str) -> Result<NonZeroUsize, String> {
     let threads = text.parse::<NonZeroUsize>().ok().filter(|n| n.get() <= MAX_OS_THREADS);

@@ -1,10 +1,13 @@
 //! `pto soak`: campaigns pass, do not depend on threads, and a failure is a small graph and a command.
 
 use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::pto::{pto, refused};
+use crate::pto::{command, pto, refused};
 use crate::virtual_time::{line, paste};
 
 fn json(args: &[&str], code: i32) -> Value {
@@ -73,4 +76,28 @@ fn bad_requests_are_answered() {
     refused(&["soak", "--replay=1", "--seeds=4"], 2, &["cannot be used with"]);
     refused(&["soak", "--from=18446744073709551615"], 2, &["beyond the last seed"]);
     refused(&["soak", "--profile=a2a4"], 2, &["no profile and no file 'a2a4'"]);
+}
+
+/// Ctrl-C is answered with what has passed, and with the command that goes on behind it.
+#[test]
+fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
+    let args = ["soak", "--seeds=100000000", "--no-faults", "--tasks=10", "--threads=1", "--json"];
+    let mut child = command(&args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    std::thread::sleep(Duration::from_millis(1500));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    let status = child.wait().expect("it ends");
+    let mut told = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut told).expect("UTF-8");
+    assert_eq!(status.code(), Some(130), "{told}");
+    let value: Value = serde_json::from_str(&told).expect("one JSON value");
+    let seeds = value["phases"][0]["seeds"].as_u64().expect("a number");
+    assert!(seeds > 0, "{value:#}");
+    let go_on = value["go_on"].as_str().expect("a command");
+    let words = format!("--from {seeds} --seeds {} --no-faults --tasks 10", 100_000_000 - seeds);
+    assert!(go_on.contains(&words), "{go_on}");
 }

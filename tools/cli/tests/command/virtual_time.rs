@@ -144,8 +144,12 @@ fn a_fault_that_does_not_happen_is_said() {
     assert!(late.contains("PASS") && late.contains("FAIL, the fault did not happen"), "{late}");
     let allowed = pto(&[&run[..], &["--allow-missed-fault"]].concat(), 0).stdout;
     assert!(allowed.contains("did NOT happen") && !allowed.contains("FAIL"), "{allowed}");
-    let slow = ["vector_example", "--fault=slow=2", "--rounds=3"];
-    assert_eq!(json(&slow, 0)["virtual"]["fault_missed"], false, "it happens in the first round");
+    let slow = ["random_dag", "--fault=slow=2:core=1", "--rounds=3"];
+    assert_eq!(
+        json(&[&slow[..], FEW_CORES].concat(), 0)["virtual"]["fault_missed"],
+        false,
+        "it happens in the first round"
+    );
     let builder = ["vector_example", "--fault=builder-stops:task=999"];
     assert_eq!(json(&builder, 1)["virtual"]["fault_missed"], true);
     refused(&["run", "vector_example", "--allow-missed-fault"], 2, &["--fault"]);

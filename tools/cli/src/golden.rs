@@ -1,0 +1,104 @@
+//! `--expect`: outputs compared with tensors that a user gives, as NumPy's `allclose` compares them.
+
+use std::path::PathBuf;
+
+use pto_examples::host::check::{Expected, compare};
+use pto_examples::host::{self, Elements, Example, Place, Prepared, Tensor, Verdict};
+
+use crate::args::RunArgs;
+use crate::errors::Failure;
+use crate::npy;
+
+/// What outputs should be.
+pub(crate) struct Golden {
+    tensors: Vec<(&'static str, PathBuf, Tensor)>,
+    rtol: f64,
+    atol: f64,
+}
+
+impl Golden {
+    /// Reads the files; an output that the example does not have is refused.
+    pub(crate) fn read(example: &dyn Example, args: &RunArgs) -> Result<Self, Failure> {
+        let read = |(name, path): &(String, PathBuf)| {
+            let spec = example.outputs().iter().find(|spec| spec.name == name);
+            let known = || example.outputs().iter().map(|spec| spec.name);
+            let spec = spec.ok_or_else(|| host::Error::unknown("output", name, known()))?;
+            Ok((spec.name, path.clone(), npy::read(path)?))
+        };
+        let tensors = args.expect.iter().map(read).collect::<Result<_, Failure>>()?;
+        Ok(Self { tensors, rtol: args.rtol, atol: args.atol })
+    }
+
+    /// Nothing runs for a file that no output can be compared with.
+    pub(crate) fn check(&self, prepared: &Prepared) -> Result<(), Failure> {
+        if self.tensors.is_empty() {
+            return Ok(());
+        }
+        let outputs = prepared.outputs()?;
+        for (name, path, expected) in &self.tensors {
+            let Some((_, found)) = outputs.iter().find(|(output, _)| output == name) else {
+                continue;
+            };
+            if (found.shape(), found.dtype()) != (expected.shape(), expected.dtype()) {
+                return Err(Failure::usage(format!(
+                    "--expect {name}: '{}' has {} {:?}, and the output has {} {:?}; give a file of the same type and shape",
+                    path.display(),
+                    expected.dtype(),
+                    expected.shape(),
+                    found.dtype(),
+                    found.shape()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the outputs of the last run; `None`: there is nothing to compare with.
+    pub(crate) fn judge(&self, prepared: &Prepared) -> Result<Option<Verdict>, Failure> {
+        if self.tensors.is_empty() {
+            return Ok(None);
+        }
+        let outputs = prepared.outputs()?;
+        let mut all: Option<Verdict> = None;
+        for (name, _, expected) in &self.tensors {
+            let Some((_, found)) = outputs.iter().find(|(output, _)| output == name) else {
+                continue;
+            };
+            let verdict = self.verdict(name, found, expected);
+            all = Some(match all {
+                Some(before) => before.and(verdict),
+                None => verdict,
+            });
+        }
+        Ok(all)
+    }
+
+    fn verdict(&self, name: &'static str, found: &Tensor, expected: &Tensor) -> Verdict {
+        match (found.elements(), expected.elements()) {
+            (Elements::F32(found), Elements::F32(values)) => {
+                let bound = |value: &f32| {
+                    let value = f64::from(*value);
+                    Expected { value, tolerance: self.atol + self.rtol * value.abs() }
+                };
+                let bounds: Vec<_> = values.iter().map(bound).collect();
+                compare(name, expected.shape(), found, &bounds)
+            }
+            (Elements::I32(found), Elements::I32(values)) => integers(name, found, values),
+            // The types are the same.
+            _ => Verdict::exact(0, 0, None),
+        }
+    }
+}
+
+/// Integers are the same, or wrong.
+fn integers(name: &'static str, found: &[i32], expected: &[i32]) -> Verdict {
+    let pairs = (0_u64..).zip(found.iter().zip(expected));
+    let mut wrong = pairs.filter(|(_, (found, expected))| found != expected).peekable();
+    let place = wrong.peek().map(|(at, (found, expected))| Place {
+        tensor: name,
+        index: vec![*at],
+        found: found.to_string(),
+        expected: expected.to_string(),
+    });
+    Verdict::exact(expected.len() as u64, wrong.count() as u64, place)
+}

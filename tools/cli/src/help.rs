@@ -1,0 +1,91 @@
+//! What `--help` says behind the options: an example for each command, and the exit codes; and the version.
+
+/// The release, and the commit that it was built from where the build knows it.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PTO_COMMIT"), ")");
+
+macro_rules! exit_codes {
+    () => {
+        "\
+Exit codes:
+  0  done; of a run: the result is right
+  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation, or the
+     fault that was asked for did not happen); of a check: something is wrong with the program
+  2  an unknown name, a bad value, a bad input file; nothing ran
+  3  the run ended with a fault of the runtime
+  4  a file could not be read or written, or an internal error
+  130  Ctrl-C; what was done until then is told"
+    };
+}
+
+/// The examples of a command, and the exit codes where it has more than two.
+macro_rules! examples {
+    ($($name:ident: $($line:literal),+;)*) => {
+        $(pub(crate) const $name: &str = concat!("Examples:\n", $("  ", $line, "\n",)+ "\n", exit_codes!());)*
+    };
+}
+
+macro_rules! short_examples {
+    ($($name:ident: $($line:literal),+;)*) => {
+        $(pub(crate) const $name: &str = concat!("Examples:", $("\n  ", $line,)+);)*
+    };
+}
+
+examples! {
+    PTO: "pto list", "pto run vector_example";
+    RUN: "pto run paged_attention", "pto run random_dag --hosting virtual --seed 7 --trace run.json", "pto run matmul --input a=a.npy --output c=c.npy";
+    SOAK: "pto soak --seeds 1000", "pto soak --replay 7 --faults";
+    ANALYZE: "pto run cholesky --trace run.json && pto analyze run.json";
+    VIEW: "pto view run.json", "pto view run.json -o run.svg";
+    GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg";
+    CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl";
+    BENCH: "pto bench --graph chain --tasks 10000 --rounds 3";
+}
+
+short_examples! {
+    LIST: "pto list kernels";
+    INFO: "pto info faults";
+    FW: "pto fw build && pto fw list";
+    FW_BUILD: "pto fw build --release";
+    FW_INSPECT: "pto fw inspect firmware.img";
+    FW_FLASH: "pto fw flash firmware.img kernels.img";
+    FW_LIST: "pto fw list";
+    FW_ROLLBACK: "pto fw rollback --device virt";
+    COMPLETIONS: "pto completions bash > ~/.local/share/bash-completion/completions/pto";
+    MAN: "pto man ~/.local/share/man/man1";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PTO;
+    use crate::args::Cli;
+    use crate::errors::Exit;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_help_names_every_code() {
+        let all =
+            [Exit::Pass, Exit::Wrong, Exit::Usage, Exit::Fault, Exit::Internal, Exit::Interrupted];
+        for exit in all {
+            assert!(PTO.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
+        }
+    }
+
+    /// Each command, and each command of a command.
+    fn all(command: &clap::Command, name: &str, told: &mut Vec<(String, String)>) {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        told.push((name.to_owned(), help));
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            all(inner, &format!("{name} {}", inner.get_name()), told);
+        }
+    }
+
+    #[test]
+    fn every_help_has_an_example_of_its_command() {
+        let mut told = Vec::new();
+        all(&Cli::command(), "pto", &mut told);
+        assert!(told.len() > 15, "{}", told.len());
+        for (name, help) in told {
+            assert!(help.starts_with("Examples:\n") && help.contains(&name), "{name}: {help}");
+        }
+    }
+}

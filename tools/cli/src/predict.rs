@@ -1,0 +1,110 @@
+//! `--predict`: what the same run takes on a device, as the machine in virtual time has it, and what bounds it there.
+
+use pto_abi::RuntimeVariant;
+use pto_examples::host::{Inputs, Params};
+use pto_host::virtual_time::{VirtualOptions, VirtualReport};
+use pto_host::{DeviceOptions, Hosting, RunOptions, Work};
+use serde_json::{Value, json};
+
+use crate::device::Wanted;
+use crate::errors::Failure;
+use crate::progress::Phase;
+use crate::run;
+use crate::target::Target;
+use crate::text::duration;
+
+/// What a run takes on a device.
+pub(crate) struct Prediction {
+    options: VirtualOptions,
+    report: Box<VirtualReport>,
+    /// AICPU instances that only build.
+    builders: usize,
+}
+
+/// What may bound a run, and which part of its time it takes at least.
+type Share = (&'static str, f64);
+
+/// Runs the work once more, in virtual time, on as many cores.
+pub(crate) fn predict(
+    target: &Target,
+    (params, inputs): (&Params, &Inputs),
+    (wanted, variant): (&Wanted, RuntimeVariant),
+    base: &RunOptions,
+) -> Result<Prediction, Failure> {
+    let _phase = Phase::begin("predicting", 1);
+    let options = VirtualOptions::default();
+    let [aic, aiv] =
+        [pto_abi::CoreKind::AIC, pto_abi::CoreKind::AIV].map(|kind| wanted.cores(kind));
+    let hosting = Hosting::Virtual(options);
+    let simulator =
+        Wanted::Simulator(DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting });
+    let mut device = simulator.open(target.file.as_ref())?;
+    device.register_library()?;
+    let mut prepared = target.example.prepare(params, inputs, &device)?;
+    prepared.reset()?;
+    let image = match variant {
+        RuntimeVariant::HOST_BUILD_GRAPH => Some(run::host_image(target, &prepared, &device)?),
+        _ => None,
+    };
+    let work = image.as_ref().map_or_else(|| prepared.work(variant), Work::HostGraph);
+    let run = device.run(work, &RunOptions { trace: None, ..*base });
+    let run = run.map_err(|error| run::with_meaning(target.example, error))?;
+    let none = || Failure::internal("the machine in virtual time made no report");
+    let report = run.virtual_report.ok_or_else(none)?;
+    Ok(Prediction { options, report, builders: usize::from(variant.has_builder()) })
+}
+
+impl Prediction {
+    /// Which part of the time each of them takes at least; the largest first.
+    fn shares(&self) -> Vec<Share> {
+        let report = &self.report;
+        let share = |ns: u64| {
+            if report.makespan_ns == 0 { 0.0 } else { ns as f64 / report.makespan_ns as f64 }
+        };
+        let worked = |instances: &[pto_host::virtual_time::InstanceReport]| {
+            share(instances.iter().map(|instance| instance.worked_ns).max().unwrap_or(0))
+        };
+        let (builders, schedulers) =
+            report.instances.split_at(self.builders.min(report.instances.len()));
+        let cores = report.kinds.iter().map(|kind| kind.work_bound_ns()).max().unwrap_or(0);
+        let mut shares = vec![
+            ("schedulers", worked(schedulers)),
+            ("cores", share(cores)),
+            ("critical path", share(report.critical_path_ns)),
+        ];
+        if self.builders > 0 {
+            shares.insert(0, ("builder", worked(builders)));
+        }
+        shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+        shares
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> [String; 2] {
+        let makespan = duration(std::time::Duration::from_nanos(self.report.makespan_ns));
+        let shares = self.shares();
+        let bound = shares.first().map_or("nothing", |(name, _)| *name);
+        let told: Vec<_> =
+            shares.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
+        [
+            format!("{makespan} on profile {}, bound by the {bound}", self.options.profile.name),
+            format!("busy for at least: {}", told.join(", ")),
+        ]
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let shares = self.shares();
+        let of =
+            |wanted: &str| shares.iter().find(|(name, _)| *name == wanted).map(|share| share.1);
+        json!({
+            "profile": self.options.profile.name,
+            "makespan_ns": self.report.makespan_ns,
+            "bound_by": shares.first().map(|(name, _)| *name),
+            "builder": of("builder"),
+            "schedulers": of("schedulers"),
+            "cores": of("cores"),
+            "critical_path": of("critical path"),
+        })
+    }
+}

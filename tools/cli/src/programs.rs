@@ -1,0 +1,53 @@
+//! The builder programs of the devices that are not those of the examples alone: one set, so that the firmware is
+//! compiled once for it.
+
+use pto_check::{Recording, Submission};
+use pto_examples::Builders;
+use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) enum Programs {
+    /// The examples, recorded while they run.
+    Recorded(Recording<Builders>),
+    /// The program of a graph file.
+    File(Submission),
+}
+
+impl BuilderSet for Programs {
+    fn names(&self) -> &[&str] {
+        match self {
+            Self::Recorded(set) => set.names(),
+            Self::File(set) => set.names(),
+        }
+    }
+
+    fn build<G: HostedBuilder>(
+        &self,
+        symbol: u64,
+        graph: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        match self {
+            Self::Recorded(set) => set.build(symbol, graph),
+            Self::File(set) => BuilderSet::build(set, symbol, graph),
+        }
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        match self {
+            Self::Recorded(set) => set.stream_names(),
+            Self::File(set) => set.stream_names(),
+        }
+    }
+
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
+        &self,
+        symbol: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        match self {
+            Self::Recorded(set) => set.build_stream(symbol, stream),
+            Self::File(set) => set.build_stream(symbol, stream),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! `pto run` of a graph file: kernels of the library, tensors from NumPy files, results compared with what is expected.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::files::Files;
+use crate::pto::{pto, refused};
+
+const ROW_SUMS: &str = include_str!("../../../../examples/graphs/row_sums.jsonl");
+
+/// The sums of a matrix's rows, each element 0.5 larger; without the mistake that the documentation shows.
+fn row_sums(variant: &str) -> String {
+    ROW_SUMS.replace("\"offset\": 31", "\"offset\": 32").replace("host_build_graph", variant)
+}
+
+fn matrix() -> Vec<f32> {
+    (0_u16..64 * 64).map(|i| f32::from(i % 97) / 8.0).collect()
+}
+
+#[test]
+fn a_graph_file_runs_under_every_runtime_and_hosting() {
+    let files = Files::new();
+    files.put("matrix", &[64, 64], &matrix());
+    let sums: Vec<f32> = matrix().chunks(64).map(|row| row.iter().map(|x| x + 0.5).sum()).collect();
+    files.put("sums", &[64], &sums);
+    let graph = files.path("g").with_extension("jsonl");
+    let graph = graph.to_str().expect("a plain name");
+    let (input, expected) = (files.option("matrix"), files.option("sums"));
+    let output = format!("sums={}", files.path("out").display());
+    for variant in ["host_build_graph", "aicpu_build_graph"] {
+        fs::write(graph, row_sums(variant)).expect("a file");
+        for way in [
+            &["--hosting=pool"][..],
+            &["--hosting=threads", "--aic=2", "--aiv=4", "--aicpu=2"],
+            &["--hosting=virtual"],
+        ] {
+            let run = ["run", graph, "--input", &input, "--expect", &expected, "--output", &output];
+            let told = pto(&[&run[..], way].concat(), 0).stdout;
+            assert!(told.contains("PASS") && told.contains(variant), "{told}");
+            assert_eq!(files.get("out"), (vec![64], sums.clone()), "{variant} {way:?}");
+        }
+    }
+    pto(&["run", graph, "--input", &input, "--expect", &expected, "--aic=0"], 0);
+    refused(&["run", graph, "--aiv=0"], 2, &["tasks for AIV cores"]);
+    // Edges that a graph states hold under the streaming runtime as well.
+    pto(
+        &[
+            "run",
+            graph,
+            "--input",
+            &input,
+            "--expect",
+            &expected,
+            "--runtime=tensormap_and_ringbuffer",
+        ],
+        0,
+    );
+    let twice =
+        pto(&["run", graph, "--input", &input, "--expect", &expected, "--predict"], 0).stdout;
+    assert!(twice.contains("on profile a2a3, bound by"), "{twice}");
+    let none = pto(&["run", graph], 0).stdout;
+    assert!(none.contains("nothing says what is right; --expect"), "{none}");
+}
+
+#[test]
+fn a_graph_file_that_cannot_be_run_is_refused() {
+    let files = Files::new();
+    let graph = files.path("g").with_extension("jsonl");
+    let graph = graph.to_str().expect("a plain name");
+    let with = |from: &str, to: &str, words: &[&str]| {
+        fs::write(graph, row_sums("host_build_graph").replace(from, to)).expect("a file");
+        refused(&["run", graph], 2, words);
+    };
+    with(
+        "\"func\": 5",
+        "\"func\": 999",
+        &["line 5: task 1 'upper': func id 999", "pto list kernels"],
+    );
+    with("\"kind\": \"aiv\"", "\"kind\": \"aic\"", &["add_scalar, runs on aiv cores"]);
+    with(", 32, 64, 64]", ", 32, 64]", &["takes 5 arguments (a, out, rows, cols, a_ld)", "has 4"]);
+    fs::write(graph, row_sums("host_build_graph")).expect("a file");
+    files.put("sums", &[63], &[0.0_f32; 63]);
+    let sums = files.option("sums");
+    refused(&["run", graph, "--expect", &sums], 2, &["sums", "[63]", "[64]"]);
+    refused(
+        &["run", graph, "--input", "nothing=x.npy"],
+        2,
+        &["no input 'nothing'", "matrix, sums"],
+    );
+    pto(&["check", "matmul", "--save", graph], 0);
+    refused(&["run", graph], 2, &["addresses of the process that recorded it"]);
+    pto(&["check", "cholesky", "--save", graph], 0);
+    refused(&["run", graph], 2, &["tensormap_and_ringbuffer", "can be checked and not run"]);
+    refused(&["run", &files.path("none").display().to_string()], 4, &["none.npy'"]);
+}
+
+#[test]
+fn outputs_are_compared_with_a_file_within_tolerances() {
+    let files = Files::new();
+    let values = |last: f32| {
+        let mut values = vec![42.0_f32; 128 * 128];
+        values[128 * 128 - 1] = last;
+        files.put("f", &[128, 128], &values);
+    };
+    let run = |options: &[&str], code| {
+        let option = files.option("f");
+        pto(&[&["run", "vector_example", "--expect", &option][..], options].concat(), code).stdout
+    };
+    values(42.0);
+    run(&[], 0);
+    values(42.1);
+    let told = run(&[], 1);
+    assert!(
+        told.contains("1 of 32,768 values are wrong") && told.contains("f[127, 127]"),
+        "{told}"
+    );
+    run(&["--atol=0.2"], 0);
+    run(&["--rtol=0.01"], 0);
+    values(f32::NAN);
+    assert!(run(&["--atol=1e9"], 1).contains("expected NaN"));
+    refused(&["run", "matmul", "--rtol=0.1"], 2, &["--expect"]);
+    refused(&["run", "matmul", "--expect=c=x.npy", "--rtol=-1"], 2, &["--rtol", "not negative"]);
+}
+
+#[test]
+fn a_run_is_predicted_for_a_device() {
+    let run = ["run", "paged_attention", "--param=batch=4", "--predict"];
+    let told = pto(&run, 0).stdout;
+    assert!(told.contains("on profile a2a3, bound by the "), "{told}");
+    let value = |args: &[&str]| -> Value {
+        serde_json::from_str(&pto(args, 0).stdout).expect("one JSON value")
+    };
+    let predicted = value(&[&run[..], &["--json"]].concat());
+    let virtually = ["run", "paged_attention", "--param=batch=4", "--hosting=virtual", "--json"];
+    let machine = value(&virtually);
+    assert_eq!(predicted["prediction"]["makespan_ns"], machine["virtual"]["makespan_ns"]);
+    let shares = ["builder", "schedulers", "cores", "critical_path"];
+    let most = shares.map(|share| predicted["prediction"][share].as_f64().expect("a share"));
+    let most = most.into_iter().fold(0.0, f64::max);
+    let bound = predicted["prediction"]["bound_by"].as_str().expect("a name").replace(' ', "_");
+    assert_eq!(predicted["prediction"][&bound].as_f64(), Some(most));
+    assert!(most > 0.3 && most <= 1.0, "{most}");
+    let slow = ["--param=m=512", "--param=k=512", "--aic=1", "--aiv=2", "--aicpu=2", "--json"];
+    let cores = value(&[&["run", "matmul", "--predict"][..], &slow].concat());
+    assert_eq!(cores["prediction"]["bound_by"], "cores", "{:#}", cores["prediction"]);
+}

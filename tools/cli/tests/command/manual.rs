@@ -1,0 +1,54 @@
+//! `pto completions`, `pto man`, `--version`; and tools that are missing.
+
+use std::fs;
+
+use crate::pto::{answer, command, pto};
+
+#[test]
+fn every_shell_gets_a_script_that_knows_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = pto(&["completions", shell], 0).stdout;
+        for word in ["soak", "--hosting", "rollback"] {
+            assert!(script.contains(word.trim_start_matches('-')), "{shell}: no {word}");
+        }
+    }
+    // The one that is on every machine takes it.
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("pto.bash");
+    fs::write(&script, pto(&["completions", "bash"], 0).stdout).expect("a file");
+    let sourced = format!("source {} && complete -p pto", script.display());
+    let told = answer(std::process::Command::new("bash").args(["-c", &sourced]));
+    assert!(told.code == Some(0) && told.stdout.contains("_pto"), "{}{}", told.stdout, told.stderr);
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("man1");
+    let told = pto(&["man", pages.to_str().expect("UTF-8")], 0).stdout;
+    for page in ["pto.1", "pto-run.1", "pto-soak.1", "pto-fw.1", "pto-fw-build.1"] {
+        assert!(told.contains(page), "{told}");
+        let text = fs::read_to_string(pages.join(page)).expect("it was written");
+        assert!(text.contains(".TH pto") && text.contains("pto "), "{page}");
+    }
+    let run = fs::read_to_string(pages.join("pto-run.1")).expect("it was written");
+    assert!(run.contains("hosting") && run.contains("Examples"), "{run}");
+}
+
+#[test]
+fn the_version_says_what_was_built() {
+    let version = pto(&["--version"], 0).stdout;
+    assert!(version.starts_with(&format!("pto {} (", env!("CARGO_PKG_VERSION"))), "{version}");
+    assert!(version.contains("development build") || version.contains("commit "), "{version}");
+}
+
+/// Building the images takes minutes: what they are for is looked for first.
+#[test]
+fn qemu_is_looked_for_before_anything_is_built() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut without = command(&["run", "vector_example", "--device=virt"]);
+    let told = answer(without.env("PATH", folder.path()).env("PTO_HOME", folder.path()));
+    assert_eq!(told.code, Some(2), "{}", told.stderr);
+    assert!(told.stderr.contains("needs QEMU") && told.stderr.contains("qemu-system-aarch64"));
+    assert!(!told.stderr.contains("building"), "{}", told.stderr);
+}
