@@ -1,7 +1,9 @@
-//! `pto analyze`: a recorded run against its lower bounds, and where the difference went.
+//! `pto analyze`: a recorded run against its lower bounds, and against another run; and where the difference went.
 
-use pto_timeline::{Analysis, report};
-use serde_json::json;
+use std::path::Path;
+
+use pto_timeline::{Analysis, Comparison, Trace, report};
+use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
 use crate::errors::{Exit, Failure};
@@ -10,14 +12,52 @@ use crate::timeline;
 
 /// Analyses a trace.
 pub(crate) fn analyze(args: &AnalyzeArgs) -> Result<Exit, Failure> {
-    let trace = timeline::read(&args.trace)?;
-    let analysis = Analysis::of(&trace).map_err(|error| {
-        Failure::usage(format!("cannot analyse '{}': {error}", args.trace.display()))
-    })?;
+    let run = Analysed::of(&args.trace)?;
+    let against = args.against.as_deref().map(Analysed::of).transpose()?;
     answer(
         Form::from(args.json),
         Exit::Pass,
-        || format!("{}\n\n{}", args.trace.display(), report::text(&trace, &analysis)),
-        || json!({ "run": trace.run, "fault": trace.fault, "analysis": analysis, "over_bound": analysis.over_bound() }),
+        || run.text() + &against.as_ref().map_or_else(String::new, |other| run.text_against(other)),
+        || run.json(against.as_ref()),
     )
+}
+
+/// A trace and its numbers.
+struct Analysed<'p> {
+    path: &'p Path,
+    trace: Trace,
+    analysis: Analysis,
+}
+
+impl<'p> Analysed<'p> {
+    fn of(path: &'p Path) -> Result<Self, Failure> {
+        let trace = timeline::read(path)?;
+        let analysis = Analysis::of(&trace).map_err(|error| {
+            Failure::usage(format!("cannot analyse '{}': {error}", path.display()))
+        })?;
+        Ok(Self { path, trace, analysis })
+    }
+
+    fn text(&self) -> String {
+        format!("{}\n\n{}", self.path.display(), report::text(&self.trace, &self.analysis))
+    }
+
+    fn text_against(&self, other: &Self) -> String {
+        let compared = Comparison::of(&self.analysis, &other.analysis).text();
+        format!("\nagainst {}\n\n{compared}", other.path.display())
+    }
+
+    fn json(&self, against: Option<&Self>) -> Value {
+        let of = |run: &Self| {
+            let Self { trace, analysis, .. } = run;
+            let over_bound = analysis.over_bound();
+            json!({ "run": trace.run, "fault": trace.fault, "analysis": analysis, "over_bound": over_bound })
+        };
+        let mut value = of(self);
+        if let Some(other) = against {
+            value["against"] = of(other);
+            value["comparison"] = json!(Comparison::of(&self.analysis, &other.analysis));
+        }
+        value
+    }
 }

@@ -249,6 +249,9 @@ pub(crate) enum KeptEvents {
 pub(crate) struct AnalyzeArgs {
     /// A file that `pto run --trace` wrote
     pub(crate) trace: PathBuf,
+    /// Another recorded run: also says by how much the first one differs from it
+    #[arg(long, value_name = "TRACE")]
+    pub(crate) against: Option<PathBuf>,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -257,8 +260,9 @@ pub(crate) struct AnalyzeArgs {
 /// What to show, and how.
 #[derive(Args, Debug)]
 pub(crate) struct ViewArgs {
-    /// A file that `pto run --trace` wrote
-    pub(crate) trace: PathBuf,
+    /// A file that `pto run --trace` wrote; of two to four files, the page shows the runs below each other
+    #[arg(value_name = "TRACE", required = true, num_args = 1..=MAX_RUNS)]
+    pub(crate) traces: Vec<PathBuf>,
     /// The file to write, .html or .svg; - is standard output [default: the trace's name with .html, or .svg]
     #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
     pub(crate) output: Option<PathBuf>,
@@ -286,13 +290,16 @@ pub(crate) struct GraphArgs {
     /// As a picture (the default; graphs of up to 3,000 tasks)
     #[arg(long, group = "form")]
     pub(crate) svg: bool,
+    /// As an interactive page, also of large graphs
+    #[arg(long, group = "form")]
+    pub(crate) html: bool,
     /// For Graphviz
     #[arg(long, group = "form")]
     pub(crate) dot: bool,
     /// For programs
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// The file to write, .svg, .dot or .json; - is standard output, as is none
+    /// The file to write, .svg, .html, .dot or .json; - is standard output, as is none
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -367,6 +374,9 @@ pub(crate) enum Shown {
     /// Every fault, with its remedy
     Faults,
 }
+
+/// Runs on one page: each has a part of its height.
+const MAX_RUNS: usize = 4;
 
 const MAX_AICPU: u32 = {
     assert!(pto_abi::limits::MAX_AICPU_INSTANCES == 16, "--aicpu states the limit");

@@ -8,7 +8,7 @@ use pto_check::{Cores, task_graph};
 use pto_examples::host::{self, Example, Inputs, Params};
 use pto_host::DeviceOptions;
 use pto_timeline::Edge;
-use pto_timeline::graph::{Graph, GraphTask, picture};
+use pto_timeline::graph::{Graph, GraphTask, page, picture};
 
 use crate::args::GraphArgs;
 use crate::errors::{Exit, Failure};
@@ -33,6 +33,7 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
         }
         GraphForm::Json => format!("{:#}\n", graph.json()),
         GraphForm::Dot => graph.dot(),
+        GraphForm::Page => page(&graph).map_err(Failure::usage)?,
         GraphForm::Picture => picture(&graph).map_err(Failure::usage)?,
     };
     let Some(path) = output else { return say(text) };
@@ -44,20 +45,23 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GraphForm {
     Picture,
+    Page,
     Dot,
     Json,
 }
 
 /// What was asked for: by a flag, or by the name of the file.
 fn form(args: &GraphArgs) -> Result<GraphForm, Failure> {
-    let flagged = match (args.svg, args.dot, args.json) {
-        (true, ..) => Some(GraphForm::Picture),
-        (_, true, _) => Some(GraphForm::Dot),
-        (_, _, true) => Some(GraphForm::Json),
-        _ => None,
-    };
+    let flags = [
+        (args.svg, GraphForm::Picture),
+        (args.html, GraphForm::Page),
+        (args.dot, GraphForm::Dot),
+        (args.json, GraphForm::Json),
+    ];
+    let flagged = flags.iter().find(|(is_given, _)| *is_given).map(|(_, form)| *form);
     let known = [
         ("svg", GraphForm::Picture),
+        ("html", GraphForm::Page),
         ("dot", GraphForm::Dot),
         ("gv", GraphForm::Dot),
         ("json", GraphForm::Json),
@@ -115,7 +119,9 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     })?;
     // A file's func ids are its own.
     let names = if how == How::Read { BTreeMap::new() } else { library() };
-    let mut graph = Graph { name: target.clone(), ..Graph::default() };
+    let named = how == How::Read && !program.name.is_empty();
+    let name = if named { program.name.clone() } else { target.clone() };
+    let mut graph = Graph { name, ..Graph::default() };
     for place in shown.tasks {
         let task = &program.tasks[place];
         let shape = &task.shape;
@@ -127,7 +133,8 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
         }
         let (start, priority) = (shape.start, shape.priority);
         let plain = GraphTask::plain(task.func, task.kind);
-        graph.tasks.push(GraphTask { mix, blocks, start, priority, when, ..plain });
+        let name = task.name.clone();
+        graph.tasks.push(GraphTask { name, mix, blocks, start, priority, when, ..plain });
     }
     let edge = |(producer, consumer): (u32, u32)| Edge { producer, consumer };
     graph.edges = shown.edges.into_iter().map(edge).collect();

@@ -1,7 +1,9 @@
-//! `pto view`: a recorded run as a page, a picture, or a chart.
+//! `pto view`: a recorded run as a page, a picture, or a chart; several runs as one page.
 
 use std::io::Write;
+use std::path::Path;
 
+use pto_timeline::html::ShownRun;
 use pto_timeline::{Analysis, Trace, gantt, html, svg};
 
 use crate::args::ViewArgs;
@@ -15,13 +17,15 @@ const COLUMNS: usize = 80;
 /// What stands beside them.
 const MARGIN: usize = 22;
 
-/// Shows a trace.
+/// Shows one trace, or several on one page.
 pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
-    let trace = timeline::read(&args.trace)?;
-    if args.text {
-        return say(chart(&trace));
+    let [first, others @ ..] = &args.traces[..] else {
+        return Err(Failure::usage("there is no trace to show"));
+    };
+    if args.text && others.is_empty() {
+        return say(chart(&timeline::read(first)?));
     }
-    let own = args.output.as_deref().filter(|path| **path == *args.trace);
+    let own = args.output.as_ref().filter(|path| args.traces.contains(path));
     if let Some(path) = own {
         return Err(Failure::usage(format!(
             "'{}' is the trace itself; choose another file with -o",
@@ -29,17 +33,20 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
         )));
     }
     let form = form(args)?;
-    let analysis = Analysis::of(&trace).map_err(|error| {
-        Failure::usage(format!("cannot show '{}': {error}", args.trace.display()))
-    })?;
+    if !others.is_empty() && (args.text || form == Shown::Picture) {
+        return Err(Failure::usage(
+            "a chart or a picture shows one run. Give one trace, or ask for a page of them all.",
+        ));
+    }
+    let runs = args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let (made, extension) = match form {
-        Shown::Picture => (svg::picture(&trace, &analysis), "svg"),
-        Shown::Page => (html::page(&trace, &analysis), "html"),
+        Shown::Picture => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
+        Shown::Page => (page(&runs), "html"),
     };
     if args.output.as_deref().is_some_and(output_file::is_standard_output) {
         return say(made);
     }
-    let path = args.output.clone().unwrap_or_else(|| args.trace.with_extension(extension));
+    let path = args.output.clone().unwrap_or_else(|| first.with_extension(extension));
     output_file::write(&path, |to| to.write_all(made.as_bytes()))?;
     say(path.display().to_string())
 }
@@ -63,6 +70,35 @@ fn form(args: &ViewArgs) -> Result<Shown, Failure> {
         (None, true) => Ok(Shown::Picture),
         (None, false) => Ok(Shown::Page),
     }
+}
+
+/// A trace and its numbers.
+struct Run {
+    name: String,
+    trace: Trace,
+    analysis: Analysis,
+}
+
+impl Run {
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let trace = timeline::read(path)?;
+        let analysis = Analysis::of(&trace).map_err(|error| {
+            Failure::usage(format!("cannot show '{}': {error}", path.display()))
+        })?;
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Ok(Self { name: name.to_string_lossy().into_owned(), trace, analysis })
+    }
+}
+
+fn page(runs: &[Run]) -> String {
+    if let [Run { trace, analysis, .. }] = runs {
+        return html::page(trace, analysis);
+    }
+    let shown: Vec<_> = runs
+        .iter()
+        .map(|Run { name, trace, analysis }| ShownRun { name, trace, analysis })
+        .collect();
+    html::page_of(&shown)
 }
 
 /// The run as a chart for this terminal.

@@ -1,4 +1,4 @@
-//! The interactive page: one file that works offline. `view/` holds its parts; `view.js` says what it does.
+//! The interactive page of one run, or of several below each other: one file that works offline. `view/timeline/` holds its parts.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,53 @@ use crate::analysis::Analysis;
 use crate::file::{PartRow, TASK_COLUMNS, TaskRow, part_row, row, skipped};
 use crate::model::{EndFault, Trace};
 use crate::svg::COLOURS;
-use crate::text::{escaped, percent};
+use crate::text::percent;
 
-const PAGE: &str = include_str!("view/page.html");
-const STYLE: &str = include_str!("view/style.css");
-const SCRIPT: &str = include_str!("view/view.js");
+const FRAME: &str = include_str!("view/timeline/page.html");
+/// In the order in which they run.
+const SCRIPTS: [&str; 13] = [
+    include_str!("view/timeline/run.js"),
+    include_str!("view/timeline/waiting.js"),
+    include_str!("view/timeline/counters.js"),
+    include_str!("view/timeline/totals.js"),
+    include_str!("view/timeline/axis.js"),
+    include_str!("view/timeline/state.js"),
+    include_str!("view/timeline/panel.js"),
+    include_str!("view/timeline/lanes.js"),
+    include_str!("view/timeline/measures.js"),
+    include_str!("view/timeline/tables.js"),
+    include_str!("view/timeline/side.js"),
+    include_str!("view/timeline/input.js"),
+    include_str!("view/timeline/main.js"),
+];
+
+/// A run on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownRun<'a> {
+    /// What it is called where there are several, such as the name of its file.
+    pub name: &'a str,
+    /// The run.
+    pub trace: &'a Trace,
+    /// Its numbers.
+    pub analysis: &'a Analysis,
+}
 
 /// What the script reads.
 #[derive(Serialize)]
-struct Data<'a> {
+struct Shown<'a> {
+    runs: Vec<RunData<'a>>,
+    colours: &'a [&'static str],
+}
+
+#[derive(Serialize)]
+struct RunData<'a> {
+    name: &'a str,
     run: &'a BTreeMap<String, String>,
     summary: String,
     makespan_ns: u64,
     instances: u32,
     cores: Vec<&'static str>,
     kernels: &'a BTreeMap<u16, String>,
-    colours: &'a [&'static str],
     task_columns: &'a [&'static str],
     tasks: Vec<TaskRow>,
     parts: Vec<PartRow>,
@@ -45,33 +76,48 @@ struct FaultNote<'a> {
     task: Option<u32>,
 }
 
-/// The page.
+/// The page of one run.
 #[must_use]
 pub fn page(trace: &Trace, analysis: &Analysis) -> String {
-    let data = Data {
-        run: &trace.run,
-        summary: summary(analysis),
-        makespan_ns: trace.makespan_ns,
-        instances: trace.instances,
-        cores: trace.cores.iter().copied().map(CoreKind::name).collect(),
-        kernels: &trace.kernels,
-        colours: &COLOURS,
-        task_columns: &TASK_COLUMNS,
-        tasks: trace.tasks.iter().map(row).collect(),
-        parts: trace.parts.iter().map(part_row).collect(),
-        edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
-        chain: analysis.chain.links.iter().map(|link| link.task).collect(),
-        skipped: skipped(trace),
-        fault: fault(trace),
-        dropped: trace.dropped(),
+    page_of(&[ShownRun { name: &called(trace), trace, analysis }])
+}
+
+/// The page of runs that are to be compared: below each other, with one axis of time.
+#[must_use]
+pub fn page_of(runs: &[ShownRun<'_>]) -> String {
+    let title = match runs {
+        [one] => called(one.trace),
+        several => several.iter().map(|run| run.name).collect::<Vec<_>>().join(" and "),
     };
-    // Maps with numbers as keys become objects with names; nothing here can fail to be written.
-    let data = serde_json::to_string(&data).unwrap_or_default();
-    // No text of the data may end the script element that it stands in.
-    let data = data.replace('<', "\\u003c");
-    let example = trace.run.get("example").map_or("a run", String::as_str);
-    let title = format!("{}: timeline", escaped(example));
-    filled(&[("@TITLE@", &title), ("@STYLE@", STYLE), ("@DATA@", &data), ("@SCRIPT@", SCRIPT)])
+    let shown = Shown { runs: runs.iter().map(RunData::of).collect(), colours: &COLOURS };
+    crate::page::page(FRAME, &SCRIPTS, &format!("{title}: timeline"), &shown)
+}
+
+fn called(trace: &Trace) -> String {
+    trace.run.get("example").cloned().unwrap_or_else(|| "a run".to_owned())
+}
+
+impl<'a> RunData<'a> {
+    fn of(run: &ShownRun<'a>) -> Self {
+        let ShownRun { name, trace, analysis } = *run;
+        Self {
+            name,
+            run: &trace.run,
+            summary: summary(analysis),
+            makespan_ns: trace.makespan_ns,
+            instances: trace.instances,
+            cores: trace.cores.iter().copied().map(CoreKind::name).collect(),
+            kernels: &trace.kernels,
+            task_columns: &TASK_COLUMNS,
+            tasks: trace.tasks.iter().map(row).collect(),
+            parts: trace.parts.iter().map(part_row).collect(),
+            edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
+            chain: analysis.chain.links.iter().map(|link| link.task).collect(),
+            skipped: skipped(trace),
+            fault: fault(trace),
+            dropped: trace.dropped(),
+        }
+    }
 }
 
 fn fault(trace: &Trace) -> Option<FaultNote<'_>> {
@@ -83,17 +129,4 @@ fn fault(trace: &Trace) -> Option<FaultNote<'_>> {
 fn summary(analysis: &Analysis) -> String {
     let overhead = percent(analysis.overhead_ns, analysis.makespan_ns);
     format!("{:.2} x the lower bound, scheduler overhead {overhead}", analysis.over_bound())
-}
-
-/// The page with its parts; a part is not searched for further marks.
-fn filled(parts: &[(&str, &str)]) -> String {
-    let mut page = String::new();
-    let mut rest = PAGE;
-    loop {
-        let found = parts.iter().filter_map(|(mark, part)| Some((rest.find(mark)?, *mark, *part)));
-        let Some((at, mark, part)) = found.min() else { return page + rest };
-        page += &rest[..at];
-        page += part;
-        rest = &rest[at + mark.len()..];
-    }
 }

@@ -4,24 +4,29 @@
 //! trace rings --Collector--> Trace --file::write--> JSON for Perfetto, Chrome and `pto` --file::read--> Trace
 //!  (pto-host)  collect.rs    model.rs   file.rs                                            file.rs
 //! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
+//! two Analysis --Comparison::of--> what differs                                        compare.rs
 //! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
-//! Graph --layout--> svg, dot, json                                                     graph/
+//! Graph --layout--> svg, page, dot, json                                               graph/
 //! ```
+//! Pages are put together by page.rs from what `view/` holds.
 //! What the words mean, and the schema of the file: `docs/timeline.md`.
 
 pub mod analysis;
 mod collect;
+pub mod compare;
 pub mod file;
 pub mod gantt;
 pub mod graph;
 pub mod html;
 mod laps;
 mod model;
+mod page;
 pub mod report;
 pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
 pub use collect::{Collector, LaneKernels};
+pub use compare::Comparison;
 pub use graph::Graph;
 pub use model::{Edge, EndFault, Lane, Moments, Neighbours, Part, Run, Task, Trace};

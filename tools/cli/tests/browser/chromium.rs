@@ -41,27 +41,47 @@ fn install() -> &'static str {
     })
 }
 
+/// The window in which a page is opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    /// How wide it is, in pixels.
+    pub(crate) width: u32,
+    /// Whether the system prefers dark colours.
+    pub(crate) dark: bool,
+    /// The fragment of the address, with `#`; or nothing.
+    pub(crate) fragment: &'a str,
+}
+
+impl Default for Window<'_> {
+    fn default() -> Self {
+        Self { width: 1400, dark: false, fragment: "" }
+    }
+}
+
 /// The document of a page after its scripts have run.
-pub(crate) fn dom(page: &Path) -> String {
-    let output = run(page, &["--virtual-time-budget=4000".to_owned(), "--dump-dom".to_owned()]);
+pub(crate) fn dom(page: &Path, window: &Window<'_>) -> String {
+    let options = ["--virtual-time-budget=4000".to_owned(), "--dump-dom".to_owned()];
+    let output = run(page, window, &options);
     String::from_utf8(output.stdout).expect("a document is UTF-8")
 }
 
 /// A picture of a page.
 pub(crate) fn screenshot(page: &Path, to: &Path) {
-    run(page, &[format!("--screenshot={}", to.display())]);
+    run(page, &Window::default(), &[format!("--screenshot={}", to.display())]);
 }
 
-fn run(page: &Path, options: &[String]) -> Output {
+fn run(page: &Path, window: &Window<'_>, options: &[String]) -> Output {
     let profile = tempfile::tempdir().expect("a temporary folder");
     let mut command = Command::new(program());
     command
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--hide-scrollbars", "--window-size=1400,900"])
+        .args(["--hide-scrollbars", "--force-device-scale-factor=1"])
+        .arg(format!("--window-size={},900", window.width))
+        .args(window.dark.then_some("--blink-settings=preferredColorScheme=0"))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .args(options)
-        .arg(format!("file://{}", page.display()))
+        .arg(format!("file://{}{}", page.display(), window.fragment))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -83,16 +83,16 @@ fn every_command_answers_as_the_schema_says() {
     let hang = ["--hosting=virtual", "--fault=hang", "--aicpu=2", "--aic=1", "--aiv=2"];
     answers("failure", &[&["run", "random_dag", "--trace", &trace][..], &hang].concat());
     answers("analyze", &["analyze", &trace]);
+    answers("analyze", &["analyze", &trace, "--against", &trace]);
     answers("failure", &["run", "nothing"]);
     answers("failure", &["run", "matmul", "--rounds=none"]);
     answers("failure", &["analyze", &path("none.json")]);
     answers("soak", &["soak", "--seeds=64"]);
     answers("soak_replay", &["soak", "--replay=7"]);
     answers("check", &["check", "decoder_layer", "--heap-bytes=64K"]);
-    answers(
-        "check",
-        &["check", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl")],
-    );
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl");
+    answers("check", &["check", file]);
+    answers("graph", &["graph", file]);
     answers("graph", &["graph", "task_shapes", "--param=layers=1"]);
     answers("list", &["list"]);
     answers("list", &["list", "kernels"]);

@@ -132,6 +132,61 @@ fn a_run_is_shown_as_page_picture_and_chart() {
     assert!(answer.stdout.contains("aiv 1  "), "{}", answer.stdout);
 }
 
+/// The second run has half of the cores: its work takes twice as long a core.
+#[test]
+fn two_runs_are_compared() {
+    let folder = Folder::new();
+    let small = ["--hosting=virtual", "--aic=3", "--aiv=6"];
+    let wide = folder.path("wide.json");
+    fs::rename(recorded(&folder, &["--hosting=virtual", "--aic=6", "--aiv=12"]), &wide)
+        .expect("the folder is its own");
+    let trace = recorded(&folder, &small);
+    let text = pto(&["analyze", &trace, "--against", &wide], 0).stdout;
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines.contains(&format!("against {wide}").as_str()), "{text}");
+    assert!(
+        lines.iter().any(|line| line.trim_start().starts_with("this run  the other")),
+        "{text}"
+    );
+    let answer = json(&pto(&["analyze", &trace, "--against", &wide, "--json"], 0).stdout);
+    assert_eq!(answer["against"], {
+        let mut alone = json(&pto(&["analyze", &wide, "--json"], 0).stdout);
+        for field in ["exit_code", "error"] {
+            alone.as_object_mut().expect("an object").remove(field);
+        }
+        alone
+    });
+    let figures = |list: &str, name: &str| {
+        let pairs = answer["comparison"][list].as_array().expect("a list");
+        let pair = pairs.iter().find(|pair| pair["name"] == name);
+        let pair = pair.unwrap_or_else(|| panic!("no {name} in {answer:#}"));
+        [pair["run"].as_u64(), pair["against"].as_u64()]
+    };
+    let [analysis, other] = [&answer["analysis"], &answer["against"]["analysis"]];
+    let makespans = [analysis, other].map(|analysis| analysis["makespan_ns"].as_u64());
+    assert_eq!(figures("whole_ns", "makespan"), makespans);
+    let [small, wide_bound] = figures("whole_ns", "aiv work bound");
+    assert!(small > wide_bound, "{answer:#}");
+    refused(&["analyze", &trace, "--against", &folder.path("none.json")], 4, &["none.json'"]);
+}
+
+#[test]
+fn several_runs_are_one_page_and_no_picture() {
+    let folder = Folder::new();
+    let trace = recorded(&folder, &["--aic=3", "--aiv=3"]);
+    let second = folder.path("second.json");
+    fs::copy(&trace, &second).expect("the folder takes it");
+    assert!(pto(&["view", &trace, &second], 0).stdout.contains("t.html"));
+    assert!(folder.read("t.html").contains("t.json and second.json: timeline"));
+    for form in ["--svg", "--text", "--output=x.svg"] {
+        refused(&["view", &trace, &second, form], 2, &["one run"]);
+    }
+    refused(&["view", &trace, &second, "-o", &second], 2, &["the trace itself"]);
+    let five = ["view", &trace, &trace, &trace, &trace, &trace];
+    refused(&five, 2, &["no more were expected"]);
+    refused(&["view", &trace, &folder.path("none.json")], 4, &["none.json'"]);
+}
+
 #[test]
 fn a_run_that_fails_leaves_its_timeline() {
     let folder = Folder::new();
@@ -196,6 +251,9 @@ fn graphs_as_picture_dot_and_json() {
     let folder = Folder::new();
     pto(&["graph", "vector_example", "-o", &folder.path("g.svg")], 0);
     assert_eq!(folder.read("g.svg"), pto(&["graph", "vector_example"], 0).stdout);
+    pto(&["graph", "vector_example", "-o", &folder.path("g.html")], 0);
+    assert!(folder.read("g.html").starts_with("<!DOCTYPE html>"));
+    assert_eq!(folder.read("g.html"), pto(&["graph", "vector_example", "--html"], 0).stdout);
 }
 
 /// What a program with tensors submits, without a run: the derived edges, and what each task is.
@@ -250,6 +308,7 @@ fn graphs_that_cannot_be_shown_are_refused() {
     let large = ["graph", "random_dag", "--param=tasks=3001"];
     refused(&large, 2, &["3001 tasks", "too large", "--dot or --json"]);
     pto(&[&large[..], &["--dot"]].concat(), 0);
+    pto(&[&large[..], &["--html"]].concat(), 0);
     refused(&["graph", "paged"], 2, &["there is no example", "paged_attention"]);
     refused(&["graph", "matmul", "--param=x=1"], 2, &["'x'"]);
     refused(&["graph", "matmul", "--svg", "--dot"], 2, &["cannot be used with"]);

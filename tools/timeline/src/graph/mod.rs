@@ -1,6 +1,7 @@
-//! A graph itself, without a run: as SVG (a layered layout), as Graphviz DOT, as JSON.
+//! A graph itself, without a run: as SVG (a layered layout), as an interactive page, as Graphviz DOT, as JSON.
 
 mod layout;
+mod page;
 mod svg;
 mod task;
 
@@ -12,6 +13,7 @@ use pto_graph::{Priority, StartMode};
 
 use crate::model::{Edge, Neighbours};
 
+pub use page::page;
 pub use svg::picture;
 pub use task::GraphTask;
 
@@ -38,9 +40,9 @@ pub struct Graph {
 pub enum GraphError {
     /// Nobody could read it.
     #[error(
-        "a graph of {tasks} tasks and {edges} edges is too large to be drawn: up to {MAX_DRAWN_TASKS} tasks are, \
-         and {MAX_DRAWN_PLACES} places where edges cross a layer; choose a smaller size with --param, or write it \
-         with --dot or --json"
+        "a graph of {tasks} tasks and {edges} edges is too large for a picture, which has up to {MAX_DRAWN_TASKS} tasks \
+         and {MAX_DRAWN_PLACES} places where edges cross a layer; write an interactive page with --html, choose a \
+         smaller size with --param, or write it with --dot or --json"
     )]
     TooLarge {
         /// Its tasks.
@@ -56,6 +58,10 @@ pub enum GraphError {
 }
 
 impl Graph {
+    pub(crate) fn too_large(&self) -> GraphError {
+        GraphError::TooLarge { tasks: self.tasks.len(), edges: self.edges.len() }
+    }
+
     pub(crate) fn kernel(&self, func_id: u16) -> String {
         self.kernels.get(&func_id).cloned().unwrap_or_else(|| format!("func {func_id}"))
     }
@@ -112,17 +118,21 @@ impl Graph {
 }
 
 impl Graph {
-    /// The kernels of a task, its number, and what else it is; the first line, and the others.
+    /// The name, the kernels and the number of a task, and what else it is; the first line, and the others.
     fn told(&self, slot: usize, task: &GraphTask) -> (String, Vec<String>) {
         let kernels: Vec<_> =
             [task.func_id].iter().chain(&task.mix).map(|func| self.kernel(*func)).collect();
-        (format!("{} #{slot}", kernels.join(" + ")), task.details())
+        let name = task.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        (format!("{name}{} #{slot}", kernels.join(" + ")), task.details())
     }
 
     /// A task for programs: kernel and kind, and of its shape what is not plain.
     fn task_json(&self, task: &GraphTask) -> serde_json::Value {
         let mut fields = serde_json::Map::new();
         let mut put = |name: &str, value: serde_json::Value| fields.insert(name.to_owned(), value);
+        if let Some(name) = &task.name {
+            put("name", serde_json::json!(name));
+        }
         put("kernel", serde_json::json!(self.kernel(task.func_id)));
         put("func_id", serde_json::json!(task.func_id));
         put("kind", serde_json::json!(task.kind.name()));

@@ -11,10 +11,18 @@ use super::{Graph, GraphError, GraphTask};
 use crate::svg::COLOURS;
 use crate::text::escaped;
 
-const COLUMN: f64 = 26.0;
 const ROW: f64 = 44.0;
 const MARGIN: f64 = 30.0;
-const BOX: (f64, f64) = (20.0, 14.0);
+/// The height of a task.
+const HEIGHT: f64 = 14.0;
+/// The width of a task that shows its number, and of one that shows the longest name that is not cut.
+const WIDTHS: (f64, f64) = (20.0, 84.0);
+/// Between two tasks of a layer.
+const GAP: f64 = 6.0;
+/// The width of a picture without its margins, at least: the title fits.
+const LEAST_WIDTH: f64 = 208.0;
+/// The width of a letter.
+const LETTER: f64 = 4.0;
 /// Width of the strip of a kernel beside a task's own.
 const STRIP: f64 = 4.0;
 
@@ -24,11 +32,13 @@ const STRIP: f64 = 4.0;
 /// `TooLarge`, `Cycle`.
 pub fn picture(graph: &Graph) -> Result<String, GraphError> {
     let layout = Layout::of(graph)?;
-    #[expect(clippy::cast_precision_loss, reason = "columns and layers of a picture")]
-    let (columns, layers) = (layout.columns.max(8) as f64, layout.layers.max(1) as f64);
+    let scale = Scale::of(graph);
+    #[expect(clippy::cast_precision_loss, reason = "layers of a picture")]
+    let (columns, layers) = (layout.columns, layout.layers.max(1) as f64);
     let marks = legend_of_marks(graph);
     let room = if marks.is_empty() { 20.0 } else { 32.0 };
-    let (width, height) = (columns * COLUMN + 2.0 * MARGIN, layers * ROW + 2.0 * MARGIN + room);
+    let width = (columns * scale.column()).max(LEAST_WIDTH) + 2.0 * MARGIN;
+    let height = layers * ROW + 2.0 * MARGIN + room;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
          height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"7\">\n\
@@ -44,11 +54,11 @@ pub fn picture(graph: &Graph) -> Result<String, GraphError> {
         let _ = writeln!(
             svg,
             "<path d=\"{}\" fill=\"none\" stroke=\"#667\" stroke-width=\".6\" marker-end=\"url(#to)\"/>",
-            curve(path)
+            scale.curve(path)
         );
     }
     for (slot, (place, task)) in layout.tasks.iter().zip(&graph.tasks).enumerate() {
-        draw(graph, (slot, task), point(*place), &mut svg);
+        draw(graph, (slot, task), (scale, scale.point(*place)), &mut svg);
     }
     if !marks.is_empty() {
         let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{:.1}\">{marks}</text>", height - 22.0);
@@ -58,27 +68,32 @@ pub fn picture(graph: &Graph) -> Result<String, GraphError> {
 }
 
 /// One task, with its marks.
-fn draw(graph: &Graph, (slot, task): (usize, &GraphTask), (x, y): (f64, f64), svg: &mut String) {
+fn draw(
+    graph: &Graph,
+    (slot, task): (usize, &GraphTask),
+    (scale, (x, y)): (Scale, (f64, f64)),
+    svg: &mut String,
+) {
     let (first, more) = graph.told(slot, task);
     let title = [&[format!("{first} ({})", task.kind)], &more[..]].concat().join(", ");
     let round = if task.kind == CoreKind::AIC { 0 } else { 6 };
-    let (left, top) = (x - BOX.0 / 2.0, y - BOX.1 / 2.0);
+    let (left, top) = (x - scale.width / 2.0, y - HEIGHT / 2.0);
     let fill = colour(graph, task.func_id);
     let _ = write!(svg, "<g><title>{}</title>", escaped(&title));
     let mut rect = |left: f64, top: f64, width: f64, more: &str| {
         let _ = write!(
             svg,
             "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width}\" height=\"{}\" {more}/>",
-            BOX.1
+            HEIGHT
         );
     };
     if task.blocks > 1 {
         let shadow = format!("rx=\"{round}\" fill=\"{fill}\" opacity=\".45\"");
-        rect(left + 2.5, top - 2.5, BOX.0, &shadow);
+        rect(left + 2.5, top - 2.5, scale.width, &shadow);
     }
     let rim = if task.when.is_some() { " stroke=\"#222\" stroke-dasharray=\"2 1.5\"" } else { "" };
-    rect(left, top, BOX.0, &format!("rx=\"{round}\" fill=\"{fill}\"{rim}"));
-    let mut strip = left + BOX.0;
+    rect(left, top, scale.width, &format!("rx=\"{round}\" fill=\"{fill}\"{rim}"));
+    let mut strip = left + scale.width;
     for beside in &task.mix {
         strip -= STRIP;
         rect(
@@ -98,10 +113,12 @@ fn draw(graph: &Graph, (slot, task): (usize, &GraphTask), (x, y): (f64, f64), sv
         );
     }
     let middle = (left + strip) / 2.0;
+    let label = label(slot, task, strip - left);
     let _ = writeln!(
         svg,
-        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#fff\">{slot}</text></g>",
-        y + 2.5
+        "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#fff\">{}</text></g>",
+        y + 2.5,
+        escaped(&label)
     );
 }
 
@@ -130,30 +147,62 @@ fn legend_of_marks(graph: &Graph) -> String {
     marks.join("; ")
 }
 
-#[expect(clippy::cast_precision_loss, reason = "layers of a picture")]
-fn point((column, layer): (f64, usize)) -> (f64, f64) {
-    (MARGIN + (column + 0.5) * COLUMN, MARGIN + (layer as f64 + 0.5) * ROW)
+/// What stands in a task: its name as far as there is room, or its number.
+fn label(slot: usize, task: &GraphTask, width: f64) -> String {
+    let Some(name) = &task.name else { return slot.to_string() };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few letters")]
+    let letters = (width / LETTER - 1.0).max(1.0) as usize;
+    if name.chars().count() <= letters {
+        return name.clone();
+    }
+    name.chars().take(letters - 1).chain(['\u{2026}']).collect()
 }
 
-/// From below the producer to above the consumer, upright at every place on the way.
-fn curve(path: &[(f64, usize)]) -> String {
-    let last = path.len() - 1;
-    let mut curve = String::new();
-    let mut before = (0.0, 0.0);
-    for (index, place) in path.iter().enumerate() {
-        let (x, mut y) = point(*place);
-        if index == 0 {
-            y += BOX.1 / 2.0;
-            let _ = write!(curve, "M{x:.1} {y:.1}");
-        } else {
-            y -= if index == last { BOX.1 / 2.0 } else { 0.0 };
-            let half = (y - before.1) / 2.0;
-            let (first, second) = (before.1 + half, y - half);
-            let _ = write!(curve, "C{:.1} {first:.1} {x:.1} {second:.1} {x:.1} {y:.1}", before.0);
-        }
-        before = (x, y);
+/// How large everything is: tasks with names are wider than those with numbers alone.
+#[derive(Clone, Copy)]
+struct Scale {
+    width: f64,
+}
+
+impl Scale {
+    fn of(graph: &Graph) -> Self {
+        let names = graph.tasks.iter().filter_map(|task| task.name.as_ref());
+        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
+        #[expect(clippy::cast_precision_loss, reason = "the length of a name")]
+        let width = (longest + 1) as f64 * LETTER;
+        Self { width: width.clamp(WIDTHS.0, WIDTHS.1) }
     }
-    curve
+
+    fn column(self) -> f64 {
+        self.width + GAP
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "layers of a picture")]
+    fn point(self, (column, layer): (f64, usize)) -> (f64, f64) {
+        (MARGIN + (column + 0.5) * self.column(), MARGIN + (layer as f64 + 0.5) * ROW)
+    }
+
+    /// From below the producer to above the consumer, upright at every place on the way.
+    fn curve(self, path: &[(f64, usize)]) -> String {
+        let last = path.len() - 1;
+        let mut curve = String::new();
+        let mut before = (0.0, 0.0);
+        for (index, place) in path.iter().enumerate() {
+            let (x, mut y) = self.point(*place);
+            if index == 0 {
+                y += HEIGHT / 2.0;
+                let _ = write!(curve, "M{x:.1} {y:.1}");
+            } else {
+                y -= if index == last { HEIGHT / 2.0 } else { 0.0 };
+                let half = (y - before.1) / 2.0;
+                let (first, second) = (before.1 + half, y - half);
+                let _ =
+                    write!(curve, "C{:.1} {first:.1} {x:.1} {second:.1} {x:.1} {y:.1}", before.0);
+            }
+            before = (x, y);
+        }
+        curve
+    }
 }
 
 fn colour(graph: &Graph, func_id: u16) -> &'static str {

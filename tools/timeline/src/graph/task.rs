@@ -5,6 +5,8 @@ use pto_graph::{Priority, StartMode};
 /// A task of a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTask {
+    /// What its author calls it, if anything.
+    pub name: Option<String>,
     /// Which kernel.
     pub func_id: u16,
     /// Which cores it runs on.
@@ -26,7 +28,8 @@ impl GraphTask {
     #[must_use]
     pub const fn plain(func_id: u16, kind: CoreKind) -> Self {
         let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
-        Self { func_id, kind, mix: Vec::new(), blocks: 1, start, priority, when: None }
+        let mix = Vec::new();
+        Self { name: None, func_id, kind, mix, blocks: 1, start, priority, when: None }
     }
 
     /// Whether it is [`plain`](Self::plain).

@@ -1,7 +1,7 @@
 //! Layouts and texts of small graphs.
 
 use super::layout::Layout;
-use super::{Graph, GraphError, GraphTask, MAX_DRAWN_TASKS, picture};
+use super::{Graph, GraphError, GraphTask, MAX_DRAWN_TASKS, page, picture};
 use crate::model::Edge;
 use pto_abi::CoreKind;
 use pto_graph::{Priority, StartMode};
@@ -24,7 +24,12 @@ fn a_task_stands_below_its_producers() {
     // A diamond, and an edge that skips its middle.
     let layout = Layout::of(&graph(5, &[(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (3, 4)])).unwrap();
     let layers: Vec<_> = layout.tasks.iter().map(|(_, layer)| *layer).collect();
-    assert_eq!((layers, layout.layers, layout.columns), (vec![0, 1, 1, 2, 3], 4, 3));
+    assert_eq!((layers, layout.layers), (vec![0, 1, 1, 2, 3], 4));
+    assert!(
+        (layout.columns - 2.1).abs() < 1e-9,
+        "two tasks, and an edge that passes: {}",
+        layout.columns
+    );
     assert_eq!(layout.edges[4].len(), 3, "the long edge passes the middle layer");
     let columns: Vec<_> = layout.edges[4].iter().map(|(column, _)| *column).collect();
     assert!((columns[0] - columns[2]).abs() < 1e-9, "its ends stand in the middle: {columns:?}");
@@ -57,10 +62,9 @@ fn what_cannot_be_drawn_is_refused_with_what_to_do() {
         refused.to_string().contains("3001 tasks") && refused.to_string().contains("--dot"),
         "{refused}"
     );
-    // A long chain, and edges from its head to everybody: each passes many layers.
-    let chain = (0..1999).map(|slot| (slot, slot + 1));
-    let edges: Vec<_> = chain.chain((2..2000).map(|slot| (0, slot))).collect();
-    assert!(matches!(picture(&graph(2000, &edges)), Err(GraphError::TooLarge { .. })));
+    // A long chain, and edges from everybody to its end: each passes many layers.
+    let refused = picture(&graph(2000, &to_the_last(2000)));
+    assert!(matches!(refused, Err(GraphError::TooLarge { .. })));
     assert_eq!(picture(&graph(2, &[(0, 1), (1, 0)])), Err(GraphError::Cycle(0)));
 }
 
@@ -137,4 +141,53 @@ fn what_starts_at_once_alone_says_so() {
     assert_eq!(task.details(), ["starts at once"]);
     (task.blocks, task.start, task.priority) = (3, StartMode::SPREAD, Priority::LOW);
     assert_eq!(task.details(), ["3 blocks", "priority low"]);
+}
+
+#[test]
+fn names_of_tasks_are_shown_everywhere() {
+    let mut graph = graph(3, &[(0, 1), (1, 2)]);
+    graph.tasks[1].name = Some("the upper <half>".to_owned());
+    graph.tasks[2].name = Some("a name of more letters than a task has room for".to_owned());
+    let svg = picture(&graph).unwrap();
+    assert!(svg.contains(">the upper &lt;half&gt;</text>"), "{svg}");
+    assert!(svg.contains("<title>the upper &lt;half&gt;: add #1 (aiv)</title>"), "{svg}");
+    assert!(
+        svg.contains(">a name of more lett\u{2026}</text>") && svg.contains(">0</text>"),
+        "{svg}"
+    );
+    assert!(graph.dot().contains("[label=\"the upper <half>: add #1\""), "{}", graph.dot());
+    assert_eq!(graph.json()["tasks"][1]["name"], "the upper <half>");
+    assert!(graph.json()["tasks"][0].get("name").is_none());
+    assert!(page(&graph).unwrap().contains("the upper \\u003chalf>"));
+}
+
+/// A chain, and an edge from each of its tasks to the last one.
+fn to_the_last(tasks: u32) -> Vec<(u32, u32)> {
+    let chain = (1..tasks).map(|slot| (slot - 1, slot));
+    chain.chain((0..tasks - 2).map(|slot| (slot, tasks - 1))).collect()
+}
+
+/// Edges that pass a layer take little room, and those of one producer share it.
+#[test]
+fn a_picture_is_as_wide_as_its_tasks() {
+    let layout = Layout::of(&graph(12, &to_the_last(12))).unwrap();
+    assert_eq!(layout.layers, 12);
+    assert!((layout.columns - 2.0).abs() < 1e-9, "a task and ten edges: {}", layout.columns);
+    let fan: Vec<_> =
+        (1..12).map(|slot| (slot - 1, slot)).chain((2..12).map(|slot| (0, slot))).collect();
+    let layout = Layout::of(&graph(12, &fan)).unwrap();
+    assert!((layout.columns - 1.1).abs() < 1e-9, "a task and one place: {}", layout.columns);
+    assert_eq!(layout.edges.last().map(Vec::len), Some(12), "it still passes every layer");
+}
+
+#[test]
+fn a_page_holds_graphs_that_are_too_large_for_a_picture() {
+    let tasks = u32::try_from(MAX_DRAWN_TASKS).unwrap() + 1;
+    assert!(page(&graph(tasks, &[])).is_ok());
+    let large = graph(2000, &to_the_last(2000));
+    let layout = Layout::of_any(&large).unwrap();
+    assert!(layout.straight && layout.edges.iter().all(|path| path.len() == 2));
+    let page = page(&large).unwrap();
+    assert!(page.contains("\"straight\":true") && !page.contains("https://"));
+    assert_eq!(super::page(&graph(2, &[(0, 1), (1, 0)])), Err(GraphError::Cycle(0)));
 }

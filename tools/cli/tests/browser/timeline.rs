@@ -1,0 +1,178 @@
+//! The page of one run.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::chromium::{self, Window};
+use crate::page::{Pages, pto, result, text, texts};
+use crate::traces::{BY_HAND, LONG, WITH_PARTS};
+
+const DRIVER: &str = include_str!("drive_timeline.js");
+const AXIS: &str = include_str!("drive_axis.js");
+
+fn driven(content: &str) -> Value {
+    let pages = Pages::new();
+    let trace = pages.file("run.json", content);
+    result(&pages.driven(&["view", &trace], DRIVER), &Window::default())
+}
+
+#[test]
+fn parts_are_on_the_lanes_of_their_cores() {
+    let result = driven(WITH_PARTS);
+    let runs = result["runs"].as_array().expect("a list");
+    assert_eq!(runs[2..], [2, 2, 2].map(Value::from), "two blocks on each core");
+    let tip = text(&result["tip"]);
+    assert!(tip.contains("matmul #0, block 1 on aic 0"), "{tip}");
+    let selected = text(&result["selected"]);
+    assert!(selected.contains("6 in 2 blocks, the last one on aiv 1"), "{selected}");
+}
+
+#[test]
+fn a_page_made_by_hand_does_what_it_says() {
+    let result = driven(BY_HAND);
+    assert_eq!(result["title"], "by hand <&>: timeline");
+    assert_eq!(result["lanes"], json!(["aicpu 0", "aicpu 1", "aic 0", "aiv 0", "aiv 1"]));
+    // The chain is painted in red, and can be left out.
+    assert!(result["red"].as_u64() > result["red_without_chain"].as_u64(), "{result:#}");
+    assert!(result["zoom"]["span_after"].as_f64() < result["zoom"]["span_before"].as_f64());
+    let drift = result["zoom"]["drift"].as_f64().expect("a number");
+    assert!(drift.abs() < 0.01, "the wheel keeps the place: {drift}");
+    assert!(result["pan"].as_f64().expect("a number") > 1.0, "{result:#}");
+    let found = json!({ "found": "2 found", "after_enter": "1 of 2", "by_number": [2] });
+    assert_eq!(result["search"], found);
+    assert_eq!(result["task_under_label"], -1);
+    let tip = text(&result["tip"]);
+    assert!(
+        tip.contains("matmul #2 on aic 0") && tip.contains("ready to dispatched: 20 ns"),
+        "{tip}"
+    );
+    let selected = text(&result["selected"]);
+    assert!(selected.contains("#2 matmul") && selected.contains("#0 add"), "{selected}");
+    let told = text(&result["clicked_moment"]);
+    assert!(told.contains("cores idle") && told.contains("aic 0"), "{told}");
+}
+
+/// What each idle core waited for.
+#[test]
+fn a_moment_says_why_cores_are_idle() {
+    let result = driven(BY_HAND);
+    let why = |at: &str| {
+        let cores = result["moments"][at].as_array().expect("a list").iter();
+        cores
+            .map(|core| format!("{}: {}", text(&core["core"]), text(&core["why"])))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(why("5"), ["aic 0: producers", "aiv 0: overhead", "aiv 1: overhead"]);
+    assert_eq!(why("15"), ["aic 0: producers", "aiv 0: staged", "aiv 1: staged"]);
+    assert_eq!(why("70"), ["aic 0: producers", "aiv 1: nothing"]);
+    assert_eq!(why("125"), ["aic 0: polling", "aiv 0: nothing", "aiv 1: nothing"]);
+    assert_eq!(why("140")[0], "aic 0: overhead");
+}
+
+/// At 5, 15, 70, 125, 140 and 205 ns.
+#[test]
+fn counters_say_what_is_ready_busy_and_added() {
+    let result = driven(BY_HAND);
+    let counters = json!({
+        "ready": [2, 0, 0, 0, 1, 0],
+        "busy": [0, 0, 1, 0, 0, 0],
+        "ahead": [3, 3, 1, 1, 1, 0],
+    });
+    assert_eq!(result["counters"], counters);
+    let [with, without] = ["green", "green_without_counters"].map(|of| result[of].as_u64());
+    assert!(
+        with > without.map(|pixels| pixels + 500),
+        "busy cores are painted: {with:?}, {without:?}"
+    );
+}
+
+#[test]
+fn a_range_has_totals_for_each_kernel() {
+    let result = driven(BY_HAND);
+    let ranged = &result["ranged"];
+    assert_eq!(ranged["range"], json!([20, 70]));
+    assert_eq!(ranged["title"], "Kernels from 20 ns to 70 ns: 50 ns");
+    // Both tasks on the AIV run: one for 50 of its 100 ns, the other for its 40; half of the runs take 40 or less.
+    let rows = json!([["add", "2", "90 ns", "100.0 %", "40 ns", "100 ns", "20 ns"]]);
+    assert_eq!(ranged["cells"].as_array().expect("rows")[1..], *rows.as_array().expect("rows"));
+    let busy = text(&ranged["text"]);
+    assert!(busy.contains("aic 0.0 % of 1, aiv 90.0 % of 2"), "{busy}");
+    assert!(texts(&ranged["note"]).contains(&"50 ns"), "the ruler says how long it is");
+    assert_eq!(result["cleared"], json!([null, "Kernels of the whole run"]));
+    assert_eq!(result["shifted"], json!([100, 160]));
+    assert_eq!(result["zoomed_to_range"], json!([100, 160]));
+}
+
+#[test]
+fn the_table_of_kernels_can_be_sorted() {
+    let result = driven(BY_HAND);
+    let rows = json!([
+        ["add", "2", "140 ns", "77.8 %", "40 ns", "100 ns", "20 ns"],
+        ["matmul", "1", "40 ns", "22.2 %", "40 ns", "40 ns", "30 ns"],
+    ]);
+    assert_eq!(result["table"].as_array().expect("rows")[1..], *rows.as_array().expect("rows"));
+    let (falling, rising) = (["add", "matmul"], ["matmul", "add"]);
+    assert_eq!(result["sorted"], json!([falling, falling, rising]));
+}
+
+/// Ticks 50 ns apart, twelve milliseconds from zero: all different, short, and exact.
+#[test]
+fn the_axis_can_be_read_when_zoomed() {
+    let pages = Pages::new();
+    let trace = pages.file("long.json", LONG);
+    let result = result(&pages.driven(&["view", &trace], AXIS), &Window::default());
+    let near = &result["near"];
+    let ticks = texts(&near["ticks"]);
+    assert!(ticks.len() >= 5 && ticks.iter().all(|tick| tick.len() < 9), "{near}");
+    let distinct: BTreeSet<_> = ticks.iter().collect();
+    assert_eq!(distinct.len(), ticks.len(), "{near}");
+    assert_eq!(near["reference"], "from 12.345 ms");
+    for (tick, at) in ticks.iter().zip(near["exact"].as_array().expect("a list")) {
+        let offset: f64 = tick.trim_end_matches(" ns").parse().expect("nanoseconds with a sign");
+        let apart = 12_345_000.0 + offset - at.as_f64().unwrap_or(0.0);
+        assert!(apart.abs() < 1e-6, "{tick} at {at}");
+    }
+    let measured = &result["measured"];
+    assert_eq!(measured["reference"], "from 12.345428 ms");
+    let ticks = texts(&measured["ticks"]);
+    let before = ticks.iter().any(|tick| tick.starts_with('\u{2212}'));
+    assert!(ticks.contains(&"+0 ns") && before, "{measured}");
+    assert_eq!(result["whole"]["reference"], Value::Null, "the whole run is told from its begin");
+    assert_eq!(result["cleared"], "from 12.345 ms");
+}
+
+#[test]
+fn a_page_of_a_real_run_is_painted() {
+    let pages = Pages::new();
+    let trace = pages.path("run.json");
+    pto(&["run", "paged_attention", "--trace", &trace, "--aic", "6", "--aiv", "12"]);
+    let page = pages.driven(&["view", &trace], DRIVER);
+    let result = result(&page, &Window::default());
+    assert_eq!(result["lanes"].as_array().map(Vec::len), Some(4 + 18));
+    assert!(result["coloured"].as_u64() > Some(2000), "{result:#}");
+    the_table_is_that_of_the_analysis(&result, &pto(&["analyze", &trace, "--json"]));
+    let picture = pages.path("page.png");
+    chromium::screenshot(&page, picture.as_ref());
+    assert!(fs::metadata(&picture).expect("a picture").len() > 20_000);
+    let svg = pages.path("run.svg");
+    pto(&["view", &trace, "--svg", "-o", &svg]);
+    chromium::screenshot(svg.as_ref(), picture.as_ref());
+    assert!(fs::metadata(&picture).expect("a picture").len() > 10_000);
+}
+
+fn the_table_is_that_of_the_analysis(result: &Value, analysis: &str) {
+    let analysis: Value = serde_json::from_str(analysis).expect("it is JSON");
+    let kernels = analysis["analysis"]["kernels"].as_array().expect("a list");
+    let expected: Vec<_> = kernels
+        .iter()
+        .map(|kernel| {
+            json!({
+                "kernel": kernel["kernel"], "runs": kernel["count"], "total": kernel["total_ns"],
+                "median": kernel["median_ns"], "max": kernel["max_ns"],
+            })
+        })
+        .collect();
+    assert_eq!(result["kernels"], json!(expected));
+}

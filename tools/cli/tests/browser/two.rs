@@ -1,0 +1,43 @@
+//! The page of several runs.
+
+use serde_json::json;
+
+use crate::chromium::Window;
+use crate::page::{Pages, result, text};
+use crate::traces::BY_HAND;
+
+const DRIVER: &str = include_str!("drive_two.js");
+
+#[test]
+fn two_runs_stand_below_each_other() {
+    let pages = Pages::new();
+    let first = pages.file("first.json", BY_HAND);
+    // The task on the AIC runs 20 ns longer.
+    let second = pages.file(
+        "second.json",
+        &BY_HAND.replace("160, 200, 210", "160, 220, 230").replace(": 210", ": 230"),
+    );
+    let page = pages.driven(&["view", &first, &second], DRIVER);
+    let result = result(&page, &Window::default());
+    assert_eq!(result["title"], "first.json and second.json: timeline");
+    assert_eq!(result["panels"], json!([true, true]));
+    let headings = result["headings"].to_string();
+    assert!(
+        headings.contains("first.json: 210 ns") && headings.contains("second.json: 230 ns"),
+        "{headings}"
+    );
+    assert_eq!(result["same_axis"], true);
+    let rows = json!([
+        ["add", "2\n2", "140 ns\n140 ns", "40 ns\n40 ns", "+0.0 %"],
+        ["matmul", "1\n1", "40 ns\n60 ns", "40 ns\n60 ns", "+50.0 %"],
+    ]);
+    assert_eq!(result["cells"].as_array().expect("rows")[1..], *rows.as_array().expect("rows"));
+    let run = text(&result["run"]);
+    assert!(run.contains("makespan210 ns230 ns") && run.contains("+9.5 %"), "{run}");
+    assert_eq!(result["selected"], json!([2, 2]), "the same task in both");
+    let told = text(&result["told"]);
+    assert!(
+        told.contains("the same task in second.json") && told.contains("in the kernel60 ns"),
+        "{told}"
+    );
+}

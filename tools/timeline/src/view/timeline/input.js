@@ -1,0 +1,93 @@
+// What a user does with a panel: wheel, mouse, fingers.
+
+// `view` is what the page can be asked for: changed(), select(run, slot), showMoment(run, at), point(panel, event).
+class Input {
+  constructor(panel, state, view) {
+    Object.assign(this, { panel, state, view, fingers: new Map(), drag: null });
+    const { canvas } = panel, on = (type, act, options) => canvas.addEventListener(type, act, options);
+    on("wheel", event => this.wheel(event), { passive: false });
+    on("pointerdown", event => this.down(event));
+    on("pointermove", event => this.move(event));
+    on("pointerup", event => this.up(event));
+    on("pointercancel", event => this.leave(event));
+    on("pointerleave", () => view.point(panel, null));
+    on("dblclick", event => this.zoomTo(panel.taskAt(event.offsetX, event.offsetY)));
+  }
+
+  wheel(event) {
+    const { panel, state } = this;
+    event.preventDefault();
+    if (event.shiftKey) panel.top += event.deltaY || event.deltaX;
+    else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) state.pan(event.deltaX / panel.width * state.span);
+    else state.zoom(Math.exp(event.deltaY * 0.0015), panel.timeAt(Math.max(event.offsetX, LABEL)));
+    this.view.changed();
+  }
+
+  down(event) {
+    const { panel, state } = this, at = panel.timeAt(event.offsetX);
+    this.fingers.set(event.pointerId, event);
+    const selects = event.shiftKey || (event.offsetY < AXIS && event.offsetX > LABEL) || byId("ruler").checked;
+    this.drag = { x: event.offsetX, y: event.offsetY, at, selects, from: state.from, to: state.to, top: panel.top, moved: false };
+    if (this.fingers.size > 1) this.pinch = { apart: this.apart(), from: state.from, to: state.to };
+    // A pointer that a test makes up cannot be captured.
+    try { panel.canvas.setPointerCapture(event.pointerId); } catch { /* it still drags */ }
+  }
+
+  // How far two fingers are apart, and the middle between them.
+  apart() {
+    const [a, b] = [...this.fingers.values()];
+    return [Math.max(Math.abs(a.offsetX - b.offsetX), 10), (a.offsetX + b.offsetX) / 2];
+  }
+
+  move(event) {
+    if (!this.drag) return this.view.point(this.panel, event);
+    this.fingers.set(event.pointerId, event);
+    const [dx, dy] = [event.offsetX - this.drag.x, event.offsetY - this.drag.y];
+    this.drag.moved ||= Math.abs(dx) + Math.abs(dy) > 3;
+    if (!this.drag.moved) return;
+    if (this.fingers.size > 1) this.pinched();
+    else if (this.drag.selects) this.state.setRange(this.drag.at, this.panel.timeAt(event.offsetX));
+    else this.dragged(dx, dy);
+    this.view.point(this.panel, null);
+    this.view.changed();
+  }
+
+  pinched() {
+    const { panel, state } = this, [apart, middle] = this.apart(), { from, to } = this.pinch;
+    const span = (to - from) * this.pinch.apart[0] / apart, place = (this.pinch.apart[1] - LABEL) / (panel.width - LABEL);
+    const held = from + place * (to - from), start = held - (middle - LABEL) / (panel.width - LABEL) * span;
+    state.show(start, start + span);
+  }
+
+  dragged(dx, dy) {
+    const { panel, state, drag } = this, by = dx / (panel.width - LABEL) * (drag.to - drag.from);
+    state.show(drag.from - by, drag.to - by);
+    panel.top = drag.top - dy;
+    panel.canvas.classList.add("dragging");
+  }
+
+  leave(event) {
+    this.fingers.delete(event.pointerId);
+    if (this.fingers.size) return null;
+    const { drag } = this;
+    this.drag = null;
+    this.panel.canvas.classList.remove("dragging");
+    return drag;
+  }
+
+  up(event) {
+    const drag = this.leave(event), { panel, view } = this;
+    if (!drag || drag.moved) return;
+    const slot = panel.taskAt(event.offsetX, event.offsetY);
+    if (slot >= 0) view.select(panel.index, panel.run.owner(slot));
+    else if (event.offsetX > LABEL) view.showMoment(panel.index, Math.min(Math.max(panel.timeAt(event.offsetX), 0), panel.run.end));
+  }
+
+  zoomTo(slot) {
+    if (slot < 0) return;
+    const { run } = this.panel, [from, to] = [run.startOf(slot), run.endOf(slot)];
+    const wide = 6 * (to - from) + 20, middle = (from + to) / 2;
+    this.state.show(middle - wide / 2, middle + wide / 2);
+    this.view.changed();
+  }
+}

@@ -1,0 +1,86 @@
+// What measures the lanes: axis and ruler, the counters, the selected range, the chosen moment.
+
+function paintAxis(panel) {
+  const { context, theme, state, width, height } = panel;
+  context.fillStyle = theme.colours.paper;
+  context.fillRect(0, 0, width, AXIS);
+  const axis = axisOf(state.from, state.to, width - LABEL, state.reference);
+  panel.axis = axis;
+  context.fillStyle = theme.colours.quiet;
+  if (axis.reference !== null) context.fillText(`from ${exactTime(axis.reference)}`, 6, AXIS / 4);
+  context.fillText(axis.reference === null ? "time" : "offset", 6, AXIS * 3 / 4);
+  for (const { at, label } of axis.ticks) {
+    const px = panel.x(at);
+    if (px < LABEL - 1) continue;
+    context.fillStyle = theme.colours.grid;
+    context.fillRect(px, AXIS - 6, 1, height);
+    context.fillStyle = theme.colours.quiet;
+    if (px + 4 + context.measureText(label).width <= width) context.fillText(label, px + 4, AXIS * 3 / 4);
+  }
+}
+
+// Each counter is filled from its zero to its value: of all values that fall on one pixel, the largest.
+function paintCounters(panel) {
+  const { context, theme, state, width } = panel;
+  context.fillStyle = theme.colours.paper;
+  context.fillRect(0, AXIS, width, panel.head - AXIS - GAP);
+  panel.counters.forEach((counter, index) => {
+    const bottom = AXIS + (index + 1) * TRACK - 3, room = TRACK - 7, scale = room / Math.max(counter.largest, 1);
+    context.fillStyle = theme.colours["lane-even"];
+    context.fillRect(LABEL, bottom - room, width - LABEL, room);
+    context.fillStyle = theme.colours[`counter-${counter.name}`];
+    let step = counter.stepAt(state.from);
+    for (let px = LABEL; px < width; px++) {
+      const until = panel.timeAt(px + 1);
+      let value = counter.values[step] ?? 0;
+      while (step + 1 < counter.times.length && counter.times[step + 1] < until) value = Math.max(value, counter.values[++step]);
+      if (value > 0) context.fillRect(px, bottom - value * scale, 1, value * scale);
+    }
+    context.fillStyle = theme.colours.ink;
+    context.fillText(counter.name, 6, bottom - room + 6);
+    context.fillStyle = theme.colours.quiet;
+    const shown = state.pointer === null ? `max ${counter.largest}` : `${counter.at(state.pointer)} of ${counter.largest}`;
+    context.fillText(shown, 6, bottom - room + 19);
+  });
+}
+
+// A text in the upper row of the axis, near a place and inside the canvas.
+function paintNote({ context, theme, width }, text, px, shade) {
+  const room = context.measureText(text).width + 8, left = Math.min(Math.max(px - room / 2, LABEL), width - room);
+  context.fillStyle = shade;
+  context.fillRect(left, 1, room, AXIS / 2 - 2);
+  context.fillStyle = theme.colours.paper;
+  context.fillText(text, left + 4, AXIS / 4);
+}
+
+function paintRange(panel) {
+  const { context, theme, state, width, height } = panel;
+  if (!state.range) return;
+  const [left, right] = state.range.map(at => Math.min(Math.max(panel.x(at), LABEL), width));
+  context.fillStyle = theme.colours.shaded;
+  context.fillRect(LABEL, AXIS, left - LABEL, height);
+  context.fillRect(right, AXIS, width - right, height);
+  context.fillStyle = theme.colours.accent;
+  for (const px of [left, right]) context.fillRect(px - 0.5, AXIS / 2, 1.5, height);
+  context.fillRect(left, AXIS / 2, right - left, 2);
+  paintNote(panel, exactTime(state.range[1] - state.range[0]), (left + right) / 2, theme.colours.accent);
+}
+
+// The chosen moment, and the place of the pointer.
+function paintMoments(panel) {
+  const { context, theme, state, axis, height } = panel;
+  const line = (at, shade) => {
+    const px = panel.x(at);
+    if (px < LABEL) return;
+    context.fillStyle = shade;
+    context.fillRect(px, AXIS / 2, 1, height);
+    const from = state.reference ?? axis.reference;
+    const text = from === null || from === at ? exactTime(at) : offset(at - from, axis.step / 100, axis.unit);
+    return [text, px, shade];
+  };
+  const notes = [];
+  if (state.moment >= 0 && panel.index === state.run) notes.push(line(state.moment, theme.colours.ink));
+  if (state.pointer !== null) notes.push(line(state.pointer, theme.colours.quiet));
+  const last = notes.filter(note => note).pop();
+  if (last) paintNote(panel, ...last);
+}
