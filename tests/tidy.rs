@@ -1,7 +1,8 @@
 //! Style as a test: the rules of `pto_tests::tidy`, applied to this tree.
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package, Target};
+use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, Package, Target};
 use pto_tests::tidy::arrows::{self, Arrow, Use};
+use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
 use pto_tests::tidy::{Finding, circles, links, rooms, rules};
 
@@ -68,6 +69,24 @@ fn every_folder_has_the_name_of_its_crate() {
         }
     }
     assert_tidy(&findings);
+}
+
+#[test]
+fn what_comes_from_others_may_be_used() {
+    let metadata = MetadataCommand::new()
+        .manifest_path(root().join("Cargo.toml"))
+        .features(CargoOpt::AllFeatures)
+        .exec()
+        .expect("cargo metadata reads the workspace and what it needs");
+    let dependency = |package: &Package| Dependency {
+        name: package.name.to_string(),
+        version: package.version.to_string(),
+        licence: package.license.clone(),
+        source: package.source.as_ref().map(|source| source.repr.clone()),
+    };
+    let all: Vec<_> = metadata.packages.iter().map(dependency).collect();
+    assert!(all.len() > 100, "the graph was not read: {} crates", all.len());
+    assert_tidy(&dependencies::unwelcome(&all));
 }
 
 #[test]

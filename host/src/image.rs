@@ -158,14 +158,11 @@ impl GraphImage {
     /// by func id.
     #[must_use]
     pub fn graph(&self, name: &str, kernels: &BTreeMap<u16, String>) -> Option<Graph> {
-        let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
-        let [tasks_at, edges_at, args_at, end] = offsets(task_count, edge_count, arg_words);
+        let task_count = self.task_count();
+        let [tasks_at, edges_at, args_at, _] = self.offsets()?;
         let bytes = self.to_bytes();
         let part =
             |from: u64, to: u64| bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?);
-        if end != bytes.len() as u64 {
-            return None;
-        }
         let words = part(edges_at, args_at)?.as_chunks::<4>().0;
         let producers: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
@@ -202,13 +199,21 @@ impl GraphImage {
             stream: StreamCapacities::OFF,
         };
         let image_bytes = self.byte_count() as u64;
-        // Within these bounds, `offsets` cannot overflow.
-        let bounded = edge_count <= image_bytes && arg_words <= image_bytes;
-        if bounded && offsets(task_count, edge_count, arg_words)[3] == image_bytes {
+        if self.offsets().is_some() {
             Capacities { tasks: task_count, arg_words, edges: edge_count, image_bytes, ..none }
         } else {
             Capacities { image_bytes, ..none }
         }
+    }
+
+    /// Where tasks, edges and arguments begin, and where the image ends; `None`: the header contradicts its size.
+    fn offsets(&self) -> Option<[u64; 4]> {
+        let GraphHeader { task_count, edge_count, arg_words, .. } = self.header();
+        let image_bytes = self.byte_count() as u64;
+        // Within these bounds, the sums cannot overflow.
+        let is_bounded = edge_count <= image_bytes && arg_words <= image_bytes;
+        let offsets = is_bounded.then(|| offsets(task_count, edge_count, arg_words))?;
+        (offsets[3] == image_bytes).then_some(offsets)
     }
 }
 
@@ -308,6 +313,8 @@ mod tests {
         assert_eq!((graph.kernels.len(), graph.kernels[&0].as_str()), (1, "add"));
         assert!(GraphImage::from_bytes(vec![1; 300]).graph("g", &kernels).is_none());
         assert!(altered(|h| h.edge_count += 2).graph("g", &kernels).is_none());
+        assert!(altered(|h| h.edge_count = u64::MAX).graph("g", &kernels).is_none());
+        assert!(altered(|h| h.arg_words = 1 << 61).graph("g", &kernels).is_none());
         assert!(image(GraphFlags::empty(), [0, 7, 1]).graph("g", &kernels).is_none());
     }
 

@@ -1,11 +1,13 @@
 //! The rules of STYLE.md that a machine can hold, as functions over text (`tests/tidy.rs` applies them).
 //!
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
-//! dependencies between crates, [`rooms`] where they stand, [`circles`] the dependencies between the files of one crate, [`links`] judges documentation.
+//! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
+//! dependencies between the files of one crate, [`links`] judges documentation.
 
 pub mod arrows;
 mod cfg;
 pub mod circles;
+pub mod dependencies;
 pub mod links;
 mod modules;
 pub mod rooms;

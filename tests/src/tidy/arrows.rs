@@ -9,10 +9,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
     ("pto-aicore-kernels", &["pto-abi"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
+    ("pto-workload", &["pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
+    ("pto-npy", &["pto-examples"]),
+    ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
     ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
@@ -32,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-check",
             "pto-examples",
             "pto-image-build",
+            "pto-npy",
             "pto-bench",
         ],
     ),
@@ -113,7 +117,7 @@ const DEVICE_ARROWS: &[&str] =
 /// Crates that run on the device, and what they may take from others: nothing of it needs std.
 const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"];
 const DEVICE_EXTERNALS: &[&str] =
-    &["bitflags", "bytemuck", "heapless", "log", "spin", "volatile-register"];
+    &["bitflags", "bytemuck", "half", "heapless", "log", "spin", "volatile-register"];
 
 /// What a dependency is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! ```text
 //! Toolchain::provide --> the compiler in use, with a target that rustup adds          toolchain.rs
 //!                    '-> Debian's compiler in a cache                                 debian.rs
+//! provide_std_source --> the source of its standard library                           std_source.rs
 //! packages           --> programs that are not Rust's, installed with apt-get         packages.rs
 //! ```
 //! `process` runs programs within a limit.
@@ -11,8 +12,10 @@
 mod debian;
 pub mod packages;
 mod process;
+mod std_source;
 mod toolchain;
 
+pub use std_source::provide_std_source;
 pub use toolchain::{Source, Toolchain};
 
 /// The Rust target of what boots on the bare machine.
@@ -36,6 +39,15 @@ pub enum ToolError {
         rustup: String,
         /// Why not from Debian.
         debian: String,
+    },
+    /// The compiler in use has no source of its standard library.
+    #[error(
+        "the source of the standard library cannot be had ({why}).\n  Run `rustup component add rust-src` where there \
+         is a network, and try again."
+    )]
+    NoStdSource {
+        /// What went wrong.
+        why: String,
     },
     /// A program that is needed is missing.
     #[error("{program} is not installed: `apt-get install {packages}` brings it")]

@@ -5,16 +5,23 @@
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
+//! race               runs every example under ThreadSanitizer, in modes threads and pool
+//! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
+//! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] says what the steps are, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
+//! [`suite`] says what the steps are; [`race`], [`fuzz`] and [`miri`] are those that need a build of their own.
+//! Of the others, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod book;
+mod fuzz;
 mod generate;
+mod miri;
 mod python;
+mod race;
 mod root;
 mod steps;
 mod suite;
@@ -29,6 +36,9 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
+  race               runs every example under ThreadSanitizer, in modes threads and pool
+  fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
+  miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
   generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
@@ -50,6 +60,9 @@ fn main() -> ExitCode {
             steps::run_all(&steps)
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
+        ["race"] => steps::run_all(&[suite::race_detector(&root)]),
+        ["miri"] => steps::run_all(&[suite::miri(&root)]),
+        ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
         ["docs"] => book::build(&root, &suite::target_folder(&root)),

@@ -37,7 +37,7 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     // The development profile: most of it is compiled for the tests already.
     let mut build = Command::new(&python);
     build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
-    run(build.current_dir(root.join("python")))?;
+    run(build.current_dir(root.join("bindings/python")))?;
     let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
     let wheel = wheel.ok_or("maturin has built no wheel")?.path();
     pip(&["--no-deps", &wheel.to_string_lossy()])?;

@@ -1,5 +1,6 @@
-//! Running steps one after the other: each is named, timed and never skipped; a failure does not hide the
-//! results of the steps after it.
+//! Running steps one after the other: each is named, timed and never skipped in silence; a failure does not hide the
+//! results of the steps after it. Where this machine cannot have what a step needs, the step says so, and so does the
+//! summary ([`Ran::Not`]).
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -11,7 +12,16 @@ pub(crate) struct Step {
     action: Action,
 }
 
-type Check = Box<dyn Fn() -> Result<(), String>>;
+type Check = Box<dyn Fn() -> Result<Ran, String>>;
+
+/// Whether a step that did not fail did what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// It did.
+    Whole,
+    /// It could not, because this machine cannot have what it needs: what that is.
+    Not(String),
+}
 
 enum Action {
     /// A program with its arguments and environment.
@@ -42,6 +52,14 @@ impl Step {
         name: &'static str,
         check: impl Fn() -> Result<(), String> + 'static,
     ) -> Self {
+        Self::call_where_possible(name, move || check().map(|()| Ran::Whole))
+    }
+
+    /// A function of ours that needs what some machines cannot have.
+    pub(crate) fn call_where_possible(
+        name: &'static str,
+        check: impl Fn() -> Result<Ran, String> + 'static,
+    ) -> Self {
         Self { name, action: Action::Call(Box::new(check)) }
     }
 
@@ -56,7 +74,7 @@ impl Step {
         }
     }
 
-    fn run(&self) -> Result<(), String> {
+    fn run(&self) -> Result<Ran, String> {
         match &self.action {
             Action::Call(check) => check(),
             Action::Run { program, arguments, environment } => {
@@ -67,7 +85,7 @@ impl Step {
                     .current_dir(crate::root::root())
                     .status()
                     .map_err(|error| format!("{program} cannot be started: {error}"))?;
-                if status.success() { Ok(()) } else { Err(status.to_string()) }
+                if status.success() { Ok(Ran::Whole) } else { Err(status.to_string()) }
             }
         }
     }
@@ -76,7 +94,7 @@ impl Step {
 struct Finished {
     name: &'static str,
     time: Duration,
-    result: Result<(), String>,
+    result: Result<Ran, String>,
 }
 
 /// Runs every step.
@@ -95,8 +113,12 @@ pub(crate) fn run_all(steps: &[Step]) -> Result<(), String> {
             let start = Instant::now();
             let result = step.run();
             let time = start.elapsed();
-            if let Err(why) = &result {
-                println!("==> {} FAILED after {:.1} s: {why}", step.name, time.as_secs_f64());
+            match &result {
+                Ok(Ran::Whole) => {}
+                Ok(Ran::Not(why)) => println!("==> {} DID NOT RUN: {why}", step.name),
+                Err(why) => {
+                    println!("==> {} FAILED after {:.1} s: {why}", step.name, time.as_secs_f64());
+                }
             }
             Finished { name: step.name, time, result }
         })
@@ -118,7 +140,11 @@ pub(crate) fn run_all(steps: &[Step]) -> Result<(), String> {
 fn summary(finished: &[Finished]) -> String {
     let mut text = String::from("\n==> summary\n");
     for step in finished {
-        let verdict = if step.result.is_ok() { "ok" } else { "FAILED" };
+        let verdict = match &step.result {
+            Ok(Ran::Whole) => "ok",
+            Ok(Ran::Not(_)) => "DID NOT RUN, see above",
+            Err(_) => "FAILED",
+        };
         // Writing to a String does not fail.
         let _ =
             writeln!(text, "    {:<30} {:>7.1} s  {verdict}", step.name, step.time.as_secs_f64());
@@ -130,7 +156,8 @@ fn summary(finished: &[Finished]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Step, run_all};
+    use super::{Finished, Ran, Step, run_all, summary};
+    use std::time::Duration;
 
     #[test]
     fn a_failure_is_named_and_does_not_stop_the_rest() {
@@ -148,6 +175,16 @@ mod tests {
         assert!(message.starts_with("1 of 3 steps failed: bad"), "{message}");
         assert!(ran.get());
         assert!(run_all(&steps[..1]).is_ok());
+    }
+
+    #[test]
+    fn a_step_that_cannot_run_does_not_fail_and_is_not_called_ok() {
+        let step = Step::call_where_possible("x", || Ok(Ran::Not("no tool".into())));
+        assert!(run_all(&[step]).is_ok());
+        let finished =
+            Finished { name: "x", time: Duration::ZERO, result: Ok(Ran::Not(String::new())) };
+        let text = summary(&[finished]);
+        assert!(text.contains("DID NOT RUN") && !text.contains("ok"), "{text}");
     }
 
     #[test]

@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::generate;
+use crate::miri;
 use crate::python;
+use crate::race;
 use crate::steps::Step;
 use crate::tools;
 
@@ -29,7 +31,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
-            .with("PTO_SOAK_SEEDS", "50000"),
+            .with("PTO_SOAK_SEEDS", "100000"),
         // The release profile: what is counted is what runs.
         Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
         Step::cargo("doc tests", "test --workspace --doc"),
@@ -45,6 +47,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
+        race_detector(root),
         build_without_std(root),
     ]
 }
@@ -68,6 +71,18 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
         pto("flash", &format!("fw flash {firmware} {kernels}")),
         pto("run", "run paged_attention --device virt"),
     ]
+}
+
+/// Whole runs under ThreadSanitizer.
+pub(crate) fn race_detector(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call_where_possible("race detector", move || race::run(&root, &target))
+}
+
+/// The unit tests of what runs on the device, under miri.
+pub(crate) fn miri(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call("miri", move || miri::run(&root, &target))
 }
 
 /// The Python package, from its wheel.

@@ -1,0 +1,79 @@
+//! What is tried, each with the function that takes any bytes.
+
+mod c_calls;
+mod files;
+mod graph_image;
+mod stream_calls;
+mod timing;
+
+/// Something that takes bytes from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, and that of its folder in the corpus.
+    pub name: &'static str,
+    /// What the bytes are.
+    pub about: &'static str,
+    /// Takes the bytes; returns whatever they are.
+    pub feed: fn(&[u8]),
+    /// How many mutations of the corpus the short run feeds; chosen so that each target takes a second or two.
+    pub mutations: u32,
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "firmware_image",
+        about: "an image as `pto fw inspect` and `flash` read it",
+        feed: files::firmware_image,
+        mutations: 4_000,
+    },
+    Target {
+        name: "graph_file",
+        about: "a graph file, read, checked, written and read again",
+        feed: files::graph_file,
+        mutations: 2_000,
+    },
+    Target {
+        name: "trace",
+        about: "a trace of a run, with everything that is made of it",
+        feed: files::trace,
+        mutations: 1_000,
+    },
+    Target { name: "npy", about: "a NumPy file", feed: files::npy, mutations: 4_000 },
+    Target {
+        name: "profile",
+        about: "a profile of a device",
+        feed: timing::profile,
+        mutations: 2_000,
+    },
+    Target {
+        name: "timing",
+        about: "costs of kernels and injected faults, as options write them",
+        feed: timing::options,
+        mutations: 4_000,
+    },
+    Target {
+        name: "graph_image",
+        about: "a graph image, which the firmware accepts or refuses, and runs",
+        feed: graph_image::run,
+        mutations: 1_000,
+    },
+    Target {
+        name: "c_calls",
+        about: "calls of the C interface",
+        feed: c_calls::play,
+        mutations: 300,
+    },
+    Target {
+        name: "stream_calls",
+        about: "calls that a builder program in C makes",
+        feed: stream_calls::play,
+        mutations: 300,
+    },
+];
+
+/// The target of this name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
