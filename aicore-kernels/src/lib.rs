@@ -26,6 +26,7 @@ pub mod parts;
 pub mod probe;
 pub mod reduce;
 pub mod sqrt;
+pub mod tile;
 pub mod view;
 pub mod worker;
 

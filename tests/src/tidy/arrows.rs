@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
     ("pto-aicore-kernels", &["pto-abi"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
+    ("pto-workload", &["pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
@@ -116,7 +117,7 @@ const DEVICE_ARROWS: &[&str] =
 /// Crates that run on the device, and what they may take from others: nothing of it needs std.
 const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"];
 const DEVICE_EXTERNALS: &[&str] =
-    &["bitflags", "bytemuck", "heapless", "log", "spin", "volatile-register"];
+    &["bitflags", "bytemuck", "half", "heapless", "log", "spin", "volatile-register"];
 
 /// What a dependency is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,262 @@
+//! Functions of elements and of pairs of elements, over the part of a tile that counts.
+
+use super::arithmetic::{Number, Real};
+use super::element::Element;
+use super::fault::Cause;
+use super::math;
+use super::op::{Binary, Compare, Spread, Unary};
+use super::wide::Wide;
+
+/// The part of a tile that counts: `rows` by `cols`; the rows are `pitch` elements apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) pitch: usize,
+}
+
+impl Grid {
+    /// One row instead of many, where they touch.
+    fn flat(self) -> Self {
+        if self.cols != self.pitch {
+            return self;
+        }
+        let all = self.rows * self.cols;
+        Self { rows: 1, cols: all, pitch: all }
+    }
+
+    /// The rows of a tile.
+    pub(super) fn rows_of<T>(self, tile: &[T]) -> impl Iterator<Item = &[T]> {
+        let rows = tile.chunks(self.pitch.max(1)).take(self.rows);
+        rows.map(move |row| row.get(..self.cols).unwrap_or(row))
+    }
+
+    /// The rows of a tile, to write.
+    pub(super) fn rows_of_mut<T>(self, tile: &mut [T]) -> impl Iterator<Item = &mut [T]> {
+        let rows = tile.chunks_mut(self.pitch.max(1)).take(self.rows);
+        rows.map(move |row| {
+            let cols = self.cols.min(row.len());
+            row.split_at_mut(cols).0
+        })
+    }
+}
+
+/// `out = f(x)`.
+#[inline(always)]
+fn map<A: Copy, B>(wide: Wide, out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Copy) {
+    let grid = grid.flat();
+    wide.run(|| {
+        for (out, x) in grid.rows_of_mut(out).zip(grid.rows_of(x)) {
+            for (out, x) in out.iter_mut().zip(x) {
+                *out = f(*x);
+            }
+        }
+    });
+}
+
+/// `out = f(a, b)`; `first` is the operand whose shape the result has.
+#[inline(always)]
+fn zip<A: Copy, B: Copy, C>(
+    wide: Wide,
+    out: &mut [C],
+    (first, second): (&[A], &[B]),
+    (grid, spread): (Grid, Spread),
+    f: impl Fn(A, B) -> C + Copy,
+) {
+    match spread {
+        Spread::Same => {
+            let grid = grid.flat();
+            wide.run(|| {
+                let rows = grid.rows_of(first).zip(grid.rows_of(second));
+                for (out, (a, b)) in grid.rows_of_mut(out).zip(rows) {
+                    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+                        *out = f(*a, *b);
+                    }
+                }
+            });
+        }
+        Spread::Col => wide.run(|| {
+            for (out, a) in grid.rows_of_mut(out).zip(grid.rows_of(first)) {
+                for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(second)) {
+                    *out = f(*a, *b);
+                }
+            }
+        }),
+        Spread::Row => wide.run(|| {
+            for (out, (a, b)) in grid.rows_of_mut(out).zip(grid.rows_of(first).zip(second)) {
+                for (out, a) in out.iter_mut().zip(a) {
+                    *out = f(*a, *b);
+                }
+            }
+        }),
+        Spread::One | Spread::FirstOne => {
+            if let Some(b) = second.first().copied() {
+                map(wide, out, first, grid, move |a| f(a, b));
+            }
+        }
+    }
+}
+
+/// A function of each element.
+pub(super) fn unary<T: Element>(
+    wide: Wide,
+    function: Unary,
+    (out, x): (&mut [T], &[T]),
+    grid: Grid,
+) {
+    match function {
+        Unary::Copy => map(wide, out, x, grid, |x| x),
+        Unary::Neg => map(wide, out, x, grid, |x: T| T::narrow(x.widen().negated())),
+        Unary::Abs => map(wide, out, x, grid, |x: T| T::narrow(x.widen().magnitude())),
+        Unary::Relu => {
+            map(wide, out, x, grid, |x: T| T::narrow(x.widen().larger(T::Wide::default())));
+        }
+        _ => {}
+    }
+}
+
+/// A function of each element, of floats.
+pub(super) fn real<T: Element<Wide: Real>>(
+    wide: Wide,
+    function: Unary,
+    (out, x): (&mut [T], &[T]),
+    grid: Grid,
+) {
+    match function {
+        Unary::Exp => map(wide, out, x, grid, |x: T| T::narrow(x.widen().exp())),
+        Unary::Rsqrt => map(wide, out, x, grid, |x: T| T::narrow(x.widen().rsqrt())),
+        Unary::Log => map(wide, out, x, grid, |x: T| T::narrow(x.widen().ln())),
+        Unary::Sqrt => map(wide, out, x, grid, |x: T| T::narrow(x.widen().sqrt())),
+        Unary::Tanh => map(wide, out, x, grid, |x: T| T::narrow(x.widen().tanh())),
+        Unary::Sigmoid => map(wide, out, x, grid, |x: T| T::narrow(x.widen().sigmoid())),
+        Unary::Gelu => map(wide, out, x, grid, |x: T| T::narrow(x.widen().gelu())),
+        Unary::Silu => map(wide, out, x, grid, |x: T| T::narrow(x.widen().silu())),
+        Unary::Sin => turns(wide, (out, x), grid, math::sin_small, math::sin_large),
+        Unary::Cos => turns(wide, (out, x), grid, math::cos_small, math::cos_large),
+        Unary::Copy | Unary::Neg | Unary::Abs | Unary::Relu => {
+            unary(wide, function, (out, x), grid)
+        }
+    }
+}
+
+/// The sine or cosine: of all elements without branches, then again of the few that are too large for that.
+#[inline(always)]
+fn turns<T: Element<Wide: Real>>(
+    wide: Wide,
+    (out, x): (&mut [T], &[T]),
+    grid: Grid,
+    small: impl Fn(f64) -> f64 + Copy,
+    large: fn(f64) -> f64,
+) {
+    map(wide, out, x, grid, |x: T| T::narrow(x.widen().through_f64(small)));
+    for (out, x) in grid.rows_of_mut(out).zip(grid.rows_of(x)) {
+        for (out, x) in out.iter_mut().zip(x) {
+            let value: f64 = x.cast();
+            let is_small = value.abs() <= math::LARGE;
+            if !is_small {
+                *out = T::from_f64(large(value));
+            }
+        }
+    }
+}
+
+/// A function of pairs. The caller has seen that no divisor is zero.
+pub(super) fn binary<T: Element>(
+    wide: Wide,
+    function: Binary,
+    out: &mut [T],
+    operands: (&[T], &[T]),
+    shape: (Grid, Spread),
+) {
+    match function {
+        Binary::Add => paired(wide, out, operands, shape, T::Wide::add),
+        Binary::Sub => paired(wide, out, operands, shape, T::Wide::sub),
+        Binary::Mul => paired(wide, out, operands, shape, T::Wide::mul),
+        Binary::Div => paired(wide, out, operands, shape, T::Wide::div),
+        Binary::Max => paired(wide, out, operands, shape, T::Wide::larger),
+        Binary::Min => paired(wide, out, operands, shape, T::Wide::smaller),
+    }
+}
+
+/// `f` in the type of computation; where the first operand is the single element, `f` gets it first all the same.
+#[inline(always)]
+fn paired<T: Element>(
+    wide: Wide,
+    out: &mut [T],
+    (a, b): (&[T], &[T]),
+    (grid, spread): (Grid, Spread),
+    f: impl Fn(T::Wide, T::Wide) -> T::Wide + Copy,
+) {
+    let f = move |a: T, b: T| T::narrow(f(a.widen(), b.widen()));
+    if spread == Spread::FirstOne {
+        zip(wide, out, (b, a), (grid, spread), move |b, a| f(a, b));
+    } else {
+        zip(wide, out, (a, b), (grid, spread), f);
+    }
+}
+
+/// A comparison of pairs.
+pub(super) fn compare<T: Element>(
+    wide: Wide,
+    function: Compare,
+    out: &mut [u8],
+    operands: (&[T], &[T]),
+    shape: (Grid, Spread),
+) {
+    match function {
+        Compare::Less => compared(wide, out, operands, shape, |a, b| a < b),
+        Compare::LessEqual => compared(wide, out, operands, shape, |a, b| a <= b),
+        Compare::Greater => compared(wide, out, operands, shape, |a, b| a > b),
+        Compare::GreaterEqual => compared(wide, out, operands, shape, |a, b| a >= b),
+        Compare::Equal => compared(wide, out, operands, shape, |a, b| a == b),
+        Compare::NotEqual => compared(wide, out, operands, shape, |a, b| a != b),
+    }
+}
+
+#[inline(always)]
+fn compared<T: Element>(
+    wide: Wide,
+    out: &mut [u8],
+    (a, b): (&[T], &[T]),
+    (grid, spread): (Grid, Spread),
+    f: impl Fn(T::Wide, T::Wide) -> bool + Copy,
+) {
+    let f = move |a: T, b: T| u8::from(f(a.widen(), b.widen()));
+    if spread == Spread::FirstOne {
+        zip(wide, out, (b, a), (grid, spread), move |b, a| f(a, b));
+    } else {
+        zip(wide, out, (a, b), (grid, spread), f);
+    }
+}
+
+/// `a` where the mask is not zero, `b` elsewhere.
+pub(super) fn select<T: Element>(out: &mut [T], mask: &[u8], (a, b): (&[T], &[T]), grid: Grid) {
+    let pairs = grid.rows_of(a).zip(grid.rows_of(b)).zip(grid.rows_of(mask));
+    for (out, ((a, b), mask)) in grid.rows_of_mut(out).zip(pairs) {
+        for (out, ((a, b), mask)) in out.iter_mut().zip(a.iter().zip(b).zip(mask)) {
+            *out = if *mask == 0 { *b } else { *a };
+        }
+    }
+}
+
+/// Another element type.
+pub(super) fn convert<A: Element, B: Element>(wide: Wide, out: &mut [B], x: &[A], grid: Grid) {
+    map(wide, out, x, grid, A::cast::<B>);
+}
+
+/// Refuses divisors that have no quotient.
+pub(super) fn check_divisor<T: Element>(
+    divisor: &[T],
+    (grid, spread): (Grid, Spread),
+) -> Result<(), Cause> {
+    if T::DTYPE.is_float() {
+        return Ok(());
+    }
+    for (row, divisors) in grid.rows_of(divisor).enumerate() {
+        if let Some(col) = divisors.iter().position(|b| b.widen().divides_nothing()) {
+            let at = [row, col].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
+            return Err(Cause::DivisionByZero { at, spread });
+        }
+    }
+    Ok(())
+}

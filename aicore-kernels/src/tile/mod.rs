@@ -1,0 +1,52 @@
+//! Tile kernels: a small typed instruction set ([`op`]), and the **tile machine** that executes it, one instruction a tile.
+//!
+//! The host builds a kernel, or reads its text, and encodes it to bytes ([`record`]). Whoever executes it accepts the bytes
+//! once ([`Kernel::accept`]): every field is checked, types and shapes are derived again, and each value gets its place in the
+//! frame. [`Machine::run`] then executes the kernel on tensors ([`view::View`]); each access to a tensor is checked against the
+//! tensor's memory.
+//!
+//! ```text
+//! text, Python --builder--> Op, Op, ..  --record--> bytes --accept--> Kernel --Machine::run--> tensors, cycles
+//! ```
+//!
+//! No floating-point result depends on the target: sums have a fixed order, products of `f32` are exact in the `f64` that they
+//! are added in, and transcendental functions are polynomials of ours.
+
+mod arithmetic;
+mod call;
+mod cycles;
+pub mod dtype;
+pub mod element;
+mod elementwise;
+mod extents;
+pub mod fault;
+mod frame;
+mod infer;
+pub mod kernel;
+mod load;
+pub mod machine;
+pub mod math;
+mod meet;
+pub mod op;
+pub mod param;
+mod product;
+pub mod record;
+mod reduce;
+mod run;
+mod select;
+mod slices;
+mod sort;
+mod step;
+pub mod view;
+pub mod wide;
+
+pub use call::Call;
+pub use dtype::DType;
+pub use fault::{Cause, TileFault};
+pub use infer::{Mistake, infer, spread};
+pub use kernel::{Kernel, Rejected};
+pub use machine::Machine;
+pub use op::{Binary, Compare, Op, Reduce, Spread, TileType, Unary, ValueId};
+pub use param::{Direction, Name, Param, ParamKind};
+pub use step::limits;
+pub use view::View;

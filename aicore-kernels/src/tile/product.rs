@@ -1,0 +1,136 @@
+//! Matrix products.
+//!
+//! The right operand is packed in panels of [`COLS`] columns, the left one in strips of [`ROWS`] rows, both in the type of the
+//! sums: `f64` for floats, in which a product of two `f32` is exact, so that a sum is rounded as a whole and does not depend
+//! on whether the machine fuses multiplication and addition. A block of [`ROWS`] by [`COLS`] sums stays in registers.
+
+use super::arithmetic::{Number, Sum};
+use super::element::Element;
+use super::elementwise::Grid;
+use super::op::TileType;
+use super::reduce::{summand, total};
+use super::wide::Wide;
+
+/// Rows of a block of sums.
+const ROWS: usize = 4;
+/// Columns of a block of sums: with [`ROWS`], eight of the sixteen registers of AVX2 hold sums of `f64`.
+const COLS: usize = 8;
+
+/// Working storage of a product in 64-bit words: the strips of the left operand, and one panel of the right one.
+pub(super) const fn work_words(a: TileType) -> usize {
+    let depth = a.cols as usize;
+    depth * (a.rows as usize).next_multiple_of(ROWS) + depth * COLS
+}
+
+/// What a product reads and writes; the grids say how much of each tile counts.
+pub(super) struct Operands<'a, T, S> {
+    pub(super) out: &'a mut [S],
+    pub(super) a: (&'a [T], Grid),
+    pub(super) b: (&'a [T], Grid),
+    pub(super) acc: Option<&'a [S]>,
+    pub(super) out_pitch: usize,
+    pub(super) work: &'a mut [u64],
+}
+
+/// `out = a b`, plus `acc` if there is one.
+pub(super) fn product<T: Element, S: Element>(wide: Wide, operands: Operands<T, S>)
+where
+    S::Wide: Number,
+{
+    wide.run(|| {
+        let Operands { out, a: (a, a_grid), b: (b, b_grid), acc, out_pitch, work } = operands;
+        let depth = a_grid.cols;
+        let strips_len = depth * a_grid.rows.next_multiple_of(ROWS);
+        let work: &mut [SumOf<S>] = bytemuck::cast_slice_mut(work);
+        let Some((strips, rest)) = work.split_at_mut_checked(strips_len) else { return };
+        let Some(panel) = rest.get_mut(..depth * COLS) else { return };
+        pack_left::<T, S>(strips, a, a_grid);
+        let panel = panel.as_chunks_mut::<COLS>().0;
+        for col in (0..b_grid.cols).step_by(COLS) {
+            pack_right::<T, S>(panel, b, b_grid, col);
+            let cols = COLS.min(b_grid.cols - col);
+            for row in (0..a_grid.rows).step_by(ROWS) {
+                // Where nothing counts of the depth, the strip is empty and the sums are zero.
+                let strip = strips.get(row * depth..(row + ROWS) * depth).unwrap_or(&[]);
+                let sums = block(strip.as_chunks::<ROWS>().0, panel);
+                let rows = ROWS.min(a_grid.rows - row);
+                for (r, sums) in sums.iter().enumerate().take(rows) {
+                    let at = (row + r) * out_pitch + col;
+                    finish::<S>(out, acc, at..at + cols, sums);
+                }
+            }
+        }
+    });
+}
+
+type SumOf<S> = <<S as Element>::Wide as Number>::Sum;
+
+/// Strips of rows, element `p` of every row of a strip side by side; rows that are not there are zero.
+#[inline(always)]
+fn pack_left<T: Element, S: Element>(strips: &mut [SumOf<S>], a: &[T], grid: Grid) {
+    for (strip, row) in
+        strips.chunks_exact_mut(grid.cols.max(1) * ROWS).zip((0..grid.rows).step_by(ROWS))
+    {
+        for r in 0..ROWS {
+            let start = (row + r) * grid.pitch;
+            let is_there = row + r < grid.rows;
+            let from = a.get(start..start + grid.cols).filter(|_| is_there).unwrap_or(&[]);
+            for (p, to) in strip.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+                to[r] = from.get(p).map_or(SumOf::<S>::default(), |x| summand::<T, S>(*x));
+            }
+        }
+    }
+}
+
+/// Columns `col ..` of every row; columns that are not there are zero.
+#[inline(always)]
+fn pack_right<T: Element, S: Element>(
+    panel: &mut [[SumOf<S>; COLS]],
+    b: &[T],
+    grid: Grid,
+    col: usize,
+) {
+    for (to, from) in panel.iter_mut().zip(grid.rows_of(b)) {
+        let from = from.get(col..).unwrap_or(&[]);
+        if let Some(from) = from.first_chunk::<COLS>() {
+            for (to, x) in to.iter_mut().zip(from) {
+                *to = summand::<T, S>(*x);
+            }
+        } else {
+            *to = [SumOf::<S>::default(); COLS];
+            for (to, x) in to.iter_mut().zip(from) {
+                *to = summand::<T, S>(*x);
+            }
+        }
+    }
+}
+
+/// The sums of one block.
+// Not inlined, so that the sums leave as whole rows; see `matmul::tile` of the kernel library.
+#[inline(always)]
+fn block<A: Sum>(strip: &[[A; ROWS]], panel: &[[A; COLS]]) -> [[A; COLS]; ROWS] {
+    let mut sums = [[A::default(); COLS]; ROWS];
+    for (a, b) in strip.iter().zip(panel) {
+        for (sums, a) in sums.iter_mut().zip(a) {
+            for (sum, b) in sums.iter_mut().zip(b) {
+                *sum = sum.plus(a.times(*b));
+            }
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+fn finish<S: Element>(
+    out: &mut [S],
+    acc: Option<&[S]>,
+    at: core::ops::Range<usize>,
+    sums: &[SumOf<S>; COLS],
+) {
+    let acc = acc.and_then(|acc| acc.get(at.clone()));
+    let Some(out) = out.get_mut(at) else { return };
+    for (place, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
+        let added = acc.and_then(|acc| acc.get(place)).map(|acc| summand::<S, S>(*acc));
+        *out = total(added.map_or(*sum, |acc| acc.plus(*sum)));
+    }
+}

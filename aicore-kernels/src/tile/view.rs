@@ -1,0 +1,180 @@
+//! Views of tensors in GM: the tensor's memory, the first element of the tile, strides, and how much of the tile counts.
+
+use core::cell::Cell;
+use core::mem;
+
+use super::dtype::{DType, with_type};
+use super::element::Element;
+use super::fault::Cause;
+
+/// A tile of a tensor. Every access is checked against the memory of the whole tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    tensor: &'a [Cell<u8>],
+    first: i64,
+    strides: [i64; 2],
+    extents: [u16; 2],
+}
+
+impl<'a> View<'a> {
+    /// A view of `tensor`, from element `first` on, with strides in elements. `extents` are the rows and columns that count:
+    /// at most those of the kernel's tile.
+    #[must_use]
+    pub const fn new(
+        tensor: &'a [Cell<u8>],
+        first: i64,
+        strides: [i64; 2],
+        extents: [u16; 2],
+    ) -> Self {
+        Self { tensor, first, strides, extents }
+    }
+
+    /// The rows and columns that count.
+    #[must_use]
+    pub const fn extents(&self) -> [u16; 2] {
+        self.extents
+    }
+
+    /// The first element as an unsigned integer: floats truncate and saturate, signed integers keep their bits.
+    ///
+    /// # Errors
+    /// It is not in the tensor.
+    pub fn first_as_u64(&self, dtype: DType) -> Result<u64, Cause> {
+        with_type!(dtype, T => Ok(self.unchecked::<T>([0, 0])?.get([0, 0])?.get().cast()))
+    }
+
+    /// This view from an offset on, as elements, all of which are in the tensor.
+    pub(super) fn elements<T: Element>(&self, offset: [u16; 2]) -> Result<Elements<'a, T>, Cause> {
+        let found = self.unchecked(offset)?;
+        found.check()?;
+        Ok(found)
+    }
+
+    /// This view from an offset on, as elements, each of which is checked when it is taken.
+    pub(super) fn unchecked<T: Element>(&self, offset: [u16; 2]) -> Result<Elements<'a, T>, Cause> {
+        let cells = typed::<T>(self.tensor).ok_or(Cause::Misaligned)?;
+        let [row, col] = offset.map(i128::from);
+        let [down, right] = self.strides;
+        let first = i128::from(self.first) + row * i128::from(down) + col * i128::from(right);
+        Ok(Elements { cells, first, strides: self.strides, extents: self.extents })
+    }
+}
+
+/// The whole elements of a tensor's memory; `None` if it is not aligned to them.
+fn typed<T: Element>(bytes: &[Cell<u8>]) -> Option<&[Cell<T>]> {
+    let address = bytes.as_ptr().addr();
+    if !address.is_multiple_of(align_of::<T>()) {
+        return None;
+    }
+    let elements = bytes.len() / size_of::<T>();
+    // SAFETY: the memory is aligned, as was just seen, and as long; every pattern of bits is an element, and cells of bytes may
+    // be written as cells of elements.
+    Some(unsafe { core::slice::from_raw_parts(bytes.as_ptr().cast::<Cell<T>>(), elements) })
+}
+
+/// The elements of a view.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<'a, T> {
+    cells: &'a [Cell<T>],
+    first: i128,
+    strides: [i64; 2],
+    extents: [u16; 2],
+}
+
+impl<'a, T: Element> Elements<'a, T> {
+    /// Whether all corners are in the tensor, and therefore all elements.
+    fn check(&self) -> Result<(), Cause> {
+        let [rows, cols] = self.extents.map(u32::from);
+        let (Some(last_row), Some(last_col)) = (rows.checked_sub(1), cols.checked_sub(1)) else {
+            return Ok(());
+        };
+        let corners = [[0, 0], [0, last_col], [last_row, 0], [last_row, last_col]];
+        if corners.iter().all(|corner| self.holds(*corner)) {
+            Ok(())
+        } else {
+            Err(self.first_outside())
+        }
+    }
+
+    fn place(&self, [row, col]: [u32; 2]) -> i128 {
+        let [down, right] = self.strides.map(i128::from);
+        self.first + i128::from(row) * down + i128::from(col) * right
+    }
+
+    fn holds(&self, at: [u32; 2]) -> bool {
+        usize::try_from(self.place(at)).is_ok_and(|place| place < self.cells.len())
+    }
+
+    /// One element.
+    pub(super) fn get(&self, at: [u16; 2]) -> Result<&'a Cell<T>, Cause> {
+        let at = at.map(u32::from);
+        let place = usize::try_from(self.place(at)).ok();
+        place.and_then(|place| self.cells.get(place)).ok_or_else(|| self.outside(at))
+    }
+
+    /// The first element in reading order that is not in the tensor.
+    fn first_outside(&self) -> Cause {
+        let [rows, cols] = self.extents.map(u32::from);
+        let mut all = (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col]));
+        self.outside(all.find(|at| !self.holds(*at)).unwrap_or_default())
+    }
+
+    fn outside(&self, at: [u32; 2]) -> Cause {
+        let place = self.place(at);
+        let element = i64::try_from(place).unwrap_or(if place < 0 { i64::MIN } else { i64::MAX });
+        Cause::OutOfTensor { at, element, elements: self.cells.len() }
+    }
+
+    /// A row whose elements stand side by side.
+    fn contiguous(&self, row: u32) -> Option<&'a [Cell<T>]> {
+        let start = usize::try_from(self.place([row, 0])).ok()?;
+        let is_dense = self.strides[1] == 1 || self.extents[1] == 1;
+        let end = start.checked_add(usize::from(self.extents[1]))?;
+        self.cells.get(start..end).filter(|_| is_dense)
+    }
+
+    /// The elements of a row, in whatever order they stand.
+    fn scattered(&self, row: u32) -> impl Iterator<Item = &'a Cell<T>> + use<'a, T> {
+        // All places are inside, as `check` has seen: no sum here leaves the range.
+        let start = usize::try_from(self.place([row, 0])).unwrap_or(usize::MAX);
+        let step = isize::try_from(self.strides[1]).unwrap_or(0);
+        let cells = self.cells;
+        (0..self.extents[1])
+            .map_while(move |col| cells.get(start.wrapping_add_signed(step * col as isize)))
+    }
+
+    /// Copies to a tile whose rows are `pitch` elements apart.
+    #[inline]
+    pub(super) fn read(&self, tile: &mut [T], pitch: usize) {
+        let cols = usize::from(self.extents[1]);
+        for (row, to) in (0..u32::from(self.extents[0])).zip(tile.chunks_mut(pitch.max(1))) {
+            let to = to.get_mut(..cols).unwrap_or(&mut []);
+            if let Some(from) = self.contiguous(row) {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from.get());
+            } else {
+                to.iter_mut().zip(self.scattered(row)).for_each(|(to, from)| *to = from.get());
+            }
+        }
+    }
+
+    /// Copies from a tile whose rows are `pitch` elements apart.
+    #[inline]
+    pub(super) fn write(&self, tile: &[T], pitch: usize) {
+        for (row, from) in (0..u32::from(self.extents[0])).zip(tile.chunks(pitch.max(1))) {
+            if let Some(to) = self.contiguous(row) {
+                to.iter().zip(from).for_each(|(to, from)| to.set(*from));
+            } else {
+                self.scattered(row).zip(from).for_each(|(to, from)| to.set(*from));
+            }
+        }
+    }
+}
+
+/// The memory of a slice as that of a tensor.
+#[must_use]
+pub fn tensor_of<T: bytemuck::Pod>(elements: &mut [T]) -> &[Cell<u8>] {
+    let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
+    let cells = Cell::from_mut(bytes).as_slice_of_cells();
+    debug_assert_eq!(cells.len(), mem::size_of_val(cells));
+    cells
+}

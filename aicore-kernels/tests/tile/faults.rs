@@ -1,0 +1,123 @@
+//! Faults of a run: what leaves a tensor, divides by zero, or is called with the wrong things.
+
+use pto_aicore_kernels::tile::{
+    Binary, Call, Cause, DType, Direction, Kernel, Machine, Name, Op, Param, ParamKind, Spread,
+    TileType, View,
+};
+
+use crate::rig::{Memory, V, load, name, store, tensor};
+
+fn copies() -> Kernel {
+    let tile = TileType::tile(DType::F32, 4, 8);
+    let params = [tensor("x", Direction::In, tile), tensor("y", Direction::Out, tile)];
+    Kernel::check(name("copies"), &params, &[load(0), store(1, 0)]).unwrap()
+}
+
+/// Runs the copy from a view of 32 elements to a whole tensor.
+fn from(first: i64, strides: [i64; 2], counted: [u16; 2]) -> Result<u64, (String, Cause)> {
+    let (mut x, mut y) = (Memory::new(&[0; 128]), Memory::new(&[0; 128]));
+    let kernel = copies();
+    let views =
+        [View::new(x.cells(), first, strides, counted), View::new(y.cells(), 0, [8, 1], counted)];
+    let call = Call { tensors: &views, scalars: &[] };
+    let result = Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]);
+    result.map_err(|fault| (fault.to_string(), fault.cause))
+}
+
+#[test]
+fn a_tile_that_leaves_its_tensor_names_kernel_operand_and_index() {
+    assert_eq!(from(0, [8, 1], [4, 8]), Ok(64));
+    let (text, cause) = from(1, [8, 1], [4, 8]).unwrap_err();
+    assert_eq!(cause, Cause::OutOfTensor { at: [3, 7], element: 32, elements: 32 });
+    assert_eq!(
+        text,
+        "Kernel copies, instruction 0 (load), operand x: the tile leaves its tensor at row 3, column 7: that is \
+         element 32 of 32. Give the view a remainder, or choose another tile."
+    );
+    for (first, strides, counted, at, element) in [
+        (-1, [8, 1], [4, 8], [0, 0], -1),
+        (8, [8, 1], [4, 8], [3, 0], 32),
+        (0, [8, -1], [4, 8], [0, 1], -1),
+        (31, [-8, -1], [4, 8], [0, 0], 0),
+        (0, [i64::MAX, i64::MAX], [4, 8], [0, 1], i64::MAX),
+        (i64::MIN, [i64::MIN, 1], [4, 8], [0, 0], i64::MIN),
+        (0, [9, 1], [4, 8], [3, 5], 32),
+    ] {
+        match from(first, strides, counted) {
+            Ok(_) => assert_eq!((first, strides), (31, [-8, -1])),
+            Err((_, cause)) => {
+                assert_eq!(
+                    cause,
+                    Cause::OutOfTensor { at, element, elements: 32 },
+                    "{first} {strides:?}"
+                );
+            }
+        }
+    }
+    // A remainder keeps it inside.
+    assert!(from(8, [8, 1], [3, 8]).is_ok() && from(0, [9, 1], [3, 8]).is_ok());
+    assert!(from(-5, [8, 1], [0, 8]).is_ok(), "nothing is read of a tile without rows");
+}
+
+#[test]
+fn a_store_that_leaves_its_tensor_writes_nothing() {
+    let (mut x, mut y) = (Memory::new(&[1; 128]), Memory::new(&[7; 120]));
+    let kernel = copies();
+    let views = [View::new(x.cells(), 0, [8, 1], [4, 8]), View::new(y.cells(), 0, [8, 1], [4, 8])];
+    let call = Call { tensors: &views, scalars: &[] };
+    let fault =
+        Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap_err();
+    assert_eq!(fault.cause, Cause::OutOfTensor { at: [3, 6], element: 30, elements: 30 });
+    assert_eq!((fault.param, fault.instruction), (Some(name("y")), Some(1)));
+    assert_eq!(y.bytes(), [7; 120]);
+}
+
+#[test]
+fn an_integer_is_not_divided_by_zero() {
+    let tile = TileType::tile(DType::I16, 2, 3);
+    let params = [tensor("x", Direction::InOut, tile), tensor("d", Direction::In, tile)];
+    let divide = Op::Binary { function: Binary::Div, a: V(0), b: V(1), spread: Spread::Same };
+    let ops = [load(0), load(1), divide, store(0, 2)];
+    let kernel = Kernel::check(name("divides"), &params, &ops).unwrap();
+    let mut x = Memory::new(&[9; 12]);
+    let mut d = Memory::new(bytemuck::cast_slice(&[1i16, 2, 3, 4, 0, 6]));
+    let views = [View::new(x.cells(), 0, [3, 1], [2, 3]), View::new(d.cells(), 0, [3, 1], [2, 3])];
+    let call = Call { tensors: &views, scalars: &[] };
+    let fault =
+        Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap_err();
+    assert_eq!(fault.cause, Cause::DivisionByZero { at: [1, 1], spread: Spread::Same });
+    assert_eq!(
+        fault.to_string(),
+        "Kernel divides, instruction 2 (div): the divisor is zero at row 1, column 1."
+    );
+}
+
+#[test]
+fn calls_have_what_the_kernel_needs() {
+    let tile = TileType::tile(DType::F32, 2, 2);
+    let scalar = Param { name: Name::new("s").unwrap(), kind: ParamKind::Scalar(DType::F32) };
+    let params = [tensor("x", Direction::InOut, tile), scalar];
+    let add = Op::Binary { function: Binary::Add, a: V(0), b: V(1), spread: Spread::One };
+    let ops = [load(0), Op::Scalar { param: 1 }, add, store(0, 2)];
+    let kernel = Kernel::check(name("adds"), &params, &ops).unwrap();
+    let mut x = Memory::new(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0]));
+    let run =
+        |x: &mut Memory, from: usize, counted, scalars: &[u64], tensors: usize, words: usize| {
+            let views = vec![View::new(&x.cells()[from..], 0, [2, 1], counted); tensors];
+            let call = Call { tensors: &views, scalars };
+            Machine::new().run(&kernel, &call, &mut vec![0; words]).map_err(|fault| fault.cause)
+        };
+    let words = kernel.scratch_words();
+    let half = u64::from(0.5f32.to_bits());
+    assert_eq!(run(&mut x, 0, [2, 2], &[half], 1, words), Ok(12));
+    assert_eq!(bytemuck::cast_slice::<u8, f32>(x.bytes()), [1.5, 2.5, 3.5, 4.5, 5.0]);
+    let tensors = |found| Err(Cause::Tensors { needed: 1, found });
+    assert_eq!(run(&mut x, 0, [2, 2], &[half], 0, words), tensors(0));
+    assert_eq!(run(&mut x, 0, [2, 2], &[half], 2, words), tensors(2));
+    assert_eq!(run(&mut x, 0, [2, 2], &[], 1, words), Err(Cause::Scalars { needed: 1, found: 0 }));
+    let view_too_large = Err(Cause::ViewTooLarge { view: [3, 2], tile: [2, 2] });
+    assert_eq!(run(&mut x, 0, [3, 2], &[half], 1, words), view_too_large);
+    assert_eq!(run(&mut x, 1, [2, 2], &[half], 1, words), Err(Cause::Misaligned));
+    let scratch = Err(Cause::Scratch { needed: words, found: words - 1 });
+    assert_eq!(run(&mut x, 0, [2, 2], &[half], 1, words - 1), scratch);
+}

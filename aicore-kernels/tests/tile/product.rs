@@ -1,0 +1,102 @@
+//! Matrix products on every type, with and without an addend.
+
+use pto_aicore_kernels::tile::op::Moves;
+use pto_aicore_kernels::tile::{DType, Op, TileType};
+
+use crate::number::{Float, Integer, Number, Random, read, ulps, write};
+use crate::rig::{Small, V};
+
+fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
+    let mut next = || {
+        if dtype.is_float() {
+            return write(dtype, Float(random.unit() * 3.0));
+        }
+        write(dtype, Integer(i128::from(random.bits() as u8)))
+    };
+    (0..count).flat_map(|_| next()).collect()
+}
+
+fn at(dtype: DType, bytes: &[u8], place: usize) -> Number {
+    read(dtype, &bytes[place * dtype.bytes()..][..dtype.bytes()])
+}
+
+/// The sum in double precision or in 128 bits, and the sum of the magnitudes.
+fn reference(pairs: &[(Number, Number)], acc: Option<Number>) -> (Number, f64) {
+    let (mut float, mut integer, mut size) = (0.0, 0i128, 0.0);
+    for pair in pairs {
+        match pair {
+            (Float(a), Float(b)) => {
+                float += a * b;
+                size += (a * b).abs();
+            }
+            (Integer(a), Integer(b)) => integer = integer.wrapping_add(a * b),
+            _ => panic!("two kinds"),
+        }
+    }
+    match (acc, pairs[0].0) {
+        (Some(Float(acc)), _) => (Float(acc + float), size + acc.abs()),
+        (Some(Integer(acc)), _) => (Integer(acc + integer), 0.0),
+        (None, Float(_)) => (Float(float), size),
+        (None, Integer(_)) => (Integer(integer), 0.0),
+    }
+}
+
+fn check(dtype: DType, [m, k, n]: [u16; 3], has_acc: bool, random: &mut Random) {
+    let (a_tile, b_tile) = (TileType::tile(dtype, m, k), TileType::tile(dtype, k, n));
+    let output = TileType::tile(dtype.sum(), m, n);
+    let mut inputs = vec![a_tile, b_tile];
+    inputs.extend(has_acc.then_some(output));
+    let moves = Moves { left: true, right: false, result: true };
+    let ops = vec![Op::Matmul { a: V(0), b: V(1), acc: has_acc.then_some(V(2)), moves }];
+    let small = Small { inputs: inputs.clone(), output, ops };
+    let data: Vec<Vec<u8>> =
+        inputs.iter().map(|tile| elements(random, tile.dtype, tile.elements())).collect();
+    let (out, cycles) = small.run(&data);
+    let (rows, depth, cols) = (usize::from(m), usize::from(k), usize::from(n));
+    let moved = rows * depth + rows * cols;
+    let loads: usize = inputs.iter().map(|tile| tile.elements()).sum();
+    assert_eq!(cycles, (loads + rows * depth * cols + moved + rows * cols) as u64);
+    for r in 0..rows {
+        for c in 0..cols {
+            let pairs: Vec<(Number, Number)> = (0..depth)
+                .map(|p| (at(dtype, &data[0], r * depth + p), at(dtype, &data[1], p * cols + c)))
+                .collect();
+            let acc = has_acc.then(|| at(output.dtype, &data[2], r * cols + c));
+            let (expected, size) = reference(&pairs, acc);
+            let found = out.element(output.dtype, r * cols + c);
+            let failed = format!("{dtype} {m}x{k}x{n} at {r}, {c}: {found:?}, not {expected:?}");
+            match (read(output.dtype, found), expected) {
+                (Float(found), Float(exact)) => {
+                    let is_close = (found - exact).abs() <= size * 1e-14
+                        || ulps(output.dtype, found, exact) <= 0.500_001;
+                    assert!(is_close, "{failed}");
+                }
+                _ => assert_eq!(found, write(output.dtype, expected), "{failed}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn products_of_every_type_and_shape() {
+    let mut random = Random(51);
+    for dtype in DType::ALL {
+        for shape in
+            [[1, 1, 1], [4, 8, 8], [16, 16, 16], [5, 7, 9], [1, 33, 17], [3, 1, 8], [17, 40, 23]]
+        {
+            check(dtype, shape, false, &mut random);
+            check(dtype, shape, true, &mut random);
+        }
+    }
+}
+
+#[test]
+fn random_shapes() {
+    let mut random = Random(52);
+    for _ in 0..150 {
+        let mut extent = || u16::try_from(1 + random.below(40)).unwrap();
+        let shape = [extent(), extent(), extent()];
+        let dtype = DType::ALL[random.below(12)];
+        check(dtype, shape, random.below(2) == 0, &mut random);
+    }
+}

@@ -1,0 +1,144 @@
+//! What a run gets: the memory of tensors, sizes, symbols and arrays, by name.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use crate::tile::view::tensor_of;
+use crate::tree::{Checked, Workload};
+
+use super::report::RunError;
+
+/// The memory of a tensor.
+#[derive(Clone, Debug)]
+pub struct Bound<'a> {
+    /// The whole memory: no access leaves it.
+    pub memory: &'a [Cell<u8>],
+    /// The first element, in elements.
+    pub first: i64,
+    /// A stride for each dimension, in elements.
+    pub strides: Vec<i64>,
+}
+
+/// What a run gets.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings<'a> {
+    tensors: BTreeMap<String, Bound<'a>>,
+    sizes: BTreeMap<String, u64>,
+    symbols: BTreeMap<String, u64>,
+    arrays: BTreeMap<String, &'a [i32]>,
+}
+
+impl<'a> Bindings<'a> {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The memory of a tensor.
+    #[must_use]
+    pub fn tensor(mut self, name: &str, bound: Bound<'a>) -> Self {
+        self.tensors.insert(name.to_owned(), bound);
+        self
+    }
+
+    /// The memory of a dense tensor in row-major order.
+    ///
+    /// # Errors
+    /// The workload has no such tensor.
+    pub fn dense<T: bytemuck::Pod>(
+        self,
+        checked: &Checked,
+        name: &str,
+        elements: &'a mut [T],
+    ) -> Result<Self, RunError> {
+        let tensor = checked.workload().tensors.iter().find(|tensor| tensor.name == name);
+        let tensor = tensor.ok_or_else(|| RunError::UnknownTensor(name.to_owned()))?;
+        let strides = row_major(&tensor.shape);
+        Ok(self.tensor(name, Bound { memory: tensor_of(elements), first: 0, strides }))
+    }
+
+    /// The size of a dynamic axis.
+    #[must_use]
+    pub fn size(mut self, name: &str, size: u64) -> Self {
+        self.sizes.insert(name.to_owned(), size);
+        self
+    }
+
+    /// An integer symbol.
+    #[must_use]
+    pub fn symbol(mut self, name: &str, value: u64) -> Self {
+        self.symbols.insert(name.to_owned(), value);
+        self
+    }
+
+    /// A symbol of type `f32`: its bits are the lower ones of an integer.
+    #[must_use]
+    pub fn symbol_f32(self, name: &str, value: f32) -> Self {
+        self.symbol(name, u64::from(value.to_bits()))
+    }
+
+    /// A symbol that is an array.
+    #[must_use]
+    pub fn array(mut self, name: &str, elements: &'a [i32]) -> Self {
+        self.arrays.insert(name.to_owned(), elements);
+        self
+    }
+
+    pub(super) fn find_symbol(&self, name: &str) -> Result<u64, RunError> {
+        let found = self.symbols.get(name).copied();
+        found.ok_or_else(|| RunError::MissingSymbol(name.to_owned()))
+    }
+
+    /// A symbol that need not be bound.
+    pub(super) fn symbol_or(&self, name: &str, default: u64) -> u64 {
+        self.symbols.get(name).copied().unwrap_or(default)
+    }
+
+    pub(super) fn find_size(&self, name: &str, default: Option<u64>) -> Result<u64, RunError> {
+        let found = self.sizes.get(name).copied().or(default);
+        found.ok_or_else(|| RunError::MissingSymbol(name.to_owned()))
+    }
+
+    /// At least `needed` elements of an array.
+    pub(super) fn find_array(&self, name: &str, needed: u64) -> Result<&'a [i32], RunError> {
+        let found = self.arrays.get(name).copied();
+        let found = found.ok_or_else(|| RunError::MissingArray(name.to_owned()))?;
+        let enough = usize::try_from(needed).ok().and_then(|needed| found.get(..needed));
+        enough.ok_or_else(|| RunError::ArrayTooShort {
+            name: name.to_owned(),
+            needed,
+            found: found.len(),
+        })
+    }
+
+    /// The tensors of a workload, in its order.
+    pub(super) fn bound(&self, workload: &Workload) -> Result<Vec<Bound<'a>>, RunError> {
+        let of = |tensor: &crate::tree::Tensor| {
+            let bound = self.tensors.get(&tensor.name);
+            let bound = bound.ok_or_else(|| RunError::MissingTensor(tensor.name.clone()))?;
+            let (needed, found) = (tensor.shape.len(), bound.strides.len());
+            if needed == found {
+                return Ok(bound.clone());
+            }
+            Err(RunError::Strides { name: tensor.name.clone(), needed, found })
+        };
+        workload.tensors.iter().map(of).collect()
+    }
+}
+
+/// The strides of a dense tensor.
+fn row_major(shape: &[u64]) -> Vec<i64> {
+    let mut stride = 1i64;
+    let mut strides: Vec<i64> = shape
+        .iter()
+        .rev()
+        .map(|extent| {
+            let found = stride;
+            stride = stride.saturating_mul(i64::try_from(*extent).unwrap_or(i64::MAX));
+            found
+        })
+        .collect();
+    strides.reverse();
+    strides
+}

@@ -1,0 +1,76 @@
+//! Runs a workload on this machine, in program order, on the `v9` clock.
+//!
+//! The clock counts cycles of tile operations and knows no data: only the tree orders tasks. Tasks run one after the other, in
+//! program order, so results never depend on the clock. [`walk`] goes through the tree; [`times`] knows when a node is ready and
+//! done; [`issue`] gives tasks to workers; [`channels`] lets processes meet.
+
+mod bindings;
+mod channels;
+mod eval;
+mod issue;
+mod place;
+mod processes;
+mod report;
+mod tasks;
+mod times;
+mod walk;
+
+pub use bindings::{Bindings, Bound};
+pub use channels::Rendezvous;
+pub use issue::{Issue, WindowFull};
+pub use place::Place;
+pub use report::{CHANNEL_LATENCY, Report, RunError, TaskTime};
+
+use crate::tree::{Checked, Node};
+
+use tasks::Runner;
+use times::Times;
+use walk::{Event, Walker};
+
+/// Runs a workload.
+///
+/// # Errors
+/// What ended the run. Tasks before it have been done.
+pub fn run(checked: &Checked, bindings: &Bindings) -> Result<Report, RunError> {
+    run_observed(checked, bindings, &mut |_| {})
+}
+
+/// Runs a workload, and shows every task.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed(
+    checked: &Checked,
+    bindings: &Bindings,
+    observer: &mut dyn FnMut(TaskTime),
+) -> Result<Report, RunError> {
+    let workload = checked.workload();
+    let mut runner = Runner::new(workload, bindings, observer)?;
+    if let Node::Pipeline(processes) = &workload.root {
+        return processes::run(processes, &mut runner);
+    }
+    tree(&workload.root, &mut runner)
+}
+
+/// Runs a tree that is no pipeline.
+fn tree(root: &Node, runner: &mut Runner) -> Result<Report, RunError> {
+    let mut walker = Walker::new(root);
+    let mut times = Times::default();
+    let schedule = &runner.workload().schedule;
+    let mut issue = Issue::new(schedule.workers, schedule.window);
+    loop {
+        match walker.next(runner.inputs())? {
+            Event::Enter(order) => times.enter(order),
+            Event::Exit => times.exit(),
+            Event::Task(task) => {
+                let ready = times.ready();
+                times.done(runner.dispatched(task, walker.place(), &mut issue, ready)?);
+            }
+            Event::Slot(node) => runner.slot(node, walker.place())?,
+            Event::Send { .. } | Event::Consume(_) => {}
+            Event::Done => break,
+        }
+    }
+    let (total_cycles, overflows) = (times.total(), issue.overflows());
+    Ok(Report { total_cycles, overflows, tasks: runner.tasks() })
+}

@@ -1,0 +1,112 @@
+//! What a run counted, or why it ended.
+
+use crate::tile::TileFault;
+
+use super::place::Place;
+
+/// The symbol that holds the latency of every channel; 0 where it is not bound.
+pub const CHANNEL_LATENCY: &str = "__pto_wsp_channel_latency_cycles";
+
+/// What a run counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// When the last task ended.
+    pub total_cycles: u64,
+    /// How many tasks ran.
+    pub tasks: u64,
+    /// How many tasks were issued although the window was full, in benchmark mode.
+    pub overflows: u64,
+}
+
+/// A task of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskTime<'a> {
+    /// The kernel.
+    pub kernel: &'a str,
+    /// The axes of the task.
+    pub axes: &'a [i64],
+    /// The worker, or the process of a pipeline.
+    pub lane: u64,
+    /// When it began.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A tensor is not bound.
+    #[error("The tensor {0} is not bound. Bind its memory before the run.")]
+    MissingTensor(String),
+    /// A tensor is bound with strides for another number of dimensions.
+    #[error("The tensor {name} has {needed} dimensions, and is bound with {found} strides.")]
+    Strides {
+        /// The tensor.
+        name: String,
+        /// Its dimensions.
+        needed: usize,
+        /// The strides.
+        found: usize,
+    },
+    /// There is nothing with this name to bind.
+    #[error("The workload has no tensor {0}.")]
+    UnknownTensor(String),
+    /// A symbol is not bound.
+    #[error("The symbol {0} is not bound. Set it before the run.")]
+    MissingSymbol(String),
+    /// An array is not bound.
+    #[error("The symbol {0} is not bound to an array. Set it before the run.")]
+    MissingArray(String),
+    /// An array of an axis is too short.
+    #[error("The array {name} has {found} elements, and the axis needs {needed}.")]
+    ArrayTooShort {
+        /// The array.
+        name: String,
+        /// What the axis needs.
+        needed: u64,
+        /// What there is.
+        found: usize,
+    },
+    /// An array of an axis has an element that cannot be.
+    #[error("Element {index} of the array {name} is {value}. It must be {needed}.")]
+    ArrayElement {
+        /// The array.
+        name: String,
+        /// Which element.
+        index: usize,
+        /// What it is.
+        value: i32,
+        /// What it must be.
+        needed: &'static str,
+    },
+    /// An expression has no value.
+    #[error("At {place}: {message}")]
+    Expression {
+        /// The loop variables.
+        place: Place,
+        /// What is wrong.
+        message: String,
+    },
+    /// A kernel faulted.
+    #[error("At {place}: {fault}")]
+    Fault {
+        /// The loop variables.
+        place: Place,
+        /// The fault.
+        fault: Box<TileFault>,
+    },
+    /// The window was full, in abort mode.
+    #[error(
+        "At {place}: {tasks} tasks are under way, and the window takes no more. Make it larger, or let it stall."
+    )]
+    WindowFull {
+        /// The loop variables.
+        place: Place,
+        /// How many tasks are under way.
+        tasks: u64,
+    },
+    /// No process can go on.
+    #[error("The pipeline is in a deadlock: {0}.")]
+    Deadlock(String),
+}

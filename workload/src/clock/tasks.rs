@@ -1,0 +1,261 @@
+//! Runs tasks: binds views and scalars, and lets the tile machine work.
+
+use crate::tile::element::Element;
+use crate::tile::{Call, DType, Machine, ParamKind, TileType, View as TileView};
+use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
+
+use super::bindings::{Bindings, Bound};
+use super::eval::Inputs;
+use super::issue::{Issue, WindowFull};
+use super::place::Place;
+use super::report::{RunError, TaskTime};
+
+/// What a task came to.
+pub(super) struct Outcome {
+    /// The cycles that the kernel reports.
+    pub(super) cycles: u64,
+    /// The axes.
+    pub(super) axes: Vec<i64>,
+    /// All arguments as one list: axes, rows and columns that count of each tensor, scalars.
+    arguments: Vec<i64>,
+}
+
+/// Runs tasks.
+pub(super) struct Runner<'a> {
+    workload: &'a Workload,
+    inputs: Inputs<'a>,
+    tensors: Vec<Bound<'a>>,
+    machine: Machine,
+    scratch: Vec<u64>,
+    observer: &'a mut dyn FnMut(TaskTime),
+    tasks: u64,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn new(
+        workload: &'a Workload,
+        bindings: &'a Bindings<'a>,
+        observer: &'a mut dyn FnMut(TaskTime),
+    ) -> Result<Self, RunError> {
+        let words = workload.kernels.iter().map(|kernel| kernel.code().scratch_words()).max();
+        Ok(Self {
+            workload,
+            inputs: Inputs { bindings, slots: [0; SLOTS] },
+            tensors: bindings.bound(workload)?,
+            machine: Machine::new(),
+            scratch: vec![0; words.unwrap_or(0)],
+            observer,
+            tasks: 0,
+        })
+    }
+
+    pub(super) const fn workload(&self) -> &'a Workload {
+        self.workload
+    }
+
+    pub(super) const fn inputs(&self) -> &Inputs<'a> {
+        &self.inputs
+    }
+
+    pub(super) const fn tasks(&self) -> u64 {
+        self.tasks
+    }
+
+    /// Runs a task and shows it.
+    pub(super) fn show(
+        &mut self,
+        task: &Task,
+        outcome: &Outcome,
+        lane: u64,
+        [start, end]: [u64; 2],
+    ) {
+        let kernel = self.workload.kernels[task.kernel].name();
+        (self.observer)(TaskTime { kernel, axes: &outcome.axes, lane, start, end });
+    }
+
+    /// Runs a task and issues it; returns when it ends.
+    pub(super) fn dispatched(
+        &mut self,
+        task: &Task,
+        place: &Place,
+        issue: &mut Issue,
+        ready: u64,
+    ) -> Result<u64, RunError> {
+        let outcome = self.run(task, place)?;
+        let key = match &self.workload.schedule.dispatch {
+            Dispatch::RoundRobin | Dispatch::WorkSteal => issue.next_in_turn(),
+            Dispatch::Affinity(key) | Dispatch::Hash(key) | Dispatch::By(key) => {
+                self.inputs.eval(key, place, &outcome.arguments)?.bits()
+            }
+        };
+        let issued = issue.issue(outcome.cycles, key, ready);
+        let (lane, start, end) = issued
+            .map_err(|WindowFull(tasks)| RunError::WindowFull { place: place.clone(), tasks })?;
+        self.show(task, &outcome, lane, [start, end]);
+        Ok(end)
+    }
+
+    /// Runs a task.
+    pub(super) fn run(&mut self, task: &Task, place: &Place) -> Result<Outcome, RunError> {
+        let kernel = &self.workload.kernels[task.kernel];
+        let (mut views, mut scalars) = (Vec::new(), Vec::new());
+        for (param, argument) in kernel.params().iter().zip(&task.arguments) {
+            match (param.kind, argument) {
+                (ParamKind::Tensor { tile, .. }, Argument::View(view)) => {
+                    views.push(self.view(tile, view, place)?);
+                }
+                (ParamKind::Scalar(dtype), argument) => {
+                    scalars.push(self.scalar(dtype, argument, place)?);
+                }
+                // The workload was checked.
+                (ParamKind::Tensor { .. }, _) => {}
+            }
+        }
+        let call = Call { tensors: &views, scalars: &scalars };
+        let result = self.machine.run(kernel.code(), &call, &mut self.scratch);
+        let cycles = result
+            .map_err(|fault| RunError::Fault { place: place.clone(), fault: Box::new(fault) })?;
+        self.tasks += 1;
+        let axes = task.axes.iter().map(|axis| self.inputs.integer(axis, place));
+        let axes: Vec<i64> = axes.collect::<Result<_, _>>()?;
+        let counted = views.iter().flat_map(|view| view.extents().map(i64::from));
+        let scalars = scalars.iter().map(|bits| bits.cast_signed());
+        let arguments = axes.iter().copied().chain(counted).chain(scalars).collect();
+        Ok(Outcome { cycles, axes, arguments })
+    }
+
+    /// A scalar argument: the bits of an element of the parameter's type.
+    fn scalar(&self, dtype: DType, argument: &Argument, place: &Place) -> Result<u64, RunError> {
+        use super::eval::Value;
+        Ok(match argument {
+            Argument::Expr(expr) => match self.inputs.eval(expr, place, &[])? {
+                Value::Int(value) => element_bits(dtype, value),
+                value => element_bits(dtype, value.bits()),
+            },
+            Argument::Number(value) => element_bits(dtype, *value),
+            Argument::Symbol(name) => {
+                let bits = self.inputs.bindings.find_symbol(name)?;
+                element_bits(dtype, <f32 as Element>::from_bits(bits))
+            }
+            Argument::View(_) => 0,
+        })
+    }
+
+    /// The tile that a view is.
+    fn view(&self, tile: TileType, view: &View, place: &Place) -> Result<TileView<'a>, RunError> {
+        let (tensor, bound) = (&self.workload.tensors[view.tensor], &self.tensors[view.tensor]);
+        let mut first = bound.first;
+        let mut counted = [tile.rows, tile.cols];
+        let free: Vec<usize> = view.free(tensor.shape.len()).collect();
+        // Which of rows and columns each dimension that stays is.
+        let sides: &[usize] = match free.len() {
+            0 => &[],
+            1 if tile.rows != 1 => &[0],
+            1 => &[1],
+            _ => &[0, 1],
+        };
+        for (dimension, index) in view.indices.iter().enumerate() {
+            let stride = bound.strides[dimension];
+            let start = match index {
+                Index::At(at) => self.inputs.integer(at, place)?,
+                Index::Range { start, length } => {
+                    let start = self.inputs.integer(start, place)?;
+                    let length = self.inputs.integer(length, place)?;
+                    let left = i64::try_from(tensor.shape[dimension]).unwrap_or(i64::MAX) - start;
+                    let side = free.iter().position(|free| *free == dimension);
+                    let side = side.and_then(|number| sides.get(number)).copied().unwrap_or(1);
+                    let most = i64::from(counted[side]);
+                    counted[side] = u16::try_from(length.min(left).clamp(0, most)).unwrap_or(0);
+                    start
+                }
+            };
+            self.check_index(view, (dimension, start), index, place)?;
+            first = first.saturating_add(start.saturating_mul(stride));
+        }
+        let mut strides = [0, 0];
+        for (dimension, side) in free.iter().zip(sides) {
+            strides[*side] = bound.strides[*dimension];
+        }
+        Ok(TileView::new(bound.memory, first, strides, counted))
+    }
+
+    /// Whether an index is in its dimension.
+    fn check_index(
+        &self,
+        view: &View,
+        (dimension, start): (usize, i64),
+        index: &Index,
+        place: &Place,
+    ) -> Result<(), RunError> {
+        let tensor = &self.workload.tensors[view.tensor];
+        let extent = tensor.shape[dimension];
+        // A range that begins beyond the tensor has no rows or columns that count.
+        let is_inside = u64::try_from(start).is_ok_and(|start| match index {
+            Index::At(_) => start < extent,
+            Index::Range { .. } => true,
+        });
+        if is_inside {
+            return Ok(());
+        }
+        let message = format!(
+            "the index of dimension {dimension} of {} is {start}, and the dimension has {extent} places.",
+            tensor.name
+        );
+        Err(RunError::Expression { place: place.clone(), message })
+    }
+
+    /// Sets or loads a slot.
+    pub(super) fn slot(&mut self, node: &Node, place: &Place) -> Result<(), RunError> {
+        let (slot, value) = match node {
+            Node::SlotSet { slot, value } => (*slot, self.inputs.eval(value, place, &[])?.bits()),
+            Node::SlotLoad { slot, view, row, col } => {
+                let row = self.inputs.integer(row, place)?;
+                let col = self.inputs.integer(col, place)?;
+                (*slot, self.element(view, [row, col], place)?)
+            }
+            _ => return Ok(()),
+        };
+        if let Some(found) = self.inputs.slots.get_mut(usize::from(slot)) {
+            *found = value;
+        }
+        Ok(())
+    }
+
+    /// An element of a view, as an unsigned integer: floats truncate and saturate, signed integers keep their bits.
+    fn element(&self, view: &View, at: [i64; 2], place: &Place) -> Result<u64, RunError> {
+        let tensor = &self.workload.tensors[view.tensor];
+        let tile = TileType::tile(tensor.dtype, 1, 1);
+        let free: Vec<usize> = view.free(tensor.shape.len()).collect();
+        let sides = at.iter().skip(2 - free.len().min(2));
+        let mut indices = view.indices.clone();
+        indices.resize_with(tensor.shape.len(), || Index::At(crate::tree::Expr::Int(0)));
+        for (dimension, at) in free.iter().zip(sides) {
+            indices[*dimension] = Index::At(crate::tree::Expr::Int(*at));
+        }
+        let single = View { tensor: view.tensor, indices };
+        let found = self.view(tile, &single, place)?;
+        found.first_as_u64(tensor.dtype).map_err(|cause| RunError::Expression {
+            place: place.clone(),
+            message: format!("the element of {}: {cause}", tensor.name),
+        })
+    }
+}
+
+/// A number as an element of a type.
+fn element_bits<T: Element>(dtype: DType, value: T) -> u64 {
+    use crate::tile::element::{bf16, f16};
+    match dtype {
+        DType::F16 => value.cast::<f16>().bits(),
+        DType::BF16 => value.cast::<bf16>().bits(),
+        DType::F32 => value.cast::<f32>().bits(),
+        DType::F64 => value.cast::<f64>().bits(),
+        DType::I8 => value.cast::<i8>().bits(),
+        DType::I16 => value.cast::<i16>().bits(),
+        DType::I32 => value.cast::<i32>().bits(),
+        DType::I64 => value.cast::<i64>().bits(),
+        DType::U8 => value.cast::<u8>().bits(),
+        DType::U16 => value.cast::<u16>().bits(),
+        DType::U32 => value.cast::<u32>().bits(),
+        DType::U64 => value.cast::<u64>().bits(),
+    }
+}

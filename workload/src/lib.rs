@@ -1,0 +1,25 @@
+//! Workloads: programs as loops over tiles.
+//!
+//! A [workload](tree) is a tree of loops over axes, whose leaves are calls of [tile kernels](kernel) on views of tensors. It is
+//! checked when it is built; errors name the loop, the kernel and the argument. It has a textual form, which is printed,
+//! parsed and shown in errors.
+//!
+//! [`clock`] runs a workload on this machine, in program order, and counts as the `v9` system does: cycles of tile operations,
+//! dispatch to workers, task windows, channels.
+//!
+//! ```text
+//! builder, text --> Workload --check--> Checked --clock::run--> tensors, cycles
+//!                     KernelBuilder, text --> TileKernel --encode--> bytes for the tile machine
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod kernel;
+mod lexer;
+pub mod symbol;
+pub mod tree;
+
+pub use kernel::{KernelBuilder, KernelError, TileKernel};
+pub use lexer::ParseError;
+pub use pto_aicore_kernels::tile;
+pub use tree::{Checked, Workload, WorkloadError};

@@ -1,0 +1,483 @@
+//! What is checked when a workload is built.
+
+use std::collections::BTreeSet;
+
+use crate::tile::{Name, Param, ParamKind, TileType};
+
+use super::axis::Axis;
+use super::exact;
+use super::expr::{Expr, SLOTS, ScalarType};
+use super::node::{Argument, Loop, Node, Process, Task};
+use super::typing::{Scope, type_of};
+use super::view::{Index, View};
+use super::workload::Workload;
+
+/// What is wrong with a workload, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Workload {workload}{place}: {message}")]
+pub struct WorkloadError {
+    /// The workload.
+    pub workload: String,
+    /// The loops around it, the kernel and the argument: each after a comma.
+    pub place: String,
+    /// What is wrong, and what to do.
+    pub message: String,
+}
+
+/// Something that is allowed, and may not be meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// As in [`WorkloadError::place`].
+    pub place: String,
+    /// What is unusual.
+    pub message: String,
+}
+
+/// A workload that was checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    workload: Workload,
+    warnings: Vec<Warning>,
+}
+
+impl Checked {
+    /// The workload.
+    #[must_use]
+    pub const fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// What is allowed, and may not be meant.
+    #[must_use]
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+impl Workload {
+    /// Checks everything that can be checked before the sizes are known.
+    ///
+    /// # Errors
+    /// What is wrong first.
+    pub fn check(self) -> Result<Checked, WorkloadError> {
+        check(self)
+    }
+}
+
+/// Checks a workload.
+fn check(workload: Workload) -> Result<Checked, WorkloadError> {
+    let mut checker = Checker {
+        workload: &workload,
+        place: Vec::new(),
+        loops: Vec::new(),
+        process: None,
+        warnings: Vec::new(),
+    };
+    checker.names()?;
+    checker.schedule()?;
+    if let Node::Pipeline(processes) = &workload.root {
+        checker.pipeline(processes)?;
+    } else {
+        checker.node(&workload.root)?;
+        if !workload.channels.is_empty() {
+            return Err(checker.error("It has channels and no pipeline."));
+        }
+    }
+    let warnings = checker.warnings;
+    Ok(Checked { workload, warnings })
+}
+
+struct Checker<'a> {
+    workload: &'a Workload,
+    /// What is around: loops, kernel, argument.
+    place: Vec<String>,
+    /// The loop variables in scope, with the axes of those that have one.
+    loops: Vec<(&'a str, &'a Axis)>,
+    process: Option<&'a Process>,
+    warnings: Vec<Warning>,
+}
+
+/// An axis about which nothing is known: that of a token, or of a place in a row.
+const UNKNOWN: &Axis = &Axis::DenseDyn { name: String::new(), default: None };
+
+type Outcome = Result<(), WorkloadError>;
+
+impl<'a> Checker<'a> {
+    fn place(&self) -> String {
+        self.place.iter().map(|part| format!(", {part}")).collect()
+    }
+
+    fn error(&self, message: impl Into<String>) -> WorkloadError {
+        let workload = self.workload.name.clone();
+        WorkloadError { workload, place: self.place(), message: message.into() }
+    }
+
+    fn at(&mut self, part: String, check: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        self.place.push(part);
+        check(self)?;
+        self.place.pop();
+        Ok(())
+    }
+
+    fn names(&self) -> Outcome {
+        let Workload { tensors, kernels, channels, .. } = self.workload;
+        self.distinct("kernels", kernels.iter().map(|kernel| kernel.name()))?;
+        self.distinct("tensors", tensors.iter().map(|tensor| tensor.name.as_str()))?;
+        self.distinct("channels", channels.iter().map(|channel| channel.name.as_str()))?;
+        self.name("a workload", &self.workload.name)
+    }
+
+    fn name(&self, what: &str, name: &str) -> Outcome {
+        match Name::new(name) {
+            Some(_) => Ok(()),
+            None => Err(self.error(format!(
+                "{name:?} is no name for {what}. Use up to 47 letters, digits and underscores, and no digit first."
+            ))),
+        }
+    }
+
+    fn distinct<'n>(&self, what: &str, names: impl Iterator<Item = &'n str>) -> Outcome {
+        let mut seen = BTreeSet::new();
+        for name in names {
+            self.name(&format!("one of the {what}"), name)?;
+            if !seen.insert(name) {
+                return Err(
+                    self.error(format!("Two of its {what} have the name {name}. Rename one."))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn schedule(&mut self) -> Outcome {
+        let schedule = &self.workload.schedule;
+        if schedule.workers == 0 {
+            return Err(self.error("The schedule has no worker. It needs at least 1."));
+        }
+        // The key is typed where tasks are: its variables are theirs.
+        Ok(())
+    }
+
+    fn expr(&self, expr: &Expr, params: Option<usize>) -> Result<ScalarType, WorkloadError> {
+        let vars = self.loops.iter().map(|(var, _)| (*var).to_owned()).collect();
+        type_of(expr, &Scope { vars, params }).map_err(|message| self.error(message))
+    }
+
+    fn integer(&self, expr: &Expr, what: &str) -> Outcome {
+        match self.expr(expr, None)? {
+            ScalarType::Bool => {
+                Err(self.error(format!("The {what} is bool and must be an integer.")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn node(&mut self, node: &'a Node) -> Outcome {
+        match node {
+            Node::Empty => Ok(()),
+            Node::ParallelFor(around, body) | Node::ForEach(around, body) => {
+                self.around(around, body)
+            }
+            Node::Select(around, body) => match around.axis {
+                Axis::Sparse { .. } => self.around(around, body),
+                _ => Err(self.error("A selection goes over a sparse axis. Use a parallel loop.")),
+            },
+            Node::Cond { predicate, then, otherwise } => {
+                if self.expr(predicate, None)? != ScalarType::Bool {
+                    return Err(self.error("A predicate must be bool. Compare it with a number."));
+                }
+                self.node(then)?;
+                self.node(otherwise)
+            }
+            Node::Task(task) => self.task(task),
+            Node::Combine(nodes) | Node::Sequential(nodes) => {
+                nodes.iter().try_for_each(|node| self.node(node))
+            }
+            Node::SlotSet { slot, value } => {
+                self.slot(*slot)?;
+                self.expr(value, None).map(drop)
+            }
+            Node::SlotLoad { slot, view, row, col } => {
+                self.slot(*slot)?;
+                self.integer(row, "row")?;
+                self.integer(col, "column")?;
+                self.view(view).map(drop)
+            }
+            Node::Pipeline(_) => Err(self
+                .error("A pipeline stands inside of another node. It must be the whole workload.")),
+            Node::Send { channel, task } => self.send(*channel, task),
+            Node::Consume { channel, var, body } => self.consume(*channel, var, body),
+        }
+    }
+
+    fn slot(&self, slot: u16) -> Outcome {
+        if usize::from(slot) < SLOTS {
+            return Ok(());
+        }
+        Err(self.error(format!("There is no slot {slot}. The last one is {}.", SLOTS - 1)))
+    }
+
+    /// Adds a variable, which must not hide another.
+    fn bind(&mut self, var: &'a str, axis: &'a Axis) -> Outcome {
+        self.name("a loop variable", var)?;
+        if self.loops.iter().any(|(other, _)| *other == var) {
+            let message = format!(
+                "The loop variable {var} hides that of a loop around it. Give one of them another name."
+            );
+            return Err(self.error(message));
+        }
+        self.loops.push((var, axis));
+        Ok(())
+    }
+
+    fn around(&mut self, around: &'a Loop, body: &'a Node) -> Outcome {
+        let depth = self.loops.len();
+        self.at(format!("loop {}", around.var), |checker| {
+            checker.axis(&around.axis)?;
+            checker.bind(&around.var, &around.axis)?;
+            let has_places = matches!(around.axis, Axis::Ragged { .. } | Axis::Sparse { .. });
+            if around.places.is_some() && !has_places {
+                return Err(
+                    checker.error("Only ragged and sparse axes give more variables than one.")
+                );
+            }
+            for place in around.places.iter().flatten() {
+                checker.bind(place, UNKNOWN)?;
+            }
+            checker.node(body)
+        })?;
+        self.loops.truncate(depth);
+        Ok(())
+    }
+
+    fn axis(&self, axis: &Axis) -> Outcome {
+        let names: &[&String] = match axis {
+            Axis::Dense(_) => &[],
+            Axis::DenseDyn { name, .. } => &[name],
+            Axis::Ragged { outer, lengths } => &[outer, lengths],
+            Axis::Sparse { outer, indptr, indices } => &[outer, indptr, indices],
+        };
+        names.iter().try_for_each(|name| self.name("a symbol", name))
+    }
+
+    fn task(&mut self, task: &'a Task) -> Outcome {
+        let Some(kernel) = self.workload.kernels.get(task.kernel) else {
+            return Err(self.error(format!("There is no kernel with number {}.", task.kernel)));
+        };
+        self.at(format!("kernel {}", kernel.name()), |checker| {
+            for axis in &task.axes {
+                checker.integer(axis, "axis")?;
+            }
+            let (params, arguments) = (kernel.params(), &task.arguments);
+            if params.len() != arguments.len() {
+                return Err(checker.error(format!(
+                    "The kernel has {} parameters, and the task gives {} arguments.",
+                    params.len(),
+                    arguments.len()
+                )));
+            }
+            for (param, argument) in params.iter().zip(arguments) {
+                checker.at(format!("argument {}", param.name), |checker| {
+                    checker.argument(param, argument)
+                })?;
+            }
+            checker.key(task, params)
+        })
+    }
+
+    /// The key that chooses the worker of a task.
+    fn key(&mut self, task: &Task, params: &[Param]) -> Outcome {
+        let Some(key) = self.workload.schedule.dispatch.key() else { return Ok(()) };
+        let tensors = params.iter().filter(|param| param.tensor().is_some()).count();
+        let count = task.axes.len() + tensors + params.len();
+        self.at("key of the dispatch".to_owned(), |checker| {
+            match checker.expr(key, Some(count))? {
+                ScalarType::Bool => Err(checker.error("The key is bool and must be an integer.")),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn argument(&mut self, param: &Param, argument: &'a Argument) -> Outcome {
+        match (param.kind, argument) {
+            (ParamKind::Tensor { tile, .. }, Argument::View(view)) => self.tile(tile, view),
+            (ParamKind::Scalar(_), Argument::Expr(expr)) => self.expr(expr, None).map(drop),
+            (ParamKind::Scalar(_), Argument::Number(_)) => Ok(()),
+            (ParamKind::Scalar(_), Argument::Symbol(name)) => self.name("a symbol", name),
+            (ParamKind::Tensor { tile, .. }, _) => {
+                Err(self.error(format!("The kernel needs a tile {tile} here, and gets a scalar.")))
+            }
+            (ParamKind::Scalar(dtype), Argument::View(_)) => {
+                Err(self
+                    .error(format!("The kernel needs a scalar {dtype} here, and gets a tensor.")))
+            }
+        }
+    }
+
+    fn tile(&mut self, tile: TileType, view: &'a View) -> Outcome {
+        let extents = self.view(view)?;
+        let tensor = &self.workload.tensors[view.tensor];
+        if tensor.dtype != tile.dtype {
+            return Err(self.error(format!(
+                "The kernel needs {tile}, and the tensor {} is of type {}.",
+                tensor.name, tensor.dtype
+            )));
+        }
+        let shape = match extents.as_slice() {
+            [] => [1, 1],
+            [cols] if tile.rows == 1 => [1, *cols],
+            [rows] if tile.cols == 1 => [*rows, 1],
+            [rows, cols] => [*rows, *cols],
+            _ => {
+                return Err(self.error(format!(
+                    "The view of {} has {} dimensions that are not indexed, and {tile} takes two. Index the leading ones.",
+                    tensor.name,
+                    extents.len()
+                )));
+            }
+        };
+        if shape != [u64::from(tile.rows), u64::from(tile.cols)] && !has_range(view) {
+            let message = format!(
+                "The tile {tile} is not the view of {}, which has {} x {} elements.",
+                tensor.name, shape[0], shape[1]
+            );
+            self.warnings.push(Warning { place: self.place(), message });
+        }
+        Ok(())
+    }
+
+    /// Checks a view; returns the extents of the dimensions that stay.
+    fn view(&self, view: &View) -> Result<Vec<u64>, WorkloadError> {
+        let Some(tensor) = self.workload.tensors.get(view.tensor) else {
+            return Err(self.error(format!("There is no tensor with number {}.", view.tensor)));
+        };
+        let rank = tensor.shape.len();
+        if view.indices.len() > rank {
+            return Err(self.error(format!(
+                "The view of {} has {} indices, and the tensor {rank} dimensions.",
+                tensor.name,
+                view.indices.len()
+            )));
+        }
+        for (dimension, index) in view.indices.iter().enumerate() {
+            match index {
+                Index::At(place) => {
+                    self.integer(place, "index")?;
+                    self.in_tensor(place, &tensor.name, dimension, tensor.shape[dimension])?;
+                }
+                Index::Range { start, length } => {
+                    self.integer(start, "start of a range")?;
+                    self.integer(length, "length of a range")?;
+                }
+            }
+        }
+        Ok(view.free(rank).map(|dimension| tensor.shape[dimension]).collect())
+    }
+
+    /// Whether an index stays in its dimension, where its values are known.
+    fn in_tensor(&self, place: &Expr, tensor: &str, dimension: usize, extent: u64) -> Outcome {
+        let Some((low, high)) = exact::bounds(place, &self.loops) else { return Ok(()) };
+        if low >= 0 && high < i128::from(extent) {
+            return Ok(());
+        }
+        let wrong = if low < 0 { low } else { high };
+        Err(self.error(format!(
+            "The index of dimension {dimension} of {tensor} becomes {wrong}, and the dimension has {extent} places."
+        )))
+    }
+
+    fn send(&mut self, channel: usize, task: &'a Task) -> Outcome {
+        let name = self.channel(channel, "sends", |process| &process.produces)?;
+        if task.axes.is_empty() {
+            return Err(self.error(format!(
+                "The task that is sent to {name} has no axis, and its first axis is the token."
+            )));
+        }
+        self.task(task)
+    }
+
+    fn consume(&mut self, channel: usize, var: &'a str, body: &'a Node) -> Outcome {
+        let name = self.channel(channel, "consumes", |process| &process.consumes)?;
+        let depth = self.loops.len();
+        self.at(format!("tokens of {name}"), |checker| {
+            checker.bind(var, UNKNOWN)?;
+            checker.node(body)
+        })?;
+        self.loops.truncate(depth);
+        Ok(())
+    }
+
+    /// A channel that the process has declared.
+    fn channel(
+        &self,
+        channel: usize,
+        does: &str,
+        declared: impl Fn(&Process) -> &Vec<usize>,
+    ) -> Result<&'a str, WorkloadError> {
+        let Some(found) = self.workload.channels.get(channel) else {
+            return Err(self.error(format!("There is no channel with number {channel}.")));
+        };
+        match self.process {
+            None => Err(self.error(format!("Only a process of a pipeline {does}."))),
+            Some(process) if declared(process).contains(&channel) => Ok(&found.name),
+            Some(process) => Err(self.error(format!(
+                "The process {} {does} from or to {}, and does not declare it.",
+                process.name, found.name
+            ))),
+        }
+    }
+
+    fn pipeline(&mut self, processes: &'a [Process]) -> Outcome {
+        self.distinct("processes", processes.iter().map(|process| process.name.as_str()))?;
+        for process in processes {
+            self.process = Some(process);
+            self.at(format!("process {}", process.name), |checker| checker.node(&process.body))?;
+            self.process = None;
+        }
+        for (number, channel) in self.workload.channels.iter().enumerate() {
+            let sends = processes.iter().any(|process| sends(&process.body, number));
+            let takes = processes.iter().any(|process| takes(&process.body, number));
+            let name = &channel.name;
+            if !sends {
+                return Err(self.error(format!("No process sends to the channel {name}.")));
+            }
+            if !takes {
+                return Err(self.error(format!("No process consumes the channel {name}.")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_range(view: &View) -> bool {
+    view.indices.iter().any(|index| matches!(index, Index::Range { .. }))
+}
+
+/// The nodes inside of a node.
+pub(crate) fn children(node: &Node) -> Vec<&Node> {
+    match node {
+        Node::ParallelFor(_, body)
+        | Node::ForEach(_, body)
+        | Node::Select(_, body)
+        | Node::Consume { body, .. } => vec![body],
+        Node::Cond { then, otherwise, .. } => vec![then, otherwise],
+        Node::Combine(nodes) | Node::Sequential(nodes) => nodes.iter().collect(),
+        Node::Pipeline(processes) => processes.iter().map(|process| &process.body).collect(),
+        Node::Empty
+        | Node::Task(_)
+        | Node::SlotSet { .. }
+        | Node::SlotLoad { .. }
+        | Node::Send { .. } => Vec::new(),
+    }
+}
+
+/// Whether a node sends to a channel.
+pub(crate) fn sends(node: &Node, channel: usize) -> bool {
+    matches!(node, Node::Send { channel: found, .. } if *found == channel)
+        || children(node).into_iter().any(|node| sends(node, channel))
+}
+
+fn takes(node: &Node, channel: usize) -> bool {
+    matches!(node, Node::Consume { channel: found, .. } if *found == channel)
+        || children(node).into_iter().any(|node| takes(node, channel))
+}

@@ -1,0 +1,32 @@
+//! Workloads: a tree of loops over axes, whose leaves are tasks.
+//!
+//! [`Workload`] says everything and proves nothing. [`Workload::check`] turns it into [`Checked`], or says what is wrong, with
+//! the loops around it, the kernel and the argument. What holding a [`Checked`] proves:
+//!
+//! - Every loop variable, tensor, kernel, slot and channel that the tree names exists; no variable hides another.
+//! - Every expression is typed. Every task has an argument for each parameter of its kernel, and no other.
+//! - Every view has at most two free dimensions, and its tile fits the tensor wherever indices are known.
+//! - A pipeline is the whole tree; each of its channels has a process that sends and one that consumes.
+
+mod axis;
+mod check;
+mod exact;
+mod expr;
+mod node;
+mod parse;
+mod parse_expr;
+mod schedule;
+mod text;
+mod typing;
+mod view;
+mod workload;
+
+pub use axis::Axis;
+pub use check::{Checked, Warning, WorkloadError};
+pub use expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
+pub use node::{Argument, Channel, Loop, Node, Process, Task};
+pub use schedule::{Dispatch, Schedule, Window, WindowMode};
+pub use view::{Index, Tensor, View};
+pub use workload::Workload;
+
+pub(crate) use check::sends;

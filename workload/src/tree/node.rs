@@ -1,0 +1,135 @@
+//! The nodes of the tree.
+
+use super::axis::Axis;
+use super::expr::Expr;
+use super::view::View;
+
+/// A loop: its variable, and what it goes over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The variable.
+    pub var: String,
+    /// Two more variables, of a ragged axis the row and the place in the row, of a sparse axis the row and the place in the
+    /// indices.
+    pub places: Option<[String; 2]>,
+    /// The axis.
+    pub axis: Axis,
+}
+
+impl Loop {
+    /// A loop with one variable.
+    #[must_use]
+    pub fn new(var: &str, axis: Axis) -> Self {
+        Self { var: var.to_owned(), places: None, axis }
+    }
+}
+
+/// An argument of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A view, for a tensor parameter.
+    View(View),
+    /// An expression, for a scalar parameter: converted to its type.
+    Expr(Expr),
+    /// A number, for a scalar parameter: converted to its type.
+    Number(f64),
+    /// A symbol of type `f32`, for a scalar parameter: converted to its type.
+    Symbol(String),
+}
+
+/// A call of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// The number of the kernel.
+    pub kernel: usize,
+    /// What the task is known by where tasks are dispatched, and the token that it sends.
+    pub axes: Vec<Expr>,
+    /// An argument for each parameter, in their order.
+    pub arguments: Vec<Argument>,
+}
+
+/// A channel of a pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// Its name.
+    pub name: String,
+    /// How many tokens it holds; 0: sender and receiver meet.
+    pub depth: u64,
+}
+
+/// A process of a pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its name.
+    pub name: String,
+    /// The channels that it takes from.
+    pub consumes: Vec<usize>,
+    /// The channels that it sends to.
+    pub produces: Vec<usize>,
+    /// What it does.
+    pub body: Node,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Node {
+    /// Nothing.
+    Empty,
+    /// The body for each element of an axis, in no order.
+    ParallelFor(Loop, Box<Self>),
+    /// The body for each element of an axis, one after the other.
+    ForEach(Loop, Box<Self>),
+    /// The body for each element of a sparse axis, in no order.
+    Select(Loop, Box<Self>),
+    /// One of two, by a predicate that is evaluated when it is reached.
+    Cond {
+        /// The predicate.
+        predicate: Expr,
+        /// Done where it is true.
+        then: Box<Self>,
+        /// Done where it is false.
+        otherwise: Box<Self>,
+    },
+    /// A call of a kernel.
+    Task(Task),
+    /// All of them, in no order.
+    Combine(Vec<Self>),
+    /// One after the other.
+    Sequential(Vec<Self>),
+    /// A slot gets a value.
+    SlotSet {
+        /// The slot.
+        slot: u16,
+        /// The value.
+        value: Expr,
+    },
+    /// A slot gets an element of a tensor, after the element's producers.
+    SlotLoad {
+        /// The slot.
+        slot: u16,
+        /// The view.
+        view: View,
+        /// The row.
+        row: Expr,
+        /// The column.
+        col: Expr,
+    },
+    /// Processes that run side by side and meet at channels.
+    Pipeline(Vec<Process>),
+    /// Runs a task, then sends a token: the task's first axis.
+    Send {
+        /// The channel.
+        channel: usize,
+        /// The task.
+        task: Task,
+    },
+    /// The body for each token, until the channel is closed and empty.
+    Consume {
+        /// The channel.
+        channel: usize,
+        /// The variable that holds the token.
+        var: String,
+        /// The body.
+        body: Box<Self>,
+    },
+}

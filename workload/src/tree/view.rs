@@ -1,0 +1,52 @@
+//! Tensors, and the views of them that tasks get.
+
+use crate::tile::DType;
+
+use super::expr::Expr;
+
+/// A tensor: its memory and strides are bound when the workload runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Vec<u64>,
+}
+
+/// What is taken of a dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Index {
+    /// One place; the dimension goes.
+    At(Expr),
+    /// `length` places from `start` on; the dimension stays. What lies beyond the tensor does not count: the tile is partial.
+    Range {
+        /// The first place.
+        start: Expr,
+        /// How many places.
+        length: Expr,
+    },
+}
+
+/// A view: indices for the leading dimensions; all others are whole. One or two dimensions stay, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The number of the tensor.
+    pub tensor: usize,
+    /// The indices.
+    pub indices: Vec<Index>,
+}
+
+impl View {
+    /// A whole tensor, or a tensor at some places of its leading dimensions.
+    #[must_use]
+    pub fn at(tensor: usize, places: impl IntoIterator<Item = Expr>) -> Self {
+        Self { tensor, indices: places.into_iter().map(Index::At).collect() }
+    }
+
+    /// The dimensions that stay, of a tensor with so many.
+    pub(crate) fn free(&self, rank: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..rank).filter(|dimension| !matches!(self.indices.get(*dimension), Some(Index::At(_))))
+    }
+}
