@@ -717,7 +717,8 @@ int32_t pto_device_malloc(const struct pto_device *device, uint64_t bytes, uint6
 
  Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
  */
-int32_t pto_device_free(const struct pto_device *device, uint64_t address);
+int32_t pto_device_free(const struct pto_device *device,
+                        uint64_t address);
 
 /*
  Copies `bytes` bytes to the device, into one live allocation.

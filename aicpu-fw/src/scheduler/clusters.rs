@@ -5,6 +5,7 @@
 //! - No cluster is held of which a core is missing, pledged, or held already.
 
 use heapless::Vec;
+#[cfg(not(any(loom, shuttle)))]
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::stream::MAX_LANES;

@@ -7,7 +7,7 @@ use pto_abi::handshake::{Command, FINISHED, Handshake, STATUS_IDLE, Status};
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicpu_fw::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Staged, StagesAhead,
+    Abilities, CoreStatus, Lends, Machine, Platform, Staged,
 };
 use pto_aicpu_fw::{Bell, LinesPlatform};
 
@@ -18,7 +18,7 @@ const TASKS: u32 = 2;
 const CORE_ID: u32 = 9;
 
 #[derive(Default)]
-struct Machine {
+struct SharedLines {
     lines: [Handshake; 1],
     /// What the producers of task `i` wrote, and what its kernel writes.
     inputs: [AtomicU32; TASKS as usize],
@@ -54,7 +54,7 @@ struct Sides {
 
 const RIGHT: Sides = Sides { ring: Handshake::ring, finish: Handshake::finish };
 
-fn core(machine: &Machine, sides: Sides, dispatches: u32) -> u32 {
+fn core(machine: &SharedLines, sides: Sides, dispatches: u32) -> u32 {
     let lines = &machine.lines[0];
     let mut ran = 0;
     while ran < dispatches {
@@ -86,7 +86,7 @@ fn staged(task: u32) -> Staged {
 
 #[test]
 fn bring_up_and_two_dispatches() {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         machine.lines[0].reset();
         let worker = spawn(move || core(machine, RIGHT, TASKS));
         let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell::<1>);
@@ -119,7 +119,7 @@ fn bring_up_and_two_dispatches() {
 /// The second dispatch is rung while the core has the first: both run, in order, once each, and both are seen.
 #[test]
 fn two_dispatches_at_once() {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         let lines = &machine.lines[0];
         lines.reset();
         lines.greet(1);
@@ -152,7 +152,7 @@ fn two_dispatches_at_once() {
 
 #[test]
 fn a_core_leaves_when_it_is_asked_and_comes_back() {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         let lines = &machine.lines[0];
         lines.reset();
         lines.greet(1);
@@ -181,7 +181,7 @@ fn a_core_leaves_when_it_is_asked_and_comes_back() {
 
 /// One dispatch to a core in service, with possibly wrong stores.
 fn one_dispatch(sides: Sides) {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         let lines = &machine.lines[0];
         lines.reset();
         lines.greet(1);
