@@ -141,6 +141,6 @@ impl<'a> GmWindow<'a> {
             return None;
         }
         let at = self.start.wrapping_add(usize::try_from(offset).ok()?);
-        (at.addr() % align == 0).then_some(at)
+        at.addr().is_multiple_of(align).then_some(at)
     }
 }

@@ -189,10 +189,9 @@ fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBu
 
 impl Job {
     fn asks_for(&self, artifact: &Artifact) -> bool {
-        // A library's target is called like its package, with underscores.
-        let plain = |name: &str| name.replace('-', "_");
         match self.package {
-            Some(package) => plain(package) == plain(&artifact.target.name),
+            // The id ends with `#NAME@VERSION`, because no folder is called like its package.
+            Some(package) => artifact.package_id.repr.contains(&format!("#{package}@")),
             None => {
                 let own = self.folder.join("Cargo.toml").canonicalize();
                 own.is_ok_and(|own| {
