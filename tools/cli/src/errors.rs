@@ -46,7 +46,7 @@ pub(crate) struct Failure {
     exit: Exit,
     message: String,
     /// The fault, if that is what ended the run.
-    fault: Option<Value>,
+    fault: Option<Box<Value>>,
     /// The command that repeats the run.
     replay: Option<String>,
     /// The file with the timeline up to the fault.
@@ -226,12 +226,12 @@ impl From<pto_host::Error> for Failure {
             _ => Exit::Internal,
         };
         let failure = Self {
-            fault: error.fault().filter(|_| exit == Exit::Fault).map(fault_json),
+            fault: error.fault().filter(|_| exit == Exit::Fault).map(fault_json).map(Box::new),
             ..Self::new(exit, &error)
         };
         match error {
             E::Fault { report, .. } => Self {
-                fault: Some(fault_report_json(&report)),
+                fault: Some(Box::new(fault_report_json(&report))),
                 trace: report.trace,
                 virtual_report: report.virtual_report,
                 ..failure
