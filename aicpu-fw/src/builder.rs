@@ -2,7 +2,7 @@
 //!
 //! One builder a run (`host_build_graph`: the loader of the image; `aicpu_build_graph`: a builder program).
 //! Invariants:
-//! - A task is invisible to schedulers until `publish`; the [`UNPUBLISHED`] bit keeps its fanin above zero.
+//! - A task is invisible to schedulers until `publish`; the `UNPUBLISHED` bit keeps its fanin above zero.
 //! - Tasks, argument words and chunks are given out in order, and never taken back.
 //!
 //! What this builder shares with the streaming one stands in files of its own: the line of a task (`task_line.rs`), which

@@ -1,5 +1,5 @@
 //! When a core is worth a look, and how soon it will be free: expected durations by kernel, learned during the run.
-//! For machines on which a look costs as much as a hundred instructions ([`Platform::POLLS_COST`]); others
+//! For machines on which a look costs as much as a hundred instructions (`Platform::POLLS_COST`); others
 //! compute nothing of this.
 //!
 //! The estimate of a kernel is the time after which half of its tasks have finished. The first look at a task comes
@@ -7,7 +7,6 @@
 //! looks that come late, without a multiplication, and it follows a kernel that changes. Further looks come after
 //! 1/8 of the estimate each; no look is ever more than [`LOOK_WITHIN_NS`] away.
 //!
-//! [`Platform::POLLS_COST`]: crate::Platform::POLLS_COST
 
 use pto_abi::limits::MAX_WORKERS;
 

@@ -11,7 +11,7 @@
 //!     `-- map.rs      the tensor map: which task touches which bytes (region.rs, overlap.rs)
 //!  scopes.rs    which scopes are open            proof.rs   when a wait can never end
 //! ```
-//! Arrows lead down only. [`Storage`](storage) says what the watermark is: what is behind it is not cleaned up; a task of the
+//! Arrows lead down only. `Storage` says what the watermark is: what is behind it is not cleaned up; a task of the
 //! tensor map that is behind is not seen.
 
 mod accesses;

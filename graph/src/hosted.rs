@@ -2,7 +2,7 @@
 //! handle, and whoever stands behind that handle must know where the run's memory is and whether the run streams.
 //!
 //! A program in Rust needs none of this, and cannot see it: programs are written for
-//! [`GraphBuilder`](crate::GraphBuilder) and [`StreamBuilder`](crate::StreamBuilder). Who implements a builder that
+//! [`GraphBuilder`] and [`StreamBuilder`]. Who implements a builder that
 //! a [`BuilderSet`](crate::BuilderSet) is to run implements this trait beside it; the answers have defaults.
 
 use pto_abi::gm::GmWindow;

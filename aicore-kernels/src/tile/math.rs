@@ -136,7 +136,7 @@ pub fn ln(x: f64) -> f64 {
     if is_number { result } else { f64::NAN }
 }
 
-/// Beyond this magnitude the sine and cosine take [`large_turn`].
+/// Beyond this magnitude the sine and cosine take `large_turn`.
 pub const LARGE: f64 = 1_048_576.0;
 /// A quarter turn in four parts: three of 33 bits, whose products with the count are exact, and the rest.
 const QUARTER: [f64; 4] = [

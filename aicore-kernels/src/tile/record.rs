@@ -69,7 +69,7 @@ pub struct OpRecord {
     pub detail: u8,
     /// Zero.
     pub zero: u8,
-    /// Operands; [`NONE`] where there is none.
+    /// Operands; `NONE` where there is none.
     pub operands: [u16; 3],
     /// Extents, offsets or a count.
     pub extents: [u16; 2],

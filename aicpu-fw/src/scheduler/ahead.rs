@@ -6,7 +6,7 @@
 //! task T starts on core c --look--> its consumer N has a fanin of 1: N's dispatch is written for core g
 //! T is found finished --complete--> N's fanin is 0: g is rung (Dispatcher::ring_ahead)
 //! ```
-//! Core g is c itself, where N is of its kind and nothing is pending there, or a free core ([`choose_core`]).
+//! Core g is c itself, where N is of its kind and nothing is pending there, or a free core (`choose_core`).
 //!
 //! Invariants:
 //! - *Nothing is promised.* A ready task takes any core that is free, whatever was staged ahead for it, and replaces that;

@@ -4,7 +4,7 @@
 //!
 //! Invariants:
 //! - *Bounded*: a step runs at most [`TASKS_A_STEP`] tasks, and none after a fault.
-//! - *Shared*: other agents of the machine that ask for work ([`Platform::asked_for`]) get up to half of what is ready, in the
+//! - *Shared*: other agents of the machine that ask for work (`Platform::asked_for`) get up to half of what is ready, in the
 //!   ordinary way: staged on free cores, which are polled later.
 //! - *No hoarding*: what is ready and has not run at the end of the step goes to the shared queues, as ever.
 //! - A core that does not finish at once (it has left its loop, or reports something else) is busy from then on, and is

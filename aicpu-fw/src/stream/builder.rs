@@ -1,7 +1,7 @@
 //! The streaming builder: what a program calls, and who does it.
 //!
-//! Tasks, edges and publishes are [`Tasks`]'s; what a task does to its tensors is looked for in the tensor map (`submit.rs`);
-//! while a recording is made, tasks go to its [`Draft`] instead (`record.rs`). Invariant: while there is a draft, nothing is
+//! Tasks, edges and publishes are `Tasks`'s; what a task does to its tensors is looked for in the tensor map (`submit.rs`);
+//! while a recording is made, tasks go to its `Draft` instead (`record.rs`). Invariant: while there is a draft, nothing is
 //! added, published or waited for.
 
 mod record;

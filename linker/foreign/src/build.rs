@@ -97,7 +97,7 @@ impl<'g> Build<'g> {
     /// Adds a task, unpublished; its number.
     ///
     /// # Errors
-    /// Those of [`known`] and [`GraphBuilder::add_task`].
+    /// Those of [`known`] and `GraphBuilder::add_task`.
     pub fn add_task(&mut self, task: &NewTask<'_>) -> Result<i64, Fault> {
         let (func_id, kind) = known(task.func_id, task.core_type)?;
         let spec = TaskSpec { func_id, kind, args: task.args, kernel: task.kernel };
@@ -108,7 +108,7 @@ impl<'g> Build<'g> {
     /// Makes one task wait for another.
     ///
     /// # Errors
-    /// `BUILD_UNKNOWN_TASK`, and those of [`GraphBuilder::add_edge`].
+    /// `BUILD_UNKNOWN_TASK`, and those of `GraphBuilder::add_edge`.
     pub fn add_edge(&mut self, producer: i64, consumer: i64) -> Result<(), Fault> {
         let (producer, consumer) = (self.id(producer)?, self.id(consumer)?);
         self.graph.add_edge(producer, consumer).map(drop)
@@ -117,7 +117,7 @@ impl<'g> Build<'g> {
     /// Makes a task visible to the schedulers.
     ///
     /// # Errors
-    /// `BUILD_UNKNOWN_TASK`, and those of [`GraphBuilder::publish`].
+    /// `BUILD_UNKNOWN_TASK`, and those of `GraphBuilder::publish`.
     pub fn publish(&mut self, task: i64) -> Result<(), Fault> {
         let task = self.id(task)?;
         self.graph.publish(task)

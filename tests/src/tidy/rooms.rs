@@ -19,7 +19,7 @@ const TOP: &[&str] = &[
     "workload",
 ];
 
-/// Folders at the top that are not named in [`TOP`].
+/// Folders at the top that are not named in `TOP`.
 #[must_use]
 pub fn strangers_at_the_top<'a>(folders: impl IntoIterator<Item = &'a str>) -> Vec<Finding> {
     let strangers = folders.into_iter().filter(|folder| !TOP.contains(folder));

@@ -1,6 +1,6 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`manual`]);
+//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`manual`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 

@@ -1,8 +1,8 @@
 //! Runs a workload on this machine, in program order, on the `v9` clock.
 //!
 //! The clock counts cycles of tile operations and knows no data: only the tree orders tasks. Tasks run one after the other, in
-//! program order, so results never depend on the clock. [`walk`] goes through the tree; [`times`] knows when a node is ready and
-//! done; [`issue`] gives tasks to workers; [`channels`] lets processes meet.
+//! program order, so results never depend on the clock. `walk` goes through the tree; `times` knows when a node is ready and
+//! done; `issue` gives tasks to workers; `channels` lets processes meet.
 
 mod bindings;
 mod channels;

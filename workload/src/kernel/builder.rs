@@ -1,7 +1,7 @@
 //! Builds a kernel instruction by instruction. Each is checked when it is added.
 //!
 //! A tensor parameter is an operand like any other: its tile is loaded once, at the start of the kernel, and keeps the old
-//! elements after a store. A product and an explicit load read the tensor when they are reached. [`lower`](super::lower) puts
+//! elements after a store. A product and an explicit load read the tensor when they are reached. [`lower`] puts
 //! these loads in.
 
 use crate::tile::op::Moves;
