@@ -6,9 +6,7 @@ use loom::thread;
 use pto_abi::handshake::{Command, FINISHED, Handshake, STATUS_IDLE, Status};
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::{CoreKind, GmAddr};
-use pto_aicpu_fw::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Staged,
-};
+use pto_aicpu_fw::platform::{Abilities, CoreStatus, Lends, Machine, Platform, Staged};
 use pto_aicpu_fw::{Bell, LinesPlatform};
 
 use crate::{explore, spawn};
