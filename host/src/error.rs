@@ -149,7 +149,7 @@ pub enum Error {
 
     /// The firmware does not record runs.
     #[error(
-        "the firmware of {device} does not record runs: build one that does with `pto fw build --recording`, and \
+        "the firmware of {device} does not record runs: build one that does with `pto fw build --tracing`, and \
          flash it with `pto fw flash`"
     )]
     RecordsNothing {

@@ -20,6 +20,8 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Simulation in virtual time", "simulation.md"),
             ("Tasks with tensors", "streaming.md"),
             ("Firmware images", "firmware.md"),
+            ("Programs as loops over tiles", "workloads.md"),
+            ("What the commands print as JSON", "json.md"),
             ("What a task costs", "performance.md"),
         ],
     ),

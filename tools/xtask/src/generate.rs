@@ -113,7 +113,7 @@ mod tests {
         for layout in pto_abi::layout::ALL {
             assert!(files[0].1.contains(&format!("### {}", layout.name)), "{}", layout.name);
         }
-        for (_, text) in files {
+        for (_, text) in &files[..2] {
             for (name, value, _) in pto_abi::limits::TABLE {
                 assert!(text.contains(name) && text.contains(&value.to_string()), "{name}");
             }

@@ -108,7 +108,7 @@ fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
     }
     let refused = home.pto(&["fw", "flash", text(&images()[0]), "--device", "a2a3"], 2);
     assert!(refused.stderr.contains("a2a3 cannot have"), "{}", refused.stderr);
-    assert!(home.pto(&["fw", "flash", "/nowhere"], 2).stderr.contains("/nowhere"));
+    assert!(home.pto(&["fw", "flash", "/nowhere"], 4).stderr.contains("/nowhere"));
     assert_eq!(home.current(), Value::Null);
     assert!(home.pto(&["fw", "rollback"], 2).stderr.contains("virt has no image"));
 }

@@ -70,7 +70,7 @@ fn remains(home: &Home) -> Vec<BTreeSet<String>> {
 /// Starts a run that would last for hours, and sends its host a signal in the middle of it. Returns the ids of the
 /// processes that were there.
 fn killed(home: &Home, device: &str, signal: &str) -> Vec<u32> {
-    let args = ["run", "random_dag", "--device", device, "--rounds", "1000000"];
+    let args = ["run", "random_dag", "--device", device, "--rounds", "100000"];
     let mut run = interruptible(&home.command(&args));
     run.env("TMPDIR", home.path()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = run.spawn().expect("pto");

@@ -83,11 +83,12 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
-/// Runs a command in `folder`; what it prints on both streams.
+/// Runs a command in `folder`; what it prints on both streams, with the program called `pto` as the pages call it.
 fn run(arguments: &str, folder: &Path) -> (Option<i32>, String) {
     let words: Vec<&str> = arguments.split_whitespace().collect();
     let answer = answer(command(&words).current_dir(folder));
-    (answer.code, format!("{}{}", answer.stdout, answer.stderr))
+    let printed = format!("{}{}", answer.stdout, answer.stderr);
+    (answer.code, printed.replace(env!("CARGO_BIN_EXE_pto"), "pto"))
 }
 
 /// Compares one command of a page, or writes what it printed into `blessed`.
