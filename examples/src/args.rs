@@ -10,6 +10,8 @@ use pto_abi::{Fault, GmAddr};
 
 /// A type that travels as one orchestration word.
 pub trait Word: Sized {
+    /// Whether the value is an address of something in GM.
+    const IS_ADDRESS: bool = false;
     /// The value of a word; `None`: no value has this word.
     fn from_word(word: u64) -> Option<Self>;
     /// The word of a value.
@@ -26,6 +28,7 @@ impl Word for u64 {
 }
 
 impl Word for GmAddr {
+    const IS_ADDRESS: bool = true;
     fn from_word(word: u64) -> Option<Self> {
         Some(Self(word))
     }
@@ -124,6 +127,10 @@ macro_rules! orch_args {
             /// How many words there are.
             pub const COUNT: usize = [$(stringify!($field)),+].len();
 
+            /// What the words are called, in order, and which of them are addresses.
+            pub const NAMES: [(&'static str, bool); Self::COUNT] =
+                [$((stringify!($field), <$ty as $crate::args::Word>::IS_ADDRESS)),+];
+
             /// Reads the words of a launch.
             ///
             /// # Errors
@@ -195,6 +202,7 @@ mod tests {
             n: u64::MAX,
         };
         assert_eq!(Sample::COUNT, 5);
+        assert_eq!(Sample::NAMES[..2], [("address", true), ("size", false)]);
         assert_eq!(Sample::from_words(&sample.words()), Ok(sample));
     }
 

@@ -162,6 +162,13 @@ impl Allocator {
         Err(Error::CopyOutOfRange { address, bytes, place: self.place(address) })
     }
 
+    /// The live block of a user that `address` lies in.
+    pub(crate) fn allocation(&self, address: GmAddr) -> Option<(GmAddr, u64)> {
+        let (start, block) = self.block_at(address)?;
+        let is_inside = block.owner == Owner::User && address.0 < start + block.bytes;
+        is_inside.then_some((GmAddr(start), block.bytes))
+    }
+
     /// Bytes that are free, and the largest block among them.
     pub(crate) fn free_bytes(&self) -> (u64, u64) {
         (self.free_bytes, self.free_by_span.last().map_or(0, |(span, _)| *span))
@@ -374,6 +381,9 @@ mod tests {
         let mut allocator = of(1024);
         let a = allocator.alloc(100, Owner::User).unwrap();
         let arena = allocator.alloc(64, Owner::Runtime).unwrap();
+        assert_eq!(allocator.allocation(a.offset(99)), Some((a, 100)));
+        assert_eq!(allocator.allocation(a.offset(100)), None, "the rest of the line is nobody's");
+        assert_eq!(allocator.allocation(arena), None);
         allocator.check_range(a, 100).unwrap();
         allocator.check_range(a.offset(100), 0).unwrap();
         allocator.check_range(a.offset(99), 1).unwrap();

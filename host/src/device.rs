@@ -249,6 +249,12 @@ impl Device {
         self.memory.free(address, Owner::User)
     }
 
+    /// The live allocation that `address` lies in: where it begins, and its bytes.
+    #[must_use]
+    pub fn allocation(&self, address: GmAddr) -> Option<(GmAddr, u64)> {
+        self.memory.allocation(address)
+    }
+
     /// Copies `from` to `to`; the range lies in one live allocation.
     ///
     /// # Errors

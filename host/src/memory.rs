@@ -118,6 +118,11 @@ impl Memory {
         self.books().allocator.free_bytes()
     }
 
+    /// The live allocation of a user that `address` lies in: where it begins, and its bytes.
+    pub(crate) fn allocation(&self, address: GmAddr) -> Option<(GmAddr, u64)> {
+        self.books().allocator.allocation(address)
+    }
+
     /// Copies into one live allocation.
     pub(crate) fn copy_in(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
         let (window, offset) = self.user_range(to, from.len() as u64)?;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! kernels.rs        a function, a shared object (shared_object.rs) or a relocatable one (relocatable.rs) as a Kernel
+//! kernel_table.rs   the kernels that a shared object lists
 //! builders.rs       builder programs that come and go
 //! draft.rs          a graph, written down without a borrow of the device
 //! device.rs         a device for use from any thread
@@ -11,18 +12,27 @@
 //! ```
 //! The C interface (`bindings/c`) and the Python package (`bindings/python`) stand on it.
 
+#[cfg(feature = "devices")]
 mod builders;
+#[cfg(feature = "devices")]
 mod device;
+#[cfg(feature = "devices")]
 mod draft;
 mod failure;
+#[cfg(feature = "devices")]
 pub mod field;
+#[cfg(feature = "devices")]
 mod guard;
+pub mod kernel_table;
 pub mod kernels;
 mod relocatable;
 mod shared_object;
 
+#[cfg(feature = "devices")]
 pub use builders::{Builders, Program};
+#[cfg(feature = "devices")]
 pub use device::{SharedDevice, building, streaming};
+#[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};
 pub use shared_object::SharedObject;

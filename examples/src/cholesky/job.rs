@@ -82,7 +82,7 @@ impl Example for Cholesky {
         let args = Args { matrix: matrix.address(), status: status.address(), n, tile };
         let (words, n) = (args.words().to_vec(), index(n.get()));
         let check = FactorCheck { a, n, matrix, status, expected: Vec::new() };
-        Prepared::new(self.name(), words, size, Box::new(check))
+        Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
 }
 

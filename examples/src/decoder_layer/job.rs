@@ -138,7 +138,7 @@ impl Example for DecoderLayer {
         buffers.place(&mut args);
         let words = args.words().to_vec();
         let check = LayerCheck { shape, tensors, buffers, expected: Vec::new() };
-        Prepared::new(self.name(), words, size, Box::new(check))
+        Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
 }
 

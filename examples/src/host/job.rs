@@ -7,7 +7,7 @@ use std::vec::Vec;
 use pto_abi::arena::ArenaLayout;
 use pto_abi::limits::{MAX_IMAGE_EDGES, MAX_TASKS};
 use pto_abi::symbol::symbol;
-use pto_abi::{Fault, RuntimeVariant};
+use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_graph::BuilderSet;
 use pto_host::{
     Capacities, Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph, Work,
@@ -77,27 +77,41 @@ pub trait Check: Send {
     fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError>;
 }
 
+/// Memory of an example's, as its program's words tell of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedBuffer {
+    /// What the word is called.
+    pub name: &'static str,
+    /// Where it begins.
+    pub address: GmAddr,
+    /// How large it is.
+    pub bytes: u64,
+}
+
 /// An example that is ready to run on one device, any number of times.
 pub struct Prepared {
     builder: &'static str,
     orch_args: Vec<u64>,
+    /// What the words are called, and which of them are addresses.
+    names: &'static [(&'static str, bool)],
     size: GraphSize,
     capacities: Capacities,
     check: Box<dyn Check>,
 }
 
 impl Prepared {
-    /// A program of the firmware, its words, how large it is, and who judges its results.
+    /// A program of the firmware, its words with their names and which of them are addresses, how large it is, and who
+    /// judges its results.
     ///
     /// # Errors
     /// The limit of the runtime that the graph exceeds.
     pub fn new(
         builder: &'static str,
-        orch_args: Vec<u64>,
+        (orch_args, names): (Vec<u64>, &'static [(&'static str, bool)]),
         size: GraphSize,
         check: Box<dyn Check>,
     ) -> Result<Self, Error> {
-        Ok(Self { builder, orch_args, size, capacities: size.capacities()?, check })
+        Ok(Self { builder, orch_args, names, size, capacities: size.capacities()?, check })
     }
 
     /// The name of the graph program.
@@ -110,6 +124,20 @@ impl Prepared {
     #[must_use]
     pub fn orch_args(&self) -> &[u64] {
         &self.orch_args
+    }
+
+    /// The memory that the words tell of, on the device that the example is prepared for.
+    #[must_use]
+    pub fn buffers(&self, device: &Device) -> Vec<NamedBuffer> {
+        let words =
+            self.names.iter().zip(&self.orch_args).filter(|((_, is_address), _)| *is_address);
+        let buffer = |((name, _), word): (&(&'static str, bool), &u64)| {
+            let address = GmAddr(*word);
+            let (start, bytes) = device.allocation(address)?;
+            // A word may tell of a place within an allocation: the buffer is the rest.
+            Some(NamedBuffer { name, address, bytes: start.0 + bytes - address.0 })
+        };
+        words.filter_map(buffer).collect()
     }
 
     /// What a device is to do where a builder on it runs the program.

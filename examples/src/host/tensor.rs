@@ -9,31 +9,99 @@ use std::vec::Vec;
 
 use crate::host::error::{Error, shape_text};
 
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DType {
-    /// 32-bit float.
-    F32,
-    /// 32-bit signed integer.
-    I32,
+/// Declares the types of elements: variant, type, name, what it is.
+macro_rules! dtypes {
+    ($($variant:ident $type:ident $name:literal $what:literal;)*) => {
+        /// The type of a tensor's elements.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum DType {
+            $(#[doc = $what] $variant,)*
+        }
+
+        impl DType {
+            /// Every type.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// What it is called.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Bytes of an element.
+            #[must_use]
+            pub const fn bytes(self) -> usize {
+                match self {
+                    $(Self::$variant => size_of::<$type>(),)*
+                }
+            }
+        }
+
+        /// The elements of a tensor.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Elements {
+            $(#[doc = $what] $variant(Vec<$type>),)*
+        }
+
+        impl Elements {
+            /// Elements from memory, in which the byte of the lowest value comes first; what is left behind the last whole
+            /// element is not one.
+            #[must_use]
+            pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Self {
+                match dtype {
+                    $(DType::$variant => {
+                        let words = bytes.as_chunks::<{ size_of::<$type>() }>().0.iter();
+                        Self::$variant(words.map(|word| $type::from_le_bytes(*word)).collect())
+                    })*
+                }
+            }
+
+            /// The elements as they stand in memory.
+            #[must_use]
+            pub fn to_bytes(&self) -> Vec<u8> {
+                match self {
+                    $(Self::$variant(values) => values.iter().flat_map(|value| value.to_le_bytes()).collect(),)*
+                }
+            }
+
+            /// The type of the elements.
+            #[must_use]
+            pub const fn dtype(&self) -> DType {
+                match self {
+                    $(Self::$variant(_) => DType::$variant,)*
+                }
+            }
+
+            /// How many there are.
+            #[must_use]
+            pub fn count(&self) -> usize {
+                match self {
+                    $(Self::$variant(values) => values.len(),)*
+                }
+            }
+        }
+    };
+}
+
+dtypes! {
+    F32 f32 "f32" "32-bit float.";
+    I32 i32 "i32" "32-bit signed integer.";
+    U32 u32 "u32" "32-bit unsigned integer.";
+    F64 f64 "f64" "64-bit float.";
+    I64 i64 "i64" "64-bit signed integer.";
+    U64 u64 "u64" "64-bit unsigned integer.";
+    I16 i16 "i16" "16-bit signed integer.";
+    U16 u16 "u16" "16-bit unsigned integer.";
+    I8 i8 "i8" "8-bit signed integer.";
+    U8 u8 "u8" "8-bit unsigned integer.";
 }
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::F32 => "f32",
-            Self::I32 => "i32",
-        })
+        f.pad(self.name())
     }
-}
-
-/// The elements of a tensor.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Elements {
-    /// 32-bit floats.
-    F32(Vec<f32>),
-    /// 32-bit signed integers.
-    I32(Vec<i32>),
 }
 
 /// A tensor, rows one after another (C order).
@@ -47,12 +115,8 @@ impl Tensor {
     /// A tensor; `None`: the shape has another number of elements.
     #[must_use]
     pub fn new(shape: Vec<u64>, elements: Elements) -> Option<Self> {
-        let count = match &elements {
-            Elements::F32(values) => values.len(),
-            Elements::I32(values) => values.len(),
-        };
         let product = shape.iter().try_fold(1_u64, |a, b| a.checked_mul(*b));
-        (product == u64::try_from(count).ok()).then_some(Self { shape, elements })
+        (product == u64::try_from(elements.count()).ok()).then_some(Self { shape, elements })
     }
 
     /// A tensor of `f32`.
@@ -91,21 +155,21 @@ impl Tensor {
         &self.elements
     }
 
-    /// The elements' bits: two tensors with the same ones are the same to the last bit.
+    /// The elements' bytes: two tensors with the same ones are the same to the last bit.
     #[must_use]
-    pub fn bits(&self) -> Vec<u32> {
-        match &self.elements {
-            Elements::F32(values) => values.iter().map(|value| value.to_bits()).collect(),
-            Elements::I32(values) => values.iter().map(|value| value.cast_unsigned()).collect(),
-        }
+    pub fn bytes(&self) -> Vec<u8> {
+        self.elements.to_bytes()
     }
 
     /// How many elements are not finite.
     #[must_use]
     pub fn not_finite(&self) -> NotFinite {
-        let count = |is: fn(&f32) -> bool| match &self.elements {
-            Elements::F32(values) => values.iter().filter(|value| is(value)).count() as u64,
-            Elements::I32(_) => 0,
+        let count = |is: fn(&f64) -> bool| match &self.elements {
+            Elements::F32(values) => {
+                values.iter().filter(|value| is(&f64::from(**value))).count() as u64
+            }
+            Elements::F64(values) => values.iter().filter(|value| is(value)).count() as u64,
+            _ => 0,
         };
         let (nan, infinite) = (count(|value| value.is_nan()), count(|value| value.is_infinite()));
         NotFinite { nan, infinite, of: self.shape.iter().product() }
@@ -114,10 +178,7 @@ impl Tensor {
     /// The type of the elements.
     #[must_use]
     pub const fn dtype(&self) -> DType {
-        match self.elements {
-            Elements::F32(_) => DType::F32,
-            Elements::I32(_) => DType::I32,
-        }
+        self.elements.dtype()
     }
 }
 
@@ -233,7 +294,7 @@ impl Inputs {
     pub fn f32(&self, name: &str) -> Option<&[f32]> {
         match self.get(name)?.elements() {
             Elements::F32(values) => Some(values),
-            Elements::I32(_) => None,
+            _ => None,
         }
     }
 
@@ -242,7 +303,7 @@ impl Inputs {
     pub fn i32(&self, name: &str) -> Option<&[i32]> {
         match self.get(name)?.elements() {
             Elements::I32(values) => Some(values),
-            Elements::F32(_) => None,
+            _ => None,
         }
     }
 }

@@ -98,7 +98,7 @@ impl Example for Matmul {
             _floats: vec![a_gm, b_gm, d_gm, ab],
             _tables: Vec::new(),
         };
-        Prepared::new(self.name(), args.words().to_vec(), size, Box::new(check))
+        Prepared::new(self.name(), (args.words().to_vec(), &Args::NAMES), size, Box::new(check))
     }
 }
 

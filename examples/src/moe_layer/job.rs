@@ -97,7 +97,7 @@ impl Example for MoeLayer {
         let logits = logits(&shape, &tensors);
         let words = args.words().to_vec();
         let check = ExpertsCheck { shape, tensors, logits, buffers, expected: None };
-        Prepared::new(self.name(), words, size, Box::new(check))
+        Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
 }
 

@@ -125,7 +125,7 @@ impl Example for NewtonSolve {
         args.iterations = iterations.address();
         let check =
             SystemsCheck { shape, a, b, out, iterations, expected: None, _inputs: [a_gm, b_gm] };
-        Prepared::new(self.name(), args.words().to_vec(), size, Box::new(check))
+        Prepared::new(self.name(), (args.words().to_vec(), &Args::NAMES), size, Box::new(check))
     }
 }
 

@@ -129,7 +129,7 @@ impl Example for PagedAttention {
             _floats: buffers.floats.into(),
             _tables: buffers.tables.into(),
         };
-        Prepared::new(self.name(), words, size, Box::new(check))
+        Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
 }
 

@@ -122,7 +122,7 @@ impl Example for RandomDag {
             counters,
             _tables: [first, producers, kinds],
         };
-        Prepared::new(self.name(), args.words().to_vec(), size, Box::new(check))
+        Prepared::new(self.name(), (args.words().to_vec(), &Args::NAMES), size, Box::new(check))
     }
 }
 

@@ -110,7 +110,7 @@ impl Example for TaskShapes {
         let (meet, plan_at) = (params.get("meet"), table.address());
         let args = Args { first, second, plan: plan_at, rows, blocks, tasks, layers, meet, seed };
         let check = Cells { plan, bounds, args, matrices, _table: table, expected: None };
-        Prepared::new(self.name(), args.words().to_vec(), size, Box::new(check))
+        Prepared::new(self.name(), (args.words().to_vec(), &Args::NAMES), size, Box::new(check))
     }
 }
 

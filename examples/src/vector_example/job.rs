@@ -99,7 +99,7 @@ impl Example for VectorExample {
             _floats: vec![a_gm, b_gm, sum, plus_1, plus_2],
             _tables: Vec::new(),
         };
-        Prepared::new(self.name(), args.words().to_vec(), size, Box::new(check))
+        Prepared::new(self.name(), (args.words().to_vec(), &Args::NAMES), size, Box::new(check))
     }
 }
 

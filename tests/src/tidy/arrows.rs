@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-image-build",
             "pto-npy",
             "pto-bench",
+            "pto-native",
         ],
     ),
     (

@@ -181,7 +181,7 @@ impl<'p> Walk<'p> {
                 self.stated.push((*producer, *consumer, line));
             }
             Action::Get(view) => self.touch(What::Get, view, line),
-            Action::Set(view) => self.touch(What::Set, view, line),
+            Action::Set(view, _) => self.touch(What::Set, view, line),
             Action::BeginRecording { record, tensors } => {
                 let tensors = tensors.iter().map(|(place, _)| *place).collect();
                 self.open = Some((*record, Body { tensors, ..Body::default() }));

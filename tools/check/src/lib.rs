@@ -12,10 +12,12 @@
 //! answers; nothing of it is done a second time here.
 
 mod check;
+mod declare;
 mod derive;
 pub mod file;
 mod finding;
 mod graph;
+mod graph_submitter;
 mod layout;
 mod memory_map;
 pub mod program;
@@ -30,8 +32,10 @@ mod signatures;
 mod submission;
 mod submit;
 mod tell;
+mod written;
 
 pub use check::{Options, Report, check};
+pub use declare::{Access, Buffer, Extents, Operand, declare};
 pub use finding::{Finding, Kind};
 pub use program::Program;
 pub use record::{NotRecorded, Recording, record};
@@ -41,3 +45,4 @@ pub use rings::RingReport;
 pub use shown::{TaskGraph, task_graph};
 pub use signatures::{Signature, Signatures};
 pub use submission::Submission;
+pub use written::{with_kept_heap, written};

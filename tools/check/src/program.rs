@@ -97,8 +97,8 @@ pub enum Action {
     Publish(u32),
     /// Waits for those that write an element, and reads it.
     Get(View),
-    /// Waits for those that read or write an element, and writes it.
-    Set(View),
+    /// Waits for those that read or write an element, and writes this value; `None`: the file does not say which.
+    Set(View, Option<u64>),
     /// Begins a record; its tensors, by their places, look like these views.
     BeginRecording {
         /// The id.

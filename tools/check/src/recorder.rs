@@ -257,7 +257,7 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
     fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
         self.graph.set(view, index, value)?;
         let element = self.view(&element_of(view, index));
-        self.step(Action::Set(element));
+        self.step(Action::Set(element, Some(value)));
         Ok(())
     }
 

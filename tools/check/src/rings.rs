@@ -152,7 +152,7 @@ pub(crate) fn least(
 /// tasks where nothing runs, and who waits for later tasks for longer than it does (`aicpu-fw/src/stream/kept.rs`).
 fn is_estimated(program: &Program) -> bool {
     let waits =
-        |step: &Step| matches!(step.action, Action::Get(_) | Action::Set(_) | Action::Edge { .. });
+        |step: &Step| matches!(step.action, Action::Get(_) | Action::Set(..) | Action::Edge { .. });
     program.steps.iter().any(waits)
 }
 

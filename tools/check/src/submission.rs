@@ -3,18 +3,20 @@
 //! ```text
 //! Submission::new --> blocks (what memory it needs) --place--> BuilderSet of one program, Submission::NAME
 //! ```
-//! Tasks of a graph are added in their order, and published when every task that they wait for is there. Programs of the
-//! streaming runtime are not taken yet.
+//! Graphs are submitted by `graph_submitter.rs`, programs of the streaming runtime by `submit.rs`. What a file does not say, and a
+//! run needs, is a defect, which names the line.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::symbol::symbol;
-use pto_abi::{Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
-use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskSpec};
+use pto_abi::{Fault, GmAddr};
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, StreamBuilder};
 
+use crate::graph_submitter::GraphSubmitter;
 use crate::memory_map::Addresses;
-use crate::program::{Action, Argument, Program, Publish, Task};
+use crate::program::{Action, Argument, Place, Program, Step, Task};
+use crate::submit::{HostAccess, Refused, Submitter};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ pub struct Submission {
     program: Arc<Program>,
     /// The tensors, once they have a place; on another device another one.
     placed: Arc<Mutex<Option<Arc<Addresses>>>>,
+    /// The step that the builder refused in the last run.
+    refused: Arc<Mutex<Option<usize>>>,
 }
 
 /// A word that is larger is an address of the process that recorded it.
@@ -34,7 +38,7 @@ impl Submission {
     /// A program whose tensors have no place yet.
     #[must_use]
     pub fn new(program: Arc<Program>) -> Self {
-        Self { program, placed: Arc::default() }
+        Self { program, placed: Arc::default(), refused: Arc::default() }
     }
 
     /// The program.
@@ -43,26 +47,45 @@ impl Submission {
         &self.program
     }
 
-    /// Why the file does not hold all that a run needs; `None`: it does.
+    /// Why the file does not hold all that a run needs, with the line; `None`: it does.
     #[must_use]
     pub fn defect(&self) -> Option<String> {
-        if self.program.streams() {
+        let mut known = HashSet::new();
+        self.program.steps.iter().find_map(|step| {
+            let what = self.missing(step, &mut known)?;
+            Some(if step.line > 0 { format!("line {}: {what}", step.line) } else { what })
+        })
+    }
+
+    /// What a run needs and a step does not say; `known` are the tasks above.
+    fn missing(&self, step: &Step, known: &mut HashSet<u32>) -> Option<String> {
+        match &step.action {
+            Action::Add(place) => {
+                let task = &self.program.tasks[*place];
+                let missing = self.missing_of(task, known);
+                known.insert(task.id);
+                missing
+            }
+            Action::Edge { producer, consumer } if self.program.streams() => {
+                let unknown = [producer, consumer].into_iter().find(|id| !known.contains(id))?;
+                Some(format!("edge: no task {unknown} is known here; put the edge behind both tasks"))
+            }
+            Action::Set(_, None) => Some(
+                "set: the line does not say which value is written; add a \"value\" beside it, or check the file only".into(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn missing_of(&self, task: &Task, known: &HashSet<u32>) -> Option<String> {
+        let is_address = |arg: &Argument| matches!(arg, Argument::Scalar(w) if *w > LARGEST_SCALAR);
+        if task.args.iter().all(|arg| arg.view().is_none()) && task.args.iter().any(is_address) {
             return Some(format!(
-                "it is a program of {}, which can be checked and not run; the header of a file that runs names {} or {}",
-                self.program.variant,
-                RuntimeVariant::HOST_BUILD_GRAPH,
-                RuntimeVariant::AICPU_BUILD_GRAPH
+                "{task} has addresses of the process that recorded it instead of tensors; record it again with kernels of the library"
             ));
         }
-        let is_address = |arg: &Argument| matches!(arg, Argument::Scalar(w) if *w > LARGEST_SCALAR);
-        let hides = |task: &&Task| {
-            task.args.iter().all(|arg| arg.view().is_none()) && task.args.iter().any(is_address)
-        };
-        self.program.tasks.iter().find(hides).map(|task| {
-            format!(
-                "{task} has addresses of the process that recorded it instead of tensors; record a program with tensors"
-            )
-        })
+        let later = task.after.iter().find(|id| self.program.streams() && !known.contains(id))?;
+        Some(format!("{task} waits for task {later}, which is not known here; put that task above"))
     }
 
     /// Bytes of each piece of memory that the program's tensors are in; tensors with bytes in common are in one.
@@ -93,7 +116,40 @@ impl Submission {
                 *base = start.offset(*offset);
             }
         }
+        self.put(addresses);
+    }
+
+    /// The tensors are at these addresses from now on.
+    pub fn place_each(&self, tensors: &[GmAddr]) {
+        let mut addresses = Addresses::of(&self.program);
+        addresses.bases.clear();
+        addresses.bases.extend_from_slice(tensors);
+        self.put(addresses);
+    }
+
+    fn put(&self, addresses: Addresses) {
         *self.placed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(addresses));
+    }
+
+    /// Where a tensor is; `None`: it has no place of its own, or none yet.
+    #[must_use]
+    pub fn address_of(&self, tensor: usize) -> Option<GmAddr> {
+        let is_host = matches!(self.program.tensors.get(tensor)?.place, Place::Host(_));
+        let placed = self.placed().ok()?;
+        placed.bases.get(tensor).copied().filter(|_| is_host)
+    }
+
+    /// The line that the builder refused in the last run; `None`: it took all of them, or the program is not from a file.
+    #[must_use]
+    pub fn refused_line(&self) -> Option<usize> {
+        let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        self.program.steps.get(refused?).map(|step| step.line).filter(|line| *line > 0)
+    }
+
+    fn note(&self, submitted: Result<(), Refused>) -> Result<(), BuildError> {
+        let step = submitted.err().and_then(|refused| refused.step);
+        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = step;
+        submitted.map_err(|refused| refused.fault.into())
     }
 
     fn placed(&self) -> Result<Arc<Addresses>, Fault> {
@@ -107,13 +163,19 @@ impl Submission {
     /// Those of the builder.
     pub fn build<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         let placed = self.placed()?;
-        GraphSubmitter::new(&self.program, &placed, graph).submit().map_err(BuildError::from)
+        self.note(GraphSubmitter::new(&self.program, &placed, graph).submit())
+    }
+
+    /// Submits a program of the streaming runtime.
+    fn stream<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        let placed = self.placed()?;
+        self.note(Submitter::new((&self.program, &placed), stream, HostAccess::AsItIs).submit())
     }
 }
 
 impl BuilderSet for Submission {
     fn names(&self) -> &[&str] {
-        &[Self::NAME]
+        if self.program.streams() { &[] } else { &[Self::NAME] }
     }
 
     fn build<G: HostedBuilder>(
@@ -121,91 +183,22 @@ impl BuilderSet for Submission {
         wanted: u64,
         graph: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        (wanted == symbol(Self::NAME)).then(|| Self::build(self, graph))
-    }
-}
-
-/// Adds the tasks of a graph.
-struct GraphSubmitter<'p, G> {
-    program: &'p Program,
-    placed: &'p Addresses,
-    graph: &'p mut G,
-    ids: HashMap<u32, TaskId>,
-    /// Who is waited for, by task.
-    producers: HashMap<u32, Vec<u32>>,
-    /// Tasks that wait for one which is not there yet.
-    deferred: Vec<&'p Task>,
-}
-
-impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
-    fn new(program: &'p Program, placed: &'p Addresses, graph: &'p mut G) -> Self {
-        let mut producers: HashMap<u32, Vec<u32>> = HashMap::new();
-        for step in &program.steps {
-            match step.action {
-                Action::Add(place) => {
-                    let task = &program.tasks[place];
-                    producers.entry(task.id).or_default().extend(&task.after);
-                }
-                Action::Edge { producer, consumer } => {
-                    producers.entry(consumer).or_default().push(producer);
-                }
-                _ => {}
-            }
-        }
-        Self { program, placed, graph, ids: HashMap::new(), producers, deferred: Vec::new() }
+        (wanted == symbol(Self::NAME) && !self.program.streams()).then(|| Self::build(self, graph))
     }
 
-    fn submit(mut self) -> Result<(), Fault> {
-        for step in &self.program.steps {
-            match step.action {
-                Action::Add(place) => self.add(&self.program.tasks[place])?,
-                Action::Publish(id) => {
-                    let id = *self.ids.get(&id).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
-                    self.graph.publish(id)?;
-                }
-                _ => {}
-            }
-        }
-        let deferred = std::mem::take(&mut self.deferred);
-        deferred.into_iter().try_for_each(|task| self.connect(task))
+    fn stream_names(&self) -> &[&str] {
+        if self.program.streams() { &[Self::NAME] } else { &[] }
     }
 
-    fn add(&mut self, task: &'p Task) -> Result<(), Fault> {
-        let args: Vec<u64> = task.args.iter().map(|arg| self.word(arg)).collect();
-        let id = self.graph.add_task(TaskSpec::new(FuncId(task.func), task.kind, &args))?;
-        self.ids.insert(task.id, id);
-        let producers = self.producers.get(&task.id).map_or(&[][..], Vec::as_slice);
-        match producers.iter().all(|producer| self.ids.contains_key(producer)) {
-            true => self.connect(task),
-            false => {
-                self.deferred.push(task);
-                Ok(())
-            }
-        }
-    }
-
-    /// Adds the edges of a task, and publishes it unless a line of its own does that.
-    fn connect(&mut self, task: &Task) -> Result<(), Fault> {
-        let Some(id) = self.ids.get(&task.id).copied() else { return Ok(()) };
-        for producer in self.producers.get(&task.id).into_iter().flatten() {
-            let producer = self.ids.get(producer).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
-            self.graph.add_edge(*producer, id)?;
-        }
-        match task.publish {
-            Publish::Now => self.graph.publish(id),
-            Publish::Later => Ok(()),
-        }
-    }
-
-    /// An argument as the kernel gets it: the address of a tensor's part, or a word.
-    fn word(&self, arg: &Argument) -> u64 {
-        match (arg, arg.view()) {
-            (_, Some((view, _))) => {
-                let base = self.placed.bases.get(view.tensor).copied().unwrap_or(GmAddr::NULL);
-                base.offset(view.offset * view.element.bytes()).0
-            }
-            (Argument::Scalar(word), None) => *word,
-            _ => 0,
-        }
+    fn build_stream<G: StreamBuilder + HostedBuilder>(
+        &self,
+        wanted: u64,
+        stream: &mut G,
+    ) -> Option<Result<(), BuildError>> {
+        (wanted == symbol(Self::NAME)).then(|| match self.program.streams() {
+            true => self.stream(stream),
+            // Every runtime takes a graph.
+            false => Self::build(self, stream),
+        })
     }
 }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicpu_fw::stream::map::AccessKind;
 use pto_graph::{
     Arg, Bindings, DependencyMode, HeapTag, Predicate, RawView, Recording, ScopeId, StartMode,
     StreamBuilder, TensorTask, TensorView,
@@ -20,6 +19,15 @@ pub(crate) enum HostAccess {
     AsTask,
     /// As they are.
     AsItIs,
+}
+
+/// What the program itself does with an element.
+#[derive(Clone, Copy)]
+enum HostTouch {
+    /// It reads the element.
+    Get,
+    /// It writes this value.
+    Set(u64),
 }
 
 /// What the builder refused, and where.
@@ -101,8 +109,8 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
                 Some(id) => self.graph.publish(*id),
                 None => Err(Fault::BUILD_UNKNOWN_TASK),
             },
-            Action::Get(view) => self.touch(view, AccessKind::Read),
-            Action::Set(view) => self.touch(view, AccessKind::Write),
+            Action::Get(view) => self.touch(view, HostTouch::Get),
+            Action::Set(view, value) => self.touch(view, HostTouch::Set(value.unwrap_or(0))),
             Action::BeginRecording { record, tensors } => self.begin_recording(*record, tensors),
             Action::EndRecording => {
                 let record = self.graph.end_recording()?;
@@ -184,19 +192,19 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
     }
 
     /// The program reads or writes an element.
-    fn touch(&mut self, view: &View, kind: AccessKind) -> Result<(), Fault> {
+    fn touch(&mut self, view: &View, touch: HostTouch) -> Result<(), Fault> {
         let view = self.view(view)?;
         if self.host_access == HostAccess::AsItIs {
             let index = vec![0; view.shape().len()];
-            return match kind {
-                AccessKind::Read => self.graph.get(&view, &index).map(|_| ()),
-                AccessKind::Write => self.graph.set(&view, &index, 0),
+            return match touch {
+                HostTouch::Get => self.graph.get(&view, &index).map(|_| ()),
+                HostTouch::Set(value) => self.graph.set(&view, &index, value),
             };
         }
         let mode = self.scopes.last().map_or(DependencyMode::DERIVED, |(_, mode)| *mode);
-        let args = match kind {
-            AccessKind::Read => [Arg::In(&view)],
-            AccessKind::Write => [Arg::InOut(&view)],
+        let args = match touch {
+            HostTouch::Get => [Arg::In(&view)],
+            HostTouch::Set(_) => [Arg::InOut(&view)],
         };
         let task = TensorTask::new(FuncId(0), CoreKind::AIV, &args);
         if mode == DependencyMode::DERIVED {

@@ -185,7 +185,7 @@ fn what(program: &Program, step: usize) -> String {
         Some(Action::Edge { producer, consumer }) => format!("the edge {producer} -> {consumer}"),
         Some(Action::Publish(task)) => format!("the publish of task {task}"),
         Some(Action::Get(_)) => "a get".to_owned(),
-        Some(Action::Set(_)) => "a set".to_owned(),
+        Some(Action::Set(..)) => "a set".to_owned(),
         Some(Action::BeginRecording { record, .. }) => format!("record {record}"),
         Some(Action::EndRecording) => "the end of a record".to_owned(),
         Some(Action::Replay { record, .. }) => format!("a replay of record {record}"),

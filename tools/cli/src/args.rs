@@ -114,6 +114,9 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
+    /// A shared object with kernels for a graph file, beside those of the library (docs/check.md)
+    #[arg(long, value_name = "OBJECT.so")]
+    pub(crate) kernels: Option<PathBuf>,
     /// A parameter of the example; an input's shape gives those that are not set
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
@@ -132,6 +135,10 @@ pub(crate) struct RunArgs {
     /// How far an output may be from that of --expect, beside --rtol
     #[arg(long, value_name = "X", default_value_t = 1e-8, requires = "expect", value_parser = tolerance)]
     pub(crate) atol: f64,
+    /// Writes every tensor that the tasks write, those of the heap as well, to a new folder: a NumPy file for each, and
+    /// index.json
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dump: Option<PathBuf>,
     /// Says as well what the run takes on a device (profile a2a3 of the machine in virtual time), and what bounds it
     #[arg(long)]
     pub(crate) predict: bool,

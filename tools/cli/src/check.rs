@@ -1,19 +1,23 @@
 //! `pto check`: records what an example submits, or reads it from a file, and says whether it can run.
 
+use std::path::Path;
+
 use pto_abi::BuildMode;
 use pto_abi::arena::Capacities;
 use pto_abi::stream::StreamCapacities;
 use pto_check::file;
-use pto_check::{
-    Cores, Finding, Options, Program, Report, Rings, Signature, Signatures, check as check_program,
-};
+use pto_check::program::Place;
+use pto_check::{Cores, Finding, Options, Program, Report, Rings, check as check_program};
+use pto_host::Device;
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::errors::{Exit, Failure};
+use crate::kernels::Kernels;
 use crate::output::{Form, answer};
 use crate::output_file;
 use crate::program::{How, Source};
+use crate::tensor_folder::{self, Heading, Located};
 use crate::text::{filled, grouped, table};
 
 /// Findings that are told to people; all of them are in the JSON.
@@ -24,6 +28,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.save {
         output_file::check(path)?;
     }
+    if let Some(folder) = &args.save_inputs {
+        tensor_folder::check("--save-inputs", folder)?;
+    }
     let source = Source {
         target: &args.target,
         params: &args.params,
@@ -31,9 +38,18 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         runtime: args.runtime,
         cores: cores(args),
     };
-    let (program, how) = source.program()?;
+    let (program, how) = source.program_on(|program, device| match &args.save_inputs {
+        Some(folder) => save_inputs(folder, program, device),
+        None => Ok(()),
+    })?;
+    if let (Some(_), How::Read) = (&args.save_inputs, how) {
+        return Err(Failure::usage(
+            "--save-inputs is for examples; a file has no inputs of its own",
+        ));
+    }
     let rings = rings(args, &program)?;
-    let kernels = (!args.own_kernels).then(library_signatures);
+    let kernels = Kernels::with(args.kernels.as_deref())?;
+    let kernels = (!args.own_kernels).then(|| kernels.signatures());
     let report = check_program(&program, &Options { rings, cores: cores(args), kernels });
     if let Some(path) = &args.save {
         output_file::write(path, |to| file::write(&program, to))?;
@@ -42,17 +58,14 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     answer(Form::from(args.json), exit, || text(&report, how, args), || as_json(&report, how))
 }
 
-/// The kernels of the library.
-pub(crate) fn library_signatures() -> Signatures {
-    let signature = |kernel: &pto_aicore_kernels::LibraryKernel| {
-        Some(Signature {
-            func: u16::try_from(kernel.func_id).ok()?,
-            name: kernel.name.to_owned(),
-            kind: kernel.kind,
-            args: kernel.args.iter().map(|arg| (*arg).to_owned()).collect(),
-        })
-    };
-    Signatures::new(pto_aicore_kernels::LIBRARY.iter().filter_map(signature).collect())
+/// Writes what the tensors of the host's hold.
+fn save_inputs(folder: &Path, program: &Program, device: &Device) -> Result<(), Failure> {
+    let located = program.tensors.iter().filter_map(|tensor| match tensor.place {
+        Place::Host(Some(address)) => Some(Located { tensor, address, place: "host" }),
+        _ => None,
+    });
+    let heading = Heading { format: "pto-inputs", name: &program.name };
+    tensor_folder::write(folder, &heading, &located.collect::<Vec<_>>(), Vec::new(), device)
 }
 
 const fn cores(args: &CheckArgs) -> Cores {

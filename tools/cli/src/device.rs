@@ -1,7 +1,6 @@
 //! The device that a run asks for: its options, and how it is opened.
 
 use pto_abi::CoreKind;
-use pto_check::Submission;
 use pto_examples::host;
 use pto_host::fw::Tracing;
 use pto_host::virt::qemu::find;
@@ -31,13 +30,11 @@ impl Wanted {
     }
 
     /// Opens it; `virt` is given an image first, if it has none.
-    /// With the program of a graph file in its firmware, if there is one.
-    pub(crate) fn open(&self, file: Option<&Submission>) -> Result<Device, Failure> {
-        match (self, file) {
+    /// With these programs in its firmware, or those of the examples.
+    pub(crate) fn open(&self, programs: Option<Programs>) -> Result<Device, Failure> {
+        match (self, programs) {
             (Self::Simulator(options), None) => Ok(host::open_sim(*options)?),
-            (Self::Simulator(options), Some(file)) => {
-                Ok(Device::open_sim(*options, Programs::File(file.clone()))?)
-            }
+            (Self::Simulator(options), Some(programs)) => Ok(Device::open_sim(*options, programs)?),
             (Self::Virt(options, tracing), _) => {
                 need_qemu(options)?;
                 let (firmware, kernels) = flashed::images_of_virt(*tracing)?;

@@ -38,8 +38,8 @@ pub(crate) fn predict(
     let hosting = Hosting::Virtual(options);
     let simulator =
         Wanted::Simulator(DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting });
-    let mut device = simulator.open(target.file.as_ref())?;
-    device.register_library()?;
+    let mut device = simulator.open(target.programs())?;
+    target.kernels.register(&mut device)?;
     let mut prepared = target.example.prepare(params, inputs, &device)?;
     prepared.reset()?;
     let image = match variant {

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use pto_abi::symbol::symbol;
 use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_check::file::{self, ReadError};
-use pto_check::{Cores, Memory, NotRecorded, Program, Recorder, Recording, record};
+use pto_check::{
+    Buffer, Cores, Memory, NotRecorded, Program, Recorder, Recording, declare, record,
+};
 use pto_examples::Builders;
 use pto_examples::host::{self, Example, Needs, Prepared};
 use pto_graph::{BuildError, BuilderSet};
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
 use crate::errors::Failure;
+use crate::operands::operands;
 use crate::programs::Programs;
 use crate::run;
 
@@ -64,6 +67,14 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// The program: of the example of that name, or in the file.
     pub(crate) fn program(&self) -> Result<(Program, How), Failure> {
+        self.program_on(|_, _| Ok(()))
+    }
+
+    /// The same; of an example `look` sees what the tensors hold before the program runs.
+    pub(crate) fn program_on(
+        &self,
+        look: impl FnOnce(&Program, &Device) -> Result<(), Failure>,
+    ) -> Result<(Program, How), Failure> {
         let example = match host::find(self.target) {
             Ok(example) => example,
             Err(unknown) => {
@@ -83,23 +94,11 @@ impl Source<'_> {
         Needs::check_kinds(example, &params, &device)?;
         device.register_library()?;
         let mut prepared = example.prepare(&params, &inputs, &device)?;
-        if variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-            return Ok((built(example, variant, &prepared, &device)?, How::WithoutRun));
-        }
-        let most = usize::try_from(prepared.size().tasks).unwrap_or(usize::MAX).min(1 << 16);
-        let set = (&Builders, prepared.builder());
-        match record(set, prepared.orch_args(), most, (self.cores, &OnDevice(&device))) {
-            Ok(program) => Ok((program, How::WithoutRun)),
-            Err(NotRecorded::DependsOnData { .. }) => {
-                // What it has set meanwhile is set again.
-                prepared.reset()?;
-                let work = prepared.work(variant);
-                let run = device.run(work, &RunOptions::default());
-                run.map_err(|error| run::with_meaning(example, error))?;
-                Ok((recording.take(), How::WhileItRan))
-            }
-            Err(NotRecorded::GaveUp { error, .. }) => Err(gave_up(example, error)),
-        }
+        prepared.reset()?;
+        let recorded = Recordable { example, variant, recording: &recording, cores: self.cores };
+        let (program, how) = recorded.record(&mut prepared, &mut device)?;
+        look(&program, &device)?;
+        Ok((program, how))
     }
 
     fn read(&self, path: &Path) -> Result<Program, Failure> {
@@ -113,6 +112,59 @@ impl Source<'_> {
                 program.variant
             ))),
             _ => Ok(program),
+        }
+    }
+}
+
+/// An example whose program is to be recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct Recordable<'a> {
+    pub(crate) example: &'a dyn Example,
+    pub(crate) variant: RuntimeVariant,
+    /// What the device records whose programs these are.
+    pub(crate) recording: &'a Recording<Builders>,
+    pub(crate) cores: Cores,
+}
+
+impl Recordable<'_> {
+    /// Records the program, with names, roles and shapes of its tensors. The tensors are then as they were before.
+    pub(crate) fn record(
+        &self,
+        prepared: &mut Prepared,
+        device: &mut Device,
+    ) -> Result<(Program, How), Failure> {
+        let (mut program, how) = match self.variant {
+            RuntimeVariant::TENSORMAP_AND_RINGBUFFER => self.stream(prepared, device)?,
+            _ => (built(self.example, self.variant, prepared, device)?, How::WithoutRun),
+        };
+        let buffers = prepared.buffers(device).into_iter().map(|buffer| Buffer {
+            name: buffer.name.to_owned(),
+            address: buffer.address,
+            bytes: buffer.bytes,
+        });
+        declare(&mut program, &buffers.collect::<Vec<_>>(), operands);
+        Ok((program, how))
+    }
+
+    fn stream(
+        &self,
+        prepared: &mut Prepared,
+        device: &mut Device,
+    ) -> Result<(Program, How), Failure> {
+        let most = usize::try_from(prepared.size().tasks).unwrap_or(usize::MAX).min(1 << 16);
+        let set = (&Builders, prepared.builder());
+        match record(set, prepared.orch_args(), most, (self.cores, &OnDevice(device))) {
+            Ok(program) => Ok((program, How::WithoutRun)),
+            Err(NotRecorded::DependsOnData { .. }) => {
+                // What it has set meanwhile is set again.
+                prepared.reset()?;
+                let work = prepared.work(self.variant);
+                let run = device.run(work, &RunOptions::default());
+                run.map_err(|error| run::with_meaning(self.example, error))?;
+                prepared.reset()?;
+                Ok((self.recording.take(), How::WhileItRan))
+            }
+            Err(NotRecorded::GaveUp { error, .. }) => Err(gave_up(self.example, error)),
         }
     }
 }

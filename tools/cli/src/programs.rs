@@ -1,6 +1,8 @@
 //! The builder programs of the devices that are not those of the examples alone: one set, so that the firmware is
 //! compiled once for it.
 
+use std::sync::{Arc, OnceLock};
+
 use pto_check::{Recording, Submission};
 use pto_examples::Builders;
 use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
@@ -12,12 +14,24 @@ pub(crate) enum Programs {
     Recorded(Recording<Builders>),
     /// The program of a graph file.
     File(Submission),
+    /// The examples, recorded, and such a recording once it is made.
+    Again(Recording<Builders>, Arc<OnceLock<Submission>>),
+}
+
+impl Programs {
+    /// The recording that is to run.
+    fn again(&self) -> Option<&Submission> {
+        match self {
+            Self::Again(_, submission) => submission.get(),
+            _ => None,
+        }
+    }
 }
 
 impl BuilderSet for Programs {
     fn names(&self) -> &[&str] {
         match self {
-            Self::Recorded(set) => set.names(),
+            Self::Recorded(set) | Self::Again(set, _) => set.names(),
             Self::File(set) => set.names(),
         }
     }
@@ -28,14 +42,14 @@ impl BuilderSet for Programs {
         graph: &mut G,
     ) -> Option<Result<(), BuildError>> {
         match self {
-            Self::Recorded(set) => set.build(symbol, graph),
+            Self::Recorded(set) | Self::Again(set, _) => set.build(symbol, graph),
             Self::File(set) => BuilderSet::build(set, symbol, graph),
         }
     }
 
     fn stream_names(&self) -> &[&str] {
         match self {
-            Self::Recorded(set) => set.stream_names(),
+            Self::Recorded(set) | Self::Again(set, _) => set.stream_names(),
             Self::File(set) => set.stream_names(),
         }
     }
@@ -45,8 +59,11 @@ impl BuilderSet for Programs {
         symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
+        if let Some(built) = self.again().and_then(|set| set.build_stream(symbol, stream)) {
+            return Some(built);
+        }
         match self {
-            Self::Recorded(set) => set.build_stream(symbol, stream),
+            Self::Recorded(set) | Self::Again(set, _) => set.build_stream(symbol, stream),
             Self::File(set) => set.build_stream(symbol, stream),
         }
     }

@@ -14,30 +14,35 @@ use pto_host::{
 
 use crate::args::RunArgs;
 use crate::device::Wanted;
+use crate::dump::{Dump, DumpRequest};
 use crate::errors::{Exit, Failure};
 use crate::golden::Golden;
 use crate::output::{Form, answer};
 use crate::predict::predict;
 use crate::progress::Phase;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
-use crate::target::Target;
-use crate::{logging, npy, output_file, timeline, virtual_time};
+use crate::target::{Heap, Target};
+use crate::{logging, npy, output_file, tensor_folder, timeline, virtual_time};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     logging::install(args.log)?;
-    let target = Target::find(&args.example)?;
+    let heap = if args.dump.is_some() { Heap::Kept } else { Heap::Shared };
+    let target = Target::find(&args.example, args.kernels.as_deref(), heap)?;
     let example = target.example;
     let outputs = check_outputs(example, &args.outputs)?;
     if let Some(path) = &args.trace {
         output_file::check(path)?;
+    }
+    if let Some(folder) = &args.dump {
+        tensor_folder::check("--dump", folder)?;
     }
     let wanted = Wanted::of(args)?;
     let own = target.file.as_ref().map(|file| file.program().variant);
     let variant = variant_of(example, args.runtime.or(own))?;
     if target.file.is_some() && !wanted.runs_here() && variant.has_builder() {
         return Err(Failure::usage(format!(
-            "on virt a graph file is built by the host: {variant} is not for it, use --runtime {}",
+            "on virt a graph file is built by the host, and {variant} is not; use the simulator, or --runtime {} for a graph",
             RuntimeVariant::HOST_BUILD_GRAPH
         )));
     }
@@ -45,12 +50,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
     let golden = Golden::read(example, args)?;
 
-    let mut device = wanted.open(target.file.as_ref())?;
+    let request = DumpRequest::of(args, &target, (&wanted, variant))?;
+    let programs = request.as_ref().map_or_else(|| target.programs(), DumpRequest::programs);
+    let mut device = wanted.open(programs)?;
     Needs::check_kinds(example, &params, &device)?;
     Needs::check_together(example, &params, &device)?;
-    device.register_library()?;
+    target.kernels.register(&mut device)?;
     let phase = Phase::begin("preparing inputs", 1);
-    let prepared = example.prepare(&params, &inputs, &device)?;
+    let mut prepared = example.prepare(&params, &inputs, &device)?;
+    let dump = request.as_ref().map(|request| request.prepare(&mut prepared, &mut device));
+    let dump = dump.transpose()?;
     drop(phase);
     golden.check(&prepared)?;
     let given = given_inputs(args, &inputs);
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let image = None;
     let mut job =
-        Job { target: &target, device, prepared, options, variant, image, checks, golden };
+        Job { target: &target, device, prepared, options, variant, image, checks, golden, dump };
     job.provide(args);
     let build_time = job.build_on_host()?;
     let rounds = match job.rounds(args.rounds) {
@@ -80,6 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         unwritten: timeline::write_run(trace, path).err(),
     });
     let written = write_outputs(&job.prepared, &outputs)?;
+    let dumped = job.dump.as_ref().map(|dump| dump.write(example.name(), &job.device));
 
     let prediction = inputs
         .map(|inputs| predict(&target, (&params, &inputs), (&wanted, variant), &job.options))
@@ -102,6 +112,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         },
         inputs: &given,
         outputs: &written,
+        dump: dumped,
+        kernels: &target.kernels,
         trace,
         chart: recorded.as_ref().filter(|_| args.gantt),
     };
@@ -253,6 +265,7 @@ struct Job<'t> {
     image: Option<GraphImage>,
     checks: Checks,
     golden: Golden,
+    dump: Option<Dump>,
 }
 
 /// Whether results are looked at: without kernels there are none.
@@ -355,14 +368,17 @@ impl Job<'_> {
 
     fn round(&mut self, watch: impl Fn(u64) + Send + Sync) -> Result<Round, Failure> {
         self.prepared.reset()?;
-        let work = match &self.image {
-            Some(image) => Work::HostGraph(image),
-            None => self.prepared.work(self.variant),
+        self.dump.as_ref().map_or(Ok(()), Dump::reset)?;
+        let work = match (&self.image, self.dump.as_ref().and_then(Dump::work)) {
+            (Some(image), _) => Work::HostGraph(image),
+            (None, Some(recording)) => recording,
+            (None, None) => self.prepared.work(self.variant),
         };
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();
         let report = self.device.run_watched(work, &self.options, watch);
-        let report = report.map_err(|error| with_meaning(self.target.example, error))?;
+        let report = report
+            .map_err(|error| self.target.with_line(with_meaning(self.target.example, error)))?;
         let wall = start.elapsed();
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {
@@ -381,7 +397,8 @@ pub(crate) fn host_image(
 ) -> Result<GraphImage, Failure> {
     match &target.file {
         Some(file) => {
-            Ok(HostGraph::build(device, prepared.orch_args(), |graph| file.build(graph))?)
+            let built = HostGraph::build(device, prepared.orch_args(), |graph| file.build(graph));
+            built.map_err(|error| target.with_line(error.into()))
         }
         None => Ok(prepared.build_on_host(device)?),
     }

@@ -10,7 +10,9 @@ use pto_timeline::Trace;
 use serde_json::{Value, json};
 
 use crate::device::Wanted;
+use crate::dump::WrittenDump;
 use crate::errors::{Exit, Failure};
+use crate::kernels::Kernels;
 use crate::predict::Prediction;
 use crate::replay;
 use crate::run::Round;
@@ -95,6 +97,10 @@ pub(crate) struct Summary<'a> {
     /// The inputs that were not drawn.
     pub(crate) inputs: &'a [GivenInput],
     pub(crate) outputs: &'a [WrittenOutput<'a>],
+    /// What the tasks called.
+    pub(crate) kernels: &'a Kernels,
+    /// All that the tasks wrote, if that was asked for.
+    pub(crate) dump: Option<WrittenDump<'a>>,
     /// The recorded run, and its file.
     pub(crate) trace: Option<WrittenTrace<'a>>,
     /// The recorded run, to be shown.
@@ -113,7 +119,9 @@ impl Summary<'_> {
     /// Why files are missing.
     pub(crate) fn unwritten(&self) -> impl Iterator<Item = &Failure> {
         let trace = self.trace.as_ref().and_then(|trace| trace.unwritten.as_ref());
-        trace.into_iter().chain(self.outputs.iter().filter_map(|output| output.unwritten.as_ref()))
+        let dump = self.dump.as_ref().and_then(|dump| dump.unwritten.as_ref());
+        let first = trace.into_iter().chain(dump);
+        first.chain(self.outputs.iter().filter_map(|output| output.unwritten.as_ref()))
     }
 
     /// Whether the run should have been disturbed, and was not. A fault happens once, in one of the rounds.
@@ -158,6 +166,9 @@ impl Summary<'_> {
             self.params.iter().map(|(name, value)| format!("{name} {value}")).collect();
         for (index, line) in filled(&params).into_iter().enumerate() {
             row(if index == 0 { "parameters" } else { "" }, line);
+        }
+        if let Some(kernels) = self.kernels.text() {
+            row("kernels", kernels);
         }
         if let Some(time) = self.build_time {
             row("host build", duration(time));
@@ -206,6 +217,9 @@ impl Summary<'_> {
         for WrittenOutput { name, path, unwritten } in self.outputs {
             let what = if unwritten.is_some() { "NOT WRITTEN" } else { "written" };
             row(what, format!("{name} to {}", path.display()));
+        }
+        if let Some(dump) = &self.dump {
+            row(if dump.unwritten.is_some() { "NOT WRITTEN" } else { "dump" }, dump.text());
         }
         match &self.trace {
             None => {}
@@ -311,6 +325,7 @@ impl Summary<'_> {
                 "file": output.path.display().to_string(),
                 "error": output.unwritten.as_ref().map(Failure::message),
             })).collect::<Vec<_>>(),
+            "dump": self.dump.as_ref().map(WrittenDump::json),
             "trace": self.trace.as_ref().map(|recorded| json!({
                 "file": recorded.path.display().to_string(),
                 "events_dropped": recorded.trace.dropped(),

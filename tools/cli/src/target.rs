@@ -7,32 +7,58 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pto_abi::CoreKind;
-use pto_check::program::{Place, Program as GraphProgram, Tensor as GraphTensor};
-use pto_check::{Kind, Submission};
+use pto_aicore_kernels::{func, parts};
+use pto_check::program::{
+    Action, Argument, Place, Program as GraphProgram, Step, Task, Tensor as GraphTensor,
+};
+use pto_check::{Kind, Submission, with_kept_heap};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
     self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor,
-    TensorSpec, Verdict,
+    TensorSpec, Together, Verdict,
 };
-use pto_graph::ElementType;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::errors::Failure;
-use crate::{check, program};
+use crate::kernels::Kernels;
+use crate::programs::Programs;
+use crate::tensor_folder::array_of;
+use crate::{arguments, program};
 
 /// What is run.
 pub(crate) struct Target {
     pub(crate) example: &'static dyn Example,
     /// The program, if it stands in a file.
     pub(crate) file: Option<Submission>,
+    /// What its tasks call.
+    pub(crate) kernels: Kernels,
+    /// The program as it stands in the file, where another one runs that keeps its heap.
+    pub(crate) before: Option<GraphProgram>,
+}
+
+/// What becomes of the tensors of a file's heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heap {
+    /// The heap takes them back.
+    Shared,
+    /// Each has memory of its own, and what it holds is there after the run.
+    Kept,
 }
 
 impl Target {
     /// The example of this name, or the graph file.
-    pub(crate) fn find(name: &str) -> Result<Self, Failure> {
+    pub(crate) fn find(name: &str, kernels: Option<&Path>, heap: Heap) -> Result<Self, Failure> {
         let unknown = match host::find(name) {
-            Ok(example) => return Ok(Self { example, file: None }),
+            Ok(_) if kernels.is_some() => {
+                return Err(Failure::usage(format!(
+                    "--kernels is for graph files; the example {name} has those of the library"
+                )));
+            }
+            Ok(example) => {
+                let kernels = Kernels::default();
+                return Ok(Self { example, file: None, kernels, before: None });
+            }
             Err(unknown) => unknown,
         };
         let path = Path::new(name);
@@ -40,10 +66,29 @@ impl Target {
             return Err(Failure::from(unknown).and("There is no file of that name either."));
         }
         let graph = program::read(path)?;
-        let example = FileExample::new(path, graph)?;
+        let before = (heap == Heap::Kept).then(|| graph.clone());
+        let is_of_heap = graph.tensors.iter().map(|tensor| tensor.place == Place::Heap).collect();
+        let graph = if heap == Heap::Kept { with_kept_heap(&graph).0 } else { graph };
+        let kernels = Kernels::with(kernels)?;
+        let example = FileExample::new(path, (graph, is_of_heap), &kernels)?;
         let file = Some(example.submission.clone());
         // For the rest of the process, as the table of examples is.
-        Ok(Self { example: Box::leak(Box::new(example)), file })
+        Ok(Self { example: Box::leak(Box::new(example)), file, kernels, before })
+    }
+
+    /// What the firmware of a device is to have; `None`: the examples.
+    pub(crate) fn programs(&self) -> Option<Programs> {
+        self.file.clone().map(Programs::File)
+    }
+
+    /// A failure of a run, with the line of the file that was refused.
+    pub(crate) fn with_line(&self, failure: Failure) -> Failure {
+        match self.file.as_ref().and_then(Submission::refused_line) {
+            Some(line) => {
+                failure.and(format!("It is line {line} of the graph file that was refused."))
+            }
+            None => failure,
+        }
     }
 }
 
@@ -53,8 +98,11 @@ static PARAMS: &[ParamSpec] = &[ParamSpec::seed("of the tensors that are not giv
 struct FileExample {
     name: &'static str,
     submission: Submission,
-    specs: &'static [TensorSpec],
-    /// By the order of `specs`: the place of the tensor in the program.
+    /// The tensors that can be given: those of the host's.
+    inputs: &'static [TensorSpec],
+    /// The tensors that can be had: those, and behind them those of a heap that is kept.
+    outputs: &'static [TensorSpec],
+    /// By the order of `outputs`: the place of the tensor in the program.
     places: Vec<usize>,
 }
 
@@ -64,14 +112,16 @@ fn kept(text: String) -> &'static str {
 }
 
 impl FileExample {
-    fn new(path: &Path, graph: GraphProgram) -> Result<Self, Failure> {
+    fn new(
+        path: &Path,
+        (graph, is_of_heap): (GraphProgram, Vec<bool>),
+        kernels: &Kernels,
+    ) -> Result<Self, Failure> {
         let shown = path.display();
-        let findings = check::library_signatures().compare(&graph);
+        let findings = kernels.signatures().compare(&graph);
         if let Some(finding) = findings.first() {
-            return Err(Failure::usage(format!(
-                "'{shown}', {finding} ({}; pto list kernels shows the library)",
-                Kind::Kernel.name()
-            )));
+            let (kind, listed) = (Kind::Kernel.name(), kernels.listed_by());
+            return Err(Failure::usage(format!("'{shown}', {finding} ({kind}; {listed})")));
         }
         let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
         let name = kept(if graph.name.is_empty() { stem } else { graph.name.clone() });
@@ -79,8 +129,15 @@ impl FileExample {
         if let Some(defect) = submission.defect() {
             return Err(Failure::usage(format!("'{shown}' cannot be run: {defect}")));
         }
-        let (specs, places): (Vec<_>, Vec<_>) = specs(submission.program()).into_iter().unzip();
-        Ok(Self { name, submission, specs: Vec::leak(specs), places })
+        if let Some(defect) = arguments::defect(submission.program(), kernels) {
+            return Err(Failure::usage(format!("'{shown}' cannot be run: {defect}")));
+        }
+        let mut specs = specs(submission.program());
+        specs.sort_by_key(|(_, place)| is_of_heap[*place]);
+        let given = specs.iter().filter(|(_, place)| !is_of_heap[*place]).count();
+        let (specs, places): (Vec<_>, Vec<_>) = specs.into_iter().unzip();
+        let outputs: &'static [TensorSpec] = Vec::leak(specs);
+        Ok(Self { name, submission, inputs: &outputs[..given], outputs, places })
     }
 }
 
@@ -88,17 +145,8 @@ impl FileExample {
 fn specs(graph: &GraphProgram) -> Vec<(TensorSpec, usize)> {
     let tensors = graph.tensors.iter().enumerate();
     let spec = |(place, tensor): (usize, &GraphTensor)| {
-        let dtype = match tensor.element {
-            ElementType::F32 => DType::F32,
-            // The bits of one are those of the other.
-            ElementType::I32 | ElementType::U32 => DType::I32,
-            _ => return None,
-        };
         matches!(tensor.place, Place::Host(_)).then_some(())?;
-        let shape: Vec<u64> =
-            tensor.shape.iter().flatten().map(|extent| u64::from(*extent)).collect();
-        // A tensor that was recorded has a size and no shape.
-        let shape = if tensor.shape.is_none() { vec![tensor.bytes / 4] } else { shape };
+        let (dtype, shape) = array_of(tensor);
         let dims: Vec<_> = shape.iter().map(|extent| kept(extent.to_string())).collect();
         let name = kept(tensor.name.clone().unwrap_or_else(|| tensor.id.to_string()));
         let help = "a tensor of the file";
@@ -117,8 +165,13 @@ impl Example for FileExample {
     }
 
     fn program(&self) -> Program {
-        // Programs of the streaming runtime are refused.
-        Program::Graph
+        let program = self.submission.program();
+        let is_value = |step: &Step| matches!(step.action, Action::Get(_) | Action::Set(..));
+        match program.streams() {
+            false => Program::Graph,
+            true if program.steps.iter().any(is_value) => Program::TensorsAndValues,
+            true => Program::Tensors,
+        }
     }
 
     fn needs(&self, _: &Params) -> Needs {
@@ -130,7 +183,8 @@ impl Example for FileExample {
             (false, true) => &[CoreKind::AIV],
             _ => CoreKind::ALL,
         };
-        Needs { kinds, ..Needs::USUAL }
+        let meets = tasks.iter().any(waits_for_others);
+        Needs { kinds, cores: if meets { Together::Needed } else { Together::NotNeeded } }
     }
 
     fn params(&self) -> &'static [ParamSpec] {
@@ -138,11 +192,11 @@ impl Example for FileExample {
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {
-        self.specs
+        self.inputs
     }
 
     fn outputs(&self) -> &'static [TensorSpec] {
-        self.specs
+        self.outputs
     }
 
     fn extent(&self, dim: &str, _: &Params) -> Option<u64> {
@@ -165,18 +219,27 @@ impl Example for FileExample {
         self.submission.place(&addresses);
         let mut contents: Vec<Vec<u8>> = blocks.iter().map(|block| vec![0; block.len()]).collect();
         let mut tensors = Vec::new();
-        for (spec, place) in self.specs.iter().zip(&self.places) {
+        for (number, (spec, place)) in self.outputs.iter().zip(&self.places).enumerate() {
             let Some((block, offset)) = self.submission.place_of(*place) else { continue };
             let bytes = self.submission.program().tensors[*place].bytes;
             let range = index(offset)..index(offset + bytes);
             let held = HeldTensor { spec, block, range };
-            held.fill(&mut contents[block], params.get("seed"), inputs.get(spec.name));
+            if number < self.inputs.len() {
+                held.fill(&mut contents[block], params.get("seed"), inputs.get(spec.name));
+            }
             tensors.push(held);
         }
         let size = size_of(self.submission.program());
         let check = FileCheck { blocks, contents, tensors };
-        Prepared::new(Submission::NAME, Vec::new(), size, Box::new(check))
+        Prepared::new(Submission::NAME, (Vec::new(), &[]), size, Box::new(check))
     }
+}
+
+/// Whether a kernel of the task waits for one on another core.
+fn waits_for_others(task: &Task) -> bool {
+    let is_part = [func::PART_AIC.0, func::PART_AIV.0].contains(&task.func);
+    // The last word says how many parts wait for each other.
+    is_part && task.args.last().is_some_and(|group| *group != Argument::Scalar(parts::ALONE))
 }
 
 /// How large the graph is.
@@ -205,30 +268,25 @@ impl HeldTensor {
     /// What the tensor holds before a run: what was given, or what is drawn; numbers of things are zero.
     fn fill(&self, block: &mut [u8], seed: u64, given: Option<&Tensor>) {
         let Some(bytes) = block.get_mut(self.range.clone()) else { return };
-        let words: Vec<u32> = match (given, self.spec.dtype) {
-            (Some(tensor), _) => tensor.bits(),
+        let held = match (given, self.spec.dtype) {
+            (Some(tensor), _) => tensor.bytes(),
             (None, DType::F32) => {
                 let units = Random::new(seed, self.spec.name).units(bytes.len() / 4);
-                units.into_iter().map(f32::to_bits).collect()
+                units.into_iter().flat_map(f32::to_le_bytes).collect()
             }
-            (None, DType::I32) => return,
+            (None, _) => return,
         };
-        for (place, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(words) {
-            *place = word.to_le_bytes();
+        for (place, byte) in bytes.iter_mut().zip(held) {
+            *place = byte;
         }
     }
 
     /// The tensor, out of its block.
     fn read(&self, block: &[u8]) -> Option<Tensor> {
-        let words = block.get(self.range.clone())?.as_chunks::<4>().0.iter();
-        let words = words.map(|word| u32::from_le_bytes(*word));
         let shape: Vec<u64> = self.spec.dims.iter().filter_map(|dim| dim.parse().ok()).collect();
-        let count = index(shape.iter().product());
-        let elements = match self.spec.dtype {
-            DType::F32 => Elements::F32(words.map(f32::from_bits).take(count).collect()),
-            DType::I32 => Elements::I32(words.map(u32::cast_signed).take(count).collect()),
-        };
-        Tensor::new(shape, elements)
+        let bytes = index(shape.iter().product()) * self.spec.dtype.bytes();
+        let held = block.get(self.range.clone())?.get(..bytes)?;
+        Tensor::new(shape, Elements::from_bytes(self.spec.dtype, held))
     }
 }
 

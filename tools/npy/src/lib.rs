@@ -6,7 +6,7 @@
 use std::io::{Cursor, ErrorKind, Read, Write};
 
 use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
-use pto_examples::host::{Elements, Tensor};
+use pto_examples::host::{DType as Kind, Elements, Tensor};
 
 /// The longest header that a file may have: that of an array of numbers is below 200 bytes.
 const MAX_HEADER_BYTES: u64 = 1 << 16;
@@ -16,10 +16,15 @@ const MAX_HEADER_BYTES: u64 = 1 << 16;
 /// # Errors
 /// Those of `to`.
 pub fn write(to: &mut impl Write, tensor: &Tensor) -> std::io::Result<()> {
-    match tensor.elements() {
-        Elements::F32(values) => write_values(to, tensor.shape(), values),
-        Elements::I32(values) => write_values(to, tensor.shape(), values),
+    /// Hands the elements, whatever their type is, to a function.
+    macro_rules! each {
+        ($($variant:ident)*) => {
+            match tensor.elements() {
+                $(Elements::$variant(values) => write_values(to, tensor.shape(), values),)*
+            }
+        };
     }
+    each! { F32 I32 U32 F64 I64 U64 I16 U16 I8 U8 }
 }
 
 fn write_values<T>(writer: &mut impl Write, shape: &[u64], values: &[T]) -> std::io::Result<()>
@@ -51,7 +56,7 @@ impl From<std::io::Error> for Problem {
     }
 }
 
-/// Reads a tensor of `f32` or `i32`. `file_bytes`: how many bytes `reader` gives.
+/// Reads a tensor of numbers. `file_bytes`: how many bytes `reader` gives.
 ///
 /// # Errors
 /// See [`Problem`].
@@ -68,7 +73,7 @@ pub fn read(mut reader: impl Read, file_bytes: u64) -> Result<Tensor, Problem> {
             "is in Fortran order; expected C order (save numpy.ascontiguousarray(x))".into(),
         ));
     }
-    let expected = shape.iter().product::<u64>().saturating_mul(4);
+    let expected = shape.iter().product::<u64>().saturating_mul(kind.bytes() as u64);
     let found = file_bytes.saturating_sub(header_bytes);
     if found != expected {
         let what = if found < expected { "is cut off" } else { "goes on after its data" };
@@ -76,10 +81,15 @@ pub fn read(mut reader: impl Read, file_bytes: u64) -> Result<Tensor, Problem> {
             "{what}: the shape {shape:?} takes {expected} bytes of data, and there are {found}"
         )));
     }
-    let elements = match kind {
-        Kind::F32 => Elements::F32(npy.into_vec()?),
-        Kind::I32 => Elements::I32(npy.into_vec()?),
-    };
+    /// Reads the elements, whatever their type is.
+    macro_rules! each {
+        ($($variant:ident)*) => {
+            match kind {
+                $(Kind::$variant => Elements::$variant(npy.into_vec()?),)*
+            }
+        };
+    }
+    let elements = each! { F32 I32 U32 F64 I64 U64 I16 U16 I8 U8 };
     Tensor::new(shape, elements).ok_or_else(|| Problem::Content("changed while it was read".into()))
 }
 
@@ -122,7 +132,8 @@ fn check_extents(header: &[u8]) -> Result<(), Problem> {
     let shape: String =
         shape.chars().skip_while(|c| *c != '(').skip(1).take_while(|c| *c != ')').collect();
     let extents = shape.split(',').map(|extent| extent.trim().trim_end_matches('L'));
-    let mut product = 4_u64;
+    // The largest element has 8 bytes.
+    let mut product = 8_u64;
     for extent in extents.filter(|extent| !extent.is_empty()) {
         let factor = extent.replace('_', "").parse::<u64>().unwrap_or(u64::MAX).max(1);
         product = product.checked_mul(factor).ok_or_else(|| {
@@ -132,23 +143,25 @@ fn check_extents(header: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The element types that we take, in either byte order.
-#[derive(Clone, Copy)]
-enum Kind {
-    F32,
-    I32,
-}
-
+/// The type of the elements, in either byte order.
 fn element_kind(dtype: &DType) -> Result<Kind, Problem> {
     if let DType::Plain(plain) = dtype {
         match (plain.type_char(), plain.size_field()) {
             (TypeChar::Float, 4) => return Ok(Kind::F32),
+            (TypeChar::Float, 8) => return Ok(Kind::F64),
+            (TypeChar::Int, 8) => return Ok(Kind::I64),
             (TypeChar::Int, 4) => return Ok(Kind::I32),
+            (TypeChar::Int, 2) => return Ok(Kind::I16),
+            (TypeChar::Int, 1) => return Ok(Kind::I8),
+            (TypeChar::Uint, 8) => return Ok(Kind::U64),
+            (TypeChar::Uint, 4) => return Ok(Kind::U32),
+            (TypeChar::Uint, 2) => return Ok(Kind::U16),
+            (TypeChar::Uint, 1) => return Ok(Kind::U8),
             _ => {}
         }
     }
     Err(Problem::Content(format!(
-        "has elements of type {}; expected float32 ('<f4') or int32 ('<i4')",
+        "has elements of type {}; expected float32 ('<f4'), float64, or integers of 8 to 64 bits",
         dtype.descr()
     )))
 }
@@ -186,11 +199,25 @@ mod tests {
     }
 
     #[test]
+    fn every_type_of_numbers_comes_back() {
+        for dtype in super::Kind::ALL {
+            let elements = Elements::from_bytes(
+                *dtype,
+                &[1, 2, 3, 4, 5, 6, 7, 8, 255, 254, 0, 0, 0, 1, 0, 63],
+            );
+            let count = elements.count() as u64;
+            let tensor = Tensor::new(vec![count], elements).unwrap();
+            let mut file = Vec::new();
+            super::write(&mut file, &tensor).unwrap();
+            assert_eq!(read(&file).unwrap(), tensor, "{dtype}");
+        }
+    }
+
+    #[test]
     fn other_types_are_named() {
-        let error = read(&bytes(&[2], &[1.0_f64, 2.0])).unwrap_err();
-        assert!(error.contains("'<f8'") && error.contains("float32"), "{error}");
-        assert!(read(&bytes(&[2], &[1_u32, 2])).unwrap_err().contains("'<u4'"));
-        assert!(read(&bytes(&[2], &[1_i64, 2])).unwrap_err().contains("'<i8'"));
+        let half = "{'descr': '<f2', 'fortran_order': False, 'shape': (1,), }\n";
+        let error = read(&with_header(half, 2)).unwrap_err();
+        assert!(error.contains("'<f2'") && error.contains("float32"), "{error}");
         let object = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n";
         assert!(read(&with_header(object, 8)).unwrap_err().contains("'|O'"));
     }

@@ -135,6 +135,8 @@ struct GetLine<V> {
 #[serde(deny_unknown_fields)]
 struct SetLine<V> {
     set: V,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<u64>,
 }
 
 /// A record begins.

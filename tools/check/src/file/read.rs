@@ -175,7 +175,10 @@ impl Reader {
                 Action::Edge { producer, consumer }
             }
             "get" => Action::Get(self.element("get", &parse::<GetLine<Value>>(object)?.get)?),
-            "set" => Action::Set(self.element("set", &parse::<SetLine<Value>>(object)?.set)?),
+            "set" => {
+                let SetLine { set, value } = parse::<SetLine<Value>>(object)?;
+                Action::Set(self.element("set", &set)?, value)
+            }
             "tensor" => return self.host_tensor(parse(object)?),
             _ => {
                 let PublishLine { publish } = parse(object)?;

@@ -84,9 +84,9 @@ impl<W: Write> Writer<'_, W> {
                 let get = self.view(view);
                 self.line(&GetLine { get })
             }
-            Action::Set(view) => {
-                let set = self.view(view);
-                self.line(&SetLine { set })
+            Action::Set(view, value) => {
+                let (set, value) = (self.view(view), *value);
+                self.line(&SetLine { set, value })
             }
             Action::BeginRecording { record, tensors } => {
                 let tensors = tensors.iter().map(|(place, view)| BoundLine {

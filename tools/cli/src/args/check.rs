@@ -26,12 +26,18 @@ pub(crate) struct CheckArgs {
     /// [default: that of `pto run`, or what the file says]
     #[arg(long, value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
+    /// A shared object with kernels: func ids are compared with those, and with the library
+    #[arg(long, value_name = "OBJECT.so", conflicts_with = "own_kernels")]
+    pub(crate) kernels: Option<PathBuf>,
     /// Func ids are those of kernels of your own, and are not compared with the library
     #[arg(long)]
     pub(crate) own_kernels: bool,
     /// Writes what the example submitted to a graph file
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
+    /// Writes what the example's tensors hold before a run to a new folder, as NumPy files for `pto run FILE --input`
+    #[arg(long, value_name = "DIR", requires = "save")]
+    pub(crate) save_inputs: Option<PathBuf>,
 
     /// Task slots: a power of two [default: 4096; where nothing runs meanwhile, all tasks]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = window)]

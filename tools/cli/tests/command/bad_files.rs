@@ -31,7 +31,7 @@ fn refuses(files: &Files, inputs: &[&str], words: &[&str]) {
 fn another_type() {
     let files = Files::new();
     files.put("q", &[2, 2, 4], &[0.0_f64; 16]);
-    refuses(&files, &["q"], &["q.npy'", "'<f8'", "float32"]);
+    refuses(&files, &["q"], &["q.npy'", "type f64", "must have f32"]);
     files.put("q", &[2, 2, 4], &[0_i32; 16]);
     refuses(&files, &["q"], &["input 'q'", "i32", "must have f32", "q.npy'"]);
     files.put("context_lens", &[2], &[1_i64; 2]);

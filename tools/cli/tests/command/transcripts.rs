@@ -10,6 +10,7 @@ mod page;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::own_kernels;
 use crate::pto::{answer, command};
 use likeness::Likeness;
 use page::{Block, Transcript};
@@ -80,6 +81,7 @@ fn scene() -> tempfile::TempDir {
     fs::create_dir_all(folder.path().join("docs/pictures")).expect("a folder");
     let graph = workspace().join("examples/graphs/row_sums.jsonl");
     fs::copy(graph, folder.path().join("graph.jsonl")).expect("a graph file");
+    own_kernels::example(&folder.path().join("kernels.so"));
     folder
 }
 

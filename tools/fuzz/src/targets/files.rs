@@ -65,7 +65,7 @@ pub(super) fn npy(bytes: &[u8]) {
     let _ = pto_npy::write(&mut written, &tensor);
     let again = pto_npy::read(written.as_slice(), written.len() as u64);
     assert!(
-        again.is_ok_and(|again| again.bits() == tensor.bits()),
+        again.is_ok_and(|again| again.bytes() == tensor.bytes()),
         "a tensor changes when it is written"
     );
 }

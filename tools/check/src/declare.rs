@@ -1,0 +1,230 @@
+//! Tensors for what was recorded as words: names from the memory that the words point into, roles and extents from those who
+//! know the kernels, shapes from the views.
+//!
+//! ```text
+//! words --operands, buffers--> views of tensors --infer--> shapes of the tensors
+//! ```
+//! Under the streaming runtime such views derive nothing, because the program states its edges.
+
+use pto_abi::GmAddr;
+use pto_graph::ElementType;
+
+use crate::program::{Action, Argument, Place, Program, Task, Tensor, Use, View, row_major};
+use crate::submit::tensor_view;
+
+/// Memory that a program was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// What it is called.
+    pub name: String,
+    /// Where it begins.
+    pub address: GmAddr,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What a kernel does with what an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It reads.
+    Read,
+    /// It overwrites.
+    Write,
+    /// It reads and writes.
+    Both,
+}
+
+/// How much of the memory an argument means, in elements of `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extents {
+    /// So many elements.
+    Vector(u64),
+    /// So many rows and columns, and the distance between two rows.
+    Matrix([u64; 3]),
+}
+
+/// An argument that is an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Its place among the arguments.
+    pub arg: usize,
+    /// What the kernel does there.
+    pub access: Access,
+    /// What it touches; `None`: only the kernel knows.
+    pub extents: Option<Extents>,
+}
+
+/// Names the tensors that lie in `buffers`, makes views of words that point there, and finds the shapes of tensors.
+/// `operands` are those of a kernel with these words; `None`: nothing is known of it.
+pub fn declare(
+    program: &mut Program,
+    buffers: &[Buffer],
+    operands: impl Fn(u16, &[u64]) -> Option<Vec<Operand>>,
+) {
+    let mut buffers = buffers.to_vec();
+    buffers.sort_by_key(|buffer| buffer.address);
+    name(program, &buffers);
+    let mut tasks = std::mem::take(&mut program.tasks);
+    let places = vec![None; buffers.len()];
+    let mut words = Words { program, buffers: &buffers, places };
+    for task in &mut tasks {
+        words.declare(task, &operands);
+    }
+    program.tasks = tasks;
+    infer(program);
+}
+
+/// The buffer that an address is in.
+fn buffer_of(buffers: &[Buffer], address: GmAddr) -> Option<(usize, &Buffer)> {
+    let after = buffers.partition_point(|buffer| buffer.address <= address);
+    let place = after.checked_sub(1)?;
+    let buffer = &buffers[place];
+    (address.0 - buffer.address.0 < buffer.bytes).then_some((place, buffer))
+}
+
+fn name(program: &mut Program, buffers: &[Buffer]) {
+    for tensor in &mut program.tensors {
+        let Place::Host(Some(base)) = tensor.place else { continue };
+        let Some((_, buffer)) = buffer_of(buffers, base) else { continue };
+        let name = match base.0 - buffer.address.0 {
+            0 => buffer.name.clone(),
+            offset => format!("{}+{offset}", buffer.name),
+        };
+        tensor.name.get_or_insert(name);
+    }
+}
+
+/// The tensors of buffers that words point into.
+struct Words<'a> {
+    program: &'a mut Program,
+    buffers: &'a [Buffer],
+    /// By buffer, once it is a tensor.
+    places: Vec<Option<usize>>,
+}
+
+impl Words<'_> {
+    fn declare(&mut self, task: &mut Task, operands: impl Fn(u16, &[u64]) -> Option<Vec<Operand>>) {
+        let word = |arg: &Argument| match arg {
+            Argument::Scalar(word) => Some(*word),
+            _ => None,
+        };
+        // A task that has tensors has said what it uses.
+        let Some(words) = task.args.iter().map(word).collect::<Option<Vec<u64>>>() else { return };
+        for operand in operands(task.func, &words).into_iter().flatten() {
+            let Some(word) = words.get(operand.arg) else { continue };
+            if let Some(argument) = self.argument(GmAddr(*word), operand) {
+                task.args[operand.arg] = argument;
+            }
+        }
+    }
+
+    /// An address as a view; `None`: it points nowhere.
+    fn argument(&mut self, address: GmAddr, operand: Operand) -> Option<Argument> {
+        // Behind the last byte of a buffer there is nothing to use.
+        let is_end = |buffer: &Buffer| buffer.address.0 + buffer.bytes == address.0;
+        let ended = || self.buffers.iter().enumerate().find(|(_, buffer)| is_end(buffer));
+        let (number, buffer) = buffer_of(self.buffers, address).or_else(ended)?;
+        let place = match self.places[number] {
+            Some(place) => place,
+            None => self.put(buffer),
+        };
+        self.places[number] = Some(place);
+        let (offset, bytes) = (address.0 - buffer.address.0, buffer.bytes);
+        if offset == bytes {
+            let view = View::new(place, ElementType::U8, 0, (&[1], &[1]))?;
+            return Some(Argument::NoDep(view, Use::None));
+        }
+        let Operand { access, extents, .. } = operand;
+        if let Some(view) = extents.and_then(|extents| floats(place, (offset, bytes), extents)) {
+            self.program.tensors[place].element = ElementType::F32;
+            return Some(self.with_role(view, access));
+        }
+        // Nobody knows how much: from there to the end of the buffer, or, where the kernel uses nothing, the address alone.
+        let (left, used) = match (extents, access) {
+            (Some(Extents::Vector(0) | Extents::Matrix([0, ..] | [_, 0, _])), _) => (1, Use::None),
+            (_, Access::Read) => (bytes - offset, Use::Read),
+            _ => (bytes - offset, Use::Unknown),
+        };
+        let extent = u32::try_from(left).ok()?;
+        let view = View::new(place, ElementType::U8, offset, (&[extent], &[1]))?;
+        Some(Argument::NoDep(view, used))
+    }
+
+    fn put(&mut self, buffer: &Buffer) -> usize {
+        let place = self.program.tensors.len();
+        let is_of_words = buffer.bytes.is_multiple_of(4);
+        self.program.tensors.push(Tensor {
+            id: u32::try_from(place).unwrap_or(u32::MAX),
+            name: Some(buffer.name.clone()),
+            bytes: buffer.bytes,
+            element: if is_of_words { ElementType::U32 } else { ElementType::U8 },
+            shape: None,
+            place: Place::Host(Some(buffer.address)),
+        });
+        place
+    }
+
+    fn with_role(&self, view: View, access: Access) -> Argument {
+        match (self.program.streams(), access) {
+            (true, Access::Read) => Argument::NoDep(view, Use::Read),
+            (true, _) => Argument::NoDep(view, Use::Write),
+            (false, Access::Read) => Argument::In(view),
+            (false, Access::Write) => Argument::Out(view),
+            (false, Access::Both) => Argument::InOut(view),
+        }
+    }
+}
+
+/// A view of `f32`, so many bytes behind the start of a tensor; `None`: it does not fit there.
+fn floats(place: usize, (offset, bytes): (u64, u64), extents: Extents) -> Option<View> {
+    let narrow = |extent: u64| u32::try_from(extent).ok();
+    let at = offset.is_multiple_of(4).then_some(offset / 4)?;
+    let view = match extents {
+        Extents::Vector(n) => View::new(place, ElementType::F32, at, (&[narrow(n)?], &[1])),
+        Extents::Matrix([rows, cols, ld]) => {
+            let shape = [narrow(rows)?, narrow(cols)?];
+            View::new(place, ElementType::F32, at, (&shape, &[ld, 1]))
+        }
+    }?;
+    tensor_view(&view, GmAddr::NULL, bytes).defect().is_none().then_some(view)
+}
+
+/// Gives tensors of the host's, of which only the size is known, the shape that their views are cut out of.
+fn infer(program: &mut Program) {
+    let mut shapes: Vec<Option<Vec<u32>>> = vec![None; program.tensors.len()];
+    let args = program.tasks.iter().flat_map(|task| task.args.iter().filter_map(Argument::view));
+    let of_tasks = args.map(|(view, _)| view);
+    let of_steps = program.steps.iter().flat_map(|step| match &step.action {
+        Action::Replay { tensors, .. } => tensors.as_slice(),
+        Action::Get(view) | Action::Set(view, _) => std::slice::from_ref(view),
+        _ => &[],
+    });
+    for view in of_tasks.chain(of_steps) {
+        let Some(tensor) = program.tensors.get(view.tensor) else { continue };
+        let Some(shape) = whole_shape(view, tensor) else { continue };
+        let known = &mut shapes[view.tensor];
+        if known.as_ref().is_none_or(|known| known.len() < shape.len()) {
+            *known = Some(shape);
+        }
+    }
+    for (tensor, shape) in program.tensors.iter_mut().zip(shapes) {
+        if matches!(tensor.place, Place::Host(_)) && tensor.shape.is_none() {
+            tensor.shape = shape;
+        }
+    }
+}
+
+/// The extents of the tensor in row-major order that this view is cut out of; `None`: it is not cut out of such a tensor.
+fn whole_shape(view: &View, tensor: &Tensor) -> Option<Vec<u32>> {
+    let bytes = view.element.bytes();
+    let is_of_it = view.element == tensor.element && tensor.bytes.is_multiple_of(bytes);
+    let mut outer = is_of_it.then_some(tensor.bytes / bytes)?;
+    let mut shape = Vec::new();
+    for stride in view.strides() {
+        let is_step = *stride > 0 && outer.is_multiple_of(*stride);
+        shape.push(u32::try_from(is_step.then_some(outer / stride)?).ok()?);
+        outer = *stride;
+    }
+    let fits = view.shape().iter().zip(&shape).all(|(part, whole)| part <= whole);
+    (outer == 1 && fits && row_major(&shape) == view.strides()).then_some(shape)
+}

@@ -1,0 +1,119 @@
+//! Submitting the tasks and edges of a graph once more. The streaming runtime has a submitter of its own (`submit.rs`).
+//!
+//! Tasks are added in their order. A task is published where the program does that, and the tasks that it waits for are there; else at
+//! the end.
+
+use std::collections::HashMap;
+
+use pto_abi::{Fault, FuncId, GmAddr, TaskId};
+use pto_graph::{GraphBuilder, TaskSpec};
+
+use crate::memory_map::Addresses;
+use crate::program::{Action, Argument, Program, Publish, Task};
+use crate::submit::Refused;
+
+/// Adds the tasks of a graph.
+pub(crate) struct GraphSubmitter<'p, G> {
+    program: &'p Program,
+    placed: &'p Addresses,
+    graph: &'p mut G,
+    ids: HashMap<u32, TaskId>,
+    /// Who is waited for, by task.
+    producers: HashMap<u32, Vec<u32>>,
+    /// Tasks that a line of their own publishes.
+    waiting: HashMap<u32, &'p Task>,
+    /// Tasks that wait for one which is not there yet.
+    deferred: Vec<&'p Task>,
+}
+
+impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
+    pub(crate) fn new(program: &'p Program, placed: &'p Addresses, graph: &'p mut G) -> Self {
+        let mut producers: HashMap<u32, Vec<u32>> = HashMap::new();
+        for step in &program.steps {
+            match step.action {
+                Action::Add(place) => {
+                    let task = &program.tasks[place];
+                    producers.entry(task.id).or_default().extend(&task.after);
+                }
+                Action::Edge { producer, consumer } => {
+                    producers.entry(consumer).or_default().push(producer);
+                }
+                _ => {}
+            }
+        }
+        let (ids, waiting) = (HashMap::new(), HashMap::new());
+        Self { program, placed, graph, ids, producers, waiting, deferred: Vec::new() }
+    }
+
+    pub(crate) fn submit(mut self) -> Result<(), Refused> {
+        for (at, step) in self.program.steps.iter().enumerate() {
+            let refused = |fault| Refused { fault, step: Some(at) };
+            self.step(&step.action).map_err(refused)?;
+        }
+        let deferred = std::mem::take(&mut self.deferred);
+        let refused = |fault| Refused { fault, step: None };
+        deferred.into_iter().try_for_each(|task| self.connect(task)).map_err(refused)
+    }
+
+    fn step(&mut self, action: &Action) -> Result<(), Fault> {
+        match action {
+            Action::Add(place) => {
+                let task = &self.program.tasks[*place];
+                self.add(task)?;
+                match task.publish {
+                    Publish::Now => self.finish(task),
+                    Publish::Later => {
+                        self.waiting.insert(task.id, task);
+                        Ok(())
+                    }
+                }
+            }
+            Action::Publish(id) => {
+                let task = self.waiting.remove(id).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+                self.finish(task)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&mut self, task: &'p Task) -> Result<(), Fault> {
+        let args: Vec<u64> = task.args.iter().map(|arg| self.word(arg)).collect();
+        let id = self.graph.add_task(TaskSpec::new(FuncId(task.func), task.kind, &args))?;
+        self.ids.insert(task.id, id);
+        Ok(())
+    }
+
+    /// Publishes a task, or puts that off until the tasks are there that it waits for.
+    fn finish(&mut self, task: &'p Task) -> Result<(), Fault> {
+        let producers = self.producers.get(&task.id).map_or(&[][..], Vec::as_slice);
+        match producers.iter().all(|producer| self.ids.contains_key(producer)) {
+            true => self.connect(task),
+            false => {
+                self.deferred.push(task);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the edges of a task, and publishes it.
+    fn connect(&mut self, task: &Task) -> Result<(), Fault> {
+        let id = *self.ids.get(&task.id).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        for producer in self.producers.get(&task.id).into_iter().flatten() {
+            let producer = self.ids.get(producer).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+            self.graph.add_edge(*producer, id)?;
+        }
+        self.graph.publish(id)
+    }
+
+    /// An argument as the kernel gets it: the address of a tensor's part, or a word.
+    fn word(&self, arg: &Argument) -> u64 {
+        match (arg, arg.view()) {
+            (_, Some((view, _))) => {
+                let base = self.placed.bases.get(view.tensor).copied().unwrap_or(GmAddr::NULL);
+                base.offset(view.offset * view.element.bytes()).0
+            }
+            (Argument::Scalar(word), None) => *word,
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Whether the tasks of a graph file give kernels of the library what they take: a kernel is trusted with its words, so that a
+//! number in the place of an address, or more rows than a tensor has, would end this process.
+
+use pto_check::program::{Action, Argument, Program, Task, View};
+use pto_check::{Extents, Operand};
+
+use crate::kernels::Kernels;
+use crate::operands::operands;
+
+/// The first argument that a kernel cannot take, with its line.
+pub(crate) fn defect(program: &Program, kernels: &Kernels) -> Option<String> {
+    program.steps.iter().find_map(|step| {
+        let Action::Add(place) = step.action else { return None };
+        let task = &program.tasks[place];
+        // Only the author of another kernel knows what it takes.
+        let what = (!kernels.is_own(task.func)).then(|| of_task(program, task))??;
+        Some(format!("line {}: {task}: {what}", step.line))
+    })
+}
+
+fn of_task(program: &Program, task: &Task) -> Option<String> {
+    let is_bound = task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_)));
+    let word = |arg: &Argument| match arg {
+        Argument::Scalar(word) => *word,
+        _ => 0,
+    };
+    let words: Vec<u64> = task.args.iter().map(word).collect();
+    let operands = operands(task.func, &words)?;
+    let names = pto_aicore_kernels::LIBRARY.get(usize::from(task.func))?.args;
+    task.args.iter().zip(names).enumerate().find_map(|(at, (arg, name))| {
+        let operand = operands.iter().find(|operand| operand.arg == at);
+        let what = match (operand, arg.view()) {
+            (None, Some(_)) => "is a number, and the file gives a view; give the number".to_owned(),
+            (Some(operand), None) => address(operand)?,
+            // What a replay binds is known to the replay.
+            (Some(_), Some(_)) if is_bound => return None,
+            (Some(operand), Some((view, _))) => extent(program, view, operand)?,
+            (None, None) => return None,
+        };
+        Some(format!("argument {at}, {name}, {what}"))
+    })
+}
+
+/// What is wrong with a number where an address is wanted; `None`: the kernel uses nothing there.
+fn address(operand: &Operand) -> Option<String> {
+    if elements(operand.extents?) == Some(0) {
+        return None;
+    }
+    Some("is an address, and the file gives a number; give a view of a tensor".to_owned())
+}
+
+/// What is wrong with a view that a kernel reaches so far into.
+fn extent(program: &Program, view: &View, operand: &Operand) -> Option<String> {
+    let tensor = &program.tensors[view.tensor];
+    let elements = elements(operand.extents?);
+    let start = view.offset.saturating_mul(view.element.bytes());
+    let end = elements.and_then(|elements| elements.checked_mul(4)?.checked_add(start));
+    if elements == Some(0) || end.is_some_and(|end| end <= tensor.bytes) {
+        return None;
+    }
+    let end = end.map_or_else(|| "more than 2^64".to_owned(), |end| end.to_string());
+    Some(format!(
+        "reaches to byte {end} of {tensor}, which has {}; check the sizes that the task gives",
+        tensor.bytes
+    ))
+}
+
+/// From the first element to behind the last one; `None`: more than there are.
+fn elements(extents: Extents) -> Option<u64> {
+    match extents {
+        Extents::Vector(n) => Some(n),
+        Extents::Matrix([0, ..] | [_, 0, _]) => Some(0),
+        Extents::Matrix([rows, cols, ld]) => (rows - 1).checked_mul(ld)?.checked_add(cols),
+    }
+}

@@ -1,0 +1,99 @@
+//! The kernels that tasks of a graph file name: those of the library, and of a shared object that `--kernels` names.
+
+use std::path::{Path, PathBuf};
+
+use pto_abi::FuncId;
+use pto_aicore_kernels::LIBRARY;
+use pto_check::{Signature, Signatures};
+use pto_host::Device;
+use pto_native::kernel_table::{self, ListedKernel};
+
+use crate::errors::Failure;
+
+/// See the module. Of two kernels with one func id that of the object counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kernels {
+    own: Vec<ListedKernel>,
+    path: Option<PathBuf>,
+}
+
+impl Kernels {
+    /// Those of the library, and those of the object, if there is one.
+    pub(crate) fn with(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let own = kernel_table::read(path).map_err(|failure| {
+            if path.exists() {
+                return Failure::usage(format!("--kernels: {}", failure.message));
+            }
+            Failure::internal(format!("--kernels: {}", failure.message))
+        })?;
+        Ok(Self { own, path: Some(path.to_owned()) })
+    }
+
+    /// What is known of them.
+    pub(crate) fn signatures(&self) -> Signatures {
+        let of_library = LIBRARY.iter().filter_map(|kernel| {
+            Some(Signature {
+                func: u16::try_from(kernel.func_id).ok()?,
+                name: kernel.name.to_owned(),
+                kind: kernel.kind,
+                args: kernel.args.iter().map(|arg| (*arg).to_owned()).collect(),
+            })
+        });
+        let of_object = self.own.iter().map(|listed| Signature {
+            func: listed.func,
+            name: listed.kernel.name().to_owned(),
+            kind: listed.kernel.kind(),
+            args: listed.args.clone(),
+        });
+        Signatures::new(of_library.chain(of_object).collect())
+    }
+
+    /// Whether the object has a kernel with this func id.
+    pub(crate) fn is_own(&self, func: u16) -> bool {
+        self.own.iter().any(|listed| listed.func == func)
+    }
+
+    /// Makes them those of a device.
+    pub(crate) fn register(&self, device: &mut Device) -> Result<(), Failure> {
+        device.register_library()?;
+        for listed in &self.own {
+            let func = FuncId(listed.func);
+            if usize::from(listed.func) < LIBRARY.len() {
+                device.unregister_kernel(func)?;
+            }
+            device.register_kernel(func, listed.kernel.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Where a user finds what there is.
+    pub(crate) fn listed_by(&self) -> String {
+        match &self.path {
+            None => {
+                "pto list kernels shows the library; --kernels names a shared object with others"
+                    .to_owned()
+            }
+            Some(path) => {
+                let own: Vec<_> = self
+                    .own
+                    .iter()
+                    .map(|one| format!("{} {}", one.func, one.kernel.name()))
+                    .collect();
+                format!(
+                    "'{}' has {}; pto list kernels shows the library",
+                    path.display(),
+                    own.join(", ")
+                )
+            }
+        }
+    }
+
+    /// What a report says of them; `None`: they are those of the library.
+    pub(crate) fn text(&self) -> Option<String> {
+        let path = self.path.as_ref()?;
+        let one = |listed: &ListedKernel| format!("{} {}", listed.func, listed.kernel.name());
+        let own: Vec<_> = self.own.iter().map(one).collect();
+        Some(format!("{} of '{}', and the library", own.join(", "), path.display()))
+    }
+}
