@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::errors::{Exit, Failure};
+use crate::form::Form;
 use crate::kernels::Kernels;
-use crate::output::{Form, answer};
+use crate::output::answer;
 use crate::output_file;
 use crate::program::{How, Source};
 use crate::tensor_folder::{self, Heading, Located};

@@ -8,10 +8,12 @@ mod analyze;
 mod args;
 mod arguments;
 mod bench;
+mod chart;
 mod check;
 mod device;
 mod dump;
 mod errors;
+mod form;
 mod fw;
 mod golden;
 mod graph;
@@ -22,6 +24,7 @@ mod kernels;
 mod list;
 mod logging;
 mod manual;
+mod meaning;
 mod npy;
 mod operands;
 mod output;
@@ -31,6 +34,8 @@ mod program;
 mod programs;
 mod progress;
 mod replay;
+mod request;
+mod round;
 mod run;
 mod soak;
 mod summary;
@@ -47,7 +52,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::errors::{Exit, Failure};
-use crate::output::Form;
+use crate::form::Form;
 
 fn main() -> ExitCode {
     let command = match Cli::try_parse() {

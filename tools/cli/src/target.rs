@@ -18,7 +18,7 @@ use pto_examples::host::{
     self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor,
     TensorSpec, Together, Verdict,
 };
-use pto_host::{Device, DeviceBuffer, Error as DeviceError};
+use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
 use crate::errors::Failure;
 use crate::kernels::Kernels;
@@ -88,6 +88,22 @@ impl Target {
                 failure.and(format!("It is line {line} of the graph file that was refused."))
             }
             None => failure,
+        }
+    }
+
+    /// The graph, built on the host.
+    pub(crate) fn build_on_host(
+        &self,
+        prepared: &Prepared,
+        device: &Device,
+    ) -> Result<GraphImage, Failure> {
+        match &self.file {
+            Some(file) => {
+                let words = prepared.orch_args();
+                let built = HostGraph::build(device, words, |graph| file.build(graph));
+                built.map_err(|error| self.with_line(error.into()))
+            }
+            None => Ok(prepared.build_on_host(device)?),
         }
     }
 }
