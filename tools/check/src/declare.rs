@@ -21,6 +21,8 @@ pub struct Buffer {
     pub address: GmAddr,
     /// Its size.
     pub bytes: u64,
+    /// Its extents, if they are stated.
+    pub shape: Option<Vec<u32>>,
 }
 
 /// What a kernel does with what an argument points to.
@@ -72,6 +74,7 @@ pub fn declare(
     }
     program.tasks = tasks;
     infer(program);
+    state(program, &buffers);
 }
 
 /// The buffer that an address is in.
@@ -210,6 +213,19 @@ fn infer(program: &mut Program) {
     for (tensor, shape) in program.tensors.iter_mut().zip(shapes) {
         if matches!(tensor.place, Place::Host(_)) && tensor.shape.is_none() {
             tensor.shape = shape;
+        }
+    }
+}
+
+/// Gives tensors the extents that are stated, where these are as many elements: views may see a tensor as one row.
+fn state(program: &mut Program, buffers: &[Buffer]) {
+    for tensor in &mut program.tensors {
+        let Place::Host(Some(base)) = tensor.place else { continue };
+        let stated = buffers.iter().find(|buffer| buffer.address == base);
+        let Some(shape) = stated.and_then(|buffer| buffer.shape.as_ref()) else { continue };
+        let grow = |bytes: u64, extent: &u32| bytes.checked_mul(u64::from(*extent));
+        if shape.iter().try_fold(tensor.element.bytes(), grow) == Some(tensor.bytes) {
+            tensor.shape = Some(shape.clone());
         }
     }
 }

@@ -13,7 +13,7 @@ use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
 use pto_check::program::{Place, Program};
 use pto_check::{Cores, Recording, Submission, with_kept_heap, written};
 use pto_examples::Builders;
-use pto_examples::host::Prepared;
+use pto_examples::host::{Params, Prepared};
 use pto_host::{Device, DeviceBuffer, Work};
 use serde_json::{Value, json};
 
@@ -233,6 +233,7 @@ impl<'a> DumpRequest<'a> {
     /// Records the program, and makes room for the tensors of its heap.
     pub(crate) fn prepare(
         &self,
+        params: &Params,
         prepared: &mut Prepared,
         device: &mut Device,
     ) -> Result<Dump, Failure> {
@@ -242,7 +243,7 @@ impl<'a> DumpRequest<'a> {
         let Self { variant, cores, recording, .. } = self;
         let (variant, cores, example) = (*variant, *cores, self.target.example);
         let (program, _) =
-            Recordable { example, variant, recording, cores }.record(prepared, device)?;
+            Recordable { example, variant, params, recording, cores }.record(prepared, device)?;
         let dump = Dump::of_example(self.folder, &program, device)?;
         if let Some(submission) = dump.recording() {
             // Nobody else sets it.

@@ -74,26 +74,46 @@ impl Golden {
     }
 
     fn verdict(&self, name: &'static str, found: &Tensor, expected: &Tensor) -> Verdict {
-        match (found.elements(), expected.elements()) {
-            (Elements::F32(found), Elements::F32(values)) => {
-                let bound = |value: &f32| {
-                    let value = f64::from(*value);
-                    Expected { value, tolerance: self.atol + self.rtol * value.abs() }
-                };
-                let bounds: Vec<_> = values.iter().map(bound).collect();
-                compare(name, expected.shape(), found, &bounds)
-            }
-            (Elements::I32(found), Elements::I32(values)) => integers(name, found, values),
-            // The types are the same.
-            _ => Verdict::exact(0, 0, None),
+        let bound = |value: f64| self.atol + self.rtol * value.abs();
+        let shape = expected.shape();
+        /// Floats as NumPy's `allclose` compares them, and integers, which are the same or wrong.
+        macro_rules! compared {
+            ($($integer:ident)*) => {
+                match (found.elements(), expected.elements()) {
+                    (Elements::F32(found), Elements::F32(values)) => {
+                        let expected = |value: &f32| {
+                            let value = f64::from(*value);
+                            Expected { value, tolerance: bound(value) }
+                        };
+                        let bounds: Vec<_> = values.iter().map(expected).collect();
+                        compare(name, shape, found, &bounds)
+                    }
+                    (Elements::F64(found), Elements::F64(values)) => {
+                        differences(name, found, values, |found, value| {
+                            (found - value).abs() <= bound(*value) || found == value
+                        })
+                    }
+                    $((Elements::$integer(found), Elements::$integer(values)) => {
+                        differences(name, found, values, |found, value| found == value)
+                    })*
+                    // Files of another type were refused.
+                    _ => Verdict::exact(1, 1, None),
+                }
+            };
         }
+        compared! { I8 U8 I16 U16 I32 U32 I64 U64 }
     }
 }
 
-/// Integers are the same, or wrong.
-fn integers(name: &'static str, found: &[i32], expected: &[i32]) -> Verdict {
+/// Each element is as it should be, or wrong.
+fn differences<T: std::fmt::Display>(
+    name: &'static str,
+    found: &[T],
+    expected: &[T],
+    is_right: impl Fn(&T, &T) -> bool,
+) -> Verdict {
     let pairs = (0_u64..).zip(found.iter().zip(expected));
-    let mut wrong = pairs.filter(|(_, (found, expected))| found != expected).peekable();
+    let mut wrong = pairs.filter(|(_, (found, expected))| !is_right(found, expected)).peekable();
     let place = wrong.peek().map(|(at, (found, expected))| Place {
         tensor: name,
         index: vec![*at],

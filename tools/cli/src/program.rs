@@ -11,7 +11,7 @@ use pto_check::{
     Buffer, Cores, Memory, NotRecorded, Program, Recorder, Recording, declare, record,
 };
 use pto_examples::Builders;
-use pto_examples::host::{self, Example, Prepared};
+use pto_examples::host::{self, Example, Params, Prepared};
 use pto_graph::BuilderSet;
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
@@ -96,7 +96,13 @@ impl Source<'_> {
         device.register_library()?;
         let mut prepared = example.prepare(&params, &inputs, &device)?;
         prepared.reset()?;
-        let recorded = Recordable { example, variant, recording: &recording, cores: self.cores };
+        let recorded = Recordable {
+            example,
+            variant,
+            params: &params,
+            recording: &recording,
+            cores: self.cores,
+        };
         let (program, how) = recorded.record(&mut prepared, &mut device)?;
         look(&program, &device)?;
         Ok((program, how))
@@ -122,6 +128,7 @@ impl Source<'_> {
 pub(crate) struct Recordable<'a> {
     pub(crate) example: &'a dyn Example,
     pub(crate) variant: RuntimeVariant,
+    pub(crate) params: &'a Params,
     /// What the device records whose programs these are.
     pub(crate) recording: &'a Recording<Builders>,
     pub(crate) cores: Cores,
@@ -142,9 +149,18 @@ impl Recordable<'_> {
             name: buffer.name.to_owned(),
             address: buffer.address,
             bytes: buffer.bytes,
+            shape: self.shape_of(buffer.name),
         });
         declare(&mut program, &buffers.collect::<Vec<_>>(), operands);
         Ok((program, how))
+    }
+
+    /// The extents of an input or output of this name.
+    fn shape_of(&self, name: &str) -> Option<Vec<u32>> {
+        let mut specs = self.example.inputs().iter().chain(self.example.outputs());
+        let spec = specs.find(|spec| spec.name == name)?;
+        let extents = spec.dims.iter().map(|dim| self.example.extent(dim, self.params));
+        extents.map(|extent| u32::try_from(extent?).ok()).collect()
     }
 
     fn stream(

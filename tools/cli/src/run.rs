@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     target.kernels.register(&mut device)?;
     let phase = Phase::begin("preparing inputs", 1);
     let mut prepared = example.prepare(&params, &inputs, &device)?;
-    let dump = asked.as_ref().map(|asked| asked.prepare(&mut prepared, &mut device));
+    let dump = asked.as_ref().map(|asked| asked.prepare(&params, &mut prepared, &mut device));
     let dump = dump.transpose()?;
     drop(phase);
     golden.check(&prepared)?;

@@ -31,7 +31,8 @@ class Dispenso {
         }
     }
     void run() {
-        dispenso::setAllNodesIncomplete(*graph);
+        // A friend of the graph: it is found by its argument alone.
+        setAllNodesIncomplete(*graph);
         if (threads == 1) {
             alone(*graph);
         } else {

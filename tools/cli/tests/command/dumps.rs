@@ -30,6 +30,8 @@ fn intermediate_tensors_of_a_graph_have_names_shapes_and_values() {
     let ab = entry(&index, "ab");
     assert_eq!((&ab["shape"], &ab["dtype"]), (&serde_json::json!([2, 1]), &"f32".into()));
     assert_eq!((&ab["file"], &ab["place"]), (&"ab.npy".into(), &"host".into()));
+    // The kernel that writes it takes it for one row; the example says what it is.
+    assert_eq!(entry(&index, "c")["shape"], serde_json::json!([2, 1]));
     fs::copy(dump.join("ab.npy"), files.path("ab")).expect("a file");
     fs::copy(dump.join("c.npy"), files.path("c")).expect("a file");
     assert_eq!(files.get("ab").1, [-2.0, -2.0]);

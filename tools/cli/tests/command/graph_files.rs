@@ -124,6 +124,39 @@ fn outputs_are_compared_with_a_file_within_tolerances() {
     refused(&["run", "matmul", "--expect=c=x.npy", "--rtol=-1"], 2, &["--rtol", "not negative"]);
 }
 
+/// Every type of elements is compared: what is wrong in one never passes.
+#[test]
+fn integers_and_doubles_of_a_file_are_compared() {
+    let files = Files::new();
+    let graph = files.path("g").with_extension("jsonl");
+    let text = concat!(
+        r#"{"format":"pto-graph","version":1,"variant":"host_build_graph"}"#,
+        "\n{\"tensor\":0,\"name\":\"words\",\"element\":\"u64\",\"shape\":[2]}",
+        "\n{\"tensor\":1,\"name\":\"reals\",\"element\":\"f64\",\"shape\":[2]}",
+        "\n{\"task\":0,\"func\":14,\"kind\":\"aiv\"}\n"
+    );
+    fs::write(&graph, text).expect("a file");
+    let graph = graph.to_str().expect("a plain name");
+    files.put("words", &[2], &[u64::MAX, 7]);
+    files.put("reals", &[2], &[1.5_f64, -2.5]);
+    let (words, reals) = (files.option("words"), files.option("reals"));
+    let given = ["run", graph, "--input", &words, "--input", &reals];
+    pto(&[&given[..], &["--expect", &words, "--expect", &reals]].concat(), 0);
+    files.put("wrong", &[2], &[u64::MAX, 8]);
+    let wrong = format!("words={}", files.path("wrong").display());
+    let told = pto(&[&given[..], &["--expect", &wrong]].concat(), 1).stdout;
+    assert!(told.contains("words[1]") && told.contains("expected 8"), "{told}");
+    files.put("wrong", &[2], &[1.5_f64, -2.6]);
+    let wrong = format!("reals={}", files.path("wrong").display());
+    pto(&[&given[..], &["--expect", &wrong]].concat(), 1);
+    pto(&[&given[..], &["--expect", &wrong, "--atol=0.2"]].concat(), 0);
+    refused(
+        &[&given[..], &["--expect", &format!("reals={}", files.path("words").display())]].concat(),
+        2,
+        &["f64"],
+    );
+}
+
 #[test]
 fn a_run_is_predicted_for_a_device() {
     let run = ["run", "paged_attention", "--param=batch=4", "--predict"];

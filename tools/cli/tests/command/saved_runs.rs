@@ -33,7 +33,7 @@ const EXAMPLES: &[(&str, &[&str], &str, usize)] = &[
 ];
 
 const HOSTINGS: &[&[&str]] = &[
-    &["--hosting=threads", "--aic=3", "--aiv=6", "--aicpu=2"],
+    &["--hosting=threads", "--aic=8", "--aiv=16", "--aicpu=2"],
     &["--hosting=virtual"],
     &["--hosting=pool"],
 ];

@@ -23,11 +23,12 @@ class Graph {
   public:
     std::deque<Node> nodes;
     template <typename F> Node &addNode(F &&work) { return nodes.emplace_back(Node{work, {}, 0, 0}); }
-};
 
-inline void setAllNodesIncomplete(const Graph &graph) {
-    for (const Node &node : graph.nodes)
-        const_cast<Node &>(node).incomplete = node.predecessors;
-}
+    // As in the library, only its argument leads to it: a call that names the namespace does not compile.
+    template <typename G> friend void setAllNodesIncomplete(const G &graph) {
+        for (const Node &node : graph.nodes)
+            const_cast<Node &>(node).incomplete = node.predecessors;
+    }
+};
 
 } // namespace dispenso
