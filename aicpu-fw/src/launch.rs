@@ -21,7 +21,7 @@ use crate::ready_queue::ReadyQueue;
 use crate::shapes::{self, ShapeMemory};
 use crate::state::SharedState;
 use crate::stream::StreamMemory;
-use crate::trace_writer::TraceWriter;
+use crate::trace::TraceWriter;
 use crate::watchdog::Budgets;
 
 /// A launch that has been checked. Holding it proves: header and configuration are those of this firmware,

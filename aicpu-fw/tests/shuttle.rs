@@ -15,7 +15,10 @@ use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
 use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::builder::Builder;
 use pto_aicpu_fw::platform::Platform;
-use pto_aicpu_fw::{Bell, Budgets, FanoutPolicy, LinesPlatform, LockFree, Locked, Scheduler, Step};
+use pto_aicpu_fw::{
+    Abilities, Bell, Budgets, FanoutPolicy, Lends, LinesPlatform, LockFree, Locked, Machine,
+    Scheduler, Step,
+};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use shuttle::rand::RngCore;
 use shuttle::thread;
@@ -204,12 +207,17 @@ struct NoBell(PhantomData<()>);
 
 impl Bell for NoBell {
     fn ring(&mut self, _: u32) {}
-    fn wake_siblings(&mut self) {}
-    fn relax(&mut self) {}
+}
+
+impl Machine for NoBell {
     fn now_ns(&self) -> u64 {
         0
     }
+    fn relax(&mut self) {}
 }
+
+impl Abilities for NoBell {}
+impl Lends for NoBell {}
 
 fn one_run<S: Sharing, F: FanoutPolicy>(mode: BuildMode) {
     let schedulers = 1 + below(3) as usize;

@@ -22,7 +22,7 @@ use pto_abi::task::Task;
 use pto_abi::{CoreKind, GmAddr};
 use pto_graph::{Comparison, ElementType};
 
-pub use board::{Claim, GATHERS, List};
+pub use board::{Age, Claim, GATHERS, Head, LEVEL_LISTS, List, WaitsFor};
 
 /// Kernels that a block may have: all lanes but none.
 pub const LANE_SETS: usize = 1 << MAX_LANES;

@@ -6,8 +6,8 @@
 //! - the parts of a block are on one cluster, and none waited for a core when the first one was dispatched; the same of all
 //!   blocks of a task whose blocks start at once (*together*);
 //! - a task whose predicate is false does not run, and one whose predicate is true is not skipped (*predicate*);
-//! - a core does not go to a task while one of higher priority, or an older one of the same list, has waited for such a core
-//!   since before the step (*priority*).
+//! - a core does not go to a task while one of higher priority, or an older one of the same priority, has waited for such a core
+//!   since before the step, whether those are plain or have a block shape (*priority*).
 //!
 //! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart.
 
@@ -140,6 +140,8 @@ struct Waiter {
 pub(super) struct Parts {
     books: HashMap<u32, Book>,
     waiters: Vec<Waiter>,
+    /// Plain tasks that are ready: their slots, the kind of core that they wait for, and since when.
+    plain: Vec<(u32, CoreKind, u64)>,
     /// When the task in each slot became ready, if it has a shape.
     ready_ns: HashMap<u32, u64>,
     /// When the latest part of each of them was collected.
@@ -157,6 +159,7 @@ impl Parts {
         Self {
             books: HashMap::new(),
             waiters: Vec::new(),
+            plain: Vec::new(),
             ready_ns: HashMap::new(),
             collected_ns: HashMap::new(),
             now: 0,
@@ -190,6 +193,12 @@ impl Parts {
         }
     }
 
+    /// A plain task is ready.
+    pub(super) fn plain_ready(&mut self, slot: u32, kind: CoreKind) {
+        self.now += 1;
+        self.plain.push((slot, kind, self.now));
+    }
+
     /// When the last task with a shape in a slot became ready: none of its parts is dispatched earlier.
     pub(super) fn ready_ns(&self, slot: u32) -> u64 {
         self.ready_ns.get(&slot).copied().unwrap_or(0)
@@ -213,25 +222,35 @@ impl Parts {
     ) -> Option<Found> {
         self.now += 1;
         let step = self.steps.get(instance).copied().unwrap_or(0);
-        let single = Lanes::one(kind);
+        let level = |list: u32| list / LISTS_A_LEVEL;
         let own = self.waiters.iter().find(|waiter| waiter.slot == slot);
-        let (own_list, own_since) = own.map_or((None, 0), |own| (Some(own.list), own.since));
-        let list = shaped.and_then(|shaped| shaped.list);
-        let level = list.map_or(Priority::NORMAL.get().into(), |list| list / LISTS_A_LEVEL);
-        let waits_for_core = |waiter: &&Waiter| {
-            let list = Priority::ALL.iter().map(|priority| List::spread(*priority, single).0);
-            waiter.slot != slot && waiter.since < step && list.into_iter().any(|l| l == waiter.list)
-        };
+        let own_plain = self.plain.iter().find(|(plain, ..)| *plain == slot);
+        // Of one with a predicate it is not known here since when it waits: nobody is older.
+        let own_since = own.map(|own| own.since).or(own_plain.map(|(.., since)| *since));
+        let own_since = own_since.unwrap_or(0);
+        let normal = u32::from(Priority::NORMAL.get());
+        let own_level = shaped.and_then(|shaped| shaped.list).map_or(normal, level);
+        let of_kind =
+            Priority::ALL.iter().map(|priority| List::spread(*priority, Lanes::one(kind)));
+        let of_kind: Vec<u32> = of_kind.map(|list| list.0).collect();
+        let blocks = self.waiters.iter().filter(|waiter| of_kind.contains(&waiter.list));
+        let blocks = blocks.map(|waiter| (waiter.slot, level(waiter.list), waiter.since, false));
+        let plain = self.plain.iter().filter(|(_, other, _)| *other == kind);
+        let plain = plain.map(|(slot, _, since)| (*slot, normal, *since, true));
+        let waiting = blocks.chain(plain).filter(|(other, ..)| *other != slot);
+        // A plain task may go straight to a core before older plain ones, in the step that has made it ready.
+        let is_new = own_plain.is_some() && own_since > step;
         let mut found = None;
-        if !shaped.is_some_and(|shaped| shaped.starts_at_once) {
-            for waiter in self.waiters.iter().filter(waits_for_core) {
-                if waiter.list / LISTS_A_LEVEL > level {
-                    found = Some((Rule::Priority, "goes before a task of higher priority"));
-                } else if Some(waiter.list) == own_list && waiter.since < own_since {
-                    found = found.or(Some((Rule::Priority, "goes before an older task")));
-                }
+        // Who has started to gather goes before everybody.
+        let gathers = shaped.is_some_and(|shaped| shaped.starts_at_once);
+        for (_, level, since, is_plain) in waiting.filter(|waits| waits.2 < step && !gathers) {
+            if level > own_level {
+                found = Some((Rule::Priority, "goes before a task of higher priority"));
+            } else if level == own_level && since < own_since && !(is_new && is_plain) {
+                found = found.or(Some((Rule::Priority, "goes before an older task")));
             }
         }
+        self.plain.retain(|(plain, ..)| *plain != slot);
         if let Some(waiter) = self.waiters.iter_mut().find(|waiter| waiter.slot == slot) {
             waiter.left = waiter.left.saturating_sub(1);
             waiter.is_begun = true;
@@ -302,7 +321,8 @@ impl Parts {
 
     /// Hashes the book. Moments count by their order only; steps that have begun are over between two steps.
     pub(super) fn hash_state(&self, into: &mut impl Hasher) {
-        let Self { books, waiters, ready_ns, collected_ns, now: _, free_since, steps: _ } = self;
+        let Self { books, waiters, plain, ready_ns, collected_ns, now: _, free_since, steps: _ } =
+            self;
         for times in [ready_ns, collected_ns] {
             let mut times: Vec<_> = times.iter().collect();
             times.sort_unstable();
@@ -316,6 +336,7 @@ impl Parts {
         };
         let mut moments: Vec<u64> = books.iter().flat_map(of_book).collect();
         moments.extend(free_since.iter().chain(waiters.iter().map(|waiter| &waiter.since)));
+        moments.extend(plain.iter().map(|(.., since)| since));
         moments.sort_unstable();
         moments.dedup();
         let rank = |moment: &u64| moments.binary_search(moment);
@@ -333,6 +354,9 @@ impl Parts {
         }
         for Waiter { slot, list, since, left, is_begun } in waiters {
             (slot, list, rank(since), left, is_begun).hash(into);
+        }
+        for (slot, kind, since) in plain {
+            (slot, kind, rank(since)).hash(into);
         }
         free_since.iter().for_each(|since| rank(since).hash(into));
     }
@@ -440,6 +464,35 @@ mod tests {
         let (_, late) = parts.dispatched(5, &shaped, part(0, 2), (2, 0));
         assert_eq!(rules(late), [Rule::Together]);
         assert!(!parts.is_over());
+    }
+
+    #[test]
+    fn an_older_task_of_another_kind_goes_first() {
+        let mut parts = Parts::new();
+        let normal = waits(Priority::NORMAL);
+        parts.plain_ready(1, CoreKind::AIV);
+        parts.ready(2, &normal, 0);
+        parts.plain_ready(3, CoreKind::AIV);
+        parts.begins(0);
+        let rule = |found: Option<super::Found>| found.map(|found| found.1);
+        let older = Some("goes before an older task");
+        assert_eq!(rule(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0)), older, "1 is older");
+        parts.ready(2, &normal, 0);
+        parts.plain_ready(4, CoreKind::AIV);
+        parts.begins(0);
+        assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), None);
+        assert_eq!(parts.takes_core(3, None, CoreKind::AIV, 0), None);
+        assert_eq!(rule(parts.takes_core(4, None, CoreKind::AIV, 0)), older, "2 is older");
+        parts.plain_ready(5, CoreKind::AIV);
+        assert_eq!(rule(parts.takes_core(5, None, CoreKind::AIV, 0)), older, "new, and 2 waits");
+        assert_eq!(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0), None);
+        parts.plain_ready(6, CoreKind::AIV);
+        parts.begins(0);
+        parts.plain_ready(7, CoreKind::AIV);
+        assert_eq!(parts.takes_core(7, None, CoreKind::AIV, 0), None, "its step made it ready");
+        parts.plain_ready(8, CoreKind::AIV);
+        parts.begins(0);
+        assert_eq!(rule(parts.takes_core(8, None, CoreKind::AIV, 0)), older, "6 is older");
     }
 
     #[test]

@@ -332,6 +332,9 @@ impl World {
         } else {
             let kind = CoreKind::try_from(task.kind.load(Relaxed)).unwrap_or(CoreKind::AIC);
             self.account.add(now_ns, Change::TaskReady(kind));
+            if self.launch.state.shapes.is_some() {
+                self.parts.plain_ready(slot, kind);
+            }
         }
     }
 

@@ -22,7 +22,10 @@ const STREAM: u32 = 200;
 
 builder_set! {
     struct Programs {}
-    stream { "beside_chains" => beside_chains, "higher_later" => higher_later, "stream" => a_stream }
+    stream {
+        "beside_chains" => beside_chains, "higher_later" => higher_later, "stream" => a_stream,
+        "every_kind" => every_kind
+    }
 }
 
 const fn vector() -> TensorTask<'static> {
@@ -84,6 +87,22 @@ fn a_stream<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// Tasks of every kind at one priority, all of them ready at once, in turn: plain, blocks, blocks that start at once, and kernels
+/// for several cores of a cluster.
+fn every_kind<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mix = TensorTask::new(CUBE, CoreKind::AIC, &[]);
+    let mix = mix.mix(&[VECTOR]);
+    for _ in 0..3 {
+        stream.submit_tensors(&vector())?;
+        stream.submit_tensors(&vector().blocks(2))?;
+        stream.submit_tensors(&vector())?;
+        stream.submit_tensors(&both())?;
+        stream.submit_tensors(&vector())?;
+        stream.submit_tensors(&mix)?;
+    }
+    Ok(())
+}
+
 /// One cube core and two vector cores, everything free but kernels.
 fn run(builder: &str, orch_args: &[u64], build_mode: BuildMode) -> VirtualReport {
     let mut by_func = vec![KERNEL_NS; 1 + SLOW.index()];
@@ -133,6 +152,33 @@ fn a_task_that_gathers_in_its_turn_is_found() {
     let graph_ns = run("beside_chains", &[], BuildMode::SEQUENTIAL).graph_ns;
     choose(Mutant::None);
     assert!(graph_ns > 30 * KERNEL_NS, "{graph_ns}");
+    // In the same test: which mutant is chosen, is so for the whole process.
+    plain_tasks_that_wait_are_found();
+}
+
+/// Each task has the cores that it needs before a later one has any of them, whatever kinds they are.
+#[cfg(not(pto_mutants))]
+#[test]
+fn at_one_priority_the_oldest_goes_first_whatever_its_kind() {
+    let report = run("every_kind", &[], BuildMode::SEQUENTIAL);
+    let started = started(&report);
+    let expected: Vec<u32> = (0..18)
+        .flat_map(|slot| {
+            let parts = if slot % 6 % 2 == 0 { 1 } else { 2 };
+            std::iter::repeat_n(slot, parts)
+        })
+        .collect();
+    assert_eq!(started, expected);
+}
+
+/// A firmware in which plain tasks wait for those with a block shape. (As above, in the build of mutants.)
+#[cfg(pto_mutants)]
+fn plain_tasks_that_wait_are_found() {
+    use pto_aicpu_fw::mutant::{Mutant, choose};
+    choose(Mutant::LetsPlainTasksWait);
+    let found = std::panic::catch_unwind(|| run("every_kind", &[], BuildMode::SEQUENTIAL));
+    choose(Mutant::None);
+    assert!(found.is_err(), "the book of parts has seen no older task that waits");
 }
 
 /// The core that it has is idle meanwhile, and the second chain could have had it: a task that has cores waits for kernels under
