@@ -59,7 +59,7 @@ impl Plan {
 }
 
 /// Everything that the threads share.
-struct Machine {
+struct SharedLines {
     words: Words,
     lines: Vec<Handshake>,
     plan: Plan,
@@ -70,7 +70,7 @@ struct Machine {
     inside: Vec<AtomicU32>,
 }
 
-impl Machine {
+impl SharedLines {
     fn new(schedulers: usize) -> Self {
         let plan = Plan::random();
         let (tasks, edges) = (plan.tasks(), plan.producers.iter().map(Vec::len).sum::<usize>());
@@ -221,7 +221,7 @@ impl Lends for NoBell {}
 
 fn one_run<S: Sharing, F: FanoutPolicy>(mode: BuildMode) {
     let schedulers = 1 + below(3) as usize;
-    let machine = Machine::new(schedulers);
+    let machine = SharedLines::new(schedulers);
     thread::scope(|scope| {
         for worker in 0..machine.lines.len() {
             scope.spawn({

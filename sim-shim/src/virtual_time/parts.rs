@@ -9,12 +9,15 @@
 //! - a core does not go to a task while one of higher priority, or an older one of the same priority, has waited for such a core
 //!   since before the step, whether those are plain or have a block shape (*priority*).
 //!
-//! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart.
+//! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart. A replay says of all its
+//! tasks that they are published, and releases those that wait for nothing one after the other; the others take turns in
+//! between. A task waits from its release on.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
+use pto_abi::kinds::TaskState;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::Task;
 use pto_abi::{
@@ -104,6 +107,22 @@ pub(super) enum First {
     Nothing,
 }
 
+/// Whether schedulers can find a task that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    /// They can.
+    Made,
+    /// The builder releases it later: see [`Parts::releases`].
+    Later,
+}
+
+impl Release {
+    /// Of a task that is ready by the book: a replay counts its tasks as published before it releases them.
+    pub(super) fn of(task: &Task) -> Self {
+        if task.state.load(Relaxed) == TaskState::ADDED.get() { Self::Later } else { Self::Made }
+    }
+}
+
 /// How far a part is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -125,6 +144,9 @@ struct Book {
     first: u64,
     longest_ns: u64,
 }
+
+/// Since when a task waits that is not released yet: no step has begun after that.
+const NOT_RELEASED: u64 = u64::MAX;
 
 /// A task that waits on a list.
 struct Waiter {
@@ -152,6 +174,8 @@ pub(super) struct Parts {
     free_since: Vec<u64>,
     /// When each instance began its step.
     steps: Vec<u64>,
+    /// Whether a task is ready that is not released.
+    has_unreleased: bool,
 }
 
 impl Parts {
@@ -165,6 +189,7 @@ impl Parts {
             now: 0,
             free_since: Vec::new(),
             steps: Vec::new(),
+            has_unreleased: false,
         }
     }
 
@@ -183,20 +208,52 @@ impl Parts {
     }
 
     /// A task with a shape is ready at `now_ns`.
-    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, now_ns: u64) {
-        self.now += 1;
+    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, (now_ns, release): (u64, Release)) {
+        let since = self.since(release);
         self.ready_ns.insert(slot, now_ns);
         self.collected_ns.remove(&slot);
         if let Some(list) = shaped.list.filter(|_| !shaped.has_predicate) {
-            let (since, left) = (self.now, shaped.total());
+            let left = shaped.total();
             self.waiters.push(Waiter { slot, list, since, left, is_begun: false });
         }
     }
 
     /// A plain task is ready.
-    pub(super) fn plain_ready(&mut self, slot: u32, kind: CoreKind) {
+    pub(super) fn plain_ready(&mut self, slot: u32, kind: CoreKind, release: Release) {
+        let since = self.since(release);
+        self.plain.push((slot, kind, since));
+    }
+
+    /// Since when a task waits that becomes ready now.
+    fn since(&mut self, release: Release) -> u64 {
         self.now += 1;
-        self.plain.push((slot, kind, self.now));
+        match release {
+            Release::Made => self.now,
+            Release::Later => {
+                self.has_unreleased = true;
+                NOT_RELEASED
+            }
+        }
+    }
+
+    /// The builder has released a task of a replay: those of which that is so wait from now on.
+    pub(super) fn releases(&mut self, is_released: impl Fn(u32) -> bool) {
+        if !self.has_unreleased {
+            return;
+        }
+        self.now += 1;
+        let now = self.now;
+        let blocks = self.waiters.iter_mut().map(|waiter| (waiter.slot, &mut waiter.since));
+        let plain = self.plain.iter_mut().map(|(slot, _, since)| (*slot, since));
+        let unreleased = blocks.chain(plain).filter(|(_, since)| **since == NOT_RELEASED);
+        self.has_unreleased = false;
+        for (slot, since) in unreleased {
+            if is_released(slot) {
+                *since = now;
+            } else {
+                self.has_unreleased = true;
+            }
+        }
     }
 
     /// When the last task with a shape in a slot became ready: none of its parts is dispatched earlier.
@@ -321,8 +378,8 @@ impl Parts {
 
     /// Hashes the book. Moments count by their order only; steps that have begun are over between two steps.
     pub(super) fn hash_state(&self, into: &mut impl Hasher) {
-        let Self { books, waiters, plain, ready_ns, collected_ns, now: _, free_since, steps: _ } =
-            self;
+        // Whether a task is not released shows in the moment since which it waits.
+        let Self { books, waiters, plain, ready_ns, collected_ns, free_since, .. } = self;
         for times in [ready_ns, collected_ns] {
             let mut times: Vec<_> = times.iter().collect();
             times.sort_unstable();
@@ -410,11 +467,13 @@ pub(super) enum Given {
 
 #[cfg(test)]
 mod tests {
-    use super::{First, Part, Parts, Shaped, Stage};
+    use super::{First, Part, Parts, Release, Shaped, Stage};
     use crate::virtual_time::ledger::Rule;
     use pto_abi::CoreKind;
     use pto_aicpu_fw::shapes::{Lanes, List};
     use pto_graph::Priority;
+
+    const RELEASED: (u64, Release) = (0, Release::Made);
 
     fn mix(blocks: u32) -> Shaped {
         Shaped { lanes: Lanes(7), blocks, starts_at_once: false, list: None, has_predicate: false }
@@ -470,29 +529,50 @@ mod tests {
     fn an_older_task_of_another_kind_goes_first() {
         let mut parts = Parts::new();
         let normal = waits(Priority::NORMAL);
-        parts.plain_ready(1, CoreKind::AIV);
-        parts.ready(2, &normal, 0);
-        parts.plain_ready(3, CoreKind::AIV);
+        parts.plain_ready(1, CoreKind::AIV, Release::Made);
+        parts.ready(2, &normal, RELEASED);
+        parts.plain_ready(3, CoreKind::AIV, Release::Made);
         parts.begins(0);
         let rule = |found: Option<super::Found>| found.map(|found| found.1);
         let older = Some("goes before an older task");
         assert_eq!(rule(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0)), older, "1 is older");
-        parts.ready(2, &normal, 0);
-        parts.plain_ready(4, CoreKind::AIV);
+        parts.ready(2, &normal, RELEASED);
+        parts.plain_ready(4, CoreKind::AIV, Release::Made);
         parts.begins(0);
         assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), None);
         assert_eq!(parts.takes_core(3, None, CoreKind::AIV, 0), None);
         assert_eq!(rule(parts.takes_core(4, None, CoreKind::AIV, 0)), older, "2 is older");
-        parts.plain_ready(5, CoreKind::AIV);
+        parts.plain_ready(5, CoreKind::AIV, Release::Made);
         assert_eq!(rule(parts.takes_core(5, None, CoreKind::AIV, 0)), older, "new, and 2 waits");
         assert_eq!(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0), None);
-        parts.plain_ready(6, CoreKind::AIV);
+        parts.plain_ready(6, CoreKind::AIV, Release::Made);
         parts.begins(0);
-        parts.plain_ready(7, CoreKind::AIV);
+        parts.plain_ready(7, CoreKind::AIV, Release::Made);
         assert_eq!(parts.takes_core(7, None, CoreKind::AIV, 0), None, "its step made it ready");
-        parts.plain_ready(8, CoreKind::AIV);
+        parts.plain_ready(8, CoreKind::AIV, Release::Made);
         parts.begins(0);
         assert_eq!(rule(parts.takes_core(8, None, CoreKind::AIV, 0)), older, "6 is older");
+    }
+
+    /// Task 1 and task 2 are tasks of a replay. Until they are released nobody goes before them; then everybody who is younger does.
+    #[test]
+    fn a_task_waits_from_its_release_on() {
+        let (mut parts, high) = (Parts::new(), waits(Priority::HIGH));
+        parts.plain_ready(1, CoreKind::AIV, Release::Later);
+        parts.ready(2, &high, (0, Release::Later));
+        parts.begins(0);
+        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "none is released");
+        parts.releases(|slot| slot == 2);
+        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "in this step only");
+        parts.begins(0);
+        let higher = Some((Rule::Priority, "goes before a task of higher priority"));
+        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), higher);
+        assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 0), None);
+        parts.plain_ready(3, CoreKind::AIV, Release::Made);
+        parts.releases(|slot| slot == 1);
+        parts.begins(0);
+        let older = Some((Rule::Priority, "goes before an older task"));
+        assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), older, "3 is older");
     }
 
     #[test]
@@ -500,9 +580,9 @@ mod tests {
         let mut parts = Parts::new();
         let (high, low) = (waits(Priority::HIGH), waits(Priority::LOW));
         let normal = None;
-        parts.ready(1, &high, 0);
+        parts.ready(1, &high, RELEASED);
         parts.begins(3);
-        parts.ready(2, &high, 0);
+        parts.ready(2, &high, RELEASED);
         assert_eq!(
             parts.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
             Some(Rule::Priority)
@@ -510,8 +590,8 @@ mod tests {
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
         assert_eq!(parts.takes_core(1, Some(&high), CoreKind::AIV, 3), None);
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIV, 3), None, "since this step only");
-        parts.ready(4, &low, 0);
-        parts.ready(5, &high, 0);
+        parts.ready(4, &low, RELEASED);
+        parts.ready(5, &high, RELEASED);
         parts.begins(3);
         assert!(parts.takes_core(5, Some(&high), CoreKind::AIV, 3).is_some(), "2 is older");
         assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 3), None);
