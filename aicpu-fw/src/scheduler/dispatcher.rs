@@ -212,6 +212,7 @@ impl<'a> Dispatcher<'a> {
         let task = self.mark_dispatched(slot)?;
         if mutant::is(Mutant::CountsTooEarly) {
             let outstanding = &self.state.progress.outstanding;
+            // Release: as `Tally::flush`, which counts the task where nothing is wrong.
             P::Sharing::fetch_sub(outstanding, 1, Ordering::Release);
         }
         Ok(self.state.dispatch_of(slot, task))

@@ -16,56 +16,13 @@
 //! long as the longest kernel under way.
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{ARRIVALS, BlockLine, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK};
+use pto_abi::stream::{BlockLine, ListEnds, NO_TASK};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_graph::Priority;
 
-use super::{Lanes, ShapeMemory};
+use super::ShapeMemory;
+use super::list::{GATHERS, LEVEL_LISTS, List, MORE_PRESSING, WaitsFor};
 use crate::mutant::{self, Mutant};
-
-/// A list of the board.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct List(pub u32);
-
-/// The bit of `BlockBoard::waiting` that says that the task at the gate has cores, and lacks others.
-pub const GATHERS: u32 = 1 << LIST_COUNT;
-const _: () = assert!(LIST_COUNT < u32::BITS, "the word has a bit for it");
-
-/// The lists whose tasks go before plain ones that have just become ready; and the task that has cores and lacks others.
-const MORE_PRESSING: u32 = List::level(Priority::URGENT)
-    | List::level(Priority::HIGH)
-    | List::level(Priority::NORMAL)
-    | GATHERS;
-
-/// Lists of each priority.
-pub const LEVEL_LISTS: usize = LISTS_A_LEVEL as usize;
-
-/// What the tasks of a list wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitsFor {
-    /// A core of this kind for each block, as one becomes free.
-    Core(CoreKind),
-    /// Several cores of one cluster for each block, as they become free.
-    Cluster,
-    /// Cores for all blocks at once.
-    AllAtOnce,
-}
-
-impl WaitsFor {
-    /// In the order of the lists.
-    pub const ALL: [Self; LEVEL_LISTS] =
-        [Self::Core(CoreKind::AIC), Self::Core(CoreKind::AIV), Self::Cluster, Self::AllAtOnce];
-
-    /// Its place among the lists of a priority.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        match self {
-            Self::Core(kind) => kind.index(),
-            Self::Cluster => 2,
-            Self::AllAtOnce => 3,
-        }
-    }
-}
 
 /// When a task became ready, among those on the board and among plain tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,56 +40,6 @@ pub struct Head {
     pub slot: u32,
     /// When it became ready.
     pub age: Age,
-}
-
-impl List {
-    /// Tasks whose predicate has not been read.
-    pub const ARRIVALS: Self = Self(ARRIVALS);
-
-    /// Where tasks wait whose blocks start as cores become free.
-    #[must_use]
-    pub const fn spread(priority: Priority, lanes: Lanes) -> Self {
-        let list = match lanes.0 {
-            1 => 0,
-            2 => 1,
-            _ => 2,
-        };
-        Self(LISTS_A_LEVEL * priority.get() as u32 + list)
-    }
-
-    /// Where tasks wait whose blocks start at once.
-    #[must_use]
-    pub const fn sync(priority: Priority) -> Self {
-        Self(LISTS_A_LEVEL * priority.get() as u32 + LISTS_A_LEVEL - 1)
-    }
-
-    /// Where tasks of this priority wait for this.
-    #[must_use]
-    pub const fn at(priority: Priority, waits_for: WaitsFor) -> Self {
-        let list = match waits_for {
-            WaitsFor::Core(CoreKind::AIC) => 0,
-            WaitsFor::Core(_) => 1,
-            WaitsFor::Cluster => 2,
-            WaitsFor::AllAtOnce => 3,
-        };
-        Self(LISTS_A_LEVEL * priority.get() as u32 + list)
-    }
-
-    /// Its bit of `BlockBoard::waiting`.
-    #[must_use]
-    pub const fn bit(self) -> u32 {
-        1 << self.0
-    }
-
-    /// The bits of all lists of a priority.
-    #[must_use]
-    pub const fn level(priority: Priority) -> u32 {
-        ((1 << LISTS_A_LEVEL) - 1) << (LISTS_A_LEVEL * priority.get() as u32)
-    }
-
-    fn is_sync(self) -> bool {
-        self != Self::ARRIVALS && self.0 % LISTS_A_LEVEL == LISTS_A_LEVEL - 1
-    }
 }
 
 /// Blocks that a scheduler has taken: `first .. first + count` of the task in `slot`.
