@@ -244,10 +244,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     ) -> Result<(), Fault> {
         if P::BLOCK_SHAPES
             && first_look != 0
-            && let Some(shapes) = self.flow.dispatcher.state().shapes
-            && self.blocks.has_work(&shapes)
+            && let Some(shapes) = &self.flow.dispatcher.state().shapes
+            && self.blocks.has_work(shapes)
         {
-            return self.dispatch_with_blocks(platform, &shapes, moved);
+            return self.dispatch_with_blocks(platform, moved);
         }
         self.dispatch_plain(platform, moved)
     }
@@ -259,18 +259,17 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return at_once::run_ready(&mut self.flow, platform, moved);
         }
         let Flow { dispatcher, plain, .. } = &mut self.flow;
-        moved.dispatched |= plain.dispatch(dispatcher, platform)?;
-        Ok(())
+        // Written out, so that each kind's tables are at known places.
+        plain.dispatch(dispatcher, platform, (CoreKind::AIC, &mut moved.dispatched))?;
+        plain.dispatch(dispatcher, platform, (CoreKind::AIV, &mut moved.dispatched))
     }
 
     /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.
     #[inline(never)]
-    fn dispatch_with_blocks(
-        &mut self,
-        platform: &mut P,
-        shapes: &ShapeMemory<'_>,
-        moved: &mut Moved,
-    ) -> Result<(), Fault> {
+    fn dispatch_with_blocks(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+        // A copy: what follows changes the scheduler.
+        let Some(shapes) = self.flow.dispatcher.state().shapes else { return Ok(()) };
+        let shapes = &shapes;
         self.take_arrivals(platform, shapes, moved)?;
         let Flow { dispatcher, plain, .. } = &mut self.flow;
         moved.dispatched |= self.blocks.begin((dispatcher, plain), platform, shapes)?;
@@ -382,7 +381,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn watch_time(&mut self, now: u64) -> Result<(), Fault> {
         let (cores, state) = (self.flow.dispatcher.cores(), self.flow.dispatcher.state());
         if let Some((core, since)) = self.watchdog.overdue(now, cores, state) {
-            let blame = self.flow.dispatcher.blame_core(Fault::STALL_CORE, core).since(since);
+            let blame = self.flow.dispatcher.blame_core::<P>(Fault::STALL_CORE, core).since(since);
             return Err(self.flow.dispatcher.leave(blame));
         }
         match self.watchdog.over_budget(now) {

@@ -141,7 +141,7 @@ fn run_task<P: Platform, F: FanoutPolicy>(
     match platform.run(core, words) {
         Ok(CoreStatus::Finished) => {}
         Ok(_) => return Ok(Ran::Busy),
-        Err(fault) => return Err(flow.dispatcher.refused(fault, core)),
+        Err(fault) => return Err(flow.dispatcher.refused::<P>(fault, core)),
     }
     let hands_over = flow.plain.hands_over();
     match flow.complete(platform, (core, slot), |_| hands_over)? {

@@ -150,7 +150,7 @@ fn finished<P: Platform, F: FanoutPolicy>(
     ((index, core), status): ((usize, usize), CoreStatus),
 ) -> Result<Then, Fault> {
     if !matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
-        return Err(flow.dispatcher.wrong_status(core, status));
+        return Err(flow.dispatcher.wrong_status::<P>(core, status));
     }
     let slot = flow.dispatcher.cores().running(core);
     if P::POLLS_COST {

@@ -194,7 +194,7 @@ impl<'a> Dispatcher<'a> {
         if P::STAGES_AHEAD {
             self.ahead.replace(core);
         }
-        platform.stage(core, staged).map_err(|fault| self.refused(fault, core))?;
+        platform.stage(core, staged).map_err(|fault| self.refused::<P>(fault, core))?;
         self.trace_dispatch(platform, core, staged.task);
         Ok(())
     }
@@ -326,7 +326,7 @@ impl Dispatcher<'_> {
         slot: u32,
     ) -> Result<(), Fault> {
         let task = self.expect_published(slot)?;
-        platform.ring_ahead(core, slot).map_err(|fault| self.refused(fault, core))?;
+        platform.ring_ahead(core, slot).map_err(|fault| self.refused::<P>(fault, core))?;
         task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
         if core == from {
             self.cores.goes_on_with(core, slot);
@@ -367,16 +367,16 @@ impl<'a> Dispatcher<'a> {
 
     /// The platform has refused a dispatch.
     #[cold]
-    pub(super) fn refused(&mut self, fault: Fault, core: usize) -> Fault {
-        let blame = self.blame_core(fault, core);
+    pub(super) fn refused<P: Platform>(&mut self, fault: Fault, core: usize) -> Fault {
+        let blame = self.blame_core::<P>(fault, core);
         self.blame.leave(blame)
     }
 
     /// A core reports something that it was not given.
     #[cold]
-    pub(super) fn wrong_status(&mut self, core: usize, status: CoreStatus) -> Fault {
+    pub(super) fn wrong_status<P: Platform>(&mut self, core: usize, status: CoreStatus) -> Fault {
         let found = if let CoreStatus::Foreign(found) = status { found } else { 0 };
-        let blame = self.blame_core(Fault::CORE_WRONG_STATUS, core);
+        let blame = self.blame_core::<P>(Fault::CORE_WRONG_STATUS, core);
         self.blame.leave(blame.detail(found.into(), 0))
     }
 
@@ -389,16 +389,16 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Blames a core and the task, or the part of one, that it was given.
-    pub(super) fn blame_core(&self, fault: Fault, core: usize) -> Blame {
+    pub(super) fn blame_core<P: Platform>(&self, fault: Fault, core: usize) -> Blame {
         let blame = Blame::of(fault).worker(self.cores.worker(core));
         if !self.cores.is_busy(core) {
             return blame;
         }
         let running = self.cores.running(core);
         let slot = running & !PART;
-        let task = TaskId { slot, generation: self.generation };
-        let blame = blame.task(task).func(self.func_id(slot).into());
-        if running == slot { blame } else { self.blame_part(blame, core, slot) }
+        let func = self.func_id(slot);
+        let blame = blame.task(TaskId { slot, generation: self.generation }).func(func.into());
+        if P::BLOCK_SHAPES && running != slot { self.blame_part(blame, core, slot) } else { blame }
     }
 
     #[cold]

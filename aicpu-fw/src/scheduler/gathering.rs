@@ -5,7 +5,7 @@
 //! ```
 //! Invariants:
 //! - All pledges are to one task. A pledged core is neither free nor busy, and stays so until its block starts.
-//! - Nothing is pledged exactly while `task` is none.
+//! - Nothing is pledged exactly while `task` is none; but while `take_pledge` is called until nothing is left.
 
 use heapless::Vec;
 use pto_abi::limits::MAX_WORKERS;
@@ -71,5 +71,35 @@ impl Gathering {
     /// Whether this task has had its turn in this step already.
     pub(super) const fn went_first(&self, slot: u32) -> bool {
         self.went_on == slot
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Gathering, Pledge};
+
+    #[test]
+    fn all_pledges_are_to_one_task_until_they_are_taken() {
+        let mut gathering = Gathering::new();
+        assert!(gathering.is_idle() && gathering.take_pledge().is_none());
+        for block in 0..3 {
+            gathering.pledge(7, Pledge { place: [block; 3], block: block.into() });
+        }
+        assert!(gathering.is_for(7) && !gathering.is_for(8) && gathering.task() == 7);
+        let mut blocks = [false; 3];
+        while let Some(Pledge { place, block }) = gathering.take_pledge() {
+            assert_eq!(u32::from(place[0]), block, "the cores of this block");
+            blocks[block as usize] = true;
+        }
+        assert!(blocks == [true; 3] && gathering.is_idle());
+    }
+
+    #[test]
+    fn a_task_goes_first_for_one_step() {
+        let mut gathering = Gathering::new();
+        gathering.go_first(Some(7));
+        assert!(gathering.went_first(7) && !gathering.went_first(8));
+        gathering.go_first(None);
+        assert!(!gathering.went_first(7));
     }
 }

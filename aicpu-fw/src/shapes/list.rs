@@ -108,3 +108,45 @@ impl List {
         (list != NO_LIST).then_some(Self(list))
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{ARRIVALS, GATHERS, LEVEL_LISTS, List, WaitsFor};
+    use crate::shapes::Lanes;
+    use pto_abi::CoreKind;
+    use pto_graph::Priority;
+
+    /// What the builder writes in a task's line and what a scheduler looks for is one list.
+    #[test]
+    fn builder_and_scheduler_mean_the_same_lists() {
+        for &priority in Priority::ALL {
+            for &kind in CoreKind::ALL {
+                let one = List::spread(priority, Lanes::one(kind));
+                assert_eq!(one, List::at(priority, WaitsFor::Core(kind)));
+            }
+            for lanes in [3, 5, 6, 7] {
+                let several = List::spread(priority, Lanes(lanes));
+                assert_eq!(several, List::at(priority, WaitsFor::Cluster));
+            }
+            assert_eq!(List::sync(priority), List::at(priority, WaitsFor::AllAtOnce));
+        }
+    }
+
+    /// Every list has a bit of its own, within those of its priority.
+    #[test]
+    fn no_two_lists_share_a_bit() {
+        let mut seen = GATHERS | List::ARRIVALS.bit();
+        for &priority in Priority::ALL {
+            let lists = WaitsFor::ALL.map(|waits_for| List::at(priority, waits_for));
+            for (at, list) in lists.into_iter().enumerate() {
+                assert_eq!(WaitsFor::ALL[at].index(), at);
+                assert_eq!(list.is_sync(), at == LEVEL_LISTS - 1);
+                assert_eq!(seen & list.bit(), 0);
+                assert_eq!(List::level(priority) & list.bit(), list.bit());
+                seen |= list.bit();
+            }
+            assert_eq!(List::level(priority).count_ones(), 4);
+        }
+        assert!(!List::ARRIVALS.is_sync() && List::ARRIVALS.0 == ARRIVALS);
+    }
+}

@@ -7,7 +7,7 @@ use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{
     Abilities, Bell, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree, Locked,
-    Machine, NoTrace, Platform, Progressed, TraceWriter, Tracer, instance,
+    Machine, NoTrace, Progressed, TraceWriter, Tracer, instance,
 };
 use pto_graph::BuilderSet;
 
