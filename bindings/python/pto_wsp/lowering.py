@@ -217,7 +217,7 @@ class Lowering:
 
     def check_whole(self, kernel: Kernel, name: str, view: Tensor, node: Workload) -> None:
         """Some instructions need whole tiles."""
-        if kernel.is_ptoisa and view._range is not None and name in kernel.compiled({}).whole:
+        if kernel.is_ptoisa and any(view._ranges) and name in kernel.compiled({}).whole:
             raise self.error("store_topk_indices_i32 needs a whole tile, and a slice may be partial. Index it.", node)
 
     def constant(self, value: Any, node: Workload) -> Any:
@@ -241,9 +241,10 @@ class Lowering:
             if not all(hasattr(extent, "__index__") for extent in root.shape):
                 raise self.error(f"The shape {root.shape} has extents that are no integers.", node)
         indices = [self.expression(index, node) for index in view.index_exprs]
-        if view._range is not None:
-            start, length = (self.expression(one, node) for one in view._range)
-            indices.append(f"{start} for {length}")
+        first = len(view.index_exprs)
+        for number, part in enumerate(view._ranges):
+            start, length = part if part is not None else (0, root.shape[first + number])
+            indices.append(f"{self.expression(start, node)} for {self.expression(length, node)}")
         return self.tensors[id(root)] + (f"[{', '.join(indices)}]" if indices else "")
 
     def scalar(self, value: Any, dtype: DType, node: Workload) -> str:

@@ -71,7 +71,7 @@ class Location(Enum):
 
 
 class Tensor:
-    """A tensor, or a view of one: `t[i]`, `t[i, j]`, `t.slice(a, b)`.
+    """A tensor, or a view of one: `t[i]`, `t[i, j]`, `t[i, a:b]`, `t.slice(a, b)`.
 
     `data` is a NumPy array with any strides, or anything with DLPack; it is read and written in place by each run. None:
     zeros in each run."""
@@ -93,8 +93,8 @@ class Tensor:
         self.layout = layout if layout is not None else TensorLayout.default(len(self.shape))
         self.base = base
         self.index_exprs = tuple(index_exprs)
-        #: Of the first dimension that is not indexed: its first place and its length.
-        self._range: Optional[tuple[Any, Any]] = None
+        #: Of the first dimensions that are not indexed: first place and length; None: all of it.
+        self._ranges: tuple[Optional[tuple[Any, Any]], ...] = ()
 
     def _view(self, shape: tuple, layout: TensorLayout, indices: tuple) -> Tensor:
         base = self.base if self.base is not None else self
@@ -102,43 +102,53 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         places = index if isinstance(index, tuple) else (index,)
-        view = self
+        view, kept = self, 0
         for place in places:
-            view = view._at(place)
+            if isinstance(place, slice):
+                view = view._sliced(kept, place)
+                kept += 1
+            elif kept:
+                raise IndexError("A place follows a slice. Index the leading dimensions first, and slice those that stay.")
+            else:
+                view = view._at(place)
         return view
 
     def _at(self, place: Any) -> Tensor:
         if not self.shape:
             raise IndexError("The tensor has no dimension left to index.")
-        if isinstance(place, slice):
-            return self._sliced(place)
         if not isinstance(place, ScalarExpr):
             place = place.__index__()
             extent = self.shape[0]
             if isinstance(extent, int) and not 0 <= place < extent:
                 raise IndexError(f"The index {place} is not in a dimension of {extent} places.")
-        if self._range is not None:
-            place = self._range[0] + place
-        dist = self.layout.dist[1:]
-        return self._view(self.shape[1:], TensorLayout(dist), self.index_exprs + (place,))
+        if self._ranges[:1] not in ((), (None,)):
+            place = self._ranges[0][0] + place  # type: ignore[index]
+        view = self._view(self.shape[1:], TensorLayout(self.layout.dist[1:]), self.index_exprs + (place,))
+        view._ranges = self._ranges[1:]
+        return view
 
-    def _sliced(self, places: slice) -> Tensor:
+    def _sliced(self, dimension: int, places: slice) -> Tensor:
         if places.step not in (None, 1):
             raise IndexError("A slice of a tensor has no step.")
-        start = 0 if places.start is None else places.start
-        return self.slice(start, self.shape[0] if places.stop is None else places.stop)
+        if dimension >= len(self.shape):
+            raise IndexError("The tensor has no dimension left to slice.")
+        extent = self.shape[dimension]
+        start, stop = (0 if places.start is None else places.start), (extent if places.stop is None else places.stop)
+        if isinstance(start, int) and isinstance(stop, int) and not 0 <= start <= stop:
+            raise IndexError(f"A slice from {start} to {stop} is not possible.")
+        is_whole = places.start is None and places.stop is None
+        length = stop - start if not is_whole else extent
+        view = self._view(self.shape[:dimension] + (length,) + self.shape[dimension + 1 :], self.layout, self.index_exprs)
+        ranges = list(self._ranges) + [None] * (dimension + 1 - len(self._ranges))
+        if not is_whole:
+            before = ranges[dimension]
+            ranges[dimension] = (start if before is None else before[0] + start, length)
+        view._ranges = tuple(ranges)
+        return view
 
     def slice(self, start: Any, stop: Any) -> Tensor:
         """The places `start` to `stop` of the first dimension, which may be expressions."""
-        if not self.shape:
-            raise IndexError("The tensor has no dimension left to slice.")
-        are_known = isinstance(start, int) and isinstance(stop, int)
-        if are_known and not 0 <= start <= stop:
-            raise IndexError(f"A slice from {start} to {stop} is not possible.")
-        view = self._view((stop - start,) + self.shape[1:], self.layout, self.index_exprs)
-        begin = start if self._range is None else self._range[0] + start
-        view._range = (begin, stop - start)
-        return view
+        return self._sliced(0, slice(start, stop))
 
     def nbytes(self) -> int:
         """The bytes of all elements."""
@@ -149,7 +159,7 @@ class Tensor:
         view = Tensor(
             self.data, self.shape, self.dtype, self.location, layout, self._root(), self.index_exprs
         )
-        view._range = self._range
+        view._ranges = self._ranges
         return view
 
     def _root(self) -> Tensor:

@@ -80,7 +80,9 @@ impl Memory {
             tensor.shape.iter().map(|extent| i64::try_from(*extent).unwrap_or(i64::MAX)).collect();
         if found.shape != wanted {
             let (found, wanted) = (&found.shape, &wanted);
-            return Err(wrong(format!("the array has the shape {found:?}, the tensor {wanted:?}.")));
+            return Err(wrong(format!(
+                "the array has the shape {found:?}, the tensor {wanted:?}."
+            )));
         }
         if i64::try_from(tensor.dtype.bytes()).ok() != Some(found.item) {
             let (found, wanted) = (found.item, tensor.dtype.bytes());
@@ -106,7 +108,8 @@ impl Memory {
         }
         let steps = found.shape.iter().zip(&found.strides);
         let ends = steps.map(|(extent, stride)| (extent - 1) * stride);
-        let (low, high) = ends.fold((0, 0), |(low, high), end| (low + end.min(0), high + end.max(0)));
+        let (low, high) =
+            ends.fold((0, 0), |(low, high), end| (low + end.min(0), high + end.max(0)));
         let start = found.address.wrapping_add_signed(isize::try_from(low).unwrap_or(0));
         let bytes = usize::try_from(high - low + item).unwrap_or(0);
         Self { start, bytes, first: -low / item, strides }

@@ -126,13 +126,7 @@ impl TileKernelBuilder {
 
     /// `by` is `row`, `col` or `one` where the shapes do not say it.
     #[pyo3(signature = (function, a, b, by=None))]
-    fn binary(
-        &mut self,
-        function: &str,
-        a: usize,
-        b: usize,
-        by: Option<&str>,
-    ) -> PyResult<usize> {
+    fn binary(&mut self, function: &str, a: usize, b: usize, by: Option<&str>) -> PyResult<usize> {
         let (a, b, by) = (self.value(a)?, self.value(b)?, by.map(spread).transpose()?);
         if let Some(found) = Compare::from_name(function) {
             return self.add(|builder| builder.compare(found, a, b));

@@ -68,17 +68,14 @@ impl CheckedWorkload {
     fn warnings(&self) -> Vec<String> {
         let name = &self.checked.workload().name;
         let warnings = self.checked.warnings().iter();
-        warnings.map(|warning| format!("Workload {name}{}: {}", warning.place, warning.message)).collect()
+        warnings
+            .map(|warning| format!("Workload {name}{}: {}", warning.place, warning.message))
+            .collect()
     }
 
     /// Runs it. Returns cycles, tasks, tasks that ran beside another one, tasks beyond the window, and the tasks themselves
     /// where they are `traced`.
-    fn run(
-        &self,
-        py: Python<'_>,
-        given: Given<'_>,
-        traced: bool,
-    ) -> PyResult<Outcome> {
+    fn run(&self, py: Python<'_>, given: Given<'_>, traced: bool) -> PyResult<Outcome> {
         let workload = self.checked.workload();
         let written = written(workload);
         let mut memory = Vec::new();

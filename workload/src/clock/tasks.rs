@@ -118,9 +118,7 @@ impl<'a> Runner<'a> {
         let of_scalars = scalars.iter().map(|bits| bits.cast_signed());
         let arguments: Vec<i64> = axes.iter().copied().chain(counted).chain(of_scalars).collect();
         let cycles = match self.inputs.bindings.find_foreign(kernel.name()) {
-            Some(body) => {
-                foreign::run(body, (kernel, axes.len()), (&views, &arguments), place)?
-            }
+            Some(body) => foreign::run(body, (kernel, axes.len()), (&views, &arguments), place)?,
             None => {
                 let call = Call { tensors: &views, scalars: &scalars };
                 let result = self.machine.run(kernel.code(), &call, &mut self.scratch);
