@@ -108,6 +108,7 @@ class CheckedWorkload:
 
     text: str
     warnings: list[str]
+    tasks_done: int
     def __init__(self, text: str) -> None: ...
     def run(
         self, given: dict[str, Any], traced: bool

@@ -11,6 +11,13 @@ from __future__ import annotations
 from pto_runtime import __version__
 
 from . import ir as pto_ir_cpp
+from .auto_schedule import (
+    AutoScheduler,
+    ExplorationResult,
+    ExplorationSummary,
+    ScheduleConfig,
+    SearchSpace,
+)
 from .axes import Dense, DenseDyn, Ragged, Sparse
 from .csp import Channel, Event, connect, consume, process, query, record, replicate, send, synchronize, try_send
 from .errors import (
@@ -27,7 +34,7 @@ from .errors import (
     TypeCheckError,
     WorkloadWarning,
 )
-from .ir import module_to_string, parse_ir_string, workload_to_ir
+from .ir import module_to_string, parse_ir_string, workload_to_codegen_ir, workload_to_ir
 from .kernel import CompiledKernel, Kernel, KernelRef, jit_kernel, ptoisa_kernel
 from .kernel_trace import KernelIR, OpKind, Value
 from .kernel_types import (
@@ -55,7 +62,17 @@ from .layouts import (
     relayout,
     tensor_layout_join,
 )
-from .linear_layout import LinearLayout
+from .linear_layout import (
+    LinearLayout,
+    f2_dot,
+    f2_matmul,
+    f2_rank,
+    from_tensor_layout,
+    propagate_broadcast,
+    propagate_reshape,
+    propagate_transpose,
+    to_tensor_layout,
+)
 from .p_namespace import LoopVar, P
 from .primitives import (
     combine,
@@ -109,7 +126,8 @@ cpp = pto_ir_cpp
 #: The native part is there whenever this package can be imported.
 HAS_CPP_BINDINGS = True
 
-# The decorators have the names of submodules, and come last.
+# The decorators and one function have the names of submodules, and come last.
+from .auto_schedule import auto_schedule  # noqa: E402, F811
 from .kernel import kernel  # noqa: E402
 from .workload import workload  # noqa: E402
 

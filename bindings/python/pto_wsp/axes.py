@@ -103,7 +103,7 @@ def as_axis(axis: Any) -> AnyAxis:
     if isinstance(axis, type) and issubclass(axis, Dense):
         return axis()
     if isinstance(axis, int) and not isinstance(axis, bool):
-        return Dense[axis]()
+        return Dense.__class_getitem__(axis)()
     raise TypeError(
         f"{type(axis).__name__} is no axis. Use Dense[n](), DenseDyn(n), Ragged(..), Sparse(..) or an integer."
     )

@@ -74,8 +74,10 @@ def _node(node: Workload) -> Node:
         resources = parts["resources"]
         names = list(resources) if isinstance(resources, dict) else [str(one) for one in resources or ()]
         return Node(kind, {"kernel": kernel, "params": [str(p) for p in parts["params"]], "resources": names})
-    fields = {name: str(parts[name]) for name in ("axis", "predicate", "slot", "value", "row", "col") if name in parts}
-    fields.update({name: parts[name].name for name in ("var", "channel") if name in parts})
+    fields: dict[str, Any] = {name: str(parts[name]) for name in ("axis", "predicate", "slot", "value", "row", "col") if name in parts}
+    for name in ("var", "channel"):
+        if name in parts:
+            fields[name] = parts[name].name
     children = [parts[name] for name in ("body", "then", "otherwise", "task") if isinstance(parts.get(name), Workload)]
     children += parts.get("workloads", [])
     children += [process.body for process in parts.get("processes", [])]
@@ -93,6 +95,11 @@ def workload_to_ir(workload: Workload, name: Optional[str] = None) -> Module:
     if directives:
         module.schedules.append(ScheduleDef(name, directives))
     return module
+
+
+def workload_to_codegen_ir(workload: Workload, name: Optional[str] = None) -> str:
+    """The workload in the textual form of the crate `pto-workload`, which is what runs."""
+    return workload.named(name or workload._name or "workload").compile().text
 
 
 def module_to_string(module: Module) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pto_runtime import _native
 
-from .errors import CompileError, ExecutionError, PtoError, WorkloadWarning
+from .errors import CompileError, ExecutionError, KernelError, PtoError, WorkloadWarning
 from .foreign import body_of
 from .lowering import Lowered, lowered
 from .trace import ExecutionTrace, TraceLevel
@@ -60,7 +60,7 @@ class Program:
         self._bind_axes()
         self._bodies = {}
         if target == "cpu_sim":
-            self._bodies = {name: body_of(*of) for name, of in self._lowered.foreign.items()}
+            self._bodies = self._compiled_bodies()
         else:
             from .emit import emit
 
@@ -91,6 +91,13 @@ class Program:
         for message in checked.warnings:
             warnings.warn(f"{_lines_of(found.lines, message)}{message}", WorkloadWarning, stacklevel=4)
         return found, checked
+
+    def _compiled_bodies(self) -> dict[str, Any]:
+        """The kernels with bodies in C++, compiled."""
+        try:
+            return {name: body_of(*of) for name, of in self._lowered.foreign.items()}
+        except KernelError as error:
+            raise CompileError(f"Codegen compilation failed: {error}") from error
 
     def _bind_axes(self) -> None:
         """Ragged and sparse axes have what they were made with until the program says otherwise."""
@@ -178,6 +185,14 @@ class Program:
             "foreign": dict(self._bodies),
         }
 
+    def measure(self) -> ProgramStats:
+        """Runs on copies of the tensors, and gives what the run counted. Tensors that share memory do not share it there."""
+        given = self._given()
+        given["tensors"] = {name: array.copy() for name, array in given["tensors"].items()}
+        self._run(given)
+        self._raise()
+        return self.stats
+
     def _run(self, given: dict[str, Any]) -> None:
         begin = time.perf_counter()
         is_traced = self.trace.level is not TraceLevel.NONE
@@ -191,6 +206,11 @@ class Program:
         self.stats.parallel_tasks, self.stats.window_overflows = parallel, overflows
         if is_traced:
             self.trace.record(events, cycles)
+
+    @property
+    def tasks_done(self) -> int:
+        """How many tasks the run has done so far; of all, `stats.task_count` says after it."""
+        return self._checked.tasks_done
 
     def is_complete(self) -> bool:
         """Whether no run is under way."""

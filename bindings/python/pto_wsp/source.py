@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from types import FrameType
 from typing import Optional
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -11,7 +12,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 def user_line() -> Optional[str]:
     """`file:line` of the innermost frame that is not of this package; None if there is none."""
-    frame = sys._getframe(1)
+    frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     if frame is None:

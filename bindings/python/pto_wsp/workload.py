@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
 from . import tracing
-from .schedule import DispatchPolicy, TaskGraphConfig, TimingPolicy
+from .schedule import (
+    Deps,
+    DispatchPolicy,
+    Pools,
+    ReadyPolicy,
+    StartPolicy,
+    TaskGraphConfig,
+    TaskWindow,
+    TimingPolicy,
+    TracePolicy,
+)
 from .source import user_line
 
 
@@ -109,10 +119,19 @@ class Workload:
         copy._spatial_map = grid
         return copy
 
-    def task_graph(self, **options: Any) -> Workload:
-        """As a task graph: deps, window, pools, ready, start, trace. Streams are dropped."""
+    def task_graph(
+        self,
+        deps: Optional[Deps] = None,
+        window: Optional[TaskWindow] = None,
+        pools: Optional[Pools] = None,
+        ready: Optional[ReadyPolicy] = None,
+        start: Optional[StartPolicy] = None,
+        trace: Optional[TracePolicy] = None,
+    ) -> Workload:
+        """As a task graph. Streams are dropped."""
+        given: dict[str, Any] = {"deps": deps, "window": window, "pools": pools, "ready": ready, "start": start, "trace": trace}
         copy = self._copy()
-        copy._task_graph_config = TaskGraphConfig(**{k: v for k, v in options.items() if v is not None})
+        copy._task_graph_config = TaskGraphConfig(**{name: one for name, one in given.items() if one is not None})
         copy._stream_count = copy._stream_by_fn = None
         copy._schedule.streams, copy._schedule.stream_by = 1, None
         return copy

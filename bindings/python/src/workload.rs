@@ -2,6 +2,7 @@
 //! `v9` clock. [`CheckedWorkload::run`] is the one place where a program of `pto_wsp` is run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pto_workload::clock::{Bindings, Foreign, ForeignCall, TaskTime, run_observed};
 use pto_workload::tile::ParamKind;
@@ -15,6 +16,8 @@ use crate::memory::Memory;
 #[pyclass(frozen, module = "pto_runtime._native")]
 pub(crate) struct CheckedWorkload {
     checked: Checked,
+    /// The tasks that the run which is under way has done, or the last one.
+    done: AtomicU64,
 }
 
 /// A task: kernel, axes, lane, begin, end.
@@ -54,13 +57,19 @@ impl CheckedWorkload {
         let parsed = parsed.map_err(|error| PyValueError::new_err(error.to_string()))?;
         let checked = parsed.check();
         let checked = checked.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { checked })
+        Ok(Self { checked, done: AtomicU64::new(0) })
     }
 
     /// The textual form.
     #[getter]
     fn text(&self) -> String {
         self.checked.workload().to_string()
+    }
+
+    /// The tasks that the run which is under way has done, or the last one.
+    #[getter]
+    fn tasks_done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
     }
 
     /// What is allowed and may not be meant.
@@ -88,6 +97,7 @@ impl CheckedWorkload {
         let bodies: Vec<(String, PythonBody)> =
             given.foreign.into_iter().map(|(name, body)| (name, PythonBody(body))).collect();
         let (sizes, symbols, arrays) = (&given.sizes, &given.symbols, &given.arrays);
+        self.done.store(0, Ordering::Relaxed);
         let outcome = py.detach(|| {
             let mut bindings = Bindings::new();
             for (name, memory) in &memory {
@@ -110,6 +120,7 @@ impl CheckedWorkload {
             let mut events = Vec::new();
             let (mut parallel, mut last_end) = (0, 0);
             let report = run_observed(&self.checked, &bindings, &mut |task: TaskTime| {
+                self.done.fetch_add(1, Ordering::Relaxed);
                 parallel += u64::from(task.start < last_end);
                 last_end = last_end.max(task.end);
                 if traced {

@@ -7,7 +7,7 @@ import pytest
 from wsp import F32, I32, TILE, run, tensor
 
 from pto_wsp import (
-    Constexpr, DType, In, InOut, KernelError, Location, Out, Scalar, Tensor, Tile, TileType, kernel, pto, ptoisa, ptoisa_kernel,
+    CompileError, Constexpr, DType, In, InOut, KernelError, Location, Out, Scalar, Tensor, Tile, TileType, kernel, pto, ptoisa, ptoisa_kernel,
     workload,
 )  # fmt: skip
 from pto_wsp.types import as_array
@@ -366,7 +366,7 @@ def test_a_body_in_cpp():
     def broken(x: In[TILE]):
         pass
 
-    with pytest.raises(KernelError, match="refused"):
+    with pytest.raises(CompileError, match="refused"):
         workload(lambda: broken(tensor(x)[0]))().compile()
 
     @kernel(cpp_src="return 0;")

@@ -5,8 +5,8 @@ import pytest
 from wsp import copy, run, tensor, tiles
 
 from pto_wsp import (
-    CompileError, Deps, DispatchPolicy, ExecutionError, P, Pools, ReadyPolicy, StartPolicy, TaskWindow, TimingPolicy,
-    TracePolicy, WindowMode, workload,
+    AutoScheduler, CompileError, Deps, DispatchPolicy, ExecutionError, P, Pools, ReadyPolicy, StartPolicy, TaskWindow, TimingPolicy,
+    TracePolicy, WindowMode, SearchSpace, auto_schedule, workload,
 )  # fmt: skip
 from pto_wsp.scalar_expr import symbol_u64
 
@@ -106,3 +106,17 @@ def test_what_the_clock_does_not_do_is_an_error(number):
 def test_windows_have_units():
     with pytest.raises(ValueError, match="unit"):
         TaskWindow(4, "pages")
+
+
+def test_a_search_finds_the_fewest_cycles():
+    tasks, x, y = eight()
+    space = SearchSpace().add_dispatch(["round_robin", "hash"], [1, 3, 4, 8, 16])
+    best, summary = AutoScheduler(tasks).explore(space)
+    assert (best.dispatch, best.dispatch_param, summary.best_cycles) == ("round_robin", 8, 32)
+    assert summary.speedup == 8 and len(summary.results) == space.size() == 10
+    assert not y.any(), "trials run on copies"
+    assert run(auto_schedule(tasks).compile()) == 32
+    with pytest.raises(ValueError, match="no dispatch"):
+        space.add_dispatch(["random"])
+    _, summary = AutoScheduler(tasks).explore(SearchSpace().add_timing(["immediate", "batched"], [2]))
+    assert [one.success for one in summary.results] == [True, False]

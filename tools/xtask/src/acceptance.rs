@@ -121,7 +121,8 @@ impl Tests {
     fn run(python: &Path, copy: &Path) -> Result<Self, String> {
         let mut command = Command::new(python);
         command.args(["-m", "pytest", "-q", "-rA", "--tb=line", "-p", "no:cacheprovider", "tests"]);
-        let output = command.current_dir(copy).output();
+        // Wide enough for reasons, which pytest cuts at the width of the terminal.
+        let output = command.env("COLUMNS", "400").current_dir(copy).output();
         let output = output.map_err(|error| format!("pytest cannot be started: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let is = |line: &&str, words: &[&str]| words.iter().any(|word| line.starts_with(word));
