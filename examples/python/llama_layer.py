@@ -39,9 +39,7 @@ def run(seed=0, length=16, width=8, hidden=16):
         pto.store(out, pto.mul(x, pto.rsqrt(mean)))
 
     @kernel
-    def feed(
-        x: In[row], w1: In[Tile[width, hidden, DType.F32]], w2: In[Tile[hidden, width, DType.F32]], out: Out[row]
-    ):
+    def feed(x: In[row], w1: In[Tile[width, hidden, DType.F32]], w2: In[Tile[hidden, width, DType.F32]], out: Out[row]):
         pto.store(out, pto.matmul(pto.max(pto.matmul(x, w1), 0.0), w2))
 
     @workload

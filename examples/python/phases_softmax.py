@@ -1,5 +1,5 @@
-"""Softmax in three phases: maxima of rows, exponentials and their sums, division. A row of tiles is gone through in order in the
-first two phases.
+"""Softmax in three phases: maxima of rows, exponentials and their sums, division. A row of tiles is gone through in order in
+the first two phases.
 
 With `whole_tiles` false a tile has 8 rows on a view of 4: the tiles of a program that indexes one dimension too early. Such
 tiles overlap; results are right in program order, and the compiler warns. Half of the rows of the last tiles would stay zero

@@ -1,5 +1,5 @@
-"""Attention over sequences of different lengths that lie one after the other. A task takes up to 8 queries of a sequence and all
-of its keys. Where a sequence ends inside of a tile, the tile is partial: only the rows and columns that are there are read,
+"""Attention over sequences of different lengths that lie one after the other. A task takes up to 8 queries of a sequence and
+all of its keys. Where a sequence ends inside of a tile, the tile is partial: only the rows and columns that are there are read,
 computed, written and counted. Other lengths need no other program."""
 
 import math

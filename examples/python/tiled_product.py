@@ -17,9 +17,7 @@ def tiles_of(matrix):
 
 def run(seed=0, batch=1, size=64):
     random = np.random.default_rng(seed)
-    left, right = (
-        random.standard_normal((batch, size, size), dtype=np.float32).astype(np.float16) for _ in range(2)
-    )
+    left, right = (random.standard_normal((batch, size, size), dtype=np.float32).astype(np.float16) for _ in range(2))
     product = np.zeros((batch, size, size), np.float32)
     a, b = (Tensor(tiles_of(x), tiles_of(x).shape, DType.F16) for x in (left, right))
     c = Tensor(tiles_of(product), tiles_of(product).shape, DType.F32)

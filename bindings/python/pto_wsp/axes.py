@@ -63,9 +63,7 @@ class Sparse:
         self.indptr = indptr
         self.indices = indices
         if len(indptr) < outer_size + 1:
-            raise ValueError(
-                f"Sparse: {outer_size} rows need {outer_size + 1} beginnings, and there are {len(indptr)}."
-            )
+            raise ValueError(f"Sparse: {outer_size} rows need {outer_size + 1} beginnings, and there are {len(indptr)}.")
 
     def nnz(self) -> int:
         """The elements of all rows."""
@@ -104,6 +102,4 @@ def as_axis(axis: Any) -> AnyAxis:
         return axis()
     if isinstance(axis, int) and not isinstance(axis, bool):
         return Dense.__class_getitem__(axis)()
-    raise TypeError(
-        f"{type(axis).__name__} is no axis. Use Dense[n](), DenseDyn(n), Ragged(..), Sparse(..) or an integer."
-    )
+    raise TypeError(f"{type(axis).__name__} is no axis. Use Dense[n](), DenseDyn(n), Ragged(..), Sparse(..) or an integer.")

@@ -88,26 +88,51 @@ class Names:
                 raise LookupError(f"A key cannot use the loop variable {expr.name}. Use t.get({expr.name!r}).")
             return self._var(expr)
         if expr.op == "literal":
-            value = expr.args[0]
-            if isinstance(value, bool):
-                return "true" if value else "false"
-            return f"{value}u" if expr.type == "u64" else str(value)
+            return self.literal(expr.args[0], expr.type)
         if expr.op == "axis":
-            name = expr.args[0]
-            if not is_key:
-                return self.axis(name)
-            if name in self.hidden:
-                raise LookupError(f"Loops inside of one another have the name {name}. Give them names of their own.")
-            return re.sub(r"\W", "_", name, flags=re.ASCII)
+            return self._by_name(expr.args[0], is_key)
         if expr.op == "symbol":
-            return f"symbol({self.symbol(expr.args[0], 'u64')})"
+            return self.symbol_text(self.symbol(expr.args[0], "u64"))
         if expr.op == "slot":
-            return f"slot_{expr.type}({int(expr.args[0])})"
+            return self.slot_text(int(expr.args[0]), expr.type)
         if expr.op == "param":
-            return f"param({int(expr.args[0])})"
+            return self.param_text(int(expr.args[0]))
         parts = [self.text(arg, is_key) for arg in expr.args]
         if expr.op == "cast":
-            return f"{expr.type}({parts[0]})"
+            return self.cast_text(expr.type, parts[0])
         if expr.op == "?":
             return f"({parts[0]} ? {parts[1]} : {parts[2]})"
-        return f"{expr.op}({parts[0]})" if len(parts) == 1 else f"({parts[0]} {expr.op} {parts[1]})"
+        return f"{expr.op}({parts[0]})" if len(parts) == 1 else self.pair_text(expr, parts)
+
+    def _by_name(self, name: str, is_key: bool) -> str:
+        if not is_key:
+            return self.axis(name)
+        if name in self.hidden:
+            raise LookupError(f"Loops inside of one another have the name {name}. Give them names of their own.")
+        return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+    def literal(self, value: Any, type: str) -> str:
+        """A number or truth value."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return f"{value}u" if type == "u64" else str(value)
+
+    def symbol_text(self, name: str) -> str:
+        """A symbol."""
+        return f"symbol({name})"
+
+    def slot_text(self, slot: int, type: str) -> str:
+        """A slot."""
+        return f"slot_{type}({slot})"
+
+    def param_text(self, number: int) -> str:
+        """An argument of the task."""
+        return f"param({number})"
+
+    def cast_text(self, type: str, value: str) -> str:
+        """Another type."""
+        return f"{type}({value})"
+
+    def pair_text(self, expr: ScalarExpr, parts: list[str]) -> str:
+        """An operator with two operands."""
+        return f"({parts[0]} {expr.op} {parts[1]})"

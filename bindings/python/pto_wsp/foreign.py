@@ -41,6 +41,10 @@ class CppSource:
         text = body if body is not None else Path(given[0]).read_text(encoding="utf-8")
         return cls(text, includes, unit_path is not None)
 
+    def function(self, name: str) -> str:
+        """The function of the kernel with this name: of a body one that no library has."""
+        return name if self.is_unit else f"pto_wsp_kernel_{name}"
+
     def unit(self, name: str) -> str:
         """The translation unit of the kernel with this name."""
         if self.is_unit:
@@ -50,7 +54,7 @@ class CppSource:
         lines += [
             "",
             "// Custom kernel (Path A): the body is the user's.",
-            f'extern "C" PTO_WSP_KERNEL_ATTR uint64_t {name}(const KernelTaskDesc* task, CSPTContext* cspt) {{',
+            f'extern "C" PTO_WSP_KERNEL_ATTR uint64_t {self.function(name)}(const KernelTaskDesc* task, CSPTContext* cspt) {{',
             "  (void)task;",
             "  (void)cspt;",
             "  uint64_t cycles = 0;",
@@ -115,7 +119,7 @@ def body_of(name: str, source: CppSource) -> Callable[..., int]:
     """What a task of the kernel calls: its arguments and addresses, and gives its cycles."""
     library = ctypes.CDLL(_compile(name, _BEFORE + source.unit(name) + _COUNTER))
     try:
-        function = getattr(library, name)
+        function = getattr(library, source.function(name))
     except AttributeError:
         raise KernelError(f'Kernel {name}: the C++ source defines no function extern "C" {name}.') from None
     function.restype = ctypes.c_uint64

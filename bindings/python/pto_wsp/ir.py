@@ -74,7 +74,8 @@ def _node(node: Workload) -> Node:
         resources = parts["resources"]
         names = list(resources) if isinstance(resources, dict) else [str(one) for one in resources or ()]
         return Node(kind, {"kernel": kernel, "params": [str(p) for p in parts["params"]], "resources": names})
-    fields: dict[str, Any] = {name: str(parts[name]) for name in ("axis", "predicate", "slot", "value", "row", "col") if name in parts}
+    shown = ("axis", "predicate", "slot", "value", "row", "col")
+    fields: dict[str, Any] = {name: str(parts[name]) for name in shown if name in parts}
     for name in ("var", "channel"):
         if name in parts:
             fields[name] = parts[name].name

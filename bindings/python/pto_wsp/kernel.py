@@ -175,8 +175,7 @@ def ptoisa_kernel(fn: Optional[Callable[..., Any]] = None, **options: Any) -> An
     for param in made.params:
         if param.tile is None and param.scalar is None:
             raise TypeError(
-                f"Kernel {made.name}, parameter {param.name}: a @ptoisa_kernel takes tiles and scalars, "
-                f"not {param.type!r}."
+                f"Kernel {made.name}, parameter {param.name}: a @ptoisa_kernel takes tiles and scalars, not {param.type!r}."
             )
     made.is_ptoisa = True
     made.compiled({})

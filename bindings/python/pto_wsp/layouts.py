@@ -131,9 +131,7 @@ def tensor_layout_join(a: TensorLayout, b: TensorLayout) -> TensorLayout:
 def relayout(tensor: Any, to: TensorLayout) -> Any:
     """The tensor with another layout."""
     if len(to.dist) != len(tensor.shape):
-        raise LayoutIncompatibleError(
-            f"The layout has {len(to.dist)} dimensions, and the tensor {len(tensor.shape)}."
-        )
+        raise LayoutIncompatibleError(f"The layout has {len(to.dist)} dimensions, and the tensor {len(tensor.shape)}.")
     return tensor.with_layout(to)
 
 
@@ -155,9 +153,7 @@ def allgather(tensor: Any, dim: int, mesh_axis: int) -> Any:
     _check_dimension(dim, len(tensor.layout.dist))
     found = tensor.layout.dist[dim]
     if isinstance(found, TensorShard) and found.mesh_axis != mesh_axis:
-        raise LayoutIncompatibleError(
-            f"Dimension {dim} is divided by mesh axis {found.mesh_axis}, not by {mesh_axis}."
-        )
+        raise LayoutIncompatibleError(f"Dimension {dim} is divided by mesh axis {found.mesh_axis}, not by {mesh_axis}.")
     return tensor.with_layout(tensor.layout._with(dim, TensorReplicate()))
 
 

@@ -129,9 +129,7 @@ class LinearLayout:
     def compose(self, other: LinearLayout) -> LinearLayout:
         """`other` first, then this one."""
         if other.total_out_bits != self.total_in_bits:
-            raise ValueError(
-                f"The first layout gives {other.total_out_bits} bits, and the second takes {self.total_in_bits}."
-            )
+            raise ValueError(f"The first layout gives {other.total_out_bits} bits, and the second takes {self.total_in_bits}.")
         matrix = f2_matmul_mat(self.matrix, other.matrix)
         return LinearLayout(matrix, other.in_dims, self.out_dims, other.in_bits, self.out_bits)
 
@@ -192,9 +190,7 @@ class LinearLayout:
         threads, local = bits
         total = _bits(total_elements, "total_elements")
         if threads + local != total:
-            raise ValueError(
-                f"{1 << threads} threads with {1 << local} elements each are not {total_elements} elements."
-            )
+            raise ValueError(f"{1 << threads} threads with {1 << local} elements each are not {total_elements} elements.")
         of_local = [_unit(threads + place, total) for place in range(local)]
         of_threads = [_unit(place, total) for place in range(threads)]
         matrix = of_local + of_threads if local_first else of_threads + of_local
@@ -256,10 +252,7 @@ class LinearLayout:
 
     def __repr__(self) -> str:
         of = lambda dims, bits: ", ".join(f"{dim}:{count}" for dim, count in zip(dims, bits))  # noqa: E731
-        return (
-            f"LinearLayout([{of(self.in_dims, self.in_bits)}] -> [{of(self.out_dims, self.out_bits)}], "
-            f"rank={self.rank()})"
-        )
+        return f"LinearLayout([{of(self.in_dims, self.in_bits)}] -> [{of(self.out_dims, self.out_bits)}], rank={self.rank()})"
 
 
 def _added(a: Row, b: Row) -> Row:

@@ -34,6 +34,12 @@ class Lowered:
     axes: dict[int, Any] = field(default_factory=dict)
     #: Kernels with bodies in C++, by name: the function, and its source.
     foreign: dict[str, tuple[str, CppSource]] = field(default_factory=dict)
+    #: Kernels by identity and constants: their names.
+    kernels: dict[tuple, str] = field(default_factory=dict)
+    #: The kernel of each task, by the identity of its node.
+    kernel_of: dict[int, str] = field(default_factory=dict)
+    #: In the same order, kernels and their textual forms.
+    kernel_texts: list[tuple[Kernel, str]] = field(default_factory=list)
     #: Where each kernel is called.
     lines: dict[str, list[str]] = field(default_factory=dict)
 
@@ -173,6 +179,7 @@ class Lowering:
         self.place.append(f"kernel {kernel.name}")
         arguments, constants = self.arguments(kernel, node)
         name = self.kernel(kernel, constants, node)
+        self.result.kernel_of[id(node)] = name
         if node._line is not None and node._line not in self.result.lines.setdefault(name, []):
             self.result.lines[name].append(node._line)
         axes = ", ".join(self.expression(axis, node) for axis in node._kwargs["params"])
@@ -190,6 +197,8 @@ class Lowering:
             else:
                 text = kernel.compiled(constants).text
                 text = re.sub(r"^kernel \w+\(", f"kernel {name}(", text, count=1)
+            self.result.kernels[key] = name
+            self.result.kernel_texts.append((kernel, text))
             self.kernels[key] = (name, "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n"))
         return self.kernels[key][0]
 

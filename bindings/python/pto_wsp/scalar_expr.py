@@ -19,9 +19,7 @@ class ScalarExpr:
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            "An expression has no truth value while a workload is built. Use P.when(..), cond(..) or .where(a, b)."
-        )
+        raise TypeError("An expression has no truth value while a workload is built. Use P.when(..), cond(..) or .where(a, b).")
 
     def _integers(self, mark: str, left: Any, right: Any) -> ScalarExpr:
         left, right = as_expr(left), as_expr(right)

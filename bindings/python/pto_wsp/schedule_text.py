@@ -47,9 +47,7 @@ def _dispatch(root: Any, names: Any) -> tuple[str, int]:
 
 
 def _refused(what: str) -> ScheduleError:
-    return ScheduleError(
-        f"{what} has no meaning on the v9 clock, on which cpu_sim runs tasks in program order. Leave it out."
-    )
+    return ScheduleError(f"{what} has no meaning on the v9 clock, on which cpu_sim runs tasks in program order. Leave it out.")
 
 
 def _check_timing(policy: Optional[Any]) -> None:

@@ -156,9 +156,7 @@ class Tensor:
 
     def with_layout(self, layout: TensorLayout) -> Tensor:
         """The same tensor with another layout."""
-        view = Tensor(
-            self.data, self.shape, self.dtype, self.location, layout, self._root(), self.index_exprs
-        )
+        view = Tensor(self.data, self.shape, self.dtype, self.location, layout, self._root(), self.index_exprs)
         view._ranges = self._ranges
         return view
 
@@ -185,9 +183,7 @@ def as_array(data: Any, dtype: DType) -> np.ndarray:
         if hasattr(data, "__dlpack__"):
             data = np.from_dlpack(data)
         else:
-            raise TypeError(
-                f"The data of a tensor is {type(data).__name__}. Use a NumPy array, or anything with DLPack."
-            )
+            raise TypeError(f"The data of a tensor is {type(data).__name__}. Use a NumPy array, or anything with DLPack.")
     is_bfloat = dtype is DType.BF16 and data.dtype.name == "bfloat16"
     if is_bfloat:
         return data.view(np.uint16)

@@ -181,9 +181,7 @@ def group(nodes: list[Workload], kind: str) -> Workload:
     return nodes[0] if len(nodes) == 1 else Workload(kind, workloads=list(nodes))
 
 
-def workload(
-    fn: Optional[Callable[..., Any]] = None, *, type_check: bool = True, fail_on_type_error: bool = False
-) -> Any:
+def workload(fn: Optional[Callable[..., Any]] = None, *, type_check: bool = True, fail_on_type_error: bool = False) -> Any:
     """Makes a function that builds a workload: a call gives its tree."""
     if fn is None:
         return functools.partial(workload, type_check=type_check, fail_on_type_error=fail_on_type_error)

@@ -7,9 +7,24 @@ import pytest
 from wsp import F32, I32, TILE, run, tensor
 
 from pto_wsp import (
-    CompileError, Constexpr, DType, In, InOut, KernelError, Location, Out, Scalar, Tensor, Tile, TileType, kernel, pto, ptoisa, ptoisa_kernel,
+    CompileError,
+    Constexpr,
+    DType,
+    In,
+    InOut,
+    KernelError,
+    Location,
+    Out,
+    Scalar,
+    Tensor,
+    Tile,
+    TileType,
+    kernel,
+    pto,
+    ptoisa,
+    ptoisa_kernel,
     workload,
-)  # fmt: skip
+)
 from pto_wsp.types import as_array
 
 F16, F64, U32 = DType.F16, DType.F64, DType.U32
@@ -274,9 +289,7 @@ def test_ptoisa_instructions():
     x, row, col, y = floats(4, 6), floats(4, 1), floats(1, 6), np.zeros((4, 6), np.float32)
 
     @ptoisa_kernel
-    def chain(
-        x: In[Tile[4, 6, F32]], r: In[Tile[4, 1, F32]], c: In[Tile[1, 6, F32]], y: Out[Tile[4, 6, F32]], s: Scalar[F32]
-    ):
+    def chain(x: In[Tile[4, 6, F32]], r: In[Tile[4, 1, F32]], c: In[Tile[1, 6, F32]], y: Out[Tile[4, 6, F32]], s: Scalar[F32]):
         a = ptoisa.tload(x)
         a = ptoisa.TROWEXPANDMUL(a, ptoisa.tload(r))
         a = ptoisa.TCOLEXPANDDIV(a, ptoisa.tload(c))
@@ -351,13 +364,13 @@ def test_a_body_in_cpp():
     x, y = floats(2, 4, 4), np.zeros((2, 4, 4), np.float32)
 
     @kernel(cpp_src=CPP)
-    def twice(x: In[TILE], y: Out[TILE], n: Scalar[I32]):
+    def double(x: In[TILE], y: Out[TILE], n: Scalar[I32]):
         raise AssertionError("it is not called")
 
     @workload
     def both():
-        twice[0](tensor(x)[0], tensor(y.swapaxes(1, 2))[0], 100)
-        twice[1](tensor(x)[1], tensor(y.swapaxes(1, 2))[1], 100)
+        double[0](tensor(x)[0], tensor(y.swapaxes(1, 2))[0], 100)
+        double[1](tensor(x)[1], tensor(y.swapaxes(1, 2))[1], 100)
 
     assert run(both().compile()) == 2 * 111 + 1
     np.testing.assert_array_equal(y.swapaxes(1, 2), 2 * x)

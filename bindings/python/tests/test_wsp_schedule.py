@@ -5,9 +5,23 @@ import pytest
 from wsp import copy, run, tensor, tiles
 
 from pto_wsp import (
-    AutoScheduler, CompileError, Deps, DispatchPolicy, ExecutionError, P, Pools, ReadyPolicy, StartPolicy, TaskWindow, TimingPolicy,
-    TracePolicy, WindowMode, SearchSpace, auto_schedule, workload,
-)  # fmt: skip
+    AutoScheduler,
+    CompileError,
+    Deps,
+    DispatchPolicy,
+    ExecutionError,
+    P,
+    Pools,
+    ReadyPolicy,
+    StartPolicy,
+    TaskWindow,
+    TimingPolicy,
+    TracePolicy,
+    WindowMode,
+    SearchSpace,
+    auto_schedule,
+    workload,
+)
 from pto_wsp.scalar_expr import symbol_u64
 
 

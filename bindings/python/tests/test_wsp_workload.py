@@ -445,5 +445,3 @@ def test_tasks_are_enumerated():
 def test_unknown_targets():
     with pytest.raises(CompileError, match="no target 'gpu'"):
         combine().compile(target="gpu")
-
-
