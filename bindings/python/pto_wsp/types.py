@@ -180,7 +180,9 @@ class Tensor:
 def as_array(data: Any, dtype: DType) -> np.ndarray:
     """An array that shares the memory of `data`, whose element type must be `dtype`."""
     if not isinstance(data, np.ndarray):
-        if hasattr(data, "__dlpack__"):
+        if type(data).__module__ == "torch":
+            data = _from_torch(data, dtype)
+        elif hasattr(data, "__dlpack__"):
             data = np.from_dlpack(data)
         else:
             raise TypeError(f"The data of a tensor is {type(data).__name__}. Use a NumPy array, or anything with DLPack.")
@@ -190,3 +192,13 @@ def as_array(data: Any, dtype: DType) -> np.ndarray:
     if data.dtype != dtype.numpy:
         raise TypeError(f"A tensor of type {dtype.value} has data of type {data.dtype}. Convert one of them.")
     return data
+
+
+def _from_torch(data: Any, dtype: DType) -> np.ndarray:
+    """A tensor of torch on the CPU. Older versions of NumPy take it by DLPack to be read only."""
+    data = data.detach()
+    if dtype is DType.BF16:
+        import torch
+
+        return data.view(torch.int16).numpy().view(np.uint16)
+    return data.numpy()

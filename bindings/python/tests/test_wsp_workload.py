@@ -426,7 +426,11 @@ def test_traces_and_statistics():
         ("copy", (t,), t % 2, t // 2 * 32, t // 2 * 32 + 32) for t in range(4)
     ]
     assert program.trace.summary()["kernels"] == {"copy": {"tasks": 4, "cycles": 128}}
-    assert len(program.trace.to_chrome_trace()["traceEvents"]) == 4
+    chrome = program.trace.to_chrome_trace()
+    assert len(chrome["traceEvents"]) == 4
+    assert chrome["pto"]["kernels"] == {"0": "copy"} and chrome["pto"]["makespan_ns"] == 64
+    assert all(len(row) == len(chrome["pto"]["task_columns"]) for row in chrome["pto"]["tasks"])
+    assert program.tasks_done == 4
     program.disable_tracing()
     program.clear_trace()
     run(program)
