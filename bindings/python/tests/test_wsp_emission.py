@@ -62,7 +62,7 @@ class Emitted:
         library = folder / "program.so"
         compiler = shutil.which("c++") or shutil.which("g++")
         sources = [str(path) for path in self.folder.rglob("*.cpp")]
-        command = [compiler, "-std=c++17", "-O1", "-Wall", "-Wno-unused", "-Werror", "-shared", "-fPIC", "-D__CPU_SIM"]
+        command = [compiler, "-std=c++17", "-O0", "-Wall", "-Wno-unused", "-Werror", "-shared", "-fPIC", "-D__CPU_SIM"]
         done = subprocess.run(
             command + [f"-I{self.folder / 'include'}", *sources, "-o", str(library)], capture_output=True, text=True
         )
@@ -120,7 +120,7 @@ def dense(a: In[Tile[4, 8, F32]], b: In[Tile[8, 4, F32]], out: Out[TILE], s: Sca
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_kernels_compute_the_same(seed, tmp_path):
     random = np.random.default_rng(seed)
     a, b = (random.standard_normal(shape).astype(np.float32) for shape in ((3, 4, 8), (3, 4, 8)))
