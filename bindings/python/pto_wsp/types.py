@@ -183,7 +183,7 @@ def as_array(data: Any, dtype: DType) -> np.ndarray:
         if type(data).__module__ == "torch":
             data = _from_torch(data, dtype)
         elif hasattr(data, "__dlpack__"):
-            data = np.from_dlpack(data)
+            data = _from_dlpack(data)
         else:
             raise TypeError(f"The data of a tensor is {type(data).__name__}. Use a NumPy array, or anything with DLPack.")
     is_bfloat = dtype is DType.BF16 and data.dtype.name == "bfloat16"
@@ -202,3 +202,20 @@ def _from_torch(data: Any, dtype: DType) -> np.ndarray:
 
         return data.view(torch.int16).numpy().view(np.uint16)
     return data.numpy()
+
+
+class _Interface:
+    """An array's memory, by its array interface."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        interface = dict(array.__array_interface__)
+        interface["data"] = (interface["data"][0], False)
+        self.__array_interface__ = interface
+
+
+def _from_dlpack(data: Any) -> np.ndarray:
+    """NumPy before 2.1 does not ask whether memory may be written, and takes all of it to be read only."""
+    array = np.from_dlpack(data)
+    asks = tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 1)
+    return array if asks or array.flags.writeable else np.asarray(_Interface(array))
