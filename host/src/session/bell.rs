@@ -41,6 +41,11 @@ impl Bell {
         }
     }
 
+    /// Whether there was a ring since the last call of `take_ring`.
+    pub(super) fn has_rung(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == RUNG
+    }
+
     /// Takes a ring, if there was one since the last call.
     pub(super) fn take_ring(&self) -> bool {
         // Acquire: pairs with the Release half of the swap in `ring`.

@@ -63,6 +63,8 @@ pub(super) struct Draft {
     nodes: Vec<Node>,
     /// The last nodes of each stream that takes part.
     ends: BTreeMap<StreamId, Vec<usize>>,
+    /// The origin has ended it: events that were recorded in it are as if they had not been.
+    is_over: bool,
 }
 
 /// The capture that a stream takes part in.
@@ -105,9 +107,15 @@ impl Capture {
         Joint { capture: Self { is_origin: false, ..self.clone() }, nodes }
     }
 
+    /// Whether `other` is the same capture.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.draft, &other.draft)
+    }
+
     /// The origin ends it: the recording, or a stream that takes part and that the origin has not waited for.
     pub(super) fn end(&self, origin: StreamId) -> Result<Recording, StreamId> {
-        let draft = self.draft();
+        let mut draft = self.draft();
+        draft.is_over = true;
         let followed = draft.followed_by(origin);
         let is_followed = |nodes: &[usize]| nodes.iter().all(|node| followed[*node]);
         match draft.ends.iter().find(|(_, nodes)| !is_followed(nodes)) {
@@ -132,10 +140,15 @@ impl Draft {
 }
 
 impl Joint {
+    /// Whether the capture still goes on.
+    pub(super) fn is_open(&self) -> bool {
+        !self.capture.draft().is_over
+    }
+
     /// `stream` waits for it: the capture that `stream` is in from now on. `None`: it is in another one.
     pub(super) fn join(&self, stream: StreamId, current: Option<&Capture>) -> Option<Capture> {
         if let Some(current) = current
-            && !Arc::ptr_eq(&current.draft, &self.capture.draft)
+            && !current.is_same(&self.capture)
         {
             return None;
         }

@@ -52,7 +52,9 @@ pub enum SessionError {
     },
 
     /// The time is over.
-    #[error("{event} is not complete after {waited:?}; wait longer, or look at the stream that records it")]
+    #[error(
+        "{event} is not complete after {waited:?}; wait longer, or look at the stream that records it"
+    )]
     EventTimedOut {
         /// The event.
         event: EventId,
@@ -95,7 +97,9 @@ pub enum SessionError {
     },
 
     /// One stream more than a session has.
-    #[error("a session has at most {MAX_STREAMS} streams, and all are in use; drop streams that are not needed")]
+    #[error(
+        "a session has at most {MAX_STREAMS} streams, and all are in use; drop streams that are not needed"
+    )]
     TooManyStreams,
 
     /// An option that cannot be.
@@ -222,7 +226,9 @@ impl fmt::Display for Cause {
                 f,
                 "streams wait for each other: {circle}; submit one of the records before the wait that it is for"
             ),
-            Self::HostFunction(message) => write!(f, "the function of the host panicked: {message}"),
+            Self::HostFunction(message) => {
+                write!(f, "the function of the host panicked: {message}")
+            }
             Self::Defect(defect) => write!(f, "the ring does not hold a command: {defect}"),
             Self::Memory(what) => f.write_str(what),
         }

@@ -110,9 +110,9 @@ impl EventCore {
         self.seat.lock().joint = Some(joint);
     }
 
-    /// The capture that the last record belongs to.
+    /// The capture that goes on and that the last record belongs to.
     pub(super) fn joint(&self) -> Option<Joint> {
-        self.seat.lock().joint.clone()
+        self.seat.lock().joint.clone().filter(Joint::is_open)
     }
 
     /// Whether record `record` is complete.

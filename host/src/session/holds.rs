@@ -53,16 +53,10 @@ impl Holds {
             return;
         }
         let mut kept = self.kept();
-        // Somebody may have submitted since; whoever found zero gets the lock after or before this.
+        // Acquire: as in `submitted`. Somebody may have submitted since; whoever found zero waits for the lock.
         if self.in_flight.load(Ordering::Acquire) == 0 {
             *kept = Kept::default();
         }
-    }
-
-    /// Whether a command is in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        // Acquire: as in `submitted`.
-        self.in_flight.load(Ordering::Acquire) == 0
     }
 
     /// Lets go of what was freed before the last call, once the commands of that time are over. `positions`: for the

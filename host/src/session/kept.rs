@@ -8,6 +8,7 @@ use pto_abi::GmAddr;
 use super::capture::Recording;
 use super::event::EventCore;
 use super::host_buffer::HostBuffer;
+use super::ids::StreamId;
 use super::owned_work::{OwnedWork, RunTicket};
 use crate::RunOptions;
 
@@ -17,7 +18,7 @@ pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
 /// What is kept of one command.
 pub(super) enum Kept {
     /// Of a run.
-    Run(RunCommand),
+    Run(Box<RunCommand>),
     /// Of a copy from or to the host.
     Buffer(HostBuffer),
     /// Of a call.
@@ -44,13 +45,19 @@ pub(super) enum RunWork {
 
 /// A point that several streams wait for until all of them have come to it.
 pub(super) struct Barrier {
+    streams: Vec<StreamId>,
     missing: AtomicUsize,
 }
 
 impl Barrier {
-    /// For so many streams.
-    pub(super) fn of(streams: usize) -> Self {
-        Self { missing: AtomicUsize::new(streams) }
+    /// For these streams.
+    pub(super) fn of(streams: Vec<StreamId>) -> Self {
+        Self { missing: AtomicUsize::new(streams.len()), streams }
+    }
+
+    /// The streams that it is for.
+    pub(super) fn streams(&self) -> &[StreamId] {
+        &self.streams
     }
 
     /// One more stream has come.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pto_abi::GmAddr;
-use pto_abi::session::{CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer};
+use pto_abi::session::{CommandEntry, CommandRing, EventLine, RingProducer};
 
 use crate::Error;
 use crate::allocator::Owner;

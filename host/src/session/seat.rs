@@ -1,5 +1,6 @@
 //! Where a host thread waits for news of a stream or an event, and who makes the news happen meanwhile.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Seat<S> {
     state: Mutex<S>,
     changed: Condvar,
+    /// Threads that wait; changed while `state` is locked. Waking nobody would cost a system call.
+    waiters: AtomicUsize,
 }
 
 /// Somebody who can be stepped.
@@ -84,18 +87,20 @@ impl Driver {
                     let state = "a function of the host waits for the session that calls it";
                     return Err(Unmet::Stuck(state.to_owned()));
                 }
-                _ if limit.is_some() => return Err(Unmet::TimedOut(start.elapsed())),
-                _ => return Err(Unmet::Stuck(self.state())),
+                _ => {
+                    // The last turn may have brought what is waited for.
+                    let found = look(&mut seat.lock());
+                    return found.ok_or_else(|| match limit {
+                        Some(_) => Unmet::TimedOut(start.elapsed()),
+                        None => Unmet::Stuck(self.state()),
+                    });
+                }
             }
         }
     }
 }
 
 impl<S> Seat<S> {
-    pub(super) fn new(state: S) -> Self {
-        Self { state: Mutex::new(state), changed: Condvar::new() }
-    }
-
     /// The state, to be looked at.
     pub(super) fn lock(&self) -> MutexGuard<'_, S> {
         // Every state that a panic could leave is a valid one.
@@ -104,8 +109,13 @@ impl<S> Seat<S> {
 
     /// Changes the state, and wakes who waits for it.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut S) -> R) -> R {
-        let result = change(&mut self.lock());
-        self.changed.notify_all();
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let has_waiters = self.waiters.load(Ordering::Relaxed) > 0;
+        drop(state);
+        if has_waiters {
+            self.changed.notify_all();
+        }
         result
     }
 
@@ -124,8 +134,10 @@ impl<S> Seat<S> {
                 None => Duration::from_secs(3600),
                 Some(limit) => limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero())?,
             };
+            self.waiters.fetch_add(1, Ordering::Relaxed);
             let woken = self.changed.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.waiters.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
