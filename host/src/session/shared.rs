@@ -168,15 +168,16 @@ impl Default for KernelKinds {
 }
 
 impl KernelKinds {
-    /// Takes over what is registered now.
+    /// Takes over what is registered now. A kernel that stays registered can be launched meanwhile.
     pub(super) fn read(&self, device: &Device) {
-        for kind in &self.0 {
-            kind.store(0, Ordering::Relaxed);
-        }
+        let mut kinds = [0; MAX_FUNC_ID];
         for kernel in device.describe().kernels {
-            let has_cores = device.cores(kernel.kind) > 0;
-            self.0[kernel.func_id.index()]
-                .store(if has_cores { kernel.kind.get() + 1 } else { 0 }, Ordering::Relaxed);
+            if device.cores(kernel.kind) > 0 {
+                kinds[kernel.func_id.index()] = kernel.kind.get() + 1;
+            }
+        }
+        for (place, kind) in self.0.iter().zip(kinds) {
+            place.store(kind, Ordering::Relaxed);
         }
     }
 
