@@ -36,9 +36,12 @@ mod recorder;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 
+/// The program that expands plans of workloads. It is no example, and every firmware with examples has it.
+pub use pto_graph::plan::expand;
+
 with_examples! {
     pto_graph::builder_set;
     /// The programs of all examples, to be linked into a firmware.
     pub struct Builders {}
-    stream {}
+    stream { "workload" => pto_graph::plan::expand }
 }

@@ -30,3 +30,4 @@ pub use view::{Index, Tensor, View};
 pub use workload::Workload;
 
 pub(crate) use check::sends;
+pub(crate) use typing::common;
