@@ -30,6 +30,8 @@ mod streaming;
 mod table;
 pub mod task_shapes;
 pub mod vector_example;
+#[cfg(feature = "host")]
+pub mod workload;
 
 #[cfg(all(test, feature = "host"))]
 mod recorder;

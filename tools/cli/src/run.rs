@@ -119,7 +119,8 @@ pub(crate) fn request(
     let mut params = Params::defaults(example.params());
     check_unique("--param", given.iter().map(|(name, _)| name))?;
     for (name, value) in given {
-        params.set(name, value)?;
+        let number = example.number(name, value);
+        params.set(name, number.as_deref().unwrap_or(value))?;
     }
     check_unique("--input", files.iter().map(|(name, _)| name))?;
     for (name, _) in files {
@@ -362,7 +363,13 @@ impl Job<'_> {
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();
         let report = self.device.run_watched(work, &self.options, watch);
-        let report = report.map_err(|error| with_meaning(self.target.example, error))?;
+        let report = report.map_err(|error| {
+            let failure = with_meaning(self.target.example, error);
+            match self.prepared.explain() {
+                Some(why) => failure.and(why),
+                None => failure,
+            }
+        })?;
         let wall = start.elapsed();
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {
