@@ -12,4 +12,3 @@ mod schedule;
 mod troubles;
 mod virt;
 mod virt_recording;
-mod workloads;

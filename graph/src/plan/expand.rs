@@ -162,18 +162,15 @@ impl<G: StreamBuilder> Walk<'_, G> {
     }
 }
 
-/// An element as an unsigned integer: floats truncate and saturate, signed integers keep their sign.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the documentation says what becomes of what does not fit"
-)]
+/// An element as an unsigned integer: floats truncate and saturate, signed integers keep their sign. The firmware has no floating
+/// point, so that floats are taken apart.
+#[expect(clippy::cast_possible_truncation, reason = "an element has no more bits than its type")]
 fn as_unsigned(element: ElementType, bits: u64) -> u64 {
     match element {
-        ElementType::F32 => f32::from_bits(bits as u32) as u64,
-        ElementType::BF16 => f32::from_bits((bits as u32) << 16) as u64,
-        ElementType::F16 => half(bits as u16) as u64,
-        ElementType::F64 => f64::from_bits(bits) as u64,
+        ElementType::F16 => truncated(bits, (5, 10)),
+        ElementType::BF16 => truncated(bits, (8, 7)),
+        ElementType::F32 => truncated(bits, (8, 23)),
+        ElementType::F64 => truncated(bits, (11, 52)),
         ElementType::I8 => i64::from(bits as i8).cast_unsigned(),
         ElementType::I16 => i64::from(bits as i16).cast_unsigned(),
         ElementType::I32 => i64::from(bits as i32).cast_unsigned(),
@@ -181,16 +178,24 @@ fn as_unsigned(element: ElementType, bits: u64) -> u64 {
     }
 }
 
-/// A number of half precision: what is not normal is below 1, or is no number.
-fn half(bits: u16) -> f32 {
-    let sign = u32::from(bits >> 15) << 31;
-    match (bits >> 10) & 0x1F {
-        0 => 0.0,
-        0x1F => f32::from_bits(sign | 0x7F80_0000 | u32::from(bits & 0x3FF) << 13),
-        exponent => {
-            f32::from_bits(sign | (u32::from(exponent) + 112) << 23 | u32::from(bits & 0x3FF) << 13)
-        }
+/// A float with so many bits of exponent and of fraction, without what stands behind the point.
+const fn truncated(bits: u64, (exponent_bits, fraction_bits): (u32, u32)) -> u64 {
+    let largest = (1 << exponent_bits) - 1;
+    let exponent = bits >> fraction_bits & largest;
+    let fraction = bits & ((1 << fraction_bits) - 1);
+    let is_negative = bits >> (exponent_bits + fraction_bits) & 1 == 1;
+    let is_nan = exponent == largest && fraction != 0;
+    let bias = largest >> 1;
+    if is_negative || is_nan || exponent < bias {
+        return 0;
     }
+    // Of an infinity as of any number beyond 64 bits.
+    let power = exponent - bias;
+    if power >= 64 || exponent == largest {
+        return u64::MAX;
+    }
+    let (whole, point) = (fraction | 1 << fraction_bits, fraction_bits as u64);
+    if power >= point { whole << (power - point) } else { whole >> (point - power) }
 }
 
 #[cfg(test)]
@@ -207,6 +212,10 @@ mod tests {
             (ElementType::F16, 0x4900, 10),
             (ElementType::F16, 0x7C00, u64::MAX),
             (ElementType::F16, 0x03FF, 0),
+            (ElementType::F16, 0x7E00, 0),
+            (ElementType::F16, 0x7BFF, 65_504),
+            (ElementType::F32, 1e30_f32.to_bits().into(), u64::MAX),
+            (ElementType::F32, 3e9_f32.to_bits().into(), 3_000_000_000),
             (ElementType::BF16, 0x4120, 10),
             (ElementType::F64, 1e3_f64.to_bits(), 1000),
             (ElementType::I8, 0xFF, u64::MAX),

@@ -12,9 +12,9 @@ use pto_host::workloads::plan::compile;
 use pto_host::workloads::{Workload, plan::Compiled};
 use pto_host::{Device, DeviceBuffer, DeviceOptions, Hosting, RunOptions};
 
-const MATMUL: &str = include_str!("../../examples/workloads/matmul.workload");
-const SOFTMAX: &str = include_str!("../../examples/workloads/softmax.workload");
-const ATTENTION: &str = include_str!("../../examples/workloads/ragged_attention.workload");
+const MATMUL: &str = include_str!("../workloads/matmul.workload");
+const SOFTMAX: &str = include_str!("../workloads/softmax.workload");
+const ATTENTION: &str = include_str!("../workloads/ragged_attention.workload");
 
 /// Lengths of sequences: partial blocks, whole ones, and one key alone.
 const LENGTHS: [i32; 5] = [3, 24, 8, 17, 1];
@@ -52,7 +52,7 @@ impl Case {
 }
 
 fn small(hosting: Hosting) -> Device {
-    let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, hosting };
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
     let mut device = open_sim(options).expect("the device opens");
     device.register_library().expect("the library registers");
     device
@@ -125,12 +125,12 @@ fn counting(body: &str) -> String {
     %4 = add %2, %3 by one : i32[1, 8]
     store x, %4
   }}
-  kernel far(x: inout i32[2, 8]) {{
-    %0 = load x at [3, 0] : i32[2, 8]
+  kernel far(x: inout i32[1, 8]) {{
+    %0 = load x at [0, 4] : i32[1, 8]
     store x, %0
   }}
-  kernel wide(x: inout i32[2, 8]) {{
-    %0 = load x : i32[2, 8]
+  kernel wide(x: inout i32[1, 16]) {{
+    %0 = load x : i32[1, 16]
     store x, %0
   }}
   do {body}
@@ -199,9 +199,9 @@ fn a_fault_names_loop_kernel_argument_and_what_was_found() {
             "workload counting: Kernel step, instruction 2 (div): the divisor is zero at row 0, column 0.",
         ),
         (
-            "each i in dense 2 { far[i](x = X[0]) }",
+            "each i in dense 2 { far[i](x = X[i + 2]) }",
             WorkloadBindings::new(),
-            "Kernel far, instruction 0 (load), operand x: the tile leaves its tensor at row 1, column 0: that is element 32 of 32.",
+            "Kernel far, instruction 0 (load), operand x: the tile leaves its tensor at row 0, column 4: that is element 32 of 32.",
         ),
         (
             "each p (r, c) in ragged(rows, lengths) { step[p](x = X[r], by = 1) }",
@@ -236,7 +236,7 @@ fn another_size_is_another_binding_and_the_plan_stays() {
     let size = |n| WorkloadBindings::new().size("n", n).tensor("X", counting.tensor.address());
     let (two, four) = (size(2), size(4));
     let mut run = counting.bind(
-        "sequential { each i in dyn n { step[i](x = X[i], by = 1) } each i in dyn n { if i > 1 { step[i](x = X[i], by = 1) } else { } } }",
+        "sequential { each i in dyn n { step[i](x = X[i], by = 1) } each i in dyn n { if i > 1 { step[i](x = X[i], by = 1) } else { empty } } }",
         WorkloadBindings::new().size("n", 2),
     );
     let words = run.compiled().words().to_vec();
@@ -283,7 +283,7 @@ fn a_binding_that_is_missing_or_unknown_is_named() {
 #[test]
 fn a_loop_on_the_device_ends_when_a_task_says_so() {
     let body = "each i in dense 20 { sequential { slot 0 from X[0] at (0, 0) \
-                if slot_i64(0) < 5 { step[i](x = X[0], by = 1) } else { } } }";
+                if slot_i64(0) < 5 { step[i](x = X[0], by = 1) } else { empty } } }";
     for seed in 0..20 {
         let mut device =
             small(Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() }));
