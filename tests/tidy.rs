@@ -1,13 +1,12 @@
 //! Style as a test: the rules of `pto_tests::tidy`, applied to this tree.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, Package, Target};
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
 use pto_tests::tidy::{Finding, circles, links, rooms, rules};
-
-/// Folders in which files still need each other. The list only gets shorter.
-const CIRCLES_LEFT: &[&str] = &["abi/src/", "aicpu-fw/src/", "examples/src/", "tools/cli/src/"];
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -104,6 +103,30 @@ fn every_arrow_between_crates_points_the_right_way() {
 }
 
 #[test]
+fn every_arrow_between_rooms_leads_down() {
+    let root = root();
+    let metadata = MetadataCommand::new()
+        .manifest_path(root.join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .expect("cargo metadata reads the workspace");
+    let room = |package: &Package| {
+        let folder = package.manifest_path.parent().expect("a manifest stands in a folder");
+        rooms::room_of(folder.strip_prefix(&root).expect("below the workspace's folder").as_str())
+    };
+    let packages = metadata.workspace_packages();
+    let room_of: BTreeMap<_, _> =
+        packages.iter().map(|package| (package.name.to_string(), room(package))).collect();
+    let is_shipped = |arrow: &Arrow| matches!(arrow.used_by, Use::Product | Use::Optional);
+    let arrows = packages.iter().flat_map(|package| arrows_of(package)).filter(is_shipped);
+    let between = arrows
+        .filter_map(|arrow| Some((room_of[&arrow.from].clone(), room_of.get(&arrow.to)?.clone())));
+    let between: BTreeSet<_> = between.filter(|(from, to)| from != to).collect();
+    assert!(between.len() > 15, "the arrows were not found: {between:?}");
+    assert_tidy(&rooms::arrows_that_lead_up(&between));
+}
+
+#[test]
 fn no_files_of_a_crate_need_each_other() {
     let root = root();
     let metadata = MetadataCommand::new()
@@ -122,9 +145,7 @@ fn no_files_of_a_crate_need_each_other() {
     for target in targets.filter(is_shipped) {
         let path = target.src_path.strip_prefix(&root).expect("below the workspace's folder");
         let found = circles::of_crate(path.as_str(), read).expect("every file can be read");
-        let is_left = |file: &String| CIRCLES_LEFT.iter().any(|folder| file.starts_with(folder));
-        let new = found.iter().filter(|circle| !circle.files.iter().all(is_left));
-        findings.extend(new.map(circles::Circle::finding));
+        findings.extend(found.iter().map(circles::Circle::finding));
         crates += 1;
     }
     assert!(crates > 30, "the workspace was not found: {crates} crates");

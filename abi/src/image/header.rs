@@ -1,7 +1,8 @@
-//! The structures of a graph image.
+//! The structures of a graph image, and where its parts stand.
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::kinds::GraphFlags;
 use crate::shared_struct;
 
 /// `GraphHeader::magic`: "PTOGRAF2", little-endian.
@@ -63,4 +64,32 @@ shared_struct! {
         /// A `CoreKind`.
         23 => kind: u8,
     }
+}
+
+impl GraphHeader {
+    /// Offset and size in bytes of tasks, edges and arguments, as the header has them.
+    #[must_use]
+    pub const fn parts(&self) -> [(u64, u64); 3] {
+        let tasks = self.task_count as u64 * size_of::<ImageTask>() as u64;
+        [
+            (self.tasks_offset, tasks),
+            (self.edges_offset, self.edge_count.saturating_mul(4)),
+            (self.args_offset, self.arg_words.saturating_mul(8)),
+        ]
+    }
+
+    /// Whether every producer stands before its consumers, as the header claims.
+    #[must_use]
+    pub const fn is_topological(&self) -> bool {
+        self.flags & GraphFlags::TOPOLOGICAL.bits() != 0
+    }
+}
+
+/// Where the parts of an image with these counts stand: tasks, edges, arguments, end.
+#[must_use]
+pub const fn offsets(task_count: u32, edge_count: u64, arg_words: u64) -> [u64; 4] {
+    let tasks = size_of::<GraphHeader>() as u64;
+    let edges = tasks + task_count as u64 * size_of::<ImageTask>() as u64;
+    let args = (edges + edge_count * 4).next_multiple_of(8);
+    [tasks, edges, args, args + arg_words * 8]
 }

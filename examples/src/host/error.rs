@@ -3,8 +3,8 @@
 use std::format;
 use std::string::String;
 
+use crate::host::dtype::DType;
 use crate::host::names;
-use crate::host::tensor::DType;
 
 /// Why an example cannot be prepared or checked.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@
 //! ```
 
 pub mod check;
+pub mod dtype;
 pub mod error;
 pub mod job;
 pub mod names;
@@ -21,11 +22,12 @@ use pto_abi::{BuildMode, RuntimeVariant};
 use pto_host::{Device, DeviceOptions};
 
 pub use check::{Nans, Place, Verdict};
+pub use dtype::DType;
 pub use error::Error;
 pub use job::{GraphSize, Prepared};
 pub use needs::{Needs, Together};
 pub use params::{ParamSpec, Params};
-pub use tensor::{DType, Elements, Inputs, NotFinite, Tensor, TensorSpec};
+pub use tensor::{Elements, Inputs, NotFinite, Tensor, TensorSpec};
 
 /// Opens the simulator `a2a3sim` with the programs of all examples in its firmware.
 ///

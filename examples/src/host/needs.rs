@@ -6,8 +6,7 @@ use std::vec::Vec;
 use pto_abi::CoreKind;
 use pto_host::Device;
 
-use super::error::invalid;
-use super::{Error, Example, Params};
+use crate::host::error::{Error, invalid};
 
 /// What a run of an example needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,41 +30,32 @@ impl Needs {
     /// Both kinds of cores, which may run one after the other.
     pub const USUAL: Self = Self { kinds: CoreKind::ALL, cores: Together::NotNeeded };
 
-    /// Checks that the device has cores of every kind that is needed.
+    /// Checks that the device has cores of every kind that is needed; `example` is the name of the one that needs them.
     ///
     /// # Errors
     /// [`Error::Invalid`]: it has none of some kind.
-    pub fn check_kinds(
-        example: &dyn Example,
-        params: &Params,
-        device: &Device,
-    ) -> Result<(), Error> {
-        let kinds = example.needs(params).kinds;
+    pub fn check_kinds(&self, example: &str, device: &Device) -> Result<(), Error> {
+        let kinds = self.kinds;
         let missing = kinds.iter().find(|kind| device.cores(**kind) == 0);
         let Some(missing) = missing else { return Ok(()) };
         let names: Vec<String> = kinds.iter().map(|kind| upper(*kind)).collect();
-        let (name, kinds, missing) = (example.name(), names.join(" and "), upper(*missing));
+        let (kinds, missing) = (names.join(" and "), upper(*missing));
         Err(invalid!(
-            "'{name}' has tasks for {kinds} cores, and the device has no {missing} core; give it at least one"
+            "'{example}' has tasks for {kinds} cores, and the device has no {missing} core; give it at least one"
         ))
     }
 
-    /// Checks that the device's cores run as they must.
+    /// Checks that the device's cores run as `example` needs it.
     ///
     /// # Errors
     /// [`Error::Invalid`]: kernels would wait for kernels that do not run.
-    pub fn check_together(
-        example: &dyn Example,
-        params: &Params,
-        device: &Device,
-    ) -> Result<(), Error> {
-        if example.needs(params).cores == Together::NotNeeded || device.runs_cores_at_once() {
+    pub fn check_together(&self, example: &str, device: &Device) -> Result<(), Error> {
+        if self.cores == Together::NotNeeded || device.runs_cores_at_once() {
             return Ok(());
         }
         Err(invalid!(
-            "with these parameters kernels of '{}' wait for each other while they run, and this device runs one \
-             after the other; use --hosting threads or --device virt",
-            example.name()
+            "with these parameters kernels of '{example}' wait for each other while they run, and this device runs one \
+             after the other; use --hosting threads or --device virt"
         ))
     }
 }

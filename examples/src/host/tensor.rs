@@ -2,30 +2,12 @@
 
 use std::borrow::ToOwned;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::format;
 use std::string::String;
 use std::vec::Vec;
 
+use crate::host::dtype::DType;
 use crate::host::error::{Error, shape_text};
-
-/// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DType {
-    /// 32-bit float.
-    F32,
-    /// 32-bit signed integer.
-    I32,
-}
-
-impl fmt::Display for DType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::F32 => "f32",
-            Self::I32 => "i32",
-        })
-    }
-}
 
 /// The elements of a tensor.
 #[derive(Clone, Debug, PartialEq)]

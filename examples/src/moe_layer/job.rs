@@ -8,13 +8,11 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
-use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
-use crate::host::random::Random;
 use crate::host::rounding::Rounded;
-use crate::host::tensor::count;
 use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
-use crate::moe_layer::reference::{Tensors, judge, logits, output};
+use crate::moe_layer::inputs::{Shape, Tensors};
+use crate::moe_layer::reference::{judge, logits, output};
 use crate::moe_layer::stream::Args;
 use crate::streaming::LINE;
 
@@ -91,112 +89,13 @@ impl Example for MoeLayer {
         let mut args = shape.args();
         let size = GraphSize::streamed(args.tasks());
         check_room(device, &shape.elements(), &size)?;
-        let tensors = shape.tensors(params.get("seed"), inputs);
+        let tensors = Tensors::new(&shape, params.get("seed"), inputs);
         let buffers = Buffers::new(&shape, &tensors, device)?;
         buffers.place(&mut args);
         let logits = logits(&shape, &tensors);
         let words = args.words().to_vec();
         let check = ExpertsCheck { shape, tensors, logits, buffers, expected: None };
         Prepared::new(self.name(), words, size, Box::new(check))
-    }
-}
-
-/// The parameters, checked against each other.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Tokens.
-    pub tokens: Size,
-    /// Elements of a token.
-    pub hidden: Size,
-    /// Elements between the projections of an expert.
-    pub intermediate: Size,
-    /// Experts.
-    pub experts: Size,
-    /// Experts of a token.
-    pub top_k: Size,
-    /// Columns of a tile of a product.
-    pub tile_n: Size,
-}
-
-impl Shape {
-    /// The shape that the parameters describe.
-    ///
-    /// # Errors
-    /// More experts of a token than there are.
-    pub fn new(params: &Params) -> Result<Self, Error> {
-        let (experts, top_k) = (params.extent("experts")?, params.extent("top_k")?);
-        if top_k > experts {
-            let (experts, top_k) = (experts.get(), top_k.get());
-            return Err(invalid!(
-                "top_k = {top_k} is more than experts = {experts}; a token has different experts"
-            ));
-        }
-        Ok(Self {
-            tokens: params.extent("tokens")?,
-            hidden: params.extent("hidden")?,
-            intermediate: params.extent("intermediate")?,
-            experts,
-            top_k,
-            tile_n: params.extent("tile_n")?,
-        })
-    }
-
-    /// The words; addresses are null.
-    fn args(&self) -> Args {
-        let null = pto_abi::GmAddr::NULL;
-        let Self { tokens, hidden, intermediate, experts, top_k, tile_n } = *self;
-        Args {
-            x: null,
-            out: null,
-            router: null,
-            wg: null,
-            wu: null,
-            wd: null,
-            choices: null,
-            weights: null,
-            counts: null,
-            ran: null,
-            tokens,
-            hidden,
-            intermediate,
-            experts,
-            top_k,
-            tile_n,
-        }
-    }
-
-    /// Elements of a token, of the router, of the weights of one kind, of the choices, of the marks.
-    fn counts(&self) -> [u64; 5] {
-        let [tokens, hidden, inner, experts, top_k] =
-            [self.tokens, self.hidden, self.intermediate, self.experts, self.top_k].map(Size::get);
-        let weights = count(&[experts, hidden, inner]);
-        [tokens * hidden, hidden * experts, weights, tokens * top_k, experts * LINE]
-    }
-
-    /// The elements of everything that the host puts into the memory of the device.
-    fn elements(&self) -> [u64; 10] {
-        let [x, router, weights, choices, marks] = self.counts();
-        [x, x, router, weights, weights, weights, choices, choices, marks, marks]
-    }
-
-    fn tensors(&self, seed: u64, inputs: &Inputs) -> Tensors {
-        let given = |name: &str, count: u64, fan_in: Option<Size>| match inputs.f32(name) {
-            Some(values) => values.to_vec(),
-            None => {
-                // Products of weights have the variance of what they are taken of.
-                let scale = fan_in.map_or(1.0, |fan_in| (3.0 / fan_in.get() as f32).sqrt());
-                let units = Random::new(seed, name).units(index(count));
-                units.into_iter().map(|unit| unit * scale).collect()
-            }
-        };
-        let [x, router, weights, ..] = self.counts();
-        Tensors {
-            x: given("x", x, None),
-            router: given("router", router, Some(self.hidden)),
-            wg: given("wg", weights, Some(self.hidden)),
-            wu: given("wu", weights, Some(self.hidden)),
-            wd: given("wd", weights, Some(self.intermediate)),
-        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! the tokens that it got. Which experts have work is known when they could begin.
 
 #[cfg(feature = "host")]
+pub mod inputs;
+#[cfg(feature = "host")]
 pub mod job;
 #[cfg(feature = "host")]
 pub mod reference;

@@ -10,22 +10,7 @@ use crate::host::check::{Expected, Place, Verdict};
 use crate::host::job::index;
 use crate::host::parallel;
 use crate::host::rounding::{Rounded, project, silu_mul, sum};
-use crate::moe_layer::job::Shape;
-
-/// Everything that the program and the reference work on.
-#[derive(Clone, Debug)]
-pub struct Tensors {
-    /// tokens, hidden.
-    pub x: Vec<f32>,
-    /// hidden, experts.
-    pub router: Vec<f32>,
-    /// experts, hidden, intermediate.
-    pub wg: Vec<f32>,
-    /// As `wg`.
-    pub wu: Vec<f32>,
-    /// experts, intermediate, hidden.
-    pub wd: Vec<f32>,
-}
+use crate::moe_layer::inputs::{Shape, Tensors};
 
 /// The logits of each token.
 #[must_use]

@@ -2,7 +2,8 @@
 
 use crate::host::rounding::Rounded;
 use crate::host::{Elements, Inputs, Params, Tensor};
-use crate::moe_layer::job::{MoeLayer, PARAMS, Shape};
+use crate::moe_layer::inputs::Shape;
+use crate::moe_layer::job::{MoeLayer, PARAMS};
 use crate::moe_layer::reference::judge;
 use crate::testing::attempt;
 use std::string::ToString;

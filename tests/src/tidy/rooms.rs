@@ -1,5 +1,7 @@
 //! Where crates stand: few folders at the top, and a folder has the name of its crate.
 
+use std::collections::BTreeSet;
+
 use super::Finding;
 
 /// The folders at the top: the owner's seven, and the few that the rest stands in. `tests` is one of the seven.
@@ -39,9 +41,44 @@ pub fn is_called_like(folder: &str, package: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }
 
+/// The arrows between rooms that lead up: the room at the head needs the one at the tail as well, directly or through others.
+#[must_use]
+pub fn arrows_that_lead_up(arrows: &BTreeSet<(String, String)>) -> Vec<Finding> {
+    let up = arrows
+        .iter()
+        .filter(|(from, to)| from != to && needed_by(to, arrows).contains(from.as_str()));
+    let finding = |(from, to): &(String, String)| Finding {
+        place: format!("{from} -> {to}"),
+        message: format!(
+            "{to} needs {from} as well: move the crate that is needed to where it belongs"
+        ),
+    };
+    up.map(finding).collect()
+}
+
+/// The rooms that `room` needs, itself among them.
+fn needed_by<'a>(room: &'a str, arrows: &'a BTreeSet<(String, String)>) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::from([room]);
+    loop {
+        let next = arrows.iter().filter(|(from, _)| found.contains(from.as_str()));
+        let more: BTreeSet<&str> = next.map(|(_, to)| to.as_str()).collect();
+        if more.is_subset(&found) {
+            return found;
+        }
+        found.extend(more);
+    }
+}
+
+/// The room of a folder: its first part.
+#[must_use]
+pub fn room_of(folder: &str) -> String {
+    folder.split('/').next().unwrap_or(folder).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_called_like, strangers_at_the_top};
+    use super::{arrows_that_lead_up, is_called_like, room_of, strangers_at_the_top};
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_crate_gives_its_folder_its_name() {
@@ -58,5 +95,18 @@ mod tests {
         assert!(strangers_at_the_top(["abi", "docs"]).is_empty());
         let found = strangers_at_the_top(["abi", "more"]);
         assert_eq!(found[0].place, "more");
+    }
+
+    #[test]
+    fn an_arrow_that_leads_up_is_found() {
+        let arrows = |list: &[(&str, &str)]| -> BTreeSet<(String, String)> {
+            list.iter().map(|(from, to)| (room_of(from), room_of(to))).collect()
+        };
+        let down = [("tools/cli", "host"), ("host/timeline", "abi"), ("host", "host/timeline")];
+        assert!(arrows_that_lead_up(&arrows(&down)).is_empty());
+        let found =
+            arrows_that_lead_up(&arrows(&[("a", "b/x"), ("b", "c"), ("c", "a/y"), ("c", "d")]));
+        let places: Vec<_> = found.into_iter().map(|finding| finding.place).collect();
+        assert_eq!(places, ["a -> b", "b -> c", "c -> a"]);
     }
 }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::form::Form;
+use crate::output::answer;
 use crate::timeline;
 
 /// Analyses a trace.

@@ -3,7 +3,9 @@
 mod bench;
 mod check;
 mod fw;
+mod soak;
 mod value;
+mod virtual_time;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,10 +16,8 @@ use log::LevelFilter;
 use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 
+use crate::form::Form;
 use crate::help::{self, VERSION};
-use crate::output::Form;
-use crate::soak::SoakArgs;
-use crate::virtual_time::VirtualArgs;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
@@ -25,10 +25,12 @@ pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
-pub(crate) use value::os_threads;
+pub(crate) use soak::SoakArgs;
 use value::{
-    build_mode, byte_count, fanout, heap_bytes, milliseconds, pair, runtime, tolerance, window,
+    MAX_AICPU, build_mode, byte_count, fanout, heap_bytes, milliseconds, os_threads, pair, runtime,
+    tolerance, window,
 };
+pub(crate) use virtual_time::{VirtualArgs, profile};
 
 /// Runs graphs of kernels on a PTO device, and checks what comes out.
 #[derive(Debug, Parser)]
@@ -378,10 +380,6 @@ pub(crate) enum Shown {
 /// Runs on one page: each has a part of its height.
 const MAX_RUNS: usize = 4;
 
-const MAX_AICPU: u32 = {
-    assert!(pto_abi::limits::MAX_AICPU_INSTANCES == 16, "--aicpu states the limit");
-    16
-};
 /// Rounds of a run: the report of each is kept.
 const MAX_ROUNDS: i64 = 100_000;
 

@@ -19,7 +19,8 @@ use pto_host::Hosting;
 
 use crate::args::BenchArgs;
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::form::Form;
+use crate::output::answer;
 use crate::output_file;
 
 /// Lines of the mailboxes that are measured as a floor.

@@ -4,14 +4,14 @@ use pto_abi::BuildMode;
 use pto_abi::arena::Capacities;
 use pto_abi::stream::StreamCapacities;
 use pto_check::file;
-use pto_check::{
-    Cores, Finding, Options, Program, Report, Rings, Signature, Signatures, check as check_program,
-};
+use pto_check::{Cores, Finding, Options, Program, Report, Rings, check as check_program};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::form::Form;
+use crate::library;
+use crate::output::answer;
 use crate::output_file;
 use crate::program::{How, Source};
 use crate::text::{filled, grouped, table};
@@ -33,26 +33,13 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     let (program, how) = source.program()?;
     let rings = rings(args, &program)?;
-    let kernels = (!args.own_kernels).then(library_signatures);
+    let kernels = (!args.own_kernels).then(library::signatures);
     let report = check_program(&program, &Options { rings, cores: cores(args), kernels });
     if let Some(path) = &args.save {
         output_file::write(path, |to| file::write(&program, to))?;
     }
     let exit = if report.is_clean() { Exit::Pass } else { Exit::Wrong };
     answer(Form::from(args.json), exit, || text(&report, how, args), || as_json(&report, how))
-}
-
-/// The kernels of the library.
-pub(crate) fn library_signatures() -> Signatures {
-    let signature = |kernel: &pto_aicore_kernels::LibraryKernel| {
-        Some(Signature {
-            func: u16::try_from(kernel.func_id).ok()?,
-            name: kernel.name.to_owned(),
-            kind: kernel.kind,
-            args: kernel.args.iter().map(|arg| (*arg).to_owned()).collect(),
-        })
-    };
-    Signatures::new(pto_aicore_kernels::LIBRARY.iter().filter_map(signature).collect())
 }
 
 const fn cores(args: &CheckArgs) -> Cores {

@@ -14,7 +14,8 @@ use pto_timeline::Trace;
 
 use serde_json::{Value, json};
 
-use crate::output::{Form, plain};
+use crate::form::Form;
+use crate::text::plain;
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use pto_timeline::graph::{Graph, GraphTask, page, picture};
 
 use crate::args::GraphArgs;
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer, say};
+use crate::form::Form;
+use crate::output::{answer, say};
 use crate::output_file;
 use crate::program::{How, Source};
 

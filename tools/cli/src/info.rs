@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::args::{InfoArgs, Shown};
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::form::Form;
+use crate::output::answer;
 use crate::text::{grouped, table};
 
 /// Shows facts.

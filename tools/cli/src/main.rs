@@ -7,18 +7,22 @@
 mod analyze;
 mod args;
 mod bench;
+mod chart;
 mod check;
 mod device;
 mod errors;
+mod form;
 mod fw;
 mod golden;
 mod graph;
 mod help;
 mod info;
 mod interrupt;
+mod library;
 mod list;
 mod logging;
 mod manual;
+mod meaning;
 mod npy;
 mod output;
 mod output_file;
@@ -27,6 +31,8 @@ mod program;
 mod programs;
 mod progress;
 mod replay;
+mod request;
+mod round;
 mod run;
 mod soak;
 mod summary;
@@ -42,7 +48,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Command};
 use crate::errors::{Exit, Failure};
-use crate::output::Form;
+use crate::form::Form;
 
 fn main() -> ExitCode {
     let command = match Cli::try_parse() {

@@ -5,22 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use serde_json::Value;
 
 use crate::errors::{Exit, Failure};
-
-/// In which form a command answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// For people.
-    Text,
-    /// One JSON value, for programs.
-    Json,
-}
-
-impl From<bool> for Form {
-    /// From the flag `--json`.
-    fn from(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
-    }
-}
+use crate::form::Form;
+use crate::text::plain;
 
 /// Answers in the form that was asked for; the code to exit with, which stands in every JSON object.
 pub(crate) fn answer(
@@ -51,19 +37,6 @@ fn with_exit(mut object: Value, exit: Exit) -> Value {
     object
 }
 
-/// Text without what a terminal would obey: names come from files. Line ends and tabs stay.
-pub(crate) fn plain(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' | '\t' => safe.push(letter),
-            letter if letter.is_control() => safe.extend(letter.escape_default()),
-            letter => safe.push(letter),
-        }
-    }
-    safe
-}
-
 fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
         // The reader has seen enough, as in `pto list | head`.
@@ -74,7 +47,7 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::{plain, write};
+    use super::write;
     use std::io::{Error, ErrorKind, Result, Write};
 
     struct Broken(ErrorKind);
@@ -86,11 +59,6 @@ mod tests {
         fn flush(&mut self) -> Result<()> {
             Ok(())
         }
-    }
-
-    #[test]
-    fn a_terminal_is_told_nothing_that_it_obeys() {
-        assert_eq!(plain("a\u{1b}[31m\tb\r\n\u{9b}2J ü"), "a\\u{1b}[31m\tb\\r\n\\u{9b}2J ü");
     }
 
     #[test]

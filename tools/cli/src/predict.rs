@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::device::Wanted;
 use crate::errors::Failure;
+use crate::meaning::with_meaning;
 use crate::progress::Phase;
-use crate::run;
 use crate::target::Target;
 use crate::text::duration;
 
@@ -43,12 +43,12 @@ pub(crate) fn predict(
     let mut prepared = target.example.prepare(params, inputs, &device)?;
     prepared.reset()?;
     let image = match variant {
-        RuntimeVariant::HOST_BUILD_GRAPH => Some(run::host_image(target, &prepared, &device)?),
+        RuntimeVariant::HOST_BUILD_GRAPH => Some(target.build_on_host(&prepared, &device)?),
         _ => None,
     };
     let work = image.as_ref().map_or_else(|| prepared.work(variant), Work::HostGraph);
     let run = device.run(work, &RunOptions { trace: None, ..*base });
-    let run = run.map_err(|error| run::with_meaning(target.example, error))?;
+    let run = run.map_err(|error| with_meaning(target.example, error))?;
     let none = || Failure::internal("the machine in virtual time made no report");
     let report = run.virtual_report.ok_or_else(none)?;
     Ok(Prediction { options, report, builders: usize::from(variant.has_builder()) })

@@ -9,13 +9,14 @@ use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_check::file::{self, ReadError};
 use pto_check::{Cores, Memory, NotRecorded, Program, Recorder, Recording, record};
 use pto_examples::Builders;
-use pto_examples::host::{self, Example, Needs, Prepared};
-use pto_graph::{BuildError, BuilderSet};
+use pto_examples::host::{self, Example, Prepared};
+use pto_graph::BuilderSet;
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
 use crate::errors::Failure;
+use crate::meaning::{gave_up, with_meaning};
 use crate::programs::Programs;
-use crate::run;
+use crate::request;
 
 /// How a program came to be known.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,13 +75,13 @@ impl Source<'_> {
                 return Ok((self.read(path)?, How::Read));
             }
         };
-        let variant = run::variant_of(example, self.runtime)?;
-        let (params, inputs) = run::request(example, self.params, self.inputs)?;
+        let variant = request::variant_of(example, self.runtime)?;
+        let (params, inputs) = request::request(example, self.params, self.inputs)?;
         let recording = Recording::new(Builders, example.name(), variant);
         let options =
             DeviceOptions { aic: self.cores.aic, aiv: self.cores.aiv, ..DeviceOptions::default() };
         let mut device = Device::open_sim(options, Programs::Recorded(recording.clone()))?;
-        Needs::check_kinds(example, &params, &device)?;
+        example.needs(&params).check_kinds(example.name(), &device)?;
         device.register_library()?;
         let mut prepared = example.prepare(&params, &inputs, &device)?;
         if variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
@@ -95,7 +96,7 @@ impl Source<'_> {
                 prepared.reset()?;
                 let work = prepared.work(variant);
                 let run = device.run(work, &RunOptions::default());
-                run.map_err(|error| run::with_meaning(example, error))?;
+                run.map_err(|error| with_meaning(example, error))?;
                 Ok((recording.take(), How::WhileItRan))
             }
             Err(NotRecorded::GaveUp { error, .. }) => Err(gave_up(example, error)),
@@ -142,22 +143,6 @@ fn built(
         .unwrap_or(Err(Fault::BUILD_NO_BUILDER.into()));
     built.map_err(|error| gave_up(example, error))?;
     Ok(program)
-}
-
-fn gave_up(example: &dyn Example, error: BuildError) -> Failure {
-    let (fault, what) = match error {
-        BuildError::Fault(fault) => (fault, "while it was recorded".to_owned()),
-        BuildError::Failed(code) => (Fault::BUILD_FAILED, format!("its own code is {code}")),
-    };
-    let meaning = match error {
-        BuildError::Failed(code) => example.failure(code),
-        BuildError::Fault(_) => None,
-    };
-    let failure = Failure::from(pto_host::Error::Build { fault, what });
-    match meaning {
-        Some(meaning) => failure.and(format!("{}: {meaning}", example.name())),
-        None => failure,
-    }
 }
 
 /// What a builder reads of a device.

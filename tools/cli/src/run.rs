@@ -1,24 +1,26 @@
 //! `pto run`: checks the request, runs the graph, checks the result, says how it went.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
-use pto_abi::{BuildMode, Fault, RuntimeVariant};
-use pto_examples::host::{self, Example, Inputs, Needs, Params, Prepared, Verdict};
+use pto_abi::{BuildMode, RuntimeVariant};
+use pto_examples::host::{self, Example, Inputs, Prepared, Verdict};
 use pto_host::{
-    Capacities, Device, GraphImage, HostGraph, RunOptions, RunProgress, RunReport,
-    StreamCapacities, WhenFull, Work,
+    Capacities, Device, GraphImage, RunOptions, RunProgress, StreamCapacities, WhenFull, Work,
 };
 
 use crate::args::RunArgs;
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
+use crate::form::Form;
 use crate::golden::Golden;
-use crate::output::{Form, answer};
+use crate::meaning::with_meaning;
+use crate::output::answer;
 use crate::predict::predict;
 use crate::progress::Phase;
+use crate::request::{check_unique, request, variant_of};
+use crate::round::Round;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
 use crate::target::Target;
 use crate::{logging, npy, output_file, timeline, virtual_time};
@@ -46,8 +48,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let golden = Golden::read(example, args)?;
 
     let mut device = wanted.open(target.file.as_ref())?;
-    Needs::check_kinds(example, &params, &device)?;
-    Needs::check_together(example, &params, &device)?;
+    let needs = example.needs(&params);
+    needs.check_kinds(example.name(), &device)?;
+    needs.check_together(example.name(), &device)?;
     device.register_library()?;
     let phase = Phase::begin("preparing inputs", 1);
     let prepared = example.prepare(&params, &inputs, &device)?;
@@ -110,34 +113,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Parameters and inputs, read and checked against each other.
-pub(crate) fn request(
-    example: &dyn Example,
-    given: &[(String, String)],
-    files: &[(String, PathBuf)],
-) -> Result<(Params, Inputs), Failure> {
-    let mut params = Params::defaults(example.params());
-    check_unique("--param", given.iter().map(|(name, _)| name))?;
-    for (name, value) in given {
-        let number = example.number(name, value);
-        params.set(name, number.as_deref().unwrap_or(value))?;
-    }
-    check_unique("--input", files.iter().map(|(name, _)| name))?;
-    for (name, _) in files {
-        if !example.inputs().iter().any(|spec| spec.name == name) {
-            let known = example.inputs().iter().map(|spec| spec.name);
-            return Err(host::Error::unknown("input", name, known).into());
-        }
-    }
-    let mut inputs = Inputs::default();
-    for (name, path) in files {
-        inputs.insert(name, npy::read(path)?);
-    }
-    host::resolve(example, &mut params, &inputs)
-        .map_err(|error| Failure::usage(with_files(&error.to_string(), files)))?;
-    Ok((params, inputs))
-}
-
 /// The inputs that were given, as the summary tells them.
 fn given_inputs(args: &RunArgs, inputs: &Inputs) -> Vec<GivenInput> {
     let given = args.inputs.iter().filter_map(|(name, path)| {
@@ -145,14 +120,6 @@ fn given_inputs(args: &RunArgs, inputs: &Inputs) -> Vec<GivenInput> {
         Some(GivenInput { name: name.clone(), path: path.clone(), not_finite })
     });
     given.collect()
-}
-
-/// A message about inputs, with the files that they come from.
-fn with_files(message: &str, inputs: &[(String, PathBuf)]) -> String {
-    let named = inputs.iter().filter(|(name, _)| message.contains(&format!("input '{name}'")));
-    let files: Vec<_> =
-        named.map(|(name, path)| format!("{name} is '{}'", path.display())).collect();
-    if files.is_empty() { message.to_owned() } else { format!("{message} ({})", files.join(", ")) }
 }
 
 /// The outputs and their files; nothing runs for a file that cannot be written in the end.
@@ -169,32 +136,6 @@ fn check_outputs<'a>(
         output_file::check(path)?;
     }
     Ok(outputs.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect())
-}
-
-fn check_unique<'a>(option: &str, names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            return Err(Failure::usage(format!("{option} {name}=.. is given twice; give it once")));
-        }
-    }
-    Ok(())
-}
-
-/// The runtime that was asked for, or the one that the example is for.
-pub(crate) fn variant_of(
-    example: &dyn Example,
-    given: Option<RuntimeVariant>,
-) -> Result<RuntimeVariant, Failure> {
-    let variants = example.program().variants();
-    let preferred = variants.first().copied().unwrap_or(RuntimeVariant::AICPU_BUILD_GRAPH);
-    match given {
-        Some(variant) if !variants.contains(&variant) => Err(Failure::usage(format!(
-            "'{}' submits tasks with tensors, which {variant} does not take; use --runtime {preferred}, or leave it out",
-            example.name()
-        ))),
-        given => Ok(given.unwrap_or(preferred)),
-    }
 }
 
 /// Everything but the capacities, which the example computes.
@@ -263,28 +204,6 @@ enum Checks {
     Off,
 }
 
-/// One run and its check.
-pub(crate) struct Round {
-    pub(crate) report: RunReport,
-    /// `None`: kernels were left out.
-    pub(crate) verdict: Option<Verdict>,
-    /// What it took on this machine.
-    pub(crate) wall: Duration,
-}
-
-impl Round {
-    /// Whether a fault was injected into it.
-    pub(crate) fn was_disturbed(&self) -> bool {
-        self.report.virtual_report.as_ref().is_some_and(|report| report.injections > 0)
-    }
-
-    /// Whether it went as it must.
-    pub(crate) fn passed(&self) -> bool {
-        let violations = self.report.virtual_report.as_ref().map_or(0, |run| run.violation_count);
-        violations == 0 && self.verdict.as_ref().is_none_or(Verdict::passed)
-    }
-}
-
 impl Job<'_> {
     /// What the run provides for: the whole graph, or the rings of a stream.
     fn provide(&mut self, args: &RunArgs) {
@@ -325,7 +244,7 @@ impl Job<'_> {
         }
         let _phase = Phase::begin("building the graph", 1);
         let start = Instant::now();
-        self.image = Some(host_image(self.target, &self.prepared, &self.device)?);
+        self.image = Some(self.target.build_on_host(&self.prepared, &self.device)?);
         Ok(Some(start.elapsed()))
     }
 
@@ -380,36 +299,6 @@ impl Job<'_> {
     }
 }
 
-/// The graph, built on the host.
-pub(crate) fn host_image(
-    target: &Target,
-    prepared: &Prepared,
-    device: &Device,
-) -> Result<GraphImage, Failure> {
-    match &target.file {
-        Some(file) => {
-            Ok(HostGraph::build(device, prepared.orch_args(), |graph| file.build(graph))?)
-        }
-        None => Ok(prepared.build_on_host(device)?),
-    }
-}
-
-/// A failure of a run; where the program gave up with a code of its own, with what the code means.
-pub(crate) fn with_meaning(example: &dyn Example, error: pto_host::Error) -> Failure {
-    let code = match &error {
-        pto_host::Error::Fault { fault: Fault::BUILD_FAILED, report } => {
-            report.epitaph.as_ref().and_then(|epitaph| i32::try_from(epitaph.detail[0]).ok())
-        }
-        _ => None,
-    };
-    let meaning = code.and_then(|code| example.failure(code));
-    let failure = Failure::from(error);
-    match meaning {
-        Some(meaning) => failure.and(format!("{}: {meaning}", example.name())),
-        None => failure,
-    }
-}
-
 /// Writes what was asked for, also of a run whose result is wrong; a file that cannot be written keeps no other one from it.
 fn write_outputs<'a>(
     prepared: &Prepared,
@@ -425,17 +314,4 @@ fn write_outputs<'a>(
         Some(WrittenOutput { name, path, unwritten: npy::write(path, tensor).err() })
     });
     Ok(written.collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::with_files;
-
-    #[test]
-    fn a_message_about_an_input_names_its_file() {
-        let inputs = [("q".into(), "a/q.npy".into()), ("k".into(), "k.npy".into())];
-        let message = with_files("input 'q' has the shape [1]", &inputs);
-        assert_eq!(message, "input 'q' has the shape [1] (q is 'a/q.npy')");
-        assert_eq!(with_files("something else", &inputs), "something else");
-    }
 }

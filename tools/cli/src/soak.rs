@@ -1,56 +1,20 @@
 //! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use pto_host::virtual_time::soak::{self, FailedSeed, Passed, Troubles};
 use pto_host::virtual_time::{SoakOptions, SoakReport};
 use serde_json::{Value, json};
 
-use crate::args::os_threads;
+use crate::args::{SoakArgs, profile};
 use crate::errors::{Exit, Failure};
+use crate::form::Form;
 use crate::interrupt;
-use crate::output::{Form, answer};
+use crate::output::answer;
 use crate::progress::Phase;
 use crate::replay;
 use crate::text::{duration, grouped, table};
-use crate::virtual_time::profile;
-
-/// Random graphs on random devices with random options. Of every seed two scenarios are made: one in which
-/// something goes wrong in two of three cases (the run must end with the fault that is right, name the core, and
-/// leave the device usable for the run after it), and one in which nothing does (every task must be completed).
-#[derive(Args, Debug)]
-pub(crate) struct SoakArgs {
-    /// How many seeds
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) seeds: u64,
-    /// The first one
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    pub(crate) from: u64,
-    /// Runs the two scenarios of this seed again, and says what came of them
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
-    pub(crate) replay: Option<u64>,
-    /// Only the scenarios in which something may go wrong
-    #[arg(long, conflicts_with = "no_faults")]
-    pub(crate) faults: bool,
-    /// Only the scenarios in which nothing goes wrong
-    #[arg(long)]
-    pub(crate) no_faults: bool,
-    /// Tasks of each graph
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) tasks: u32,
-    /// What operations cost: a2a3, a5, ideal, or a file [default: a2a3 in three of four scenarios, else ideal]
-    #[arg(long, value_name = "PROFILE|FILE")]
-    pub(crate) profile: Option<String>,
-    /// OS threads [default: one for each processor]
-    #[arg(long, value_name = "N", value_parser = os_threads)]
-    pub(crate) threads: Option<NonZeroUsize>,
-    /// Answers with one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 /// Runs a campaign, or one seed of it.
 pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {

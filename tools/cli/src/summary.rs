@@ -9,11 +9,12 @@ use pto_host::{RingUse, RunOptions, RunReport, StartTimes, StreamReport};
 use pto_timeline::Trace;
 use serde_json::{Value, json};
 
+use crate::chart::chart;
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::predict::Prediction;
 use crate::replay;
-use crate::run::Round;
+use crate::round::Round;
 use crate::text::{bytes, duration, filled, grouped, rate, table};
 use crate::virtual_time::VirtualRun;
 
@@ -220,7 +221,7 @@ impl Summary<'_> {
         if self.exit() != Exit::Pass && self.virtual_run().is_some() {
             rows.push(vec!["replay".to_owned(), replay::this_command()]);
         }
-        let chart = self.chart.map(|trace| format!("\n{}", crate::view::chart(trace)));
+        let chart = self.chart.map(|trace| format!("\n{}", chart(trace)));
         format!("{}\n\n{}{}", self.example, table(&rows, &[]), chart.unwrap_or_default())
     }
 

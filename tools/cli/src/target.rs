@@ -17,10 +17,10 @@ use pto_examples::host::{
 };
 use pto_examples::workload::WorkloadFile;
 use pto_graph::ElementType;
-use pto_host::{Device, DeviceBuffer, Error as DeviceError};
+use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
 use crate::errors::Failure;
-use crate::{check, program};
+use crate::{library, program};
 
 /// What is run.
 pub(crate) struct Target {
@@ -48,6 +48,20 @@ impl Target {
         let file = Some(example.submission.clone());
         // For the rest of the process, as the table of examples is.
         Ok(Self { example: Box::leak(Box::new(example)), file })
+    }
+
+    /// The graph, built on the host.
+    pub(crate) fn build_on_host(
+        &self,
+        prepared: &Prepared,
+        device: &Device,
+    ) -> Result<GraphImage, Failure> {
+        match &self.file {
+            Some(file) => {
+                Ok(HostGraph::build(device, prepared.orch_args(), |graph| file.build(graph))?)
+            }
+            None => Ok(prepared.build_on_host(device)?),
+        }
     }
 }
 
@@ -82,7 +96,7 @@ fn kept(text: String) -> &'static str {
 impl FileExample {
     fn new(path: &Path, graph: GraphProgram) -> Result<Self, Failure> {
         let shown = path.display();
-        let findings = check::library_signatures().compare(&graph);
+        let findings = library::signatures().compare(&graph);
         if let Some(finding) = findings.first() {
             return Err(Failure::usage(format!(
                 "'{shown}', {finding} ({}; pto list kernels shows the library)",

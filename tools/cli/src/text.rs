@@ -101,9 +101,22 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[usize]) -> String {
     text
 }
 
+/// Text without what a terminal would obey: names come from files. Line ends and tabs stay.
+pub(crate) fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' | '\t' => safe.push(letter),
+            letter if letter.is_control() => safe.extend(letter.escape_default()),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes, duration, filled, grouped, rate, table};
+    use super::{bytes, duration, filled, grouped, plain, rate, table};
     use std::time::Duration;
 
     #[test]
@@ -133,5 +146,10 @@ mod tests {
     fn a_table_is_aligned_and_ends_without_spaces() {
         let rows = [vec!["a".into(), "1".into(), "x".into()], vec!["bcd".into(), "20".into()]];
         assert_eq!(table(&rows, &[1]), "  a     1  x\n  bcd  20\n");
+    }
+
+    #[test]
+    fn a_terminal_is_told_nothing_that_it_obeys() {
+        assert_eq!(plain("a\u{1b}[31m\tb\r\n\u{9b}2J ü"), "a\\u{1b}[31m\tb\\r\n\\u{9b}2J ü");
     }
 }

@@ -11,7 +11,7 @@ use crate::device::Wanted;
 use crate::errors::Failure;
 use crate::output_file;
 use crate::progress::Phase;
-use crate::run::Round;
+use crate::round::Round;
 use crate::virtual_time::VirtualRun;
 
 /// How the run is to be recorded; `None`: it is not.

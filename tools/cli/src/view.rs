@@ -4,18 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use pto_timeline::html::ShownRun;
-use pto_timeline::{Analysis, Trace, gantt, html, svg};
+use pto_timeline::{Analysis, Trace, html, svg};
 
 use crate::args::ViewArgs;
+use crate::chart::chart;
 use crate::errors::{Exit, Failure};
 use crate::output::say;
 use crate::output_file;
 use crate::timeline;
-
-/// Characters of time in a chart, where the terminal does not say how wide it is.
-const COLUMNS: usize = 80;
-/// What stands beside them.
-const MARGIN: usize = 22;
 
 /// Shows one trace, or several on one page.
 pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
@@ -99,10 +95,4 @@ fn page(runs: &[Run]) -> String {
         .map(|Run { name, trace, analysis }| ShownRun { name, trace, analysis })
         .collect();
     html::page_of(&shown)
-}
-
-/// The run as a chart for this terminal.
-pub(crate) fn chart(trace: &Trace) -> String {
-    let wide = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
-    gantt::chart(trace, wide.map_or(COLUMNS, |columns| columns.saturating_sub(MARGIN)))
 }

@@ -1,119 +1,16 @@
-//! `--hosting virtual`: its options, what a run in virtual time says of itself, and the command that repeats it.
+//! What a run in virtual time says of itself, and the command that repeats it.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
 use pto_abi::{CoreKind, RuntimeVariant};
-use pto_host::virtual_time::{
-    Compute, Injection, KernelCosts, KindReport, LineModel, Profile, VirtualOptions, VirtualReport,
-};
+use pto_host::virtual_time::{Injection, KindReport, VirtualOptions, VirtualReport};
 use serde_json::{Value, json};
 
 use crate::device::Wanted;
 use crate::errors::Failure;
 use crate::replay;
-use crate::run::Round;
+use crate::round::Round;
 use crate::text::{duration, grouped};
-
-/// Options of `--hosting virtual`.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Virtual time (--hosting virtual)")]
-pub(crate) struct VirtualArgs {
-    /// Decides every choice that hardware leaves open: the same seed and options give the same run, on every
-    /// machine [default: 0]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// What operations cost, and how many cores there are: a2a3, a5, ideal (everything but kernels is free), or a file
-    /// like sim-shim/profiles/a2a3.toml [default: a2a3]
-    #[arg(long, value_name = "PROFILE|FILE")]
-    pub(crate) profile: Option<String>,
-    /// What kernels cost: a time (5us), a range (5us..20us, drawn by seed and task), `model[:TIME]` (the PTO-ISA cost
-    /// model; TIME for kernels that are not in it), or table:FILE (lines of `kernel = TIME`, one of them
-    /// `default = TIME`) [default: model:5us]
-    #[arg(long, value_name = "SPEC")]
-    pub(crate) kernel_cost: Option<String>,
-    /// What goes wrong, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts those of the core, or of the builder;
-    /// such as hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
-    #[arg(long, value_name = "SPEC")]
-    pub(crate) fault: Option<String>,
-    /// Passes also if the fault of --fault did not happen
-    #[arg(long, requires = "fault")]
-    pub(crate) allow_missed_fault: bool,
-    /// Leaves the kernels out: they only take their time, and the result is not checked
-    #[arg(long)]
-    pub(crate) no_compute: bool,
-    /// Follows the lines of memory that dag_node and elementwise kernels read and write from cache to cache, and
-    /// reports what a device without coherent caches would get wrong
-    #[arg(long)]
-    pub(crate) stale_lines: bool,
-}
-
-impl VirtualArgs {
-    /// The first of them that is given.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        // --allow-missed-fault stands with --fault only.
-        let Self { seed, profile, kernel_cost, fault, no_compute, stale_lines, .. } = self;
-        let given = [
-            (seed.is_some(), "--seed"),
-            (profile.is_some(), "--profile"),
-            (kernel_cost.is_some(), "--kernel-cost"),
-            (fault.is_some(), "--fault"),
-            (*no_compute, "--no-compute"),
-            (*stale_lines, "--stale-lines"),
-        ];
-        given.iter().find(|(is_given, _)| *is_given).map(|(_, name)| *name)
-    }
-
-    /// What they ask for.
-    pub(crate) fn options(&self) -> Result<VirtualOptions, Failure> {
-        let base = VirtualOptions::default();
-        let seed = self.seed.unwrap_or(base.seed);
-        let costs = self.kernel_cost.as_deref().map(|text| costs(text, seed));
-        let injection = self.fault.as_deref().map(|text| {
-            let parsed = text.parse::<Injection>();
-            parsed.map_err(|error| Failure::usage(format!("--fault {text}: {error}")))
-        });
-        Ok(VirtualOptions {
-            seed,
-            profile: self.profile.as_deref().map_or(Ok(base.profile), profile)?,
-            costs: costs.unwrap_or(Ok(base.costs))?,
-            compute: if self.no_compute { Compute::Off } else { Compute::Run },
-            lines: if self.stale_lines { LineModel::Results } else { LineModel::Handshake },
-            injection: injection.transpose()?,
-            keep: base.keep,
-        })
-    }
-}
-
-/// A built-in profile, or that of a file.
-pub(crate) fn profile(name: &str) -> Result<&'static Profile, Failure> {
-    if let Some(profile) = Profile::by_name(name) {
-        return Ok(profile);
-    }
-    if !Path::new(name).exists() {
-        return Err(Failure::usage(format!(
-            "there is no profile and no file '{name}'; profiles are {}",
-            Profile::NAMES.join(", ")
-        )));
-    }
-    Profile::load(&read(name)?)
-        .map_err(|error| Failure::usage(format!("cannot use '{name}': {error}")))
-}
-
-fn costs(text: &str, seed: u64) -> Result<KernelCosts, Failure> {
-    let parsed = match text.strip_prefix("table:") {
-        Some(name) => KernelCosts::table(&read(name)?),
-        None => KernelCosts::parse(text, seed),
-    };
-    parsed.map_err(|error| Failure::usage(format!("--kernel-cost {text}: {error}")))
-}
-
-fn read(name: &str) -> Result<String, Failure> {
-    fs::read_to_string(name)
-        .map_err(|error| Failure::internal(format!("cannot read '{name}': {error}")))
-}
 
 /// A run in virtual time, as it is told.
 #[derive(Clone, Copy)]

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pto_bench::shape::Shape;
 
-use super::MAX_AICPU;
-use super::value::pair;
+use super::value::{MAX_AICPU, pair};
 
 /// What is measured.
 #[derive(Args, Debug)]

@@ -10,6 +10,11 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
 use pto_host::MAX_OS_THREADS;
 
+/// The most AICPU instances.
+pub(super) const MAX_AICPU: u32 = {
+    assert!(pto_abi::limits::MAX_AICPU_INSTANCES == 16, "--aicpu states the limit");
+    16
+};
 /// The least entries of a tensor map.
 const MIN_MAP_ENTRIES: u32 = 256;
 /// A heap is as large as a multiple of this.
@@ -118,7 +123,7 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 /// OS threads of a pool, or of a campaign.
-pub(crate) fn os_threads(text: &str) -> Result<NonZeroUsize, String> {
+pub(super) fn os_threads(text: &str) -> Result<NonZeroUsize, String> {
     let threads = text.parse::<NonZeroUsize>().ok().filter(|n| n.get() <= MAX_OS_THREADS);
     threads.ok_or_else(|| format!("it must be 1 to {MAX_OS_THREADS}"))
 }

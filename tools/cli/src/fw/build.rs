@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::args::{CompilerSource, FwBuildArgs, FwPlatform};
 use crate::errors::{Exit, Failure};
-use crate::output::{Form, answer};
+use crate::form::Form;
+use crate::output::answer;
 use crate::text::{bytes, table};
 
 /// Builds, and says what came out.

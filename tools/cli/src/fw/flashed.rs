@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::args::{FlashTarget, FwFlashArgs, FwListArgs, FwRollbackArgs};
 use crate::errors::{Exit, Failure, refused_image};
+use crate::form::Form;
 use crate::fw::build;
-use crate::output::{Form, answer};
+use crate::output::answer;
 use crate::text::{bytes, table};
 
 /// Makes images the ones of a device.

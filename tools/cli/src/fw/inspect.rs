@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::args::FwInspectArgs;
 use crate::errors::{Exit, Failure, refused_image};
-use crate::output::{Form, answer};
+use crate::form::Form;
+use crate::output::answer;
 use crate::text::{filled, grouped, table};
 
 /// Shows an image.

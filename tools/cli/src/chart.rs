@@ -1,0 +1,14 @@
+//! A recorded run as a chart on the terminal.
+
+use pto_timeline::{Trace, gantt};
+
+/// Characters of time in a chart, where the terminal does not say how wide it is.
+const COLUMNS: usize = 80;
+/// What stands beside them.
+const MARGIN: usize = 22;
+
+/// The run as a chart for this terminal.
+pub(crate) fn chart(trace: &Trace) -> String {
+    let wide = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
+    gantt::chart(trace, wide.map_or(COLUMNS, |columns| columns.saturating_sub(MARGIN)))
+}
