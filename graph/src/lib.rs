@@ -24,6 +24,7 @@ mod element;
 mod error;
 mod foreign;
 mod hosted;
+pub mod plan;
 mod predicate;
 mod recording;
 mod scope;

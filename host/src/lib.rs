@@ -77,6 +77,7 @@ mod trace;
 mod trace_options;
 #[cfg(feature = "virt")]
 pub mod virt;
+pub mod workload;
 
 pub use backend::StartTimes;
 pub use buffer::DeviceBuffer;
@@ -119,6 +120,8 @@ pub use pto_sim_shim::{
 };
 /// The timeline of a run, and what can be made of it.
 pub use pto_timeline as timeline;
+/// Programs as loops over tiles: the tree, tile kernels, plans.
+pub use pto_workload as workloads;
 
 // Images and arenas are little-endian, and addresses have 64 bits.
 const _: () = assert!(cfg!(target_endian = "little") && usize::BITS == 64);

@@ -40,6 +40,25 @@ pub trait Element: Pod + Default + PartialEq {
     fn bits(self) -> u64;
 }
 
+/// The bits of a number as an element of a type, converted as [`Element::cast`] does.
+#[must_use]
+pub fn bits_of<T: Element>(dtype: DType, value: T) -> u64 {
+    match dtype {
+        DType::F16 => value.cast::<f16>().bits(),
+        DType::BF16 => value.cast::<bf16>().bits(),
+        DType::F32 => value.cast::<f32>().bits(),
+        DType::F64 => value.cast::<f64>().bits(),
+        DType::I8 => value.cast::<i8>().bits(),
+        DType::I16 => value.cast::<i16>().bits(),
+        DType::I32 => value.cast::<i32>().bits(),
+        DType::I64 => value.cast::<i64>().bits(),
+        DType::U8 => value.cast::<u8>().bits(),
+        DType::U16 => value.cast::<u16>().bits(),
+        DType::U32 => value.cast::<u32>().bits(),
+        DType::U64 => value.cast::<u64>().bits(),
+    }
+}
+
 /// Declares an integer type.
 macro_rules! integer {
     ($type:ty, $code:ident, $from:ident, $through:ty) => {
