@@ -30,8 +30,8 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(6)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xec914f3d244f9a40)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(7)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0x46ffc9a143ca41f0)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -1040,8 +1040,12 @@ typedef struct pto_block_line {
     uint64_t address;
     /* atomic: The predicate: what the element is compared with. */
     uint64_t value;
+    /* atomic: While it waits: how many tasks had been posted before it. */
+    uint64_t posted;
+    /* atomic: While it waits: how many plain tasks, by kind, had been pushed to the ready queues before it was posted. */
+    uint64_t plain_before[2];
     /* atomic: Not used; zero. */
-    uint64_t reserved[6];
+    uint64_t reserved[3];
 } pto_block_line;
 PTO_STATIC_ASSERT(sizeof(pto_block_line) == 128, "size of pto_block_line");
 PTO_STATIC_ASSERT(offsetof(pto_block_line, kernels) == 0, "offset of pto_block_line.kernels");
@@ -1055,7 +1059,9 @@ PTO_STATIC_ASSERT(offsetof(pto_block_line, list) == 56, "offset of pto_block_lin
 PTO_STATIC_ASSERT(offsetof(pto_block_line, test) == 60, "offset of pto_block_line.test");
 PTO_STATIC_ASSERT(offsetof(pto_block_line, address) == 64, "offset of pto_block_line.address");
 PTO_STATIC_ASSERT(offsetof(pto_block_line, value) == 72, "offset of pto_block_line.value");
-PTO_STATIC_ASSERT(offsetof(pto_block_line, reserved) == 80, "offset of pto_block_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, posted) == 80, "offset of pto_block_line.posted");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, plain_before) == 88, "offset of pto_block_line.plain_before");
+PTO_STATIC_ASSERT(offsetof(pto_block_line, reserved) == 104, "offset of pto_block_line.reserved");
 
 /* The ends of a list of tasks, as slots. */
 typedef struct pto_list_ends {
@@ -1080,8 +1086,10 @@ typedef struct pto_block_board {
     uint32_t gathering;
     /* atomic: Tasks that wait. */
     uint32_t count;
+    /* atomic: How many tasks have been posted in this run. */
+    uint64_t posted;
     /* atomic: Keeps the lists in lines of their own. */
-    uint64_t rest_of_line[6];
+    uint64_t rest_of_line[5];
     /* The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and `ARRIVALS`. */
     pto_list_ends lists[17];
     /* atomic: Not used; zero. */
@@ -1093,7 +1101,8 @@ PTO_STATIC_ASSERT(offsetof(pto_block_board, lock) == 4, "offset of pto_block_boa
 PTO_STATIC_ASSERT(offsetof(pto_block_board, reserved) == 5, "offset of pto_block_board.reserved");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, gathering) == 8, "offset of pto_block_board.gathering");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, count) == 12, "offset of pto_block_board.count");
-PTO_STATIC_ASSERT(offsetof(pto_block_board, rest_of_line) == 16, "offset of pto_block_board.rest_of_line");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, posted) == 16, "offset of pto_block_board.posted");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, rest_of_line) == 24, "offset of pto_block_board.rest_of_line");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, lists) == 64, "offset of pto_block_board.lists");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, reserved_words) == 200, "offset of pto_block_board.reserved_words");
 

@@ -64,6 +64,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         self.tasks.finish()
     }
 
+    /// Adds a task to the run itself.
+    #[inline]
+    fn add_now(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if !task.block_shape.is_plain() {
+            return self.add_shaped_task(task);
+        }
+        self.add_plain_task(task)
+    }
+
     /// A recording holds tasks with tensors only, and nothing that waits.
     #[inline]
     fn check_not_recording(&mut self) -> Result<(), Fault> {
@@ -120,18 +129,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         if self.draft.is_some() {
             return self.record(task);
         }
-        if !task.block_shape.is_plain() {
-            return self.add_shaped_task(task);
-        }
-        self.add_plain_task(task)
+        self.add_now(task)
     }
 
     #[inline]
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let id = self.add_tensor_task(task)?;
-        if self.draft.is_none() {
-            self.tasks.publish_added(id.slot)?;
+        if self.draft.is_some() {
+            return self.record(task);
         }
+        let id = self.add_now(task)?;
+        self.tasks.publish_added(id.slot)?;
         Ok(id)
     }
 

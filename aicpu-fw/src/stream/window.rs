@@ -189,14 +189,10 @@ impl<'a> Window<'a> {
     #[inline]
     pub(super) fn number_of(&self, id: TaskId) -> Option<u64> {
         let (lap, age) = self.lap_and_age(id);
-        if age > lap - (self.first >> self.shift) {
-            return None;
-        }
-        let number = (lap - age) << self.shift | u64::from(id.slot);
-        if number >= self.next || number < self.first || u64::from(id.slot) > self.mask {
-            return None;
-        }
-        Some(number)
+        // An age of more laps than there were gives a number far above `next`, because ages are below 2^32 and shifts below 26.
+        let number = lap.wrapping_sub(age) << self.shift | u64::from(id.slot);
+        let is_ours = number.wrapping_sub(self.first) < self.added();
+        (is_ours && u64::from(id.slot) <= self.mask).then_some(number)
     }
 
     /// How often the next task's number goes round the window, and how many times less that of a task with this id does.

@@ -18,6 +18,8 @@ mod log_ring;
 mod proof;
 mod queue;
 mod reuse;
+#[path = "../common/stub.rs"]
+mod stub;
 mod termination;
 #[path = "../common/words.rs"]
 mod words;

@@ -396,6 +396,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
                 noted = true;
                 world.charge(note);
             });
+            world.book_release();
             let stops = noted
                 && world.builder_trouble().is_some_and(|found| {
                     found.trouble == Trouble::BuilderStops && found.at == self.publishes

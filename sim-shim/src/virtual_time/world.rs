@@ -22,7 +22,7 @@ use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
 use super::lines::Lines;
 use super::options::VirtualOptions;
-use super::parts::{Given, Parts, is_shaped};
+use super::parts::{Given, Parts, Release, is_shaped};
 use super::port::VirtualPort;
 use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
@@ -335,6 +335,9 @@ impl World {
         } else {
             let kind = CoreKind::try_from(task.kind.load(Relaxed)).unwrap_or(CoreKind::AIC);
             self.account.add(now_ns, Change::TaskReady(kind));
+            if self.launch.state.shapes.is_some() {
+                self.parts.plain_ready(slot, kind, Release::of(task));
+            }
         }
     }
 

@@ -112,8 +112,9 @@ impl<'a> TensorMap<'a> {
         Ok(())
     }
 
-    /// The row that holds all that the access may meet, and nothing else; `None`: there is none.
-    #[inline]
+    /// The row that holds all that the access may meet, and nothing else; `None`: there is none. A call of it would cost as much as
+    /// a sixth of what it does.
+    #[inline(always)]
     fn usual_row(&self, access: &Access<'_>, now: Now) -> Option<&'a MapRow> {
         let (tensor, _) = self.tensor_of(access.base)?;
         let grid = tensor.link.load(Relaxed);

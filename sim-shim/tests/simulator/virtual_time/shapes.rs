@@ -156,6 +156,7 @@ mod wrong {
     /// Mutant, and a part of what the campaign says.
     const TABLE: &[(Mutant, &str)] = &[
         (Mutant::IgnoresPriority, "Priority"),
+        (Mutant::LetsPlainTasksWait, "Priority"),
         (Mutant::IgnoresPredicates, "Predicate"),
         (Mutant::SkipsTheConsumersToo, "STALL"),
         (Mutant::ForgetsAPart, ""),
