@@ -358,13 +358,14 @@ impl Device {
         let result = match landing.fault {
             None => {
                 self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
-                let report = self.report(work, &mut arena, landing, &before);
-                Ok(RunReport {
-                    trace: self.timeline(work, options, &arena, (read, None)),
-                    #[cfg(feature = "sim")]
-                    virtual_report: self.backend.take_virtual_report(),
-                    ..report
-                })
+                let mut report = self.report(work, &mut arena, landing, &before);
+                report.trace = self.timeline(work, options, &arena, (read, None));
+                #[cfg(feature = "sim")]
+                {
+                    report.virtual_report = self.backend.take_virtual_report();
+                    report.know_critical_path();
+                }
+                Ok(report)
             }
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
