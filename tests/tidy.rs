@@ -8,9 +8,6 @@ use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
 use pto_tests::tidy::{Finding, circles, links, rooms, rules};
 
-/// Folders in which files still need each other. The list only gets shorter.
-const CIRCLES_LEFT: &[&str] = &["aicpu-fw/src/"];
-
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
     assert!(findings.is_empty(), "{} findings:\n{}", findings.len(), lines.join("\n"));
@@ -148,9 +145,7 @@ fn no_files_of_a_crate_need_each_other() {
     for target in targets.filter(is_shipped) {
         let path = target.src_path.strip_prefix(&root).expect("below the workspace's folder");
         let found = circles::of_crate(path.as_str(), read).expect("every file can be read");
-        let is_left = |file: &String| CIRCLES_LEFT.iter().any(|folder| file.starts_with(folder));
-        let new = found.iter().filter(|circle| !circle.files.iter().all(is_left));
-        findings.extend(new.map(circles::Circle::finding));
+        findings.extend(found.iter().map(circles::Circle::finding));
         crates += 1;
     }
     assert!(crates > 30, "the workspace was not found: {crates} crates");

@@ -19,7 +19,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 6;
+pub const ABI_MINOR: u16 = 7;
 
 /// Index into the directory of regions.
 pub mod region {

@@ -105,6 +105,11 @@ impl Blame {
 pub struct BlameSlot(Option<Blame>);
 
 impl BlameSlot {
+    /// Nothing was left yet.
+    pub(crate) const fn new() -> Self {
+        Self(None)
+    }
+
     /// Leaves `blame` behind and gives its fault to be returned.
     #[cold]
     #[inline(never)]

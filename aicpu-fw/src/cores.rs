@@ -12,6 +12,12 @@ use pto_abi::{CoreKind, Fault};
 /// No task.
 const NONE: u32 = u32::MAX;
 
+/// A core in a set of cores.
+#[inline]
+pub(crate) const fn bit(core: usize) -> u128 {
+    1 << (core % MAX_WORKERS)
+}
+
 /// One scheduler's cores, by the numbers that the platform gave them, which are below [`MAX_WORKERS`]: a number is
 /// reduced to that, so that no bounds check is left.
 #[derive(Hash)]
@@ -26,6 +32,7 @@ pub(crate) struct Cores {
 }
 
 impl Cores {
+    #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self {
             workers: Vec::new(),

@@ -21,7 +21,7 @@ use crate::ready_queue::ReadyQueue;
 use crate::shapes::{self, ShapeMemory};
 use crate::state::SharedState;
 use crate::stream::StreamMemory;
-use crate::trace_writer::TraceWriter;
+use crate::trace::TraceWriter;
 use crate::watchdog::Budgets;
 
 /// A launch that has been checked. Holding it proves: header and configuration are those of this firmware,
@@ -56,10 +56,7 @@ pub struct Launch<'a> {
     /// How long tasks, stalls and the run may take.
     pub budgets: Budgets,
     orch: OrchArgs,
-    image: Region,
-    log_ring: Region,
-    trace: Region,
-    stream: Region,
+    regions: [Region; region::COUNT],
 }
 
 impl<'a> Launch<'a> {
@@ -106,10 +103,7 @@ impl<'a> Launch<'a> {
                 run_ns: config.run_budget_ns,
             },
             orch,
-            image: regions[region::GRAPH],
-            log_ring: regions[region::LOGS],
-            trace: regions[region::TRACE],
-            stream: regions[region::STREAM],
+            regions,
         };
         launch.check_division()?;
         launch.check_trace()?;
@@ -120,7 +114,8 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn with_shapes(mut self) -> Self {
         if self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-            self.state.shapes = ShapeMemory::of(&self.arena, self.stream, &self.workers);
+            self.state.shapes =
+                ShapeMemory::of(&self.arena, self.regions[region::STREAM], &self.workers);
         }
         self
     }
@@ -157,13 +152,13 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// `RUNTIME_REGION_GRAPH`.
     pub fn image(&self) -> Result<GmWindow<'a>, Fault> {
-        self.arena.region_window(self.image, Fault::RUNTIME_REGION_GRAPH)
+        self.arena.region_window(self.regions[region::GRAPH], Fault::RUNTIME_REGION_GRAPH)
     }
 
     /// Where the log rings are.
     #[must_use]
     pub const fn log_region(&self) -> Region {
-        self.log_ring
+        self.regions[region::LOGS]
     }
 
     /// The memory of the streaming builder, with an empty tensor map.
@@ -171,19 +166,19 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// See [`StreamMemory::accept`].
     pub fn stream(&self) -> Result<StreamMemory<'a>, Blame> {
-        StreamMemory::accept(&self.arena, self.stream, &self.state)
+        StreamMemory::accept(&self.arena, self.regions[region::STREAM], &self.state)
     }
 
     /// Where the trace rings are; no bytes: the run is not traced.
     #[must_use]
     pub const fn trace_region(&self) -> Region {
-        self.trace
+        self.regions[region::TRACE]
     }
 
     /// Whether events are recorded.
     #[must_use]
     pub const fn is_traced(&self) -> bool {
-        self.trace.bytes > 0
+        self.regions[region::TRACE].bytes > 0
     }
 
     /// Whether the writer of a full trace ring waits for the host.
@@ -195,7 +190,8 @@ impl<'a> Launch<'a> {
     /// The trace ring of an instance or of a worker; `None`: the run is not traced.
     #[must_use]
     pub fn trace_writer(&self, owner: TraceOwner) -> Option<TraceWriter<'a>> {
-        let lane = self.arena.trace_lane(self.trace, owner, WhenFull::of(self.flags))?;
+        let lane =
+            self.arena.trace_lane(self.regions[region::TRACE], owner, WhenFull::of(self.flags))?;
         Some(TraceWriter::new(lane, self.arena, owner))
     }
 

@@ -45,8 +45,6 @@ pub mod instance;
 pub mod launch;
 #[cfg(not(any(loom, shuttle)))]
 mod loader;
-#[cfg(not(any(loom, shuttle)))]
-mod trace_writer;
 
 pub use builder::{Builder, BuilderHost, DeviceMemory};
 pub use fanout::{FanoutPolicy, LockFree, Locked};
@@ -55,11 +53,13 @@ pub use instance::{Instance, Progressed, run};
 #[cfg(not(any(loom, shuttle)))]
 pub use launch::Launch;
 pub use lines::{Bell, LinesPlatform};
-pub use platform::{CoreStatus, Platform};
+pub use platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, StagesAhead, Traces,
+};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
-pub use trace::{NoTrace, Tracer};
 #[cfg(not(any(loom, shuttle)))]
-pub use trace_writer::TraceWriter;
+pub use trace::TraceWriter;
+pub use trace::{NoTrace, Tracer};
 pub use watchdog::Budgets;
 pub use wire_level::wire_level;

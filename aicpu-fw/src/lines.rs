@@ -16,63 +16,29 @@ use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
 use pto_abi::trace::TracePoint;
 
-use crate::platform::{CoreStatus, Platform, Staged};
+use crate::platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
+    Traces,
+};
 use crate::trace::{NoTrace, Tracer};
 
-/// The machine around the lines.
-pub trait Bell {
-    /// Dispatches that a core may have at once, 1 or 2; see [`Platform::SLOTS`].
-    const SLOTS: usize = 1;
-    /// See [`Platform::STAGES_AHEAD`].
-    const STAGES_AHEAD: bool = false;
+/// The machine around the lines: what has to happen beside a write so that somebody steps the core. `LinesPlatform` passes on what
+/// it says as [`Machine`], [`Abilities`] and [`Lends`].
+pub trait Bell: Machine + Abilities + Lends {
     /// Whether a dispatch is rung where it is staged, for a machine on which a batch with one barrier saves nothing.
     /// Only with one slot.
     const RINGS_AT_ONCE: bool = false;
-    /// See [`Platform::RUNS_AT_ONCE`]. Only with one slot.
-    const RUNS_AT_ONCE: bool = false;
-
-    /// Whether tasks may have shapes; see [`Platform::SHAPES`].
-    const SHAPES: bool = true;
 
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
 
-    /// See [`Platform::runs_now`].
-    #[inline]
-    fn runs_now(&self) -> bool {
-        false
-    }
-
-    /// `worker` finds something new in its line, and runs it before this returns.
+    /// `worker` finds something new in its line, and runs it before this returns. Only with one slot.
     #[inline]
     fn run(&mut self, worker: u32) {
         self.ring(worker);
     }
 
-    /// See [`Platform::has_borrowers`].
-    #[inline]
-    fn has_borrowers(&self) -> bool {
-        false
-    }
-
-    /// See [`Platform::asked_for`].
-    #[inline]
-    fn asked_for(&self) -> usize {
-        0
-    }
-
-    /// See [`Platform::lend`].
-    #[inline]
-    fn lend(&mut self) {}
-
-    /// Siblings that sleep should look.
-    fn wake_siblings(&mut self);
-    /// The instance has nothing to do just now.
-    fn relax(&mut self);
-    /// The clock; monotonic, the same origin on every instance.
-    fn now_ns(&self) -> u64;
-
-    /// Passes a little time, within a step; then as [`now_ns`](Self::now_ns).
+    /// Passes a little time, within a step; then as [`now_ns`](Machine::now_ns).
     fn pause(&self) -> u64 {
         core::hint::spin_loop();
         self.now_ns()
@@ -183,11 +149,6 @@ impl<S, B, T> LinesPlatform<'_, S, B, T> {
 
 impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B, T> {
     type Sharing = S;
-    const TRACES: bool = T::TRACES;
-    const SLOTS: usize = B::SLOTS;
-    const STAGES_AHEAD: bool = B::STAGES_AHEAD;
-    const RUNS_AT_ONCE: bool = B::RUNS_AT_ONCE;
-    const SHAPES: bool = B::SHAPES;
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.
@@ -275,6 +236,42 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         self.staged.clear();
     }
 
+    fn stop(&mut self, core: usize) {
+        if let Some(core) = self.cores.get(core) {
+            core.lines.quit();
+            self.bell.ring(core.worker);
+        }
+    }
+
+    fn stopped(&mut self, core: usize) -> bool {
+        self.cores.get(core).is_none_or(|core| core.lines.exited())
+    }
+}
+
+impl<S, B: Bell, T> Machine for LinesPlatform<'_, S, B, T> {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.bell.now_ns()
+    }
+
+    fn relax(&mut self) {
+        self.bell.relax();
+    }
+
+    fn wake_siblings(&mut self) {
+        self.bell.wake_siblings();
+    }
+}
+
+impl<S, B: Bell, T> Abilities for LinesPlatform<'_, S, B, T> {
+    const SLOTS: usize = B::SLOTS;
+    const POLLS_COST: bool = B::POLLS_COST;
+    const STAGES_AHEAD: bool = B::STAGES_AHEAD;
+    const RUNS_AT_ONCE: bool = B::RUNS_AT_ONCE;
+    const BLOCK_SHAPES: bool = B::BLOCK_SHAPES;
+}
+
+impl<S, B: Bell, T> Lends for LinesPlatform<'_, S, B, T> {
     #[inline]
     fn runs_now(&self) -> bool {
         self.bell.runs_now()
@@ -291,18 +288,12 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     }
 
     #[inline]
-    fn has_news(&self, busy: &[u8]) -> bool {
-        let news = |core: &CoreRef<'a>| core.lines.acquire_status() != core.settled;
-        let cores = busy.iter().filter_map(|core| self.cores.get(usize::from(*core)));
-        // Without a way out: the lines come together as fast as one of them alone.
-        cores.fold(false, |any, core| any | news(core))
-    }
-
-    #[inline]
     fn lend(&mut self) {
         self.bell.lend();
     }
+}
 
+impl<'a, S, B: Bell, T> RunsAtOnce for LinesPlatform<'a, S, B, T> {
     #[inline(always)]
     fn run(&mut self, core: usize, dispatch: Staged) -> Result<CoreStatus, Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
@@ -323,6 +314,16 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     }
 
     #[inline]
+    fn has_news(&self, busy: &[u8]) -> bool {
+        let news = |core: &CoreRef<'a>| core.lines.acquire_status() != core.settled;
+        let cores = busy.iter().filter_map(|core| self.cores.get(usize::from(*core)));
+        // Without a way out: the lines come together as fast as one of them alone.
+        cores.fold(false, |any, core| any | news(core))
+    }
+}
+
+impl<'a, S, B: Bell, T> StagesAhead for LinesPlatform<'a, S, B, T> {
+    #[inline]
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         if let Some(core) = self.cores.get(core).filter(|core| core.is_open::<B>()) {
             core.write(dispatch);
@@ -341,29 +342,12 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         self.bell.ring(core.worker);
         Ok(())
     }
+}
 
-    fn stop(&mut self, core: usize) {
-        if let Some(core) = self.cores.get(core) {
-            core.lines.quit();
-            self.bell.ring(core.worker);
-        }
-    }
+impl<S, B: Bell, T> Predicates for LinesPlatform<'_, S, B, T> {}
 
-    fn stopped(&mut self, core: usize) -> bool {
-        self.cores.get(core).is_none_or(|core| core.lines.exited())
-    }
-
-    fn now_ns(&self) -> u64 {
-        self.bell.now_ns()
-    }
-
-    fn relax(&mut self) {
-        self.bell.relax();
-    }
-
-    fn wake_siblings(&mut self) {
-        self.bell.wake_siblings();
-    }
+impl<'a, S, B: Bell, T: Tracer<'a>> Traces for LinesPlatform<'a, S, B, T> {
+    const TRACES: bool = T::TRACES;
 
     #[inline]
     fn trace(&mut self, record: TracePoint) {
@@ -375,7 +359,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
 mod tests {
     extern crate std;
     use super::{Bell, LinesPlatform};
-    use crate::platform::{CoreStatus, Platform, Staged};
+    use crate::platform::{Abilities, CoreStatus, Lends, Machine, Platform, RunsAtOnce, Staged};
     use pto_abi::handshake::{Command, Handshake, LAST_DISPATCH_ID};
     use pto_abi::sync::{Exclusive, Ordering};
     use pto_abi::{CoreKind, Fault, GmAddr};
@@ -388,12 +372,17 @@ mod tests {
         fn ring(&mut self, worker: u32) {
             self.0.push(worker);
         }
-        fn wake_siblings(&mut self) {}
-        fn relax(&mut self) {}
+    }
+
+    impl Machine for Rings {
         fn now_ns(&self) -> u64 {
             0
         }
+        fn relax(&mut self) {}
     }
+
+    impl Abilities for Rings {}
+    impl Lends for Rings {}
 
     const TASK: Staged = Staged { task: 1, kernel: GmAddr(2), args: GmAddr(3) };
 

@@ -76,6 +76,8 @@ pub enum Mutant {
     LeavesTheGateEarly,
     /// A task that has cores, and lacks others, waits for its turn by priority.
     GathersInItsTurn,
+    /// Tasks with a block shape go before plain ones of the same priority, however long those have waited.
+    LetsPlainTasksWait,
     /// A scheduler that has pledged cores does not look whether all are there when nothing else waits.
     ForgetsWhatItPledged,
     /// What reads a tensor is not noted: later tasks write it meanwhile.

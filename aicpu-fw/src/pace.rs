@@ -29,23 +29,32 @@ struct Turn {
     was_in_vain: bool,
 }
 
-/// The expectations of one scheduler.
+/// The expectations of one scheduler, and the clock as its step found it.
 #[derive(Hash)]
 pub(crate) struct Pace {
+    now_ns: u64,
     expected_ns: [u32; ESTIMATES],
     turns: [Turn; MAX_WORKERS],
 }
 
 impl Pace {
+    #[inline(always)]
     pub(crate) const fn new() -> Self {
         let turn =
             Turn { started_ns: 0, looked_ns: u64::MAX, due_ns: 0, kernel: 0, was_in_vain: false };
-        Self { expected_ns: [UNKNOWN; ESTIMATES], turns: [turn; MAX_WORKERS] }
+        Self { now_ns: 0, expected_ns: [UNKNOWN; ESTIMATES], turns: [turn; MAX_WORKERS] }
+    }
+
+    /// A step begins at this time: everything until the next one happens about now.
+    #[inline]
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
     }
 
     /// A core starts a task of this kernel about now.
     #[inline]
-    pub(crate) fn start(&mut self, core: usize, func_id: u16, now_ns: u64) {
+    pub(crate) fn start(&mut self, core: usize, func_id: u16) {
+        let now_ns = self.now_ns;
         let [kernel, _] = func_id.to_le_bytes();
         let expected_ns = self.expected_ns[usize::from(kernel)];
         let wait_ns = u64::from(expected_ns).min(LOOK_WITHIN_NS);
@@ -64,21 +73,22 @@ impl Pace {
         }
     }
 
-    /// Whether a look at this very time has found the core busy.
+    /// Whether a look of this step has found the core busy.
     #[inline]
-    pub(crate) fn was_looked_at(&self, core: usize, now_ns: u64) -> bool {
-        self.turns.get(core).is_some_and(|turn| turn.looked_ns == now_ns)
+    pub(crate) fn was_looked_at(&self, core: usize) -> bool {
+        self.turns.get(core).is_some_and(|turn| turn.looked_ns == self.now_ns)
     }
 
     /// Whether a look at the core is likely to be worth it.
     #[inline]
-    pub(crate) fn is_due(&self, core: usize, now_ns: u64) -> bool {
-        self.turns.get(core).is_none_or(|turn| turn.due_ns <= now_ns)
+    pub(crate) fn is_due(&self, core: usize) -> bool {
+        self.turns.get(core).is_none_or(|turn| turn.due_ns <= self.now_ns)
     }
 
     /// A look when it was due has found the core busy.
     #[inline]
-    pub(crate) fn looked_in_vain(&mut self, core: usize, now_ns: u64) {
+    pub(crate) fn looked_in_vain(&mut self, core: usize) {
+        let now_ns = self.now_ns;
         let Some(turn) = self.turns.get_mut(core) else { return };
         let expected_ns = &mut self.expected_ns[usize::from(turn.kernel)];
         if !turn.was_in_vain {
@@ -93,7 +103,8 @@ impl Pace {
 
     /// The task of the core has been found finished.
     #[inline]
-    pub(crate) fn finished(&mut self, core: usize, now_ns: u64) {
+    pub(crate) fn finished(&mut self, core: usize) {
+        let now_ns = self.now_ns;
         let Some(turn) = self.turns.get(core) else { return };
         let expected_ns = &mut self.expected_ns[usize::from(turn.kernel)];
         if *expected_ns == UNKNOWN {
@@ -107,7 +118,8 @@ impl Pace {
 
     /// How long the core will go on, as far as one knows; `None`: unknown, or it should have finished long ago.
     #[inline]
-    pub(crate) fn remaining_ns(&self, core: usize, now_ns: u64) -> Option<u64> {
+    pub(crate) fn remaining_ns(&self, core: usize) -> Option<u64> {
+        let now_ns = self.now_ns;
         let turn = self.turns.get(core)?;
         let expected_ns = u64::from(self.expected_ns[usize::from(turn.kernel)]);
         let taken_ns = now_ns.saturating_sub(turn.started_ns);
@@ -126,17 +138,19 @@ mod tests {
         let (mut now, mut looks) = (0, 0);
         for duration in durations {
             let end = now + duration;
-            pace.start(0, 7, now);
+            pace.begin(now);
+            pace.start(0, 7);
             loop {
                 now += 100;
-                if !pace.is_due(0, now) {
+                pace.begin(now);
+                if !pace.is_due(0) {
                     continue;
                 }
                 looks += 1;
                 if now >= end {
-                    break pace.finished(0, now);
+                    break pace.finished(0);
                 }
-                pace.looked_in_vain(0, now);
+                pace.looked_in_vain(0);
             }
         }
         looks
@@ -163,21 +177,31 @@ mod tests {
     fn a_core_is_looked_at_within_the_bound() {
         let mut pace = Pace::new();
         looks(&mut pace, [1_000_000; 50]);
-        pace.start(0, 7, 0);
-        assert!(pace.is_due(0, LOOK_WITHIN_NS));
-        pace.looked_in_vain(0, 5);
-        assert!(pace.is_due(0, 5 + LOOK_WITHIN_NS));
+        pace.begin(0);
+        pace.start(0, 7);
+        pace.begin(LOOK_WITHIN_NS);
+        assert!(pace.is_due(0));
+        pace.begin(5);
+        pace.looked_in_vain(0);
+        pace.begin(5 + LOOK_WITHIN_NS);
+        assert!(pace.is_due(0));
     }
 
     #[test]
     fn what_remains_is_known_only_while_it_is() {
         let mut pace = Pace::new();
-        pace.start(0, 7, 0);
-        assert_eq!(pace.remaining_ns(0, 0), None, "never seen");
-        pace.finished(0, 1_000);
-        pace.start(0, 7, 5_000);
-        assert_eq!(pace.remaining_ns(0, 5_400), Some(600));
-        assert_eq!(pace.remaining_ns(0, 6_500), Some(0), "overdue");
-        assert_eq!(pace.remaining_ns(0, 7_001), None, "for too long");
+        pace.start(0, 7);
+        let remaining_ns = |pace: &mut Pace, now_ns| {
+            pace.begin(now_ns);
+            pace.remaining_ns(0)
+        };
+        assert_eq!(remaining_ns(&mut pace, 0), None, "never seen");
+        pace.begin(1_000);
+        pace.finished(0);
+        pace.begin(5_000);
+        pace.start(0, 7);
+        assert_eq!(remaining_ns(&mut pace, 5_400), Some(600));
+        assert_eq!(remaining_ns(&mut pace, 6_500), Some(0), "overdue");
+        assert_eq!(remaining_ns(&mut pace, 7_001), None, "for too long");
     }
 }

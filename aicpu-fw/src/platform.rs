@@ -1,5 +1,14 @@
 //! What the firmware needs of the machine it runs on. Generic and static, never `dyn`.
 //!
+//! ```text
+//! Platform: the cores of one instance (attach, greet, answer, poll, stage, commit, stop, stopped)
+//!   + Machine      the clock, what idling means, siblings      every machine says it
+//!   + Abilities    what is worth doing on this machine         constants with defaults, as
+//!   + Traces       where events go                             everything below: a machine
+//!   + StagesAhead  dispatches before their tasks are ready     that can no more says
+//!   + RunsAtOnce   cores that run from within the ring         `impl Traces for M {}`
+//!   + Predicates   words that other agents write
+//! ```
 //! Barriers and cache maintenance are inside these operations: a `Finished` answer has acquired what the
 //! core wrote; `commit` makes everything written before it visible to the cores that it rings.
 
@@ -33,96 +42,53 @@ pub struct Staged {
     pub args: GmAddr,
 }
 
-/// One AICPU instance's view of the machine. `core` is an index into the cores that the instance manages,
-/// `worker` the number of a worker on the device.
-pub trait Platform {
-    /// How the words of a run are shared on this machine.
-    type Sharing: Sharing;
+/// The machine around the cores, as one AICPU instance sees it.
+pub trait Machine {
+    /// This instance's clock; monotonic, the same origin on every instance of a run.
+    fn now_ns(&self) -> u64;
 
-    /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
-    const TRACES: bool = false;
+    /// Nothing to do just now.
+    fn relax(&mut self);
 
+    /// Siblings that sleep should look: ready tasks are in a shared queue, or the run is over.
+    fn wake_siblings(&mut self) {}
+}
+
+/// What is worth doing on a machine. Where something is not, nothing is computed for it.
+pub trait Abilities {
     /// Dispatches that a core may have at once: 1, or 2 where it starts the next one without waiting for AICPU.
     const SLOTS: usize = 1;
 
-    /// Whether a [`poll`](Self::poll) is worth avoiding; where not, nothing is computed for it.
+    /// Whether a [`poll`](Platform::poll) is worth avoiding.
     const POLLS_COST: bool = false;
 
-    /// Whether dispatches are staged ahead of their tasks ([`stage_ahead`](Self::stage_ahead)); where not, nothing is
-    /// computed for it.
+    /// Whether dispatches are staged ahead of their tasks ([`StagesAhead`]).
     const STAGES_AHEAD: bool = false;
 
-    /// Whether a core may run a dispatch from within the ring ([`run`](Self::run)), which then has finished when it returns;
-    /// where not, nothing is computed for it.
+    /// Whether a core may run a dispatch from within the ring ([`RunsAtOnce`]), which then has finished when it returns.
     const RUNS_AT_ONCE: bool = false;
 
-    /// Whether tasks may have shapes: not where there is no streaming runtime.
-    const SHAPES: bool = true;
+    /// Whether tasks may have block shapes: not where there is no streaming runtime.
+    const BLOCK_SHAPES: bool = true;
+}
 
-    /// Takes `worker` under management; it becomes core number `attached so far`.
-    fn attach(&mut self, worker: u32);
+/// Where events go.
+pub trait Traces {
+    /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
+    const TRACES: bool = false;
 
-    /// Greets a core, for the bring-up `epoch`.
-    fn greet(&mut self, core: usize, epoch: u32);
-
-    /// The core's id and kind, once it has answered.
-    fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)>;
-
-    /// How far a core is.
-    fn poll(&mut self, core: usize) -> CoreStatus;
-
-    /// Writes a dispatch for a core that has fewer than [`SLOTS`](Self::SLOTS), and none that is staged; nothing
-    /// starts before [`commit`](Self::commit).
-    ///
-    /// # Errors
-    /// `SCHEDULE_CORE_NOT_FREE`.
-    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault>;
-
-    /// One barrier, then the doorbells of everything staged.
-    fn commit(&mut self);
-
-    /// Whether it does so just now.
+    /// Takes an event of this instance.
     #[inline]
-    fn runs_now(&self) -> bool {
-        false
-    }
+    fn trace(&mut self, _: TracePoint) {}
+}
 
-    /// Writes a dispatch for a free core, rings it, and lets it run; how far the core is then.
-    ///
-    /// # Errors
-    /// `SCHEDULE_CORE_NOT_FREE`.
-    #[inline]
-    fn run(&mut self, _core: usize, _dispatch: Staged) -> Result<CoreStatus, Fault> {
-        Err(Fault::SCHEDULE_CORE_NOT_FREE)
-    }
-
-    /// Whether anybody may ever be [asked for](Self::asked_for).
-    #[inline]
-    fn has_borrowers(&self) -> bool {
-        false
-    }
-
-    /// How many further dispatches other agents of the machine ask for just now, beside those that [`run`](Self::run) runs.
-    #[inline]
-    fn asked_for(&self) -> usize {
-        0
-    }
-
-    /// Whether one of these busy cores shows something new; looks at all of them together.
-    #[inline]
-    fn has_news(&self, _busy: &[u8]) -> bool {
-        true
-    }
-
-    /// What was staged and committed since the last call goes to those who asked.
-    #[inline]
-    fn lend(&mut self) {}
-
+/// Dispatches that are written before their tasks are ready; with [`Abilities::STAGES_AHEAD`].
+pub trait StagesAhead {
     /// The instance is about to look at the line of a task that others may be dealing with.
     #[inline]
     fn fetch(&mut self, _task: u32) {}
 
-    /// Writes a dispatch of a task that is not ready yet for a core that has fewer than [`SLOTS`](Self::SLOTS), and
+    /// Writes a dispatch of a task that is not ready yet for a core that has fewer than [`SLOTS`](Abilities::SLOTS), and
     /// none that is staged. Nothing comes of it unless it is rung; whatever is staged for the core next replaces it.
     #[inline]
     fn stage_ahead(&mut self, _core: usize, _dispatch: Staged) {}
@@ -140,29 +106,91 @@ pub trait Platform {
     fn ring_ahead(&mut self, _core: usize, _task: u32) -> Result<(), Fault> {
         Err(Fault::SCHEDULE_CORE_NOT_FREE)
     }
+}
+
+/// Other agents of the machine that take work of this instance; with [`Abilities::RUNS_AT_ONCE`].
+pub trait Lends {
+    /// Whether cores run from within the ring just now.
+    #[inline]
+    fn runs_now(&self) -> bool {
+        false
+    }
+
+    /// Whether anybody may ever be [asked for](Self::asked_for).
+    #[inline]
+    fn has_borrowers(&self) -> bool {
+        false
+    }
+
+    /// How many further dispatches other agents of the machine ask for just now, beside those that this one runs itself.
+    #[inline]
+    fn asked_for(&self) -> usize {
+        0
+    }
+
+    /// What was staged and committed since the last call goes to those who asked.
+    #[inline]
+    fn lend(&mut self) {}
+}
+
+/// Cores that run a dispatch from within the ring; with [`Abilities::RUNS_AT_ONCE`].
+pub trait RunsAtOnce: Lends {
+    /// Writes a dispatch for a free core, rings it, and lets it run; how far the core is then.
+    ///
+    /// # Errors
+    /// `SCHEDULE_CORE_NOT_FREE`.
+    #[inline]
+    fn run(&mut self, _core: usize, _dispatch: Staged) -> Result<CoreStatus, Fault> {
+        Err(Fault::SCHEDULE_CORE_NOT_FREE)
+    }
+
+    /// Whether one of these busy cores shows something new; looks at all of them together.
+    #[inline]
+    fn has_news(&self, _busy: &[u8]) -> bool {
+        true
+    }
+}
+
+/// Words in GM on which it depends whether a task runs.
+pub trait Predicates {
+    /// Before a look at `bytes` bytes of GM that another agent may have written.
+    fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
+
+    /// The predicate of `task` is false: it completes now, without running.
+    fn skipped(&mut self, _task: u32) {}
+}
+
+/// One AICPU instance's view of the machine: its cores, and what else the traits above say. `core` is an index into the cores that
+/// the instance manages, `worker` the number of a worker on the device.
+pub trait Platform: Machine + Abilities + Traces + StagesAhead + RunsAtOnce + Predicates {
+    /// How the words of a run are shared on this machine.
+    type Sharing: Sharing;
+
+    /// Takes `worker` under management; it becomes core number `attached so far`.
+    fn attach(&mut self, worker: u32);
+
+    /// Greets a core, for the bring-up `epoch`.
+    fn greet(&mut self, core: usize, epoch: u32);
+
+    /// The core's id and kind, once it has answered.
+    fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)>;
+
+    /// How far a core is.
+    fn poll(&mut self, core: usize) -> CoreStatus;
+
+    /// Writes a dispatch for a core that has fewer than [`SLOTS`](Abilities::SLOTS), and none that is staged; nothing
+    /// starts before [`commit`](Self::commit).
+    ///
+    /// # Errors
+    /// `SCHEDULE_CORE_NOT_FREE`.
+    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault>;
+
+    /// One barrier, then the doorbells of everything staged.
+    fn commit(&mut self);
 
     /// Asks a core to leave its loop.
     fn stop(&mut self, core: usize);
 
     /// Whether the core has left its loop.
     fn stopped(&mut self, core: usize) -> bool;
-
-    /// This instance's clock; monotonic, the same origin on every instance of a run.
-    fn now_ns(&self) -> u64;
-
-    /// Nothing to do just now.
-    fn relax(&mut self);
-
-    /// Siblings that sleep should look: ready tasks are in a shared queue, or the run is over.
-    fn wake_siblings(&mut self) {}
-
-    /// Before a look at `bytes` bytes of GM that another agent may have written.
-    fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
-
-    /// The predicate of `task` is false: it completes now, without running.
-    fn skipped(&mut self, _task: u32) {}
-
-    /// Takes an event of this instance.
-    #[inline]
-    fn trace(&mut self, _: TracePoint) {}
 }

@@ -42,6 +42,34 @@ impl<'a> ReadyQueue<'a> {
         self.ends.tail.load(Ordering::Relaxed).saturating_sub(head)
     }
 
+    /// How many ids have ever been pushed: the position that the next one gets.
+    #[must_use]
+    pub fn pushed(&self) -> u64 {
+        self.ends.tail.load(Ordering::Relaxed)
+    }
+
+    /// The position of the id at the front, if there is one to pop; a moment's guess while others use it.
+    #[must_use]
+    pub fn front(&self) -> Option<u64> {
+        let head = self.ends.head.load(Ordering::Relaxed);
+        let slot = self.slot(head)?;
+        (slot.load(Ordering::Relaxed) & STAMP == self.stamp(head)).then_some(head)
+    }
+
+    /// Takes the id at the front, if its position is before this one.
+    pub fn pop_before<S: Sharing>(&self, position: u64) -> Option<u32> {
+        loop {
+            let head = self.ends.head.load(Ordering::Relaxed);
+            let mut id = [0];
+            if head >= position || self.peek(head, &mut id) == 0 {
+                return None;
+            }
+            if S::compare_exchange(&self.ends.head, head, head + 1, Ordering::Relaxed).is_ok() {
+                return Some(id[0]);
+            }
+        }
+    }
+
     /// Whether it is empty; a moment's guess while others use it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -207,6 +235,24 @@ mod tests {
     fn one_id_at_a_time_is_the_oldest() {
         one_by_one::<Shared>();
         one_by_one::<Exclusive>();
+    }
+
+    fn up_to_a_position<S: Sharing>() {
+        with_queue(4, |queue, _| {
+            assert_eq!((queue.front(), queue.pushed()), (None, 0));
+            queue.push::<S>(&[7, 8, 9]);
+            assert_eq!((queue.front(), queue.pushed()), (Some(0), 3));
+            assert_eq!(queue.pop_before::<S>(0), None);
+            let ids = [(); 3].map(|()| queue.pop_before::<S>(2));
+            assert_eq!((ids, queue.front()), ([Some(7), Some(8), None], Some(2)));
+            assert_eq!((queue.pop_before::<S>(9), queue.pop_before::<S>(9)), (Some(9), None));
+        });
+    }
+
+    #[test]
+    fn ids_before_a_position_are_popped_and_no_others() {
+        up_to_a_position::<Shared>();
+        up_to_a_position::<Exclusive>();
     }
 
     #[test]

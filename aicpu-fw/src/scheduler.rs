@@ -8,9 +8,19 @@
 //!         `- poll the busy cores
 //!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
 //! ```
-//! Where looks at cores cost something, or cores may have two dispatches, collect and dispatch say more of it; where
-//! dispatches are staged ahead of their tasks, ahead does. Where a core runs a task as soon as it is rung, at_once takes
-//! the place of collect and dispatch.
+//! Each part owns its state and is told here when it has its turn. What is decided is decided by a function that changes
+//! nothing (`choose` and the like), and done by another one.
+//!
+//! | part | owns | decides |
+//! |---|---|---|
+//! | `collect` | where the passes over the cores go on | which core is looked at |
+//! | `completion`, `tally` | a large fanout under way, the counts | |
+//! | `plain` | ready tasks of one kernel | free core, second dispatch, or shared queue |
+//! | `order`, `blocks`, `clusters`, `gathering` | clusters, cores that are held or pledged | which task is next, where its blocks go |
+//! | `ahead` | what is staged ahead | for which core |
+//! | `at_once` | the tasks of a step that run as soon as they are rung | which is next |
+//! | `dispatcher` | the cores, what they run and for how long | |
+//!
 //! Invariants:
 //! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers
 //!   beside the few in each task's own line (a larger fanout goes on in the next step), and fills each core at most once.
@@ -20,49 +30,45 @@
 
 mod ahead;
 mod at_once;
+mod blocks;
+mod clusters;
 mod collect;
-mod dispatch;
-mod hashed;
+mod completion;
+mod dispatcher;
+mod gathering;
+mod order;
 mod parts;
-mod shapes;
+mod plain;
+mod tally;
 
+use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
-use heapless::Vec;
 use pto_abi::kinds::CoreKind;
-use pto_abi::limits::MAX_WORKERS;
 use pto_abi::runtime::InstanceLine;
-use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::{BuildMode, Fault, TaskId};
+use pto_abi::{BuildMode, Fault};
+use pto_graph::Priority;
 
-use self::ahead::Ahead;
-use self::collect::Moved;
-use self::shapes::Shapes;
-use crate::blame::{Blame, BlameSlot};
-use crate::cores::Cores;
-use crate::cores::apart::PART;
-use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use self::blocks::BlockTasks;
+use self::collect::{Looks, Moved};
+use self::completion::Flow;
+pub use self::completion::RELEASES_A_STEP;
+use crate::blame::Blame;
+use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
-use crate::pace::Pace;
 use crate::platform::Platform;
-use crate::state::SharedState;
+use crate::shapes::{List, ShapeMemory};
+use crate::state::{SharedState, kind_of};
 use crate::watchdog::{Budgets, Watchdog};
-
-/// Consumers that one step releases at most. 1,024 decrements take about 10 us: the length of the pause that
-/// a large fanout may cause to the other cores of the instance.
-pub const RELEASES_A_STEP: u32 = 1024;
-/// Ready tasks that a step holds before it shares some.
-const LOCAL_READY: usize = MAX_WORKERS;
-/// Ids taken from a shared queue at once: a line of the queue's slots holds 8.
-const SHARED_BATCH: usize = 16;
-/// Completions after which the counts are flushed even if the instance is never idle.
-const FLUSH_EVERY: u64 = 4096;
 
 /// In `Scheduler::first_look`: the build, which is not done.
 const BUILD: u8 = 1 << 0;
-/// In `Scheduler::first_look`: the board of shaped tasks.
+/// In `Scheduler::first_look`: the board of tasks with a block shape.
 #[cfg(not(any(loom, shuttle)))]
 const BOARD: u8 = 1 << 1;
+
+/// Tasks whose predicate one step reads at most: each may release as many consumers as a completion.
+const ARRIVALS_A_STEP: usize = 16;
 
 /// What a step did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,44 +81,18 @@ pub enum Step {
     Done,
 }
 
-/// A release that is not finished.
-#[derive(Hash)]
-struct Release {
-    slot: u32,
-    walk: ConsumerWalk,
-}
-
 /// The scheduler of one AICPU instance. See the module. What a task on its way touches stands at the start: near
 /// places need no instructions of their own to be found.
 #[repr(C)]
 pub struct Scheduler<'a, P: Platform, F> {
-    state: SharedState<'a>,
-    line: &'a InstanceLine,
-    completed: u64,
-    unflushed: u64,
-    release: Option<Release>,
-    shared: bool,
     // What a step has to look at first: bits, usually none.
     first_look: u8,
-    // A core that has finished may go straight to a consumer: nothing waits for cores that comes first.
-    hands_over: bool,
-    cores: Cores,
-    local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
     mode: BuildMode,
-    generation: u32,
-    traced_ns: u64,
-    // The clock as this step found it, where a look at a core costs something.
-    now_ns: u64,
-    look_from: usize,
-    early_from: usize,
-    // Cores that were given something in this step, where a core may have two dispatches.
-    staged: u128,
-    pace: Pace,
+    flow: Flow<'a, F>,
+    looks: Looks,
+    blocks: BlockTasks,
     watchdog: Watchdog,
-    blame: BlameSlot,
-    ahead: Ahead,
-    shapes: Shapes,
-    policy: PhantomData<(fn() -> P, F)>,
+    platform: PhantomData<fn() -> P>,
 }
 
 impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
@@ -126,29 +106,13 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         budgets: Budgets,
     ) -> Self {
         Self {
-            state,
-            line,
-            cores: Cores::new(),
-            local: [Vec::new(), Vec::new()],
-            release: None,
-            shared: false,
-            completed: 0,
-            unflushed: 0,
             first_look: if mode == BuildMode::SEQUENTIAL { BUILD } else { 0 },
-            hands_over: true,
             mode,
-            generation,
-            traced_ns: 0,
-            now_ns: 0,
-            look_from: 0,
-            early_from: 0,
-            staged: 0,
-            pace: Pace::new(),
+            flow: Flow::new(state, line, generation),
+            looks: Looks::new(),
+            blocks: BlockTasks::new(),
             watchdog: Watchdog::new(budgets),
-            blame: BlameSlot::default(),
-            ahead: Ahead::new(),
-            shapes: Shapes::new(),
-            policy: PhantomData,
+            platform: PhantomData,
         }
     }
 
@@ -157,36 +121,45 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// # Errors
     /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
     pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
-        self.cores.add(worker, kind)?;
+        self.flow.dispatcher.cores_mut().add(worker, kind)?;
         if P::SLOTS > 1 {
-            self.say_free();
+            self.flow.tally().say_free(self.flow.dispatcher.cores());
         }
         Ok(())
     }
 
-    /// How many cores it manages.
+    /// Tells which of its cores stand together: the cluster of each worker.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
+        if P::BLOCK_SHAPES && self.flow.dispatcher.state().shapes.is_some() {
+            self.first_look |= BOARD;
+            self.blocks.form_clusters(&self.flow.dispatcher, cluster_of);
+        }
+    }
+
+    /// How many cores it has.
     #[must_use]
     pub fn core_count(&self) -> usize {
-        self.cores.len()
+        self.flow.dispatcher.cores().len()
     }
 
     /// The number on the device of a core, or `NOBODY`.
     #[must_use]
     pub fn worker(&self, core: usize) -> u32 {
-        self.cores.worker(core)
+        self.flow.dispatcher.cores().worker(core)
     }
 
     /// How many of its cores have a dispatch.
     #[must_use]
     #[inline]
     pub fn busy_count(&self) -> usize {
-        self.cores.busy().len()
+        self.flow.dispatcher.cores().busy().len()
     }
 
     /// The circumstances of a fault that a step returned.
     #[must_use]
     pub fn blame(&self, fault: Fault) -> Blame {
-        self.blame.of(fault)
+        self.flow.dispatcher.blame(fault)
     }
 
     /// One bounded turn.
@@ -202,30 +175,31 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return self.idle(platform);
         }
         if P::POLLS_COST {
-            self.now_ns = platform.now_ns();
+            self.flow.dispatcher.pace_mut().begin(platform.now_ns());
         }
         let mut moved = Moved::default();
-        self.collect(platform, &mut moved)?;
+        let Self { looks, flow, .. } = self;
+        looks.collect(flow, platform, &mut moved)?;
         self.dispatch_all(platform, &mut moved, first_look)?;
         if P::POLLS_COST && !(moved.collected | moved.dispatched) {
             if P::STAGES_AHEAD {
                 platform.settle();
             }
-            self.collect_early(platform, &mut moved)?;
+            let Self { looks, flow, .. } = self;
+            looks.collect_early(flow, platform, &mut moved)?;
             self.dispatch_all(platform, &mut moved, first_look)?;
         }
         let Moved { collected, dispatched, ran } = moved;
-        let shared = core::mem::take(&mut self.shared);
-        if P::STAGES_AHEAD && !self.ahead.was_urgent() {
+        let shared = self.flow.plain.take_shared();
+        if P::STAGES_AHEAD && !self.flow.dispatcher.take_urgent() {
             // One barrier is enough for both.
-            self.look_ahead(platform);
+            self.flow.dispatcher.look_ahead::<P, F>(platform);
         }
         if dispatched && !mutant::is(Mutant::ForgetsToCommit) {
-            platform.commit();
-            self.staged = 0;
+            self.flow.dispatcher.commit(platform);
         }
         if P::STAGES_AHEAD {
-            self.look_ahead(platform);
+            self.flow.dispatcher.look_ahead::<P, F>(platform);
         }
         if shared {
             platform.wake_siblings();
@@ -233,11 +207,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if !(collected | dispatched | shared) {
             return self.idle(platform);
         }
-        self.say();
-        if self.unflushed >= FLUSH_EVERY {
+        self.flow.tally().say::<P>(self.flow.dispatcher.cores());
+        if self.flow.tally().is_large() {
             self.flush();
         }
-        if self.watchdog.is_due_at_work(ran) {
+        if self.watchdog.count_worked(ran) {
             self.watch_time(platform.now_ns())?;
         }
         Ok(Step::Worked)
@@ -247,62 +221,130 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     #[inline(never)]
     fn looks_first(&mut self) -> bool {
         if self.first_look & BUILD != 0 {
-            if !self.state.build_is_done() {
+            if !self.flow.dispatcher.state().build_is_done() {
                 return false;
             }
             self.first_look &= !BUILD;
         }
-        if P::SHAPES {
-            self.look_at_board();
+        if P::BLOCK_SHAPES
+            && let Some(shapes) = &self.flow.dispatcher.state().shapes
+        {
+            self.flow.plain.look_at_board(shapes);
         }
         true
     }
 
-    /// Says in the own line what siblings need in order not to take a long kernel for a stall.
-    #[inline]
-    fn say(&self) {
-        self.line.completed.store(self.completed, Ordering::Relaxed);
-        let busy = u32::try_from(self.busy_count()).unwrap_or(u32::MAX);
-        self.line.busy_cores.store(busy, Ordering::Relaxed);
-        if P::SLOTS > 1 {
-            self.say_free();
+    /// The second half of a step: ready tasks go to cores.
+    #[inline(always)]
+    fn dispatch_all(
+        &mut self,
+        platform: &mut P,
+        moved: &mut Moved,
+        first_look: u8,
+    ) -> Result<(), Fault> {
+        if P::BLOCK_SHAPES
+            && first_look != 0
+            && let Some(shapes) = &self.flow.dispatcher.state().shapes
+            && self.blocks.has_work(shapes)
+        {
+            return self.dispatch_with_blocks(platform, moved);
         }
+        self.dispatch_plain(platform, moved)
     }
 
-    /// Says in the own line which cores wait for work: siblings do not pend a task that one of them could run.
-    fn say_free(&self) {
-        for &kind in CoreKind::ALL {
-            let free = u32::try_from(self.cores.free_count(kind)).unwrap_or(u32::MAX);
-            self.line.free_cores[kind.index()].store(free, Ordering::Relaxed);
+    /// Plain tasks go to cores.
+    #[inline(always)]
+    fn dispatch_plain(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+        if P::RUNS_AT_ONCE && platform.runs_now() {
+            return at_once::run_ready(&mut self.flow, platform, moved);
         }
+        let Flow { dispatcher, plain, .. } = &mut self.flow;
+        // Written out, so that each kind's tables are at known places.
+        plain.dispatch(dispatcher, platform, (CoreKind::AIC, &mut moved.dispatched))?;
+        plain.dispatch(dispatcher, platform, (CoreKind::AIV, &mut moved.dispatched))
+    }
+
+    /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.
+    #[inline(never)]
+    fn dispatch_with_blocks(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+        // A copy: what follows changes the scheduler.
+        let Some(shapes) = self.flow.dispatcher.state().shapes else { return Ok(()) };
+        let shapes = &shapes;
+        self.take_arrivals(platform, shapes, moved)?;
+        let Flow { dispatcher, plain, .. } = &mut self.flow;
+        moved.dispatched |= self.blocks.begin((dispatcher, plain), platform, shapes)?;
+        for number in 0..Priority::ALL.len() {
+            let is_wrong = mutant::is(Mutant::IgnoresPriority);
+            let last = Priority::ALL.len() - 1;
+            let priority = Priority::ALL[if is_wrong { number } else { last - number }];
+            if priority == Priority::LOW {
+                self.flow.plain.look_at_board(shapes);
+                self.dispatch_plain(platform, moved)?;
+            }
+            if shapes.lists() & List::level(priority) != 0 {
+                let Flow { dispatcher, plain, .. } = &mut self.flow;
+                let parts = (dispatcher, plain);
+                moved.dispatched |=
+                    self.blocks.dispatch_level(parts, platform, shapes, priority)?;
+            }
+        }
+        self.blocks.end(&mut self.flow.dispatcher);
+        Ok(())
+    }
+
+    /// Reads the predicates of tasks that have become ready: such a task waits for cores from now on, or is complete.
+    fn take_arrivals(
+        &mut self,
+        platform: &mut P,
+        shapes: &ShapeMemory<'_>,
+        moved: &mut Moved,
+    ) -> Result<(), Fault> {
+        for _ in 0..ARRIVALS_A_STEP {
+            // What an earlier one releases comes first.
+            if self.flow.is_releasing() || shapes.lists() & List::ARRIVALS.bit() == 0 {
+                return Ok(());
+            }
+            let Some(slot) = shapes.take_arrival() else { return Ok(()) };
+            let Some(record) = shapes.record(slot) else { continue };
+            moved.collected = true;
+            let task = self.flow.dispatcher.expect_published(slot)?;
+            let (address, element) = shapes.element(record);
+            platform.refresh(address, element.bytes());
+            if !shapes.predicate_holds(record) && !mutant::is(Mutant::IgnoresPredicates) {
+                self.flow.skip(platform, (slot, task));
+                continue;
+            }
+            let Flow { dispatcher, plain, .. } = &mut self.flow;
+            let state = dispatcher.state();
+            if let Some(list) = List::of(record) {
+                plain.before_post::<P>(state);
+                state.post(list, slot);
+            } else {
+                plain.make_ready::<P>(state, slot, kind_of(task));
+            }
+        }
+        Ok(())
     }
 
     /// Tells the others how many tasks this instance has completed.
     fn flush(&mut self) {
-        self.say();
-        if self.unflushed > 0 {
-            // Release: pairs with the Acquire load in `SharedState::outstanding`.
-            P::Sharing::fetch_sub(
-                &self.state.progress.outstanding,
-                self.unflushed,
-                Ordering::Release,
-            );
-            self.unflushed = 0;
-        }
+        self.flow.flush::<P>();
     }
 
     /// The fault of a sibling: nothing new is dispatched after it.
     #[inline]
     fn raised(&self) -> Option<Fault> {
-        if self.state.fault.is_raised() { self.state.fault.first() } else { None }
+        let fault = self.flow.dispatcher.state().fault;
+        if fault.is_raised() { fault.first() } else { None }
     }
 
     #[inline(never)]
     fn idle(&mut self, platform: &mut P) -> Result<Step, Fault> {
         self.flush();
+        let state = self.flow.dispatcher.state();
         // In this order: what is outstanding only falls once the build is done.
-        let is_over = self.state.build_is_done()
-            && (self.state.outstanding() == 0 || mutant::is(Mutant::EndsWithTheBuild));
+        let is_over = state.build_is_done()
+            && (state.outstanding() == 0 || mutant::is(Mutant::EndsWithTheBuild));
         if is_over {
             platform.wake_siblings();
             return self.verify_end();
@@ -313,49 +355,52 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// `build_done && outstanding == 0` implies the rest; it is checked once, on the way out.
     fn verify_end(&mut self) -> Result<Step, Fault> {
-        let queued: u64 = self.state.ready.iter().map(|queue| queue.len()).sum();
-        let queued = queued + u64::from(self.state.shaped_waiting());
-        if queued > 0 || self.busy_count() > 0 || !self.shapes.is_idle() {
+        let state = self.flow.dispatcher.state();
+        let queued: u64 = state.ready.iter().map(|queue| queue.len()).sum();
+        let queued = queued + u64::from(state.shaped_waiting());
+        if queued > 0 || self.busy_count() > 0 || !self.blocks.is_idle() {
             let blame = Blame::of(Fault::SCHEDULE_LEFT_WORK);
-            return Err(self.blame.leave(blame.detail(queued, self.busy_count() as u64)));
+            return Err(self.flow.dispatcher.leave(blame.detail(queued, self.busy_count() as u64)));
         }
         Ok(Step::Done)
     }
 
     fn watch(&mut self, platform: &mut P) -> Result<(), Fault> {
-        if !self.watchdog.is_due() {
+        if !self.watchdog.count_idle() {
             return Ok(());
         }
         let now = platform.now_ns();
         self.watch_time(now)?;
-        match self.watchdog.stalled(now, &self.state, self.mode) {
-            Some(blame) => Err(self.blame.leave(blame)),
+        match self.watchdog.stalled(now, self.flow.dispatcher.state(), self.mode) {
+            Some(blame) => Err(self.flow.dispatcher.leave(blame)),
             None => Ok(()),
         }
     }
 
     /// The two budgets that a run can exceed while it gets on.
     fn watch_time(&mut self, now: u64) -> Result<(), Fault> {
-        if let Some((core, since)) = self.watchdog.overdue(now, &self.cores, &self.state) {
-            let blame = self.blame_core(Fault::STALL_CORE, core).since(since);
-            return Err(self.blame.leave(blame));
+        let (cores, state) = (self.flow.dispatcher.cores(), self.flow.dispatcher.state());
+        if let Some((core, since)) = self.watchdog.overdue(now, cores, state) {
+            let blame = self.flow.dispatcher.blame_core::<P>(Fault::STALL_CORE, core).since(since);
+            return Err(self.flow.dispatcher.leave(blame));
         }
         match self.watchdog.over_budget(now) {
-            Some(blame) => Err(self.blame.leave(blame)),
+            Some(blame) => Err(self.flow.dispatcher.leave(blame)),
             None => Ok(()),
         }
     }
+}
 
-    /// Blames a core and the task that it was given.
-    fn blame_core(&self, fault: Fault, core: usize) -> Blame {
-        let blame = Blame::of(fault).worker(self.cores.worker(core));
-        if !self.cores.is_busy(core) {
-            return blame;
-        }
-        let running = self.cores.running(core);
-        let slot = running & !PART;
-        let func = self.state.task(slot).map_or(0, |task| task.func_id.load(Ordering::Relaxed));
-        let blame = blame.task(TaskId { slot, generation: self.generation }).func(func.into());
-        if !P::SHAPES || running == slot { blame } else { self.blame_part(blame, core, slot) }
+/// What tells a scheduler from another one on the same memory: for machines that search all orders of steps and go on from each
+/// state once.
+impl<P: Platform, F> Scheduler<'_, P, F> {
+    /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor is what is only told: the
+    /// circumstances of a fault.
+    pub fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { first_look, mode, flow, looks, blocks, watchdog, platform: _ } = self;
+        (first_look, mode, looks).hash(into);
+        flow.hash_state(into);
+        blocks.hash_state(into);
+        watchdog.hash_state(into);
     }
 }

@@ -3,11 +3,12 @@
 
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::sync::{AtomicU64, Ordering};
-use pto_abi::task::{EdgeChunk, Task};
+use pto_abi::task::{EdgeChunk, SHAPED, Task};
 use pto_abi::{CoreKind, GmAddr};
 
+use crate::platform::Staged;
 use crate::ready_queue::ReadyQueue;
-use crate::shapes::ShapeMemory;
+use crate::shapes::{List, ShapeMemory, has_predicate};
 
 /// Everything that the instances of one run share.
 #[derive(Clone, Copy)]
@@ -48,6 +49,17 @@ impl<'a> SharedState<'a> {
         &self.ready[kind.index()]
     }
 
+    /// What a core is given for a task.
+    #[inline]
+    pub(crate) fn dispatch_of(&self, slot: u32, task: &Task) -> Staged {
+        let payload = u64::from(task.payload.load(Ordering::Relaxed));
+        Staged {
+            task: slot,
+            kernel: GmAddr(task.kernel.load(Ordering::Relaxed)),
+            args: self.payloads_address.offset(8 * payload),
+        }
+    }
+
     /// Whether the last publish has been made.
     #[must_use]
     pub fn build_is_done(&self) -> bool {
@@ -58,8 +70,25 @@ impl<'a> SharedState<'a> {
     /// Tasks whose consumers have not all been released, the builder's reserve included.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
-        // Acquire: pairs with the Release subtraction in `Scheduler::flush`.
+        // Acquire: pairs with the Release subtraction in `Tally::flush`.
         self.progress.outstanding.load(Ordering::Acquire)
+    }
+
+    /// Puts a task with a block shape that has become ready where schedulers look: on its list, or among those whose predicate
+    /// is to be read.
+    pub(crate) fn post_ready(&self, slot: u32) {
+        let Some(record) = self.shapes.and_then(|shapes| shapes.record(slot)) else { return };
+        let list = if has_predicate(record) { Some(List::ARRIVALS) } else { List::of(record) };
+        if let Some(list) = list {
+            self.post(list, slot);
+        }
+    }
+
+    /// Puts a task with a block shape on a list of the board, behind the plain tasks that are in the ready queues.
+    pub(crate) fn post(&self, list: List, slot: u32) {
+        if let Some(shapes) = &self.shapes {
+            shapes.post(list, slot, self.ready.map(|queue| queue.pushed()));
+        }
     }
 
     /// Shaped tasks that are ready and wait for cores.
@@ -85,4 +114,10 @@ pub(crate) fn kind_of(task: &Task) -> CoreKind {
 #[inline]
 pub(crate) const fn kind_in(kind: u8) -> CoreKind {
     if kind & 1 == 0 { CoreKind::AIC } else { CoreKind::AIV }
+}
+
+/// Whether a task has a block shape, by the word that says its kind.
+#[inline]
+pub(crate) const fn has_block_shape(kind: u8) -> bool {
+    kind & SHAPED != 0
 }

@@ -50,6 +50,7 @@ impl Watchdog {
         (idle_steps, worked_steps, started_ns, progress, progress_ns, seen).hash(into);
     }
 
+    #[inline(always)]
     pub(crate) const fn new(budgets: Budgets) -> Self {
         Self {
             budgets,
@@ -62,10 +63,10 @@ impl Watchdog {
         }
     }
 
-    /// Whether it is time to look at the clock, after a step that has moved something, and has run so many tasks from their
-    /// starts to their ends: each of them counts as a step.
+    /// Counts a step that has moved something, and has run so many tasks from their starts to their ends: each of them counts
+    /// as a step. Answers whether it is time to look at the clock.
     #[inline]
-    pub(crate) fn is_due_at_work(&mut self, ran: u32) -> bool {
+    pub(crate) fn count_worked(&mut self, ran: u32) -> bool {
         self.worked_steps += 1 + ran;
         let is_due = self.worked_steps >= STEPS_A_LOOK;
         if is_due {
@@ -74,9 +75,9 @@ impl Watchdog {
         is_due
     }
 
-    /// Whether it is time to look at the clock, after an idle step.
+    /// Counts an idle step. Answers whether it is time to look at the clock.
     #[inline]
-    pub(crate) fn is_due(&mut self) -> bool {
+    pub(crate) fn count_idle(&mut self) -> bool {
         self.idle_steps = self.idle_steps.wrapping_add(1);
         self.idle_steps.is_multiple_of(STEPS_A_LOOK)
     }

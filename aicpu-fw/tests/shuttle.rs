@@ -15,7 +15,10 @@ use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
 use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::builder::Builder;
 use pto_aicpu_fw::platform::Platform;
-use pto_aicpu_fw::{Bell, Budgets, FanoutPolicy, LinesPlatform, LockFree, Locked, Scheduler, Step};
+use pto_aicpu_fw::{
+    Abilities, Bell, Budgets, FanoutPolicy, Lends, LinesPlatform, LockFree, Locked, Machine,
+    Scheduler, Step,
+};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use shuttle::rand::RngCore;
 use shuttle::thread;
@@ -56,7 +59,7 @@ impl Plan {
 }
 
 /// Everything that the threads share.
-struct Machine {
+struct SharedLines {
     words: Words,
     lines: Vec<Handshake>,
     plan: Plan,
@@ -67,7 +70,7 @@ struct Machine {
     inside: Vec<AtomicU32>,
 }
 
-impl Machine {
+impl SharedLines {
     fn new(schedulers: usize) -> Self {
         let plan = Plan::random();
         let (tasks, edges) = (plan.tasks(), plan.producers.iter().map(Vec::len).sum::<usize>());
@@ -204,16 +207,21 @@ struct NoBell(PhantomData<()>);
 
 impl Bell for NoBell {
     fn ring(&mut self, _: u32) {}
-    fn wake_siblings(&mut self) {}
-    fn relax(&mut self) {}
+}
+
+impl Machine for NoBell {
     fn now_ns(&self) -> u64 {
         0
     }
+    fn relax(&mut self) {}
 }
+
+impl Abilities for NoBell {}
+impl Lends for NoBell {}
 
 fn one_run<S: Sharing, F: FanoutPolicy>(mode: BuildMode) {
     let schedulers = 1 + below(3) as usize;
-    let machine = Machine::new(schedulers);
+    let machine = SharedLines::new(schedulers);
     thread::scope(|scope| {
         for worker in 0..machine.lines.len() {
             scope.spawn({

@@ -20,8 +20,8 @@ use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::trace::{TraceHeader, TraceOwner};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
-    Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
-    TraceWriter, Tracer, run,
+    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
+    Locked, Machine, NoTrace, TraceWriter, Tracer, run,
 };
 use pto_graph::BuilderSet;
 
@@ -356,8 +356,14 @@ impl Bell for ThreadsBell {
         self.backoff.reset();
     }
 
-    fn wake_siblings(&mut self) {
-        self.bells.wake_sleeping();
+    fn pause(&self) -> u64 {
+        clock::pause()
+    }
+}
+
+impl Machine for ThreadsBell {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
     }
 
     fn relax(&mut self) {
@@ -370,14 +376,14 @@ impl Bell for ThreadsBell {
         self.bells.sleeping.fetch_and(!bit, Ordering::Relaxed);
     }
 
-    fn now_ns(&self) -> u64 {
-        clock::now_ns()
-    }
-
-    fn pause(&self) -> u64 {
-        clock::pause()
+    fn wake_siblings(&mut self) {
+        self.bells.wake_sleeping();
     }
 }
+
+impl Abilities for ThreadsBell {}
+
+impl Lends for ThreadsBell {}
 
 /// A builder wakes schedulers that sleep.
 struct BuilderWakes<'b>(&'b Bells);

@@ -8,6 +8,7 @@
 //! The builder writes a line before it publishes the task; then its `next`, `next_block` and the lists belong to who
 //! holds the lock, `parts_left` to the schedulers whose cores finish. Policy is in `pto_aicpu_fw::shapes`.
 
+use crate::kinds::CoreKind;
 use crate::limits::{MAX_ARGS, PRIORITY_LEVELS};
 use crate::shared_struct;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, TaskLock};
@@ -58,8 +59,12 @@ shared_struct! {
         64 => address: AtomicU64,
         /// The predicate: what the element is compared with.
         72 => value: AtomicU64,
+        /// While it waits: how many tasks had been posted before it.
+        80 => posted: AtomicU64,
+        /// While it waits: how many plain tasks, by kind, had been pushed to the ready queues before it was posted.
+        88 => plain_before: [AtomicU64; CoreKind::COUNT],
         /// Not used; zero.
-        80 => reserved: [AtomicU64; 6],
+        104 => reserved: [AtomicU64; 3],
     }
 }
 
@@ -88,8 +93,10 @@ shared_struct! {
         8 => gathering: AtomicU32,
         /// Tasks that wait.
         12 => count: AtomicU32,
+        /// How many tasks have been posted in this run.
+        16 => posted: AtomicU64,
         /// Keeps the lists in lines of their own.
-        16 => rest_of_line: [AtomicU64; 6],
+        24 => rest_of_line: [AtomicU64; 5],
         /// The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and [`ARRIVALS`].
         64 => lists: [ListEnds; LIST_COUNT as usize],
         /// Not used; zero.
@@ -103,6 +110,7 @@ impl BlockBoard {
         self.waiting.store(0, Ordering::Relaxed);
         self.count.store(0, Ordering::Relaxed);
         self.gathering.store(NO_TASK, Ordering::Relaxed);
+        self.posted.store(0, Ordering::Relaxed);
         for list in &self.lists {
             list.head.store(NO_TASK, Ordering::Relaxed);
             list.tail.store(NO_TASK, Ordering::Relaxed);

@@ -35,6 +35,24 @@ impl<'a> View<'a> {
         self.extents
     }
 
+    /// The strides of rows and columns, in elements.
+    #[must_use]
+    pub const fn strides(&self) -> [i64; 2] {
+        self.strides
+    }
+
+    /// The address of the first element, for machine code that does not go through this view.
+    ///
+    /// # Errors
+    /// An element of the tile is not in the tensor.
+    pub fn address(&self, dtype: DType) -> Result<usize, Cause> {
+        with_type!(dtype, T => {
+            let place = isize::try_from(self.elements::<T>([0, 0])?.first).unwrap_or(0);
+            let start = self.tensor.as_ptr().expose_provenance();
+            Ok(start.wrapping_add_signed(place.wrapping_mul(size_of::<T>().cast_signed())))
+        })
+    }
+
     /// The first element as an unsigned integer: floats truncate and saturate, signed integers keep their bits.
     ///
     /// # Errors

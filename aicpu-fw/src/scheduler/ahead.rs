@@ -1,13 +1,14 @@
 //! Staging ahead: while a task runs, the dispatch of a consumer that waits for nothing else is written for the core that
 //! could run it. When the task is found finished, that core is rung at once: nothing is left to write, and the barrier
-//! has been made. For platforms with [`Platform::STAGES_AHEAD`]; others compute nothing of this.
+//! has been made. For platforms that stage ahead (`Abilities::STAGES_AHEAD`); others compute nothing of this.
 //!
 //! ```text
-//! task T starts on core c --look_ahead--> its consumer N has a fanin of 1: N's dispatch is written for core g
-//! T is found finished ------complete----> N's fanin is 0: g is rung
+//! task T starts on core c --look--> its consumer N has a fanin of 1: N's dispatch is written for core g
+//! T is found finished --complete--> N's fanin is 0: g is rung (Dispatcher::ring_ahead)
 //! ```
-//! Core g is c itself, where N is of its kind and nothing is pending there, or a free core.
+//! Core g is c itself, where N is of its kind and nothing is pending there, or a free core (`choose_core`).
 //!
+//! Invariants:
 //! - *Nothing is promised.* A ready task takes any core that is free, whatever was staged ahead for it, and replaces that;
 //!   N then goes the way of every other task. As nothing was rung, nobody waits for anything: no deadlock, no hoarding.
 //! - *What is rung is right.* A fanin of 1 while T runs means that N is published, that T is its last producer, and that
@@ -15,18 +16,15 @@
 //!   dispatch that replaces it clears [`Ahead::on`] of that core.
 //! - *It delays nothing that is urgent*: a scheduler looks ahead after it has rung the cores that were idle.
 
-use pto_abi::Fault;
-use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::kinds::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 
-use super::Scheduler;
-use super::dispatch::bit;
-use super::parts::is_shaped;
+use crate::cores::{Cores, bit};
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::state::kind_of;
+use crate::state::{SharedState, has_block_shape, kind_of};
 
 /// No task.
 const NONE: u32 = u32::MAX;
@@ -45,6 +43,13 @@ pub(super) struct Hint {
 
 const NO_HINT: Hint = Hint { consumer: NONE, core: 0 };
 
+impl Hint {
+    /// Whether it is about this task.
+    pub(super) const fn is_of(self, consumer: u32) -> bool {
+        self.consumer == consumer
+    }
+}
+
 /// What one scheduler has staged ahead.
 #[derive(Hash)]
 pub(super) struct Ahead {
@@ -62,7 +67,9 @@ pub(super) struct Ahead {
     kinds: [Option<CoreKind>; KERNELS],
 }
 
+/// What happens around it.
 impl Ahead {
+    #[inline(always)]
     pub(super) const fn new() -> Self {
         Self {
             behind: [NO_HINT; MAX_WORKERS],
@@ -76,35 +83,41 @@ impl Ahead {
 
     /// The core runs another task from now on.
     #[inline]
-    pub(super) fn starts(&mut self, core: usize) {
+    pub(super) fn note_start(&mut self, core: usize) {
         self.fresh |= bit(core);
     }
 
     /// A core that had nothing to do is given a task.
     #[inline]
-    pub(super) fn starts_at_once(&mut self, core: usize) {
-        self.starts(core);
+    pub(super) fn note_urgent_start(&mut self, core: usize) {
+        self.note_start(core);
         self.is_urgent = true;
     }
 
-    /// Whether a core that had nothing to do was given a task since the last call.
-    #[inline]
-    pub(super) fn was_urgent(&mut self) -> bool {
-        core::mem::take(&mut self.is_urgent)
+    /// The core was rung for what was staged ahead for it.
+    pub(super) fn note_rung(&mut self, core: usize) {
+        self.on[core % MAX_WORKERS] = NONE;
+        self.note_start(core);
     }
 
     /// A core of this kind has become free.
     #[inline]
-    pub(super) fn is_free(&mut self, kind: CoreKind) {
+    pub(super) fn note_free(&mut self, kind: CoreKind) {
         self.fresh |= core::mem::take(&mut self.unplaced[kind.index()]);
     }
 
-    /// Something else has been staged for the core.
+    /// Something else is staged for the core.
     #[inline]
-    pub(super) fn is_replaced(&mut self, core: usize) {
+    pub(super) fn replace(&mut self, core: usize) {
         if !mutant::is(Mutant::RingsWhatWasReplaced) {
             self.on[core % MAX_WORKERS] = NONE;
         }
+    }
+
+    /// Whether a core that had nothing to do was given a task since the last call.
+    #[inline]
+    pub(super) fn take_urgent(&mut self) -> bool {
+        core::mem::take(&mut self.is_urgent)
     }
 
     /// What waits for the task that the core has finished.
@@ -114,125 +127,146 @@ impl Ahead {
         (hint.consumer != NONE).then_some(hint)
     }
 
-    fn is_on(&self, core: usize) -> bool {
-        self.on[core % MAX_WORKERS] != NONE
+    /// The core for which the dispatch of `consumer` still stands, if that core can take it.
+    #[inline]
+    #[must_use]
+    pub(super) fn stands_on(
+        &self,
+        hint: Option<Hint>,
+        consumer: u32,
+        can_take: impl FnOnce(usize) -> bool,
+    ) -> Option<usize> {
+        let hint = hint.filter(|hint| hint.is_of(consumer))?;
+        let core = usize::from(hint.core);
+        let still_stands = self.on[core % MAX_WORKERS] == consumer;
+        (still_stands && can_take(core)).then_some(core)
     }
 }
 
-impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
+/// Looking ahead.
+impl Ahead {
     /// Stages what waits for the tasks that have started.
-    pub(super) fn look_ahead(&mut self, platform: &mut P) {
-        let mut fresh = core::mem::take(&mut self.ahead.fresh);
+    pub(super) fn look<P: Platform, F: FanoutPolicy>(
+        &mut self,
+        platform: &mut P,
+        state: &SharedState<'_>,
+        cores: &Cores,
+    ) {
+        let mut fresh = core::mem::take(&mut self.fresh);
         while fresh != 0 {
             let core = fresh.trailing_zeros() as usize;
             fresh &= fresh - 1;
-            if self.cores.is_busy(core) && self.ahead.behind[core % MAX_WORKERS].consumer == NONE {
-                self.look_behind(platform, core);
+            if cores.is_busy(core) && self.behind[core % MAX_WORKERS].consumer == NONE {
+                self.look_behind::<P, F>(platform, state, cores, core);
             }
         }
     }
 
     /// Stages the first consumer that waits only for what `core` runs.
-    fn look_behind(&mut self, platform: &mut P, core: usize) {
-        let Some(task) = self.state.task(self.cores.running(core)) else { return };
+    fn look_behind<P: Platform, F: FanoutPolicy>(
+        &mut self,
+        platform: &mut P,
+        state: &SharedState<'_>,
+        cores: &Cores,
+        core: usize,
+    ) {
+        let Some(task) = state.task(cores.running(core)) else { return };
         let [kernel, _] = task.func_id.load(Ordering::Relaxed).to_le_bytes();
         let kernel = usize::from(kernel);
         // No look at a line for a consumer that cannot be placed.
-        if let Some(kind) = self.ahead.kinds[kernel]
-            && self.room_ahead(core, kind).is_none()
+        if let Some(kind) = self.kinds[kernel]
+            && self.choose_core(cores, core, kind).is_none()
         {
-            self.ahead.unplaced[kind.index()] |= bit(core);
+            self.unplaced[kind.index()] |= bit(core);
             return;
         }
         let Some(count) = F::count(task) else { return };
         for consumer in task.consumers.iter().take((count as usize).min(LOOKED_AT)) {
             let consumer = consumer.load(Ordering::Relaxed);
-            let Some(next) = self.state.task(consumer) else { continue };
+            let Some(next) = state.task(consumer) else { continue };
             platform.fetch(consumer);
-            if P::SHAPES && is_shaped(next.kind.load(Ordering::Relaxed)) {
+            if P::BLOCK_SHAPES && has_block_shape(next.kind.load(Ordering::Relaxed)) {
                 // It may need several cores, or none.
                 continue;
             }
             let kind = kind_of(next);
-            self.ahead.kinds[kernel] = Some(kind);
+            self.kinds[kernel] = Some(kind);
             // Acquire: pairs with the Release half of the decrements of the other producers and of the publish, so that
             // the words of the task are those of its publish.
             let fanin = next.fanin.load(Ordering::Acquire);
             if fanin != 1 && (fanin > 2 || !mutant::is(Mutant::RingsTooEarly)) {
                 continue;
             }
-            let Some(target) = self.room_ahead(core, kind) else {
-                self.ahead.unplaced[kind.index()] |= bit(core);
+            let Some(target) = self.choose_core(cores, core, kind) else {
+                self.unplaced[kind.index()] |= bit(core);
                 continue;
             };
-            let Ok(number) = u8::try_from(target) else { continue };
-            platform.stage_ahead(target, self.words_of(consumer, next));
-            self.ahead.on[target % MAX_WORKERS] = consumer;
-            self.ahead.behind[core % MAX_WORKERS] = Hint { consumer, core: number };
+            platform.stage_ahead(target, state.dispatch_of(consumer, next));
+            self.note_staged((core, target), consumer);
             return;
         }
     }
 
-    /// Where a consumer of what `core` runs can be staged ahead.
-    fn room_ahead(&self, core: usize, kind: CoreKind) -> Option<usize> {
-        if self.cores.has_room(core, kind) {
-            return (!self.ahead.is_on(core)).then_some(core);
+    /// For which core a consumer of what `core` runs can be staged ahead.
+    #[must_use]
+    fn choose_core(&self, cores: &Cores, core: usize, kind: CoreKind) -> Option<usize> {
+        if cores.has_room(core, kind) {
+            return (!self.is_on(core)).then_some(core);
         }
         // From the end that ready tasks take last.
-        let mut free = self.cores.free(kind).iter().copied().map(usize::from);
-        free.find(|core| !self.ahead.is_on(*core))
+        let mut free = cores.free(kind).iter().copied().map(usize::from);
+        free.find(|core| !self.is_on(*core))
     }
 
-    /// The core for which the dispatch of `consumer` still stands, and which can take it: one that is free, or the one that
-    /// has just finished the producer, if that goes on with this one.
-    #[inline]
-    pub(super) fn stands_on(
-        &self,
-        hint: Option<Hint>,
-        consumer: u32,
-        (from, goes_on): (usize, bool),
-    ) -> Option<usize> {
-        let hint = hint.filter(|hint| hint.consumer == consumer)?;
-        let core = usize::from(hint.core);
-        let is_right = self.ahead.on[core % MAX_WORKERS] == consumer;
-        let can_take = if core == from { goes_on } else { self.cores.is_free(core) };
-        (is_right && can_take).then_some(core)
+    fn is_on(&self, core: usize) -> bool {
+        self.on[core % MAX_WORKERS] != NONE
     }
 
-    /// A mutant: what was staged ahead, whatever it waits for.
-    #[inline(always)]
-    pub(super) fn too_early(&self, hint: Option<Hint>, consumer: u32) -> Option<CoreKind> {
-        if !mutant::is(Mutant::RingsTooEarly) {
-            return None;
-        }
-        hint.filter(|hint| hint.consumer == consumer)?;
-        self.state.task(consumer).map(kind_of)
+    /// `consumer` was staged ahead for core `target`, behind what core `from` runs.
+    fn note_staged(&mut self, (from, target): (usize, usize), consumer: u32) {
+        // A core is one of at most 128.
+        let core = u8::try_from(target).unwrap_or(u8::MAX);
+        self.on[target % MAX_WORKERS] = consumer;
+        self.behind[from % MAX_WORKERS] = Hint { consumer, core };
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+    use super::Ahead;
+    use crate::cores::Cores;
+    use pto_abi::CoreKind;
+
+    /// Core 0 is a cube core; 1, 2 and 3 are vector cores. Core 1 is busy.
+    fn cores() -> Cores {
+        let mut cores = Cores::new();
+        let kinds = [CoreKind::AIC, CoreKind::AIV, CoreKind::AIV, CoreKind::AIV];
+        (0..).zip(kinds).for_each(|(worker, kind)| cores.add(worker, kind).unwrap());
+        cores.set_apart(1);
+        cores.assign(1, 7);
+        cores
     }
 
-    /// Rings a core for the task that was staged ahead for it, and is ready now that another core (or the same one)
-    /// has finished its last producer.
-    pub(super) fn ring_ahead(
-        &mut self,
-        platform: &mut P,
-        (from, core): (usize, usize),
-        slot: u32,
-    ) -> Result<(), Fault> {
-        let Some(task) = self.state.task(slot) else { return Err(self.wrong_task(slot, 0)) };
-        self.expect_published(slot, task)?;
-        platform.ring_ahead(core, slot).map_err(|fault| self.refused(fault, core))?;
-        task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
-        self.ahead.on[core % MAX_WORKERS] = NONE;
-        if core == from {
-            self.cores.goes_on_with(core, slot);
-        } else {
-            self.cores.set_apart(core);
-            self.cores.assign(core, slot);
-        }
-        if P::POLLS_COST {
-            self.pace.start(core, task.func_id.load(Ordering::Relaxed), self.now_ns);
-        }
-        self.ahead.starts(core);
-        self.trace_dispatch(platform, core, slot);
-        Ok(())
+    #[test]
+    fn a_consumer_follows_on_the_same_core_or_waits_at_a_free_one() {
+        let (cores, mut ahead) = (cores(), Ahead::new());
+        assert_eq!(ahead.choose_core(&cores, 1, CoreKind::AIV), Some(1));
+        assert_eq!(ahead.choose_core(&cores, 1, CoreKind::AIC), Some(0), "it is of another kind");
+        ahead.note_staged((1, 0), 9);
+        assert_eq!(ahead.choose_core(&cores, 1, CoreKind::AIC), None, "that one has its task");
+    }
+
+    #[test]
+    fn what_was_replaced_stands_no_more() {
+        let mut ahead = Ahead::new();
+        ahead.note_staged((1, 2), 9);
+        let hint = ahead.take(1);
+        assert_eq!(ahead.stands_on(hint, 9, |_| true), Some(2));
+        assert_eq!(ahead.stands_on(hint, 8, |_| true), None, "another task");
+        assert_eq!(ahead.stands_on(hint, 9, |_| false), None, "the core is not free");
+        ahead.replace(2);
+        assert_eq!(ahead.stands_on(hint, 9, |_| true), None);
+        assert!(ahead.take(1).is_none(), "it is taken once");
     }
 }

@@ -1,7 +1,8 @@
-//! Tasks that run where they are rung: on a machine that steps a core from within the ring ([`Platform::RUNS_AT_ONCE`]) a
+//! Tasks that run where they are rung: on a machine that steps a core from within the ring (`Abilities::RUNS_AT_ONCE`) a
 //! task has finished when its dispatch returns. Then there is nothing to poll and no core is ever busy: each task is
 //! completed at once, and what is ready by that runs next, while its line is at hand. Others compute nothing of this.
 //!
+//! Invariants:
 //! - *Bounded*: a step runs at most [`TASKS_A_STEP`] tasks, and none after a fault.
 //! - *Shared*: other agents of the machine that ask for work (`Platform::asked_for`) get up to half of what is ready, in the
 //!   ordinary way: staged on free cores, which are polled later.
@@ -11,8 +12,9 @@
 
 use pto_abi::{CoreKind, Fault};
 
-use super::collect::{Moved, Next};
-use super::{RELEASES_A_STEP, Scheduler};
+use super::collect::Moved;
+use super::completion::{Flow, Next};
+use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
 use crate::platform::{CoreStatus, Platform};
 
@@ -22,6 +24,27 @@ const TASKS_A_STEP: u32 = 128;
 /// The same while others run some: what they have finished is to be seen soon.
 const TASKS_BESIDE_OTHERS: u32 = 16;
 
+/// Where the next task comes from.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// The newest of those that this step has made ready, of this kind.
+    Own(CoreKind),
+    /// The oldest of a shared queue, of a kind that has a free core, if there is one.
+    Shared,
+}
+
+/// Decides where the next task comes from: what this step has made ready goes first.
+#[inline(always)]
+fn choose(has_own: impl Fn(CoreKind) -> bool, has_free: impl Fn(CoreKind) -> bool) -> Choice {
+    for kind in [CoreKind::AIC, CoreKind::AIV] {
+        if has_own(kind) && has_free(kind) {
+            return Choice::Own(kind);
+        }
+    }
+    Choice::Shared
+}
+
 /// What became of a task that was run.
 enum Ran {
     /// It is completed; what is ready by it and may run next, if anything.
@@ -30,127 +53,156 @@ enum Ran {
     Busy,
 }
 
-impl<P: Platform, F: FanoutPolicy> Scheduler<'_, P, F> {
-    /// Runs what is ready, each task to its end, until nothing is left or the step is.
-    #[inline(never)]
-    pub(super) fn run_ready(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
-        let (mut left, mut budget) = (TASKS_A_STEP, RELEASES_A_STEP);
-        let has_borrowers = platform.has_borrowers();
-        let mut free = self.free_cores();
-        let mut next = None;
-        while left > 0 && self.may_go_on() {
-            if has_borrowers && self.lend(platform)? {
-                moved.dispatched = true;
-                left = left.min(TASKS_BESIDE_OTHERS);
-                free = self.free_cores();
+/// The free core of each kind that is taken next, or [`NONE`].
+type FreeCores = [usize; CoreKind::COUNT];
+/// No core: one number where an `Option` would be two words.
+const NONE: usize = usize::MAX;
+
+/// Runs what is ready, each task to its end, until nothing is left or the step is.
+#[inline(never)]
+pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
+    flow: &mut Flow<'_, F>,
+    platform: &mut P,
+    moved: &mut Moved,
+) -> Result<(), Fault> {
+    flow.begin();
+    let mut left = TASKS_A_STEP;
+    let has_borrowers = platform.has_borrowers();
+    let mut free = free_cores(&flow.dispatcher);
+    // Ready by the task that ran last, and in no queue.
+    let mut next = None;
+    while left > 0 && may_go_on(flow) {
+        if has_borrowers && lend(flow, platform)? {
+            moved.dispatched = true;
+            left = left.min(TASKS_BESIDE_OTHERS);
+            free = free_cores(&flow.dispatcher);
+        }
+        let Some((slot, kind)) = next.take().or_else(|| take_ready::<P, F>(flow, &free)) else {
+            break;
+        };
+        let core = free[kind.index()];
+        if core == NONE {
+            // Its cores have become busy: it waits for one.
+            next = Some((slot, kind));
+            break;
+        }
+        left -= 1;
+        match run_task(flow, platform, (core, slot))? {
+            Ran::Finished(ready) => next = ready,
+            Ran::Busy => {
+                flow.dispatcher.cores_mut().take(kind, slot);
+                free = free_cores(&flow.dispatcher);
             }
-            let Some((slot, kind)) = next.take().or_else(|| self.take_ready(&free)) else { break };
-            let Some(core) = free[kind.index()] else {
-                // Its cores have become busy: it waits for one.
-                next = Some((slot, kind));
-                break;
+        }
+    }
+    moved.ran += TASKS_A_STEP - left;
+    moved.collected |= moved.ran > 0;
+    let Flow { dispatcher, plain, .. } = flow;
+    if let Some((slot, kind)) = next {
+        plain.make_ready::<P>(dispatcher.state(), slot, kind);
+    }
+    plain.share_all::<P>(dispatcher.state());
+    Ok(())
+}
+
+/// A ready task for which there is a free core, as it was chosen.
+#[inline(always)]
+fn take_ready<P: Platform, F>(flow: &mut Flow<'_, F>, free: &FreeCores) -> Option<(u32, CoreKind)> {
+    let has_free = |kind: CoreKind| free[kind.index()] != NONE;
+    match choose(|kind| flow.plain.local_count(kind) > 0, has_free) {
+        Choice::Own(kind) => flow.plain.pop_local(kind).map(|slot| (slot, kind)),
+        Choice::Shared => [CoreKind::AIC, CoreKind::AIV].into_iter().find_map(|kind| {
+            let queue = flow.dispatcher.state().queue(kind);
+            let slot = if has_free(kind) { queue.pop_one::<P::Sharing>() } else { None };
+            slot.map(|slot| (slot, kind))
+        }),
+    }
+}
+
+/// Not while a large fanout waits to be released further, nor after a fault.
+#[inline(always)]
+fn may_go_on<F: FanoutPolicy>(flow: &Flow<'_, F>) -> bool {
+    !flow.is_releasing() && !flow.dispatcher.state().fault.is_raised()
+}
+
+#[inline]
+fn free_cores(dispatcher: &Dispatcher<'_>) -> FreeCores {
+    [CoreKind::AIC, CoreKind::AIV].map(|kind| dispatcher.cores().free_core(kind).unwrap_or(NONE))
+}
+
+/// Runs one task on a free core.
+#[inline(always)]
+fn run_task<P: Platform, F: FanoutPolicy>(
+    flow: &mut Flow<'_, F>,
+    platform: &mut P,
+    (core, slot): (usize, u32),
+) -> Result<Ran, Fault> {
+    let words = flow.dispatcher.take_published::<P>(slot)?;
+    match platform.run(core, words) {
+        Ok(CoreStatus::Finished) => {}
+        Ok(_) => return Ok(Ran::Busy),
+        Err(fault) => return Err(flow.dispatcher.refused::<P>(fault, core)),
+    }
+    let hands_over = flow.plain.hands_over();
+    match flow.complete(platform, (core, slot), |_| hands_over)? {
+        Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
+        Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
+    }
+}
+
+/// Lends to those who ask for it. Whether there was anything.
+#[inline(always)]
+fn lend<P: Platform, F>(flow: &mut Flow<'_, F>, platform: &mut P) -> Result<bool, Fault> {
+    let asked = platform.asked_for();
+    if asked == 0 { Ok(false) } else { lend_some(flow, platform, asked) }
+}
+
+/// Stages what is ready for those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
+#[inline(never)]
+fn lend_some<P: Platform, F>(
+    flow: &mut Flow<'_, F>,
+    platform: &mut P,
+    asked: usize,
+) -> Result<bool, Fault> {
+    let Flow { dispatcher, plain, .. } = flow;
+    let mut has_lent = false;
+    for &kind in CoreKind::ALL {
+        let queue = dispatcher.state().queue(kind);
+        let shared = usize::try_from(queue.len()).unwrap_or(usize::MAX);
+        let all = shared + plain.local_count(kind);
+        let count = asked.min(dispatcher.cores().free_count(kind)).min(all / 2);
+        for _ in 0..count {
+            let shared = dispatcher.state().queue(kind).pop_one::<P::Sharing>();
+            let Some(slot) = shared.or_else(|| plain.pop_local(kind)) else { break };
+            dispatcher.stage_on_free(platform, kind, slot)?;
+            has_lent = true;
+        }
+    }
+    if has_lent {
+        dispatcher.commit(platform);
+        platform.lend();
+    }
+    Ok(has_lent)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Choice, choose};
+    use pto_abi::CoreKind;
+
+    /// Every state: the own tasks before the queues, cube before vector, and only where a core is free.
+    #[test]
+    fn every_choice() {
+        for bits in 0..16_u8 {
+            let [own, free] = [bits & 3, bits >> 2];
+            let of = |set: u8| move |kind: CoreKind| set >> kind.index() & 1 == 1;
+            let runs = [CoreKind::AIC, CoreKind::AIV].map(|kind| of(own & free)(kind));
+            let expected = match runs {
+                [true, _] => Choice::Own(CoreKind::AIC),
+                [false, true] => Choice::Own(CoreKind::AIV),
+                [false, false] => Choice::Shared,
             };
-            left -= 1;
-            match self.run_task(platform, core, slot, &mut budget)? {
-                Ran::Finished(ready) => next = ready,
-                Ran::Busy => {
-                    self.cores.take(kind, slot);
-                    free = self.free_cores();
-                }
-            }
-        }
-        moved.ran += TASKS_A_STEP - left;
-        moved.collected |= moved.ran > 0;
-        if let Some((slot, kind)) = next {
-            self.make_ready(slot, kind);
-        }
-        for &kind in CoreKind::ALL {
-            if !self.local[kind.index()].is_empty() {
-                self.make_room(kind);
-            }
-        }
-        Ok(())
-    }
-
-    /// The free core of each kind that is taken next.
-    #[inline]
-    fn free_cores(&self) -> [Option<usize>; CoreKind::COUNT] {
-        [CoreKind::AIC, CoreKind::AIV].map(|kind| self.cores.free_core(kind))
-    }
-
-    /// Lends to those who ask for it. Whether there was anything.
-    #[inline(always)]
-    fn lend(&mut self, platform: &mut P) -> Result<bool, Fault> {
-        let asked = platform.asked_for();
-        if asked == 0 { Ok(false) } else { self.lend_some(platform, asked) }
-    }
-
-    /// Stages what is ready for those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
-    #[inline(never)]
-    fn lend_some(&mut self, platform: &mut P, asked: usize) -> Result<bool, Fault> {
-        let mut has_lent = false;
-        for &kind in CoreKind::ALL {
-            let shared = usize::try_from(self.state.queue(kind).len()).unwrap_or(usize::MAX);
-            let local = self.local[kind.index()].len();
-            let count = asked.min(self.cores.free_count(kind)).min((shared + local) / 2);
-            for _ in 0..count {
-                let shared = self.state.queue(kind).pop_one::<P::Sharing>();
-                let Some(slot) = shared.or_else(|| self.local[kind.index()].pop()) else { break };
-                self.stage_on_free(platform, kind, slot)?;
-                has_lent = true;
-            }
-        }
-        if has_lent {
-            platform.commit();
-            platform.lend();
-        }
-        Ok(has_lent)
-    }
-
-    /// Not while a large fanout waits to be released further, nor after a fault.
-    #[inline(always)]
-    fn may_go_on(&self) -> bool {
-        self.release.is_none() && !self.state.fault.is_raised()
-    }
-
-    /// A ready task for which there is a free core: what this step has made ready first, the newest first, then the oldest of
-    /// the shared queues.
-    #[inline(always)]
-    fn take_ready(&mut self, free: &[Option<usize>; CoreKind::COUNT]) -> Option<(u32, CoreKind)> {
-        for kind in [CoreKind::AIC, CoreKind::AIV] {
-            if !self.local[kind.index()].is_empty() && free[kind.index()].is_some() {
-                return self.local[kind.index()].pop().map(|slot| (slot, kind));
-            }
-        }
-        for kind in [CoreKind::AIC, CoreKind::AIV] {
-            if free[kind.index()].is_some()
-                && let Some(slot) = self.state.queue(kind).pop_one::<P::Sharing>()
-            {
-                return Some((slot, kind));
-            }
-        }
-        None
-    }
-
-    /// Runs one task on a free core.
-    #[inline(always)]
-    fn run_task(
-        &mut self,
-        platform: &mut P,
-        core: usize,
-        slot: u32,
-        budget: &mut u32,
-    ) -> Result<Ran, Fault> {
-        let words = self.take_published(slot)?;
-        match platform.run(core, words) {
-            Ok(CoreStatus::Finished) => {}
-            Ok(_) => return Ok(Ran::Busy),
-            Err(fault) => return Err(self.refused(fault, core)),
-        }
-        let hands_over = self.hands_over;
-        match self.complete(platform, core, slot, |_| hands_over, budget)? {
-            Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
-            Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
+            assert_eq!(choose(of(own), of(free)), expected, "{bits:b}");
         }
     }
 }

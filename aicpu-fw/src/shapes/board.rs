@@ -6,7 +6,8 @@
 //! post ----> arrivals --take_arrival--> post, or skipped
 //! ```
 //! A task stays at the head of its list until its last block is claimed, so that blocks go to whoever has free cores, and
-//! the order of a list is the order of readiness.
+//! the order of a list is the order of readiness. Between lists and plain tasks an [`Age`] tells who became ready first: a task
+//! gets it when it is posted, and keeps it as long as it waits.
 //!
 //! **The gate.** One task at a time gathers cores. A pledged core is neither free nor busy: it waits for the others, and
 //! no task but the one at the gate ever holds a core that it does not use. So the task gets its cores: each of them is
@@ -14,57 +15,31 @@
 //! task of higher priority takes its place at the gate; from then on nothing goes before it, so that its cores are idle for as
 //! long as the longest kernel under way.
 
-use pto_abi::stream::{ARRIVALS, BlockLine, LIST_COUNT, LISTS_A_LEVEL, ListEnds, NO_TASK};
-use pto_abi::sync::{AtomicU32, Ordering};
+use pto_abi::CoreKind;
+use pto_abi::stream::{BlockLine, ListEnds, NO_TASK};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_graph::Priority;
 
-use super::{Lanes, ShapeMemory};
+use super::ShapeMemory;
+use super::list::{GATHERS, LEVEL_LISTS, List, MORE_PRESSING, WaitsFor};
 use crate::mutant::{self, Mutant};
 
-/// A list of the board.
+/// When a task became ready, among those on the board and among plain tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct List(pub u32);
+pub struct Age {
+    /// How many tasks had been posted before it.
+    pub posted: u64,
+    /// How many plain tasks of each kind had been pushed to the ready queue before it: their positions are below this.
+    pub plain_before: [u64; CoreKind::COUNT],
+}
 
-/// The bit of `BlockBoard::waiting` that says that the task at the gate has cores, and lacks others.
-pub const GATHERS: u32 = 1 << LIST_COUNT;
-const _: () = assert!(LIST_COUNT < u32::BITS, "the word has a bit for it");
-
-impl List {
-    /// Tasks whose predicate has not been read.
-    pub const ARRIVALS: Self = Self(ARRIVALS);
-
-    /// Where tasks wait whose blocks start as cores become free.
-    #[must_use]
-    pub const fn spread(priority: Priority, lanes: Lanes) -> Self {
-        let list = match lanes.0 {
-            1 => 0,
-            2 => 1,
-            _ => 2,
-        };
-        Self(LISTS_A_LEVEL * priority.get() as u32 + list)
-    }
-
-    /// Where tasks wait whose blocks start at once.
-    #[must_use]
-    pub const fn sync(priority: Priority) -> Self {
-        Self(LISTS_A_LEVEL * priority.get() as u32 + LISTS_A_LEVEL - 1)
-    }
-
-    /// Its bit of `BlockBoard::waiting`.
-    #[must_use]
-    pub const fn bit(self) -> u32 {
-        1 << self.0
-    }
-
-    /// The bits of all lists of a priority.
-    #[must_use]
-    pub const fn level(priority: Priority) -> u32 {
-        ((1 << LISTS_A_LEVEL) - 1) << (LISTS_A_LEVEL * priority.get() as u32)
-    }
-
-    fn is_sync(self) -> bool {
-        self != Self::ARRIVALS && self.0 % LISTS_A_LEVEL == LISTS_A_LEVEL - 1
-    }
+/// The oldest task of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The task.
+    pub slot: u32,
+    /// When it became ready.
+    pub age: Age,
 }
 
 /// Blocks that a scheduler has taken: `first .. first + count` of the task in `slot`.
@@ -90,6 +65,33 @@ fn set(word: &AtomicU32, value: u32) {
     word.store(value, Ordering::Relaxed);
 }
 
+/// As [`get`].
+fn get_long(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+/// As [`get`].
+fn set_long(word: &AtomicU64, value: u64) {
+    word.store(value, Ordering::Relaxed);
+}
+
+fn age_of(record: &BlockLine) -> Age {
+    let [aic, aiv] = &record.plain_before;
+    Age { posted: get_long(&record.posted), plain_before: [get_long(aic), get_long(aiv)] }
+}
+
+fn set_age(record: &BlockLine, age: Age) {
+    set_long(&record.posted, age.posted);
+    for (word, position) in record.plain_before.iter().zip(age.plain_before) {
+        set_long(word, position);
+    }
+}
+
+/// A task that waits no more has no age: what is left of it does not tell two runs apart.
+fn forget_age(record: &BlockLine) {
+    set_age(record, Age { posted: 0, plain_before: [0; CoreKind::COUNT] });
+}
+
 impl<'a> ShapeMemory<'a> {
     /// The lists that may have a task, by their bits: a moment's guess, without the lock.
     #[inline]
@@ -99,11 +101,21 @@ impl<'a> ShapeMemory<'a> {
         self.board.waiting.load(Ordering::Relaxed)
     }
 
-    /// Puts a ready task at the end of a list.
-    pub fn post(&self, list: List, slot: u32) {
+    /// Whether a task may wait that goes before plain ones which have just become ready; as [`lists`](Self::lists).
+    #[inline]
+    #[must_use]
+    pub fn has_more_pressing(&self) -> bool {
+        self.lists() & MORE_PRESSING != 0
+    }
+
+    /// Puts a ready task at the end of a list. So many plain tasks of each kind have been pushed to the ready queues before it.
+    pub fn post(&self, list: List, slot: u32, plain_before: [u64; CoreKind::COUNT]) {
         self.board.lock.hold(|| {
             let Some((ends, record)) = self.ends(list).zip(self.record(slot)) else { return };
             set(&record.next, NO_TASK);
+            let posted = get_long(&self.board.posted);
+            set_long(&self.board.posted, posted + 1);
+            set_age(record, Age { posted, plain_before });
             match self.record(get(&ends.tail)) {
                 Some(last) => set(&last.next, slot),
                 None => set(&ends.head, slot),
@@ -114,11 +126,20 @@ impl<'a> ShapeMemory<'a> {
         });
     }
 
-    /// The task at the head of a list.
+    /// The oldest task of each list of a priority, by [`WaitsFor::index`]. Of those that start at once: the one that would be at
+    /// the gate if [`gathering`](Self::gathering) were called.
     #[must_use]
-    pub fn head(&self, list: List) -> Option<u32> {
-        let head = self.board.lock.hold(|| self.ends(list).map(|ends| get(&ends.head)));
-        head.filter(|slot| *slot != NO_TASK)
+    pub fn heads(&self, priority: Priority) -> [Option<Head>; LEVEL_LISTS] {
+        self.board.lock.hold(|| {
+            WaitsFor::ALL.map(|waits_for| {
+                let list = List::at(priority, waits_for);
+                let slot = match waits_for {
+                    WaitsFor::AllAtOnce => self.next_to_gather(list)?,
+                    _ => get(&self.ends(list)?.head),
+                };
+                self.record(slot).map(|record| Head { slot, age: age_of(record) })
+            })
+        })
     }
 
     /// Takes a task whose predicate is to be read.
@@ -126,7 +147,8 @@ impl<'a> ShapeMemory<'a> {
     pub fn take_arrival(&self) -> Option<u32> {
         self.board.lock.hold(|| {
             let slot = get(&self.ends(List::ARRIVALS)?.head);
-            self.record(slot)?;
+            let record = self.record(slot)?;
+            forget_age(record);
             self.take_head(List::ARRIVALS);
             set(&self.board.count, get(&self.board.count) - 1);
             Some(slot)
@@ -144,6 +166,7 @@ impl<'a> ShapeMemory<'a> {
             }
             let claim = take_blocks(record, slot, count);
             if claim.is_last {
+                forget_age(record);
                 self.take_head(list);
                 set(&self.board.count, get(&self.board.count) - 1);
             }
@@ -156,27 +179,35 @@ impl<'a> ShapeMemory<'a> {
     pub fn gathering(&self, priority: Priority) -> Option<u32> {
         let list = List::sync(priority);
         self.board.lock.hold(|| {
+            let slot = self.next_to_gather(list)?;
             let at_gate = get(&self.board.gathering);
-            let slot = get(&self.ends(list)?.head);
+            if slot == at_gate {
+                return self.record(slot).map(|_| slot);
+            }
+            self.record(slot)?;
             if let Some(record) = self.record(at_gate)
                 && !mutant::is(Mutant::GathersForTwo)
             {
-                let (of, has_cores) = (get(&record.list), get(&record.next_block) > 0);
-                if of == list.0 {
-                    return Some(at_gate);
-                }
-                if of > list.0 || has_cores || self.record(slot).is_none() {
-                    return None;
-                }
                 self.send_back(at_gate, record);
             }
-            self.record(slot)?;
             self.take_head(list);
             set(&self.board.gathering, slot);
             // The bit of the list says that there is something to be done for it.
             set(&self.board.waiting, get(&self.board.waiting) | list.bit());
             Some(slot)
         })
+    }
+
+    /// The task that [`gathering`](Self::gathering) would give.
+    fn next_to_gather(&self, list: List) -> Option<u32> {
+        let at_gate = get(&self.board.gathering);
+        let slot = get(&self.ends(list)?.head);
+        let Some(record) = self.record(at_gate).filter(|_| !mutant::is(Mutant::GathersForTwo))
+        else {
+            return Some(slot);
+        };
+        let (of, has_cores) = (get(&record.list), get(&record.next_block) > 0);
+        if of == list.0 { Some(at_gate) } else { (of < list.0 && !has_cores).then_some(slot) }
     }
 
     /// The task at the gate, if it has cores.
@@ -195,6 +226,7 @@ impl<'a> ShapeMemory<'a> {
             let record = self.record(slot).filter(|_| get(&self.board.gathering) == slot)?;
             let claim = take_blocks(record, slot, count);
             if claim.is_last || mutant::is(Mutant::LeavesTheGateEarly) {
+                forget_age(record);
                 set(&self.board.gathering, NO_TASK);
                 set(&self.board.count, get(&self.board.count) - 1);
                 set(&self.board.waiting, get(&self.board.waiting) & !GATHERS);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            publish, or the last producer
-//! builder,  ------------------------------> board.rs -------------------> scheduler/shapes.rs --> cores
+//! builder,  ------------------------------> board.rs -------------------> scheduler/blocks.rs --> cores
 //! scheduler      predicate: ARRIVALS          lists by priority             claims blocks for
 //!                read, then list or skip                                    free cores of its own
 //! ```
@@ -10,56 +10,21 @@
 //! record. Everything that schedulers share stands on the board, under one lock that nobody holds for long.
 
 mod board;
+mod lanes;
+mod list;
 #[cfg(not(any(loom, shuttle)))]
 mod memory;
 
+use pto_abi::GmAddr;
 use pto_abi::gm::GmWindow;
-use pto_abi::stream::{
-    BLOCK_WORDS, BlockBoard, BlockLine, HAS_PREDICATE, MAX_LANES, NO_LIST, SYNC_START,
-};
+use pto_abi::stream::{BLOCK_WORDS, BlockBoard, BlockLine, HAS_PREDICATE, SYNC_START};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::Task;
-use pto_abi::{CoreKind, GmAddr};
 use pto_graph::{Comparison, ElementType};
 
-pub use board::{Claim, GATHERS, List};
-
-/// Kernels that a block may have: all lanes but none.
-pub const LANE_SETS: usize = 1 << MAX_LANES;
-
-/// Which parts a block has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lanes(pub u8);
-
-impl Lanes {
-    /// One kernel, on a core of this kind.
-    #[must_use]
-    pub const fn one(kind: CoreKind) -> Self {
-        Self(1 << kind.index())
-    }
-
-    /// Whether there is a kernel for a lane: 0 for the cube core, 1 and 2 for the vector cores.
-    #[must_use]
-    pub const fn has(self, lane: usize) -> bool {
-        self.0 >> lane & 1 == 1
-    }
-
-    /// How many kernels.
-    #[must_use]
-    pub const fn count(self) -> u32 {
-        self.0.count_ones()
-    }
-
-    /// The kind of core, where one core is enough.
-    #[must_use]
-    pub const fn single(self) -> Option<CoreKind> {
-        match self.0 {
-            1 => Some(CoreKind::AIC),
-            2 => Some(CoreKind::AIV),
-            _ => None,
-        }
-    }
-}
+pub use board::{Age, Claim, Head};
+pub use lanes::{LANE_SETS, Lanes};
+pub use list::{GATHERS, LEVEL_LISTS, List, WaitsFor};
 
 /// The memory of shaped tasks.
 #[derive(Clone, Copy)]
@@ -123,16 +88,6 @@ impl<'a> ShapeMemory<'a> {
         let comparison = Comparison::try_from(comparison).unwrap_or(Comparison::EQUAL);
         let found = read_element(&self.gm, address, element.bytes()).unwrap_or(0);
         comparison.holds(element, found, record.value.load(Ordering::Relaxed))
-    }
-}
-
-/// What stands in a record.
-impl List {
-    /// The list that a task waits on; `None`: it goes to the ready queue of its kind.
-    #[must_use]
-    pub fn of(record: &BlockLine) -> Option<Self> {
-        let list = record.list.load(Ordering::Relaxed);
-        (list != NO_LIST).then_some(Self(list))
     }
 }
 

@@ -35,7 +35,6 @@ use crate::builder::publisher::{Publisher, release_published};
 use crate::builder::task_line::TaskLine;
 use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
-use crate::shapes::{List, has_predicate};
 use crate::state::{SharedState, kind_in};
 
 /// Submissions after which the watermark is looked for anew. 16 of 1, 4, 16 and 64: the first with which a look costs
@@ -290,19 +289,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         if kind & SHAPED == 0 {
             self.state.queue(kind_in(kind)).push::<S>(&[slot]);
         } else {
-            post(&self.state, slot);
+            self.state.post_ready(slot);
         }
-    }
-}
-
-/// A task with a block shape is ready: it goes where the schedulers look.
-#[cold]
-fn post(state: &SharedState<'_>, slot: u32) {
-    let Some(shapes) = state.shapes else { return };
-    let Some(notes) = shapes.record(slot) else { return };
-    let list = if has_predicate(notes) { Some(List::ARRIVALS) } else { List::of(notes) };
-    if let Some(list) = list {
-        shapes.post(list, slot);
     }
 }
 

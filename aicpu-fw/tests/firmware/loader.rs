@@ -2,99 +2,71 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
-use pto_abi::image::{Checksum, GraphHeader, ImageTask};
+use pto_abi::image::{GraphHeader, ImageParts, ImageTask};
 use pto_abi::kinds::{GraphFlags, RunFlags};
 use pto_abi::runtime::region;
 use pto_abi::sync::Shared;
-use pto_abi::{CoreKind, Fault, RuntimeVariant};
+use pto_abi::{CoreKind, RuntimeVariant};
 use pto_aicpu_fw::platform::Staged;
-use pto_aicpu_fw::{CoreStatus, FanoutPolicy, Instance, Launch, Platform, Progressed};
+use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, Progressed};
 use pto_graph::NoBuilders;
 
 use crate::arena::with_arena;
 use crate::both_strategies;
+use crate::stub::{Script, Stub};
 
 /// The producers of each task.
 const PRODUCERS: [&[u32]; 8] = [&[], &[], &[0, 1], &[0], &[2, 3], &[4], &[4], &[5, 6, 2]];
 
-/// Cores that finish what they were given, one at each poll of any of them.
+/// Cores that finish what they were given, one at each third look at any of them.
+#[derive(Default)]
 struct Cores {
-    workers: Vec<u32>,
-    running: Vec<Option<u32>>,
     finished: Vec<u32>,
-    polls: u32,
+    looks: u32,
 }
 
-impl Platform for Cores {
-    type Sharing = Shared;
-
-    fn attach(&mut self, worker: u32) {
-        self.workers.push(worker);
-        self.running.push(None);
+impl Script for Cores {
+    fn kind(&self, worker: u32) -> u32 {
+        u32::from(worker >= 3)
     }
-    fn greet(&mut self, _: usize, _: u32) {}
-    fn answer(&mut self, core: usize, _: u32) -> Option<(u32, u32)> {
-        Some((self.workers[core], u32::from(self.workers[core] >= 3)))
+    fn finishes(&mut self, task: u32) -> bool {
+        self.looks += 1;
+        // Not at the first look.
+        let finishes = self.looks.is_multiple_of(3);
+        self.finished.extend(finishes.then_some(task));
+        finishes
     }
-    fn poll(&mut self, core: usize) -> CoreStatus {
-        self.polls += 1;
-        match self.running[core] {
-            // Not at the first look.
-            Some(task) if self.polls.is_multiple_of(3) => {
-                self.running[core] = None;
-                self.finished.push(task);
-                CoreStatus::Finished
-            }
-            Some(_) => CoreStatus::Busy,
-            None => CoreStatus::Idle,
-        }
-    }
-    fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
+    fn staged(&mut self, dispatch: Staged) {
         for producer in PRODUCERS[dispatch.task as usize] {
             let is_done = self.finished.contains(producer);
             assert!(is_done, "task {} is dispatched before its producer {producer}", dispatch.task);
         }
-        self.running[core] = Some(dispatch.task);
-        Ok(())
     }
-    fn commit(&mut self) {}
-    fn stop(&mut self, _: usize) {}
-    fn stopped(&mut self, _: usize) -> bool {
-        true
-    }
-    fn now_ns(&self) -> u64 {
-        0
-    }
-    fn relax(&mut self) {}
 }
 
 /// Writes the image to the window; how many bytes it has.
 fn write_image(to: &GmWindow<'_>) -> u64 {
-    let edges = PRODUCERS.iter().map(|producers| producers.len() as u64).sum();
-    let mut header = GraphHeader::new(GraphFlags::TOPOLOGICAL, 8, edges, 0);
-    let mut edge = 0;
-    for (task, producers) in (0..).zip(PRODUCERS) {
-        let record = ImageTask {
+    let mut first_edge = 0;
+    let tasks = PRODUCERS.map(|producers| {
+        let edge_count = u32::try_from(producers.len()).unwrap();
+        let kind = CoreKind::AIV.get();
+        let task = ImageTask {
             kernel: 0,
             first_arg: 0,
-            first_edge: edge,
-            edge_count: u32::try_from(producers.len()).unwrap(),
+            first_edge,
+            edge_count,
             func_id: 0,
             arg_count: 0,
-            kind: CoreKind::AIV.get(),
+            kind,
         };
-        let at = header.tasks_offset + task * size_of::<ImageTask>() as u64;
-        to.write(at, &record).unwrap();
-        for producer in producers {
-            to.write(header.edges_offset + 4 * u64::from(edge), producer).unwrap();
-            edge += 1;
-        }
-    }
-    let mut sum = Checksum::new();
-    let words = (header.tasks_offset..header.total_bytes).step_by(8);
-    words.for_each(|at| sum.add(to.read(at).unwrap()));
-    header.checksum = sum.finish();
-    to.write(0, &header).unwrap();
+        first_edge += edge_count;
+        task
+    });
+    let flags = GraphFlags::TOPOLOGICAL;
+    let producers = PRODUCERS.concat();
+    let image = ImageParts { flags, tasks: &tasks, producers: &producers, args: &[] };
+    let header = image.header();
+    image.write_to(&header, to, 0).unwrap();
     header.total_bytes
 }
 
@@ -108,15 +80,15 @@ fn run<F: FanoutPolicy>(arena: Arena<'_>, epoch: u32, flags: RunFlags) -> Vec<u3
     config.flags = (RunFlags::KEEP_CORES | flags).bits();
     arena.set_config(&config);
     arena.prepare_run();
-    let cores = Cores { workers: Vec::new(), running: Vec::new(), finished: Vec::new(), polls: 0 };
+    let cores = Stub::<Shared, _>::new(0, Cores::default());
     let mut instance = Instance::<_, F>::new(Launch::accept(arena).unwrap(), 0, cores);
     for _ in 0..1_000 {
         if let Progressed::Returned(fault) = instance.step(&NoBuilders, ()) {
             assert_eq!(fault, None, "{:?}", arena.epitaph());
-            return std::mem::take(&mut instance.platform().finished);
+            return std::mem::take(&mut instance.platform().script.finished);
         }
     }
-    panic!("the run does not end: {:?} ran", instance.platform().finished);
+    panic!("the run does not end: {:?} ran", instance.platform().script.finished);
 }
 
 pub(crate) fn a_graph_is_loaded_and_runs_again<F: FanoutPolicy>() {

@@ -12,6 +12,8 @@ mod mock;
 mod mutants;
 mod scheduler;
 mod slots;
+#[path = "../common/stub.rs"]
+mod stub;
 mod trace;
 mod watchdog;
 #[path = "../common/words.rs"]

@@ -5,8 +5,11 @@ use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
 use pto_abi::trace::TracePoint;
 use pto_abi::{BuildMode, Fault};
-use pto_aicpu_fw::platform::Staged;
-use pto_aicpu_fw::{Budgets, CoreStatus, FanoutPolicy, Platform, Scheduler};
+use pto_aicpu_fw::platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
+    Traces,
+};
+use pto_aicpu_fw::{Budgets, FanoutPolicy, Scheduler};
 
 use crate::words::{GENERATION, Words};
 
@@ -101,10 +104,6 @@ impl<const SLOTS: usize> Mock<SLOTS> {
 
 impl<const SLOTS: usize> Platform for Mock<SLOTS> {
     type Sharing = Shared;
-    const TRACES: bool = true;
-    const SLOTS: usize = SLOTS;
-    const POLLS_COST: bool = SLOTS > 1;
-    const STAGES_AHEAD: bool = SLOTS > 1;
 
     fn attach(&mut self, _: u32) {}
     fn greet(&mut self, _: usize, _: u32) {}
@@ -139,6 +138,50 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
         Ok(())
     }
 
+    fn commit(&mut self) {
+        self.commits += 1;
+        for core in self.cores.iter_mut().chain(&mut self.pending) {
+            if let Core::Staged(task) = *core {
+                *core = Core::Running(task);
+            }
+        }
+    }
+
+    fn stop(&mut self, _: usize) {}
+    fn stopped(&mut self, _: usize) -> bool {
+        true
+    }
+}
+
+impl<const SLOTS: usize> Machine for Mock<SLOTS> {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn relax(&mut self) {}
+
+    fn wake_siblings(&mut self) {
+        self.wakes += 1;
+    }
+}
+
+impl<const SLOTS: usize> Abilities for Mock<SLOTS> {
+    const SLOTS: usize = SLOTS;
+    const POLLS_COST: bool = SLOTS > 1;
+    const STAGES_AHEAD: bool = SLOTS > 1;
+}
+
+impl<const SLOTS: usize> Lends for Mock<SLOTS> {}
+
+impl<const SLOTS: usize> Traces for Mock<SLOTS> {
+    const TRACES: bool = true;
+
+    fn trace(&mut self, record: TracePoint) {
+        self.events.push(record);
+    }
+}
+
+impl<const SLOTS: usize> StagesAhead for Mock<SLOTS> {
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         assert!(self.has_room(core), "staged ahead for core {core}, which has two");
         self.ahead[core] = Some(dispatch);
@@ -157,31 +200,11 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
         self.rung_ahead += 1;
         Ok(())
     }
-
-    fn commit(&mut self) {
-        self.commits += 1;
-        for core in self.cores.iter_mut().chain(&mut self.pending) {
-            if let Core::Staged(task) = *core {
-                *core = Core::Running(task);
-            }
-        }
-    }
-
-    fn stop(&mut self, _: usize) {}
-    fn stopped(&mut self, _: usize) -> bool {
-        true
-    }
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-    fn relax(&mut self) {}
-    fn wake_siblings(&mut self) {
-        self.wakes += 1;
-    }
-    fn trace(&mut self, record: TracePoint) {
-        self.events.push(record);
-    }
 }
+
+impl<const SLOTS: usize> RunsAtOnce for Mock<SLOTS> {}
+
+impl<const SLOTS: usize> Predicates for Mock<SLOTS> {}
 
 pub(crate) const BUDGETS: Budgets = Budgets { task_ns: 10_000, stall_ns: 1_000, run_ns: 0 };
 

@@ -26,7 +26,7 @@ const TOGETHER: List = List::sync(Priority::NORMAL);
 trait Variant: Send + Sync + 'static {
     /// The builder posts a task, or a scheduler one whose predicate it has read.
     fn post(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
-        shapes.post(list, slot);
+        shapes.post(list, slot, [0, 0]);
     }
 
     /// A scheduler has pledged its core to the task at the gate.
@@ -226,7 +226,7 @@ fn parts_finish<S: Sharing>() {
         record.parts_left.store(2, Relaxed);
         let finish = move |part: usize| {
             results[part].0.with_mut(|_| ());
-            // As `Scheduler::part_finished` does.
+            // As `Flow::part_finished` does.
             let order = pto_abi::sync::Ordering::AcqRel;
             if S::fetch_sub_u32(&record.parts_left, 1, order) == 1 {
                 results.iter().for_each(|result| result.0.with(|_| ()));

@@ -1,14 +1,13 @@
 //! Two producers complete on two schedulers while the builder publishes their consumer: exactly one of the
 //! three makes it ready, and whoever dispatches it sees what both producers and the builder wrote.
 
-use std::marker::PhantomData;
-
 use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
-use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
+use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicpu_fw::platform::Staged;
-use pto_aicpu_fw::{Budgets, Builder, CoreStatus, LockFree, Platform, Scheduler};
+use pto_aicpu_fw::{Budgets, Builder, LockFree, Scheduler};
 use pto_graph::{GraphBuilder, TaskSpec};
 
+use crate::stub::{Script, Stub};
 use crate::words::{GENERATION, Kernels, PAYLOADS, Size, Words};
 use crate::{WEAK_TASKS, Weak, explore, spawn};
 
@@ -22,35 +21,22 @@ struct Run {
     outputs: [AtomicU32; 2],
 }
 
-/// One core; a producer finishes when it is polled.
-pub(crate) struct OneCore<S> {
+/// One core; what it has finishes when it is polled, from when the test says so.
+pub(crate) struct OneCore {
     run: &'static Run,
-    task: Option<u32>,
     finishes: bool,
     consumer: u32,
-    sharing: PhantomData<S>,
 }
 
-impl<S: Sharing> Platform for OneCore<S> {
-    type Sharing = S;
-
-    fn attach(&mut self, _: u32) {}
-    fn greet(&mut self, _: usize, _: u32) {}
-    fn answer(&mut self, _: usize, _: u32) -> Option<(u32, u32)> {
-        None
-    }
-
-    fn poll(&mut self, _: usize) -> CoreStatus {
-        if !self.finishes {
-            return CoreStatus::Busy;
+impl Script for OneCore {
+    fn finishes(&mut self, task: u32) -> bool {
+        if self.finishes {
+            self.run.outputs[task as usize].store(1, Ordering::Relaxed);
         }
-        let task = self.task.take().unwrap() as usize;
-        self.run.outputs[task].store(1, Ordering::Relaxed);
-        CoreStatus::Finished
+        self.finishes
     }
 
-    fn stage(&mut self, _: usize, dispatch: Staged) -> Result<(), Fault> {
-        self.task = Some(dispatch.task);
+    fn staged(&mut self, dispatch: Staged) {
         self.finishes = false;
         if dispatch.task == CONSUMER {
             self.consumer += 1;
@@ -62,29 +48,18 @@ impl<S: Sharing> Platform for OneCore<S> {
             let argument = self.run.words.state().payloads[first].load(Ordering::Relaxed);
             assert_eq!(argument, ARGUMENT, "what the builder wrote is not visible");
         }
-        Ok(())
     }
-
-    fn commit(&mut self) {}
-    fn stop(&mut self, _: usize) {}
-    fn stopped(&mut self, _: usize) -> bool {
-        true
-    }
-    fn now_ns(&self) -> u64 {
-        0
-    }
-    fn relax(&mut self) {}
 }
 
-type OneScheduler<S> = (Scheduler<'static, OneCore<S>, LockFree>, OneCore<S>);
+type Core<S> = Stub<S, OneCore>;
+type OneScheduler<S> = (Scheduler<'static, Core<S>, LockFree>, Core<S>);
 
 fn scheduler<S: Sharing>(run: &'static Run, instance: usize) -> OneScheduler<S> {
     let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
     let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
     let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
     scheduler.add_core(0, CoreKind::AIV).unwrap();
-    let sharing = PhantomData;
-    (scheduler, OneCore { run, task: None, finishes: false, consumer: 0, sharing })
+    (scheduler, Stub::new(1, OneCore { run, finishes: false, consumer: 0 }))
 }
 
 fn two_completions_and_a_publish<S: Sharing>() {
@@ -97,7 +72,7 @@ fn two_completions_and_a_publish<S: Sharing>() {
         let completers = [1, 2].map(|instance| {
             let (mut scheduler, mut core) = scheduler::<S>(run, instance);
             scheduler.step(&mut core).unwrap();
-            core.finishes = true;
+            core.script.finishes = true;
             (scheduler, core)
         });
         let consumer = builder.add_task(TaskSpec { args: &[ARGUMENT], ..spec }).unwrap();
@@ -107,7 +82,7 @@ fn two_completions_and_a_publish<S: Sharing>() {
         let threads = completers.map(|(mut scheduler, mut core)| {
             spawn(move || {
                 scheduler.step(&mut core).unwrap();
-                core.consumer
+                core.script.consumer
             })
         });
         builder.publish(consumer).unwrap();
@@ -115,7 +90,7 @@ fn two_completions_and_a_publish<S: Sharing>() {
         third.step(&mut core).unwrap();
         let by_completers: u32 = threads.map(|thread| thread.join().unwrap()).into_iter().sum();
         let queued = run.words.state().queue(CoreKind::AIV).len();
-        let made_ready = u64::from(by_completers + core.consumer) + queued;
+        let made_ready = u64::from(by_completers + core.script.consumer) + queued;
         assert_eq!(made_ready, 1, "made ready by exactly one");
     });
 }

@@ -6,7 +6,7 @@ use loom::thread;
 use pto_abi::handshake::{Command, FINISHED, Handshake, STATUS_IDLE, Status};
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::{CoreKind, GmAddr};
-use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+use pto_aicpu_fw::platform::{Abilities, CoreStatus, Lends, Machine, Platform, Staged};
 use pto_aicpu_fw::{Bell, LinesPlatform};
 
 use crate::{explore, spawn};
@@ -16,7 +16,7 @@ const TASKS: u32 = 2;
 const CORE_ID: u32 = 9;
 
 #[derive(Default)]
-struct Machine {
+struct SharedLines {
     lines: [Handshake; 1],
     /// What the producers of task `i` wrote, and what its kernel writes.
     inputs: [AtomicU32; TASKS as usize],
@@ -27,15 +27,21 @@ struct Machine {
 struct NoBell<const SLOTS: usize>;
 
 impl<const SLOTS: usize> Bell for NoBell<SLOTS> {
-    const SLOTS: usize = SLOTS;
-
     fn ring(&mut self, _: u32) {}
-    fn wake_siblings(&mut self) {}
-    fn relax(&mut self) {}
+}
+
+impl<const SLOTS: usize> Machine for NoBell<SLOTS> {
     fn now_ns(&self) -> u64 {
         0
     }
+    fn relax(&mut self) {}
 }
+
+impl<const SLOTS: usize> Abilities for NoBell<SLOTS> {
+    const SLOTS: usize = SLOTS;
+}
+
+impl<const SLOTS: usize> Lends for NoBell<SLOTS> {}
 
 /// The two sides' stores that the tests exchange for wrong ones.
 #[derive(Clone, Copy)]
@@ -46,7 +52,7 @@ struct Sides {
 
 const RIGHT: Sides = Sides { ring: Handshake::ring, finish: Handshake::finish };
 
-fn core(machine: &Machine, sides: Sides, dispatches: u32) -> u32 {
+fn core(machine: &SharedLines, sides: Sides, dispatches: u32) -> u32 {
     let lines = &machine.lines[0];
     let mut ran = 0;
     while ran < dispatches {
@@ -78,7 +84,7 @@ fn staged(task: u32) -> Staged {
 
 #[test]
 fn bring_up_and_two_dispatches() {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         machine.lines[0].reset();
         let worker = spawn(move || core(machine, RIGHT, TASKS));
         let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell::<1>);
@@ -111,7 +117,7 @@ fn bring_up_and_two_dispatches() {
 /// The second dispatch is rung while the core has the first: both run, in order, once each, and both are seen.
 #[test]
 fn two_dispatches_at_once() {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         let lines = &machine.lines[0];
         lines.reset();
         lines.greet(1);
@@ -144,7 +150,7 @@ fn two_dispatches_at_once() {
 
 #[test]
 fn a_core_leaves_when_it_is_asked_and_comes_back() {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         let lines = &machine.lines[0];
         lines.reset();
         lines.greet(1);
@@ -173,7 +179,7 @@ fn a_core_leaves_when_it_is_asked_and_comes_back() {
 
 /// One dispatch to a core in service, with possibly wrong stores.
 fn one_dispatch(sides: Sides) {
-    explore(5, Machine::default, move |machine| {
+    explore(5, SharedLines::default, move |machine| {
         let lines = &machine.lines[0];
         lines.reset();
         lines.greet(1);

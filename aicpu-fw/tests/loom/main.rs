@@ -10,6 +10,7 @@
 #![cfg(loom)]
 
 mod board;
+mod command_ring;
 mod fanin;
 mod fanout;
 mod fault;
@@ -18,6 +19,8 @@ mod log_ring;
 mod proof;
 mod queue;
 mod reuse;
+#[path = "../common/stub.rs"]
+mod stub;
 mod termination;
 #[path = "../common/words.rs"]
 mod words;

@@ -4,12 +4,12 @@
 use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Shared};
 use pto_abi::task::Task;
-use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
-use pto_aicpu_fw::platform::Staged;
+use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicpu_fw::stream::proof::{nothing_moves, rest};
-use pto_aicpu_fw::{Budgets, Builder, CoreStatus, LockFree, Platform, Scheduler};
+use pto_aicpu_fw::{Budgets, Builder, LockFree, Scheduler};
 use pto_graph::{GraphBuilder, TaskSpec};
 
+use crate::stub::{Script, Stub};
 use crate::words::{GENERATION, Kernels, Size, Words};
 use crate::{explore, spawn};
 
@@ -62,33 +62,9 @@ impl Proof for Relaxed {
 }
 
 /// One core, which has finished when it is looked at.
-struct Core(Option<u32>);
+struct Core;
 
-impl Platform for Core {
-    type Sharing = Shared;
-
-    fn attach(&mut self, _: u32) {}
-    fn greet(&mut self, _: usize, _: u32) {}
-    fn answer(&mut self, _: usize, _: u32) -> Option<(u32, u32)> {
-        None
-    }
-    fn poll(&mut self, _: usize) -> CoreStatus {
-        self.0.take().map_or(CoreStatus::Busy, |_| CoreStatus::Finished)
-    }
-    fn stage(&mut self, _: usize, dispatch: Staged) -> Result<(), Fault> {
-        self.0 = Some(dispatch.task);
-        Ok(())
-    }
-    fn commit(&mut self) {}
-    fn stop(&mut self, _: usize) {}
-    fn stopped(&mut self, _: usize) -> bool {
-        true
-    }
-    fn now_ns(&self) -> u64 {
-        0
-    }
-    fn relax(&mut self) {}
-}
+impl Script for Core {}
 
 /// Task 0 waits for task 1; task 2 is not published.
 fn look_at_work<P: Proof>() {
@@ -105,7 +81,7 @@ fn look_at_work<P: Proof>() {
             builder.publish(first).unwrap();
             let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
             let (line, mode) = (&words.instances[1], BuildMode::CONCURRENT);
-            let mut core = Core(None);
+            let mut core = Stub::<Shared, _>::new(1, Core);
             let mut scheduler =
                 Scheduler::<_, LockFree>::new(words.state(), line, mode, GENERATION, budgets);
             scheduler.add_core(0, CoreKind::AIV).unwrap();

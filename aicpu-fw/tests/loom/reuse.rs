@@ -22,7 +22,7 @@ trait Done: Send + Sync + 'static {
     const ORDER: Ordering;
 }
 
-/// As `Scheduler::go_on` does.
+/// As `Flow::go_on` does.
 struct AsItIs;
 
 impl Done for AsItIs {

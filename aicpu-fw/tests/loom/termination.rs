@@ -4,13 +4,11 @@ use std::marker::PhantomData;
 
 use loom::thread;
 use pto_abi::sync::{AtomicU32, Ordering, Shared, Sharing};
-use pto_abi::{BuildMode, CoreKind, Fault, FuncId};
-use pto_aicpu_fw::platform::Staged;
-use pto_aicpu_fw::{
-    Budgets, Builder, CoreStatus, FanoutPolicy, LockFree, Platform, Scheduler, Step,
-};
+use pto_abi::{BuildMode, CoreKind, FuncId};
+use pto_aicpu_fw::{Budgets, Builder, FanoutPolicy, LockFree, Scheduler, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
+use crate::stub::{Script, Stub};
 use crate::words::{GENERATION, Kernels, Size, Words};
 use crate::{WEAK_END, Weak, explore, spawn};
 
@@ -21,42 +19,18 @@ struct Run {
     outputs: [AtomicU32; TASKS as usize],
 }
 
-/// A core that finishes what it has when it is polled; or no core.
-struct Instant<S> {
-    run: &'static Run,
-    task: Option<u32>,
-    sharing: PhantomData<S>,
-}
+/// Cores that finish what they have when they are polled; or no core.
+struct Instant(&'static Run);
 
-impl<S: Sharing> Platform for Instant<S> {
-    type Sharing = S;
-
-    fn attach(&mut self, _: u32) {}
-    fn greet(&mut self, _: usize, _: u32) {}
-    fn answer(&mut self, _: usize, _: u32) -> Option<(u32, u32)> {
-        None
-    }
-    fn poll(&mut self, _: usize) -> CoreStatus {
-        let Some(task) = self.task.take() else { return CoreStatus::Idle };
-        self.run.outputs[task as usize].fetch_add(1, Ordering::Relaxed);
-        CoreStatus::Finished
-    }
-    fn stage(&mut self, _: usize, dispatch: Staged) -> Result<(), Fault> {
-        self.task = Some(dispatch.task);
-        Ok(())
-    }
-    fn commit(&mut self) {}
-    fn stop(&mut self, _: usize) {}
-    fn stopped(&mut self, _: usize) -> bool {
+impl Script for Instant {
+    fn finishes(&mut self, task: u32) -> bool {
+        self.0.outputs[task as usize].fetch_add(1, Ordering::Relaxed);
         true
     }
-    fn now_ns(&self) -> u64 {
-        0
-    }
-    fn relax(&mut self) {}
 }
 
-type OneScheduler<S, F> = (Scheduler<'static, Instant<S>, F>, Instant<S>);
+type Cores<S> = Stub<S, Instant>;
+type OneScheduler<S, F> = (Scheduler<'static, Cores<S>, F>, Cores<S>);
 
 fn scheduler<S: Sharing, F: FanoutPolicy>(
     run: &'static Run,
@@ -67,7 +41,7 @@ fn scheduler<S: Sharing, F: FanoutPolicy>(
     let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
     let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
     (0..cores).for_each(|worker| scheduler.add_core(worker, CoreKind::AIV).unwrap());
-    (scheduler, Instant { run, task: None, sharing: PhantomData })
+    (scheduler, Stub::new(cores as usize, Instant(run)))
 }
 
 fn outputs(run: &Run) -> Vec<u32> {

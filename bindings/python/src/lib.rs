@@ -4,6 +4,7 @@
 //! device.rs    Device       graph.rs    Graph      field.rs    FieldRuntime (class Runtime of C++ sources)
 //! options.rs   keyword arguments of a run          report.rs   Report, Trace
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
+//! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
 //! ```
 //! What is in Python around it: `pto_runtime/`.
 
@@ -12,9 +13,12 @@ mod device;
 mod failure;
 mod field;
 mod graph;
+mod memory;
 mod options;
 mod report;
 mod running;
+mod tile_kernel;
+mod workload;
 
 use pyo3::prelude::*;
 
@@ -39,6 +43,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<field::FieldRuntime>()?;
     module.add_class::<report::Report>()?;
     module.add_class::<report::Trace>()?;
+    module.add_class::<workload::CheckedWorkload>()?;
+    module.add_class::<tile_kernel::TileKernelBuilder>()?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

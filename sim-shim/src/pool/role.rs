@@ -12,8 +12,8 @@ use pto_abi::sync::Exclusive;
 use pto_abi::trace::TraceOwner;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicpu_fw::{
-    Bell, BuilderHost, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace,
-    Progressed, TraceWriter, Tracer,
+    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
+    Locked, Machine, NoTrace, Progressed, TraceWriter, Tracer,
 };
 use pto_graph::BuilderSet;
 
@@ -45,21 +45,44 @@ struct PoolBell<const AT_ONCE: bool> {
 impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     // A store is as visible in the middle of a step as at its end.
     const RINGS_AT_ONCE: bool = true;
-    const RUNS_AT_ONCE: bool = AT_ONCE;
 
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.rung.ring(worker);
     }
 
-    #[inline]
-    fn runs_now(&self) -> bool {
-        self.cores.run_at_once()
-    }
-
     #[inline(always)]
     fn run(&mut self, worker: u32) {
         self.cores.step_rung(worker);
+    }
+
+    fn pause(&self) -> u64 {
+        clock::pause()
+    }
+}
+
+impl<const AT_ONCE: bool> Machine for PoolBell<AT_ONCE> {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn relax(&mut self) {}
+
+    #[inline]
+    fn wake_siblings(&mut self) {
+        self.rung.share_work();
+    }
+}
+
+impl<const AT_ONCE: bool> Abilities for PoolBell<AT_ONCE> {
+    const RUNS_AT_ONCE: bool = AT_ONCE;
+}
+
+impl<const AT_ONCE: bool> Lends for PoolBell<AT_ONCE> {
+    #[inline]
+    fn runs_now(&self) -> bool {
+        self.cores.run_at_once()
     }
 
     #[inline]
@@ -75,22 +98,6 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     fn lend(&mut self) {
         let left = self.cores.lend(self.rung.take());
         self.rung.put(left);
-    }
-
-    #[inline]
-    fn wake_siblings(&mut self) {
-        self.rung.share_work();
-    }
-
-    fn relax(&mut self) {}
-
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        clock::now_ns()
-    }
-
-    fn pause(&self) -> u64 {
-        clock::pause()
     }
 }
 

@@ -6,15 +6,18 @@
 //! - the parts of a block are on one cluster, and none waited for a core when the first one was dispatched; the same of all
 //!   blocks of a task whose blocks start at once (*together*);
 //! - a task whose predicate is false does not run, and one whose predicate is true is not skipped (*predicate*);
-//! - a core does not go to a task while one of higher priority, or an older one of the same list, has waited for such a core
-//!   since before the step (*priority*).
+//! - a core does not go to a task while one of higher priority, or an older one of the same priority, has waited for such a core
+//!   since before the step, whether those are plain or have a block shape (*priority*).
 //!
-//! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart.
+//! "Before" is the order in which the machine makes steps: the clocks of two instances may be a step apart. A replay says of all its
+//! tasks that they are published, and releases those that wait for nothing one after the other; the others take turns in
+//! between. A task waits from its release on.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
+use pto_abi::kinds::TaskState;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::Task;
 use pto_abi::{
@@ -104,6 +107,22 @@ pub(super) enum First {
     Nothing,
 }
 
+/// Whether schedulers can find a task that is ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    /// They can.
+    Made,
+    /// The builder releases it later: see [`Parts::releases`].
+    Later,
+}
+
+impl Release {
+    /// Of a task that is ready by the book: a replay counts its tasks as published before it releases them.
+    pub(super) fn of(task: &Task) -> Self {
+        if task.state.load(Relaxed) == TaskState::ADDED.get() { Self::Later } else { Self::Made }
+    }
+}
+
 /// How far a part is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -126,6 +145,9 @@ struct Book {
     longest_ns: u64,
 }
 
+/// Since when a task waits that is not released yet: no step has begun after that.
+const NOT_RELEASED: u64 = u64::MAX;
+
 /// A task that waits on a list.
 struct Waiter {
     slot: u32,
@@ -140,6 +162,8 @@ struct Waiter {
 pub(super) struct Parts {
     books: HashMap<u32, Book>,
     waiters: Vec<Waiter>,
+    /// Plain tasks that are ready: their slots, the kind of core that they wait for, and since when.
+    plain: Vec<(u32, CoreKind, u64)>,
     /// When the task in each slot became ready, if it has a shape.
     ready_ns: HashMap<u32, u64>,
     /// When the latest part of each of them was collected.
@@ -150,6 +174,8 @@ pub(super) struct Parts {
     free_since: Vec<u64>,
     /// When each instance began its step.
     steps: Vec<u64>,
+    /// Whether a task is ready that is not released.
+    has_unreleased: bool,
 }
 
 impl Parts {
@@ -157,11 +183,13 @@ impl Parts {
         Self {
             books: HashMap::new(),
             waiters: Vec::new(),
+            plain: Vec::new(),
             ready_ns: HashMap::new(),
             collected_ns: HashMap::new(),
             now: 0,
             free_since: Vec::new(),
             steps: Vec::new(),
+            has_unreleased: false,
         }
     }
 
@@ -180,13 +208,51 @@ impl Parts {
     }
 
     /// A task with a shape is ready at `now_ns`.
-    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, now_ns: u64) {
-        self.now += 1;
+    pub(super) fn ready(&mut self, slot: u32, shaped: &Shaped, (now_ns, release): (u64, Release)) {
+        let since = self.since(release);
         self.ready_ns.insert(slot, now_ns);
         self.collected_ns.remove(&slot);
         if let Some(list) = shaped.list.filter(|_| !shaped.has_predicate) {
-            let (since, left) = (self.now, shaped.total());
+            let left = shaped.total();
             self.waiters.push(Waiter { slot, list, since, left, is_begun: false });
+        }
+    }
+
+    /// A plain task is ready.
+    pub(super) fn plain_ready(&mut self, slot: u32, kind: CoreKind, release: Release) {
+        let since = self.since(release);
+        self.plain.push((slot, kind, since));
+    }
+
+    /// Since when a task waits that becomes ready now.
+    fn since(&mut self, release: Release) -> u64 {
+        self.now += 1;
+        match release {
+            Release::Made => self.now,
+            Release::Later => {
+                self.has_unreleased = true;
+                NOT_RELEASED
+            }
+        }
+    }
+
+    /// The builder has released a task of a replay: those of which that is so wait from now on.
+    pub(super) fn releases(&mut self, is_released: impl Fn(u32) -> bool) {
+        if !self.has_unreleased {
+            return;
+        }
+        self.now += 1;
+        let now = self.now;
+        let blocks = self.waiters.iter_mut().map(|waiter| (waiter.slot, &mut waiter.since));
+        let plain = self.plain.iter_mut().map(|(slot, _, since)| (*slot, since));
+        let unreleased = blocks.chain(plain).filter(|(_, since)| **since == NOT_RELEASED);
+        self.has_unreleased = false;
+        for (slot, since) in unreleased {
+            if is_released(slot) {
+                *since = now;
+            } else {
+                self.has_unreleased = true;
+            }
         }
     }
 
@@ -213,25 +279,35 @@ impl Parts {
     ) -> Option<Found> {
         self.now += 1;
         let step = self.steps.get(instance).copied().unwrap_or(0);
-        let single = Lanes::one(kind);
+        let level = |list: u32| list / LISTS_A_LEVEL;
         let own = self.waiters.iter().find(|waiter| waiter.slot == slot);
-        let (own_list, own_since) = own.map_or((None, 0), |own| (Some(own.list), own.since));
-        let list = shaped.and_then(|shaped| shaped.list);
-        let level = list.map_or(Priority::NORMAL.get().into(), |list| list / LISTS_A_LEVEL);
-        let waits_for_core = |waiter: &&Waiter| {
-            let list = Priority::ALL.iter().map(|priority| List::spread(*priority, single).0);
-            waiter.slot != slot && waiter.since < step && list.into_iter().any(|l| l == waiter.list)
-        };
+        let own_plain = self.plain.iter().find(|(plain, ..)| *plain == slot);
+        // Of one with a predicate it is not known here since when it waits: nobody is older.
+        let own_since = own.map(|own| own.since).or(own_plain.map(|(.., since)| *since));
+        let own_since = own_since.unwrap_or(0);
+        let normal = u32::from(Priority::NORMAL.get());
+        let own_level = shaped.and_then(|shaped| shaped.list).map_or(normal, level);
+        let of_kind =
+            Priority::ALL.iter().map(|priority| List::spread(*priority, Lanes::one(kind)));
+        let of_kind: Vec<u32> = of_kind.map(|list| list.0).collect();
+        let blocks = self.waiters.iter().filter(|waiter| of_kind.contains(&waiter.list));
+        let blocks = blocks.map(|waiter| (waiter.slot, level(waiter.list), waiter.since, false));
+        let plain = self.plain.iter().filter(|(_, other, _)| *other == kind);
+        let plain = plain.map(|(slot, _, since)| (*slot, normal, *since, true));
+        let waiting = blocks.chain(plain).filter(|(other, ..)| *other != slot);
+        // A plain task may go straight to a core before older plain ones, in the step that has made it ready.
+        let is_new = own_plain.is_some() && own_since > step;
         let mut found = None;
-        if !shaped.is_some_and(|shaped| shaped.starts_at_once) {
-            for waiter in self.waiters.iter().filter(waits_for_core) {
-                if waiter.list / LISTS_A_LEVEL > level {
-                    found = Some((Rule::Priority, "goes before a task of higher priority"));
-                } else if Some(waiter.list) == own_list && waiter.since < own_since {
-                    found = found.or(Some((Rule::Priority, "goes before an older task")));
-                }
+        // Who has started to gather goes before everybody.
+        let gathers = shaped.is_some_and(|shaped| shaped.starts_at_once);
+        for (_, level, since, is_plain) in waiting.filter(|waits| waits.2 < step && !gathers) {
+            if level > own_level {
+                found = Some((Rule::Priority, "goes before a task of higher priority"));
+            } else if level == own_level && since < own_since && !(is_new && is_plain) {
+                found = found.or(Some((Rule::Priority, "goes before an older task")));
             }
         }
+        self.plain.retain(|(plain, ..)| *plain != slot);
         if let Some(waiter) = self.waiters.iter_mut().find(|waiter| waiter.slot == slot) {
             waiter.left = waiter.left.saturating_sub(1);
             waiter.is_begun = true;
@@ -302,7 +378,8 @@ impl Parts {
 
     /// Hashes the book. Moments count by their order only; steps that have begun are over between two steps.
     pub(super) fn hash_state(&self, into: &mut impl Hasher) {
-        let Self { books, waiters, ready_ns, collected_ns, now: _, free_since, steps: _ } = self;
+        // Whether a task is not released shows in the moment since which it waits.
+        let Self { books, waiters, plain, ready_ns, collected_ns, free_since, .. } = self;
         for times in [ready_ns, collected_ns] {
             let mut times: Vec<_> = times.iter().collect();
             times.sort_unstable();
@@ -316,6 +393,7 @@ impl Parts {
         };
         let mut moments: Vec<u64> = books.iter().flat_map(of_book).collect();
         moments.extend(free_since.iter().chain(waiters.iter().map(|waiter| &waiter.since)));
+        moments.extend(plain.iter().map(|(.., since)| since));
         moments.sort_unstable();
         moments.dedup();
         let rank = |moment: &u64| moments.binary_search(moment);
@@ -333,6 +411,9 @@ impl Parts {
         }
         for Waiter { slot, list, since, left, is_begun } in waiters {
             (slot, list, rank(since), left, is_begun).hash(into);
+        }
+        for (slot, kind, since) in plain {
+            (slot, kind, rank(since)).hash(into);
         }
         free_since.iter().for_each(|since| rank(since).hash(into));
     }
@@ -386,11 +467,13 @@ pub(super) enum Given {
 
 #[cfg(test)]
 mod tests {
-    use super::{First, Part, Parts, Shaped, Stage};
+    use super::{First, Part, Parts, Release, Shaped, Stage};
     use crate::virtual_time::ledger::Rule;
     use pto_abi::CoreKind;
     use pto_aicpu_fw::shapes::{Lanes, List};
     use pto_graph::Priority;
+
+    const RELEASED: (u64, Release) = (0, Release::Made);
 
     fn mix(blocks: u32) -> Shaped {
         Shaped { lanes: Lanes(7), blocks, starts_at_once: false, list: None, has_predicate: false }
@@ -443,13 +526,63 @@ mod tests {
     }
 
     #[test]
+    fn an_older_task_of_another_kind_goes_first() {
+        let mut parts = Parts::new();
+        let normal = waits(Priority::NORMAL);
+        parts.plain_ready(1, CoreKind::AIV, Release::Made);
+        parts.ready(2, &normal, RELEASED);
+        parts.plain_ready(3, CoreKind::AIV, Release::Made);
+        parts.begins(0);
+        let rule = |found: Option<super::Found>| found.map(|found| found.1);
+        let older = Some("goes before an older task");
+        assert_eq!(rule(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0)), older, "1 is older");
+        parts.ready(2, &normal, RELEASED);
+        parts.plain_ready(4, CoreKind::AIV, Release::Made);
+        parts.begins(0);
+        assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), None);
+        assert_eq!(parts.takes_core(3, None, CoreKind::AIV, 0), None);
+        assert_eq!(rule(parts.takes_core(4, None, CoreKind::AIV, 0)), older, "2 is older");
+        parts.plain_ready(5, CoreKind::AIV, Release::Made);
+        assert_eq!(rule(parts.takes_core(5, None, CoreKind::AIV, 0)), older, "new, and 2 waits");
+        assert_eq!(parts.takes_core(2, Some(&normal), CoreKind::AIV, 0), None);
+        parts.plain_ready(6, CoreKind::AIV, Release::Made);
+        parts.begins(0);
+        parts.plain_ready(7, CoreKind::AIV, Release::Made);
+        assert_eq!(parts.takes_core(7, None, CoreKind::AIV, 0), None, "its step made it ready");
+        parts.plain_ready(8, CoreKind::AIV, Release::Made);
+        parts.begins(0);
+        assert_eq!(rule(parts.takes_core(8, None, CoreKind::AIV, 0)), older, "6 is older");
+    }
+
+    /// Task 1 and task 2 are tasks of a replay. Until they are released nobody goes before them; then everybody who is younger does.
+    #[test]
+    fn a_task_waits_from_its_release_on() {
+        let (mut parts, high) = (Parts::new(), waits(Priority::HIGH));
+        parts.plain_ready(1, CoreKind::AIV, Release::Later);
+        parts.ready(2, &high, (0, Release::Later));
+        parts.begins(0);
+        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "none is released");
+        parts.releases(|slot| slot == 2);
+        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), None, "in this step only");
+        parts.begins(0);
+        let higher = Some((Rule::Priority, "goes before a task of higher priority"));
+        assert_eq!(parts.takes_core(9, None, CoreKind::AIV, 0), higher);
+        assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 0), None);
+        parts.plain_ready(3, CoreKind::AIV, Release::Made);
+        parts.releases(|slot| slot == 1);
+        parts.begins(0);
+        let older = Some((Rule::Priority, "goes before an older task"));
+        assert_eq!(parts.takes_core(1, None, CoreKind::AIV, 0), older, "3 is older");
+    }
+
+    #[test]
     fn who_has_waited_since_before_the_step_goes_first() {
         let mut parts = Parts::new();
         let (high, low) = (waits(Priority::HIGH), waits(Priority::LOW));
         let normal = None;
-        parts.ready(1, &high, 0);
+        parts.ready(1, &high, RELEASED);
         parts.begins(3);
-        parts.ready(2, &high, 0);
+        parts.ready(2, &high, RELEASED);
         assert_eq!(
             parts.takes_core(9, normal, CoreKind::AIV, 3).map(|f| f.0),
             Some(Rule::Priority)
@@ -457,8 +590,8 @@ mod tests {
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIC, 3), None, "another kind");
         assert_eq!(parts.takes_core(1, Some(&high), CoreKind::AIV, 3), None);
         assert_eq!(parts.takes_core(9, normal, CoreKind::AIV, 3), None, "since this step only");
-        parts.ready(4, &low, 0);
-        parts.ready(5, &high, 0);
+        parts.ready(4, &low, RELEASED);
+        parts.ready(5, &high, RELEASED);
         parts.begins(3);
         assert!(parts.takes_core(5, Some(&high), CoreKind::AIV, 3).is_some(), "2 is older");
         assert_eq!(parts.takes_core(2, Some(&high), CoreKind::AIV, 3), None);

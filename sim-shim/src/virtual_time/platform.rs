@@ -9,8 +9,11 @@ use std::rc::Rc;
 use pto_abi::Fault;
 use pto_abi::handshake::Handshake;
 use pto_abi::sync::Exclusive;
-use pto_aicpu_fw::platform::Staged;
-use pto_aicpu_fw::{Bell, CoreStatus, LinesPlatform, Platform};
+use pto_aicpu_fw::platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
+    Traces,
+};
+use pto_aicpu_fw::{Bell, LinesPlatform};
 
 use super::core::SLOTS;
 use super::world::{Ring, World};
@@ -20,19 +23,28 @@ use super::world::{Ring, World};
 struct Rung(Rc<RefCell<Vec<u32>>>);
 
 impl Bell for Rung {
-    const SLOTS: usize = SLOTS;
-    const STAGES_AHEAD: bool = true;
-
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.0.borrow_mut().push(worker);
     }
-    fn wake_siblings(&mut self) {}
-    fn relax(&mut self) {}
+}
+
+impl Machine for Rung {
     fn now_ns(&self) -> u64 {
         0
     }
+
+    fn relax(&mut self) {}
+
+    fn wake_siblings(&mut self) {}
 }
+
+impl Abilities for Rung {
+    const SLOTS: usize = SLOTS;
+    const STAGES_AHEAD: bool = true;
+}
+
+impl Lends for Rung {}
 
 /// One instance's view of the machine.
 pub(super) struct VirtualPlatform {
@@ -115,9 +127,6 @@ impl VirtualPlatform {
 
 impl Platform for VirtualPlatform {
     type Sharing = Exclusive;
-    const SLOTS: usize = SLOTS;
-    const POLLS_COST: bool = true;
-    const STAGES_AHEAD: bool = true;
 
     fn attach(&mut self, worker: u32) {
         self.workers.push(worker);
@@ -185,6 +194,42 @@ impl Platform for VirtualPlatform {
         self.ring_all(Ring::Dispatch);
     }
 
+    fn stop(&mut self, core: usize) {
+        self.inner.stop(core);
+        self.ring_all(Ring::Order);
+    }
+
+    fn stopped(&mut self, core: usize) -> bool {
+        self.look(core);
+        self.inner.stopped(core)
+    }
+}
+
+impl Machine for VirtualPlatform {
+    fn now_ns(&self) -> u64 {
+        let tick = self.world.borrow().options.profile.clock_tick_ns.low.max(1);
+        self.now_ns / tick * tick
+    }
+
+    /// The engine lets the instance sleep until there is something to see.
+    fn relax(&mut self) {}
+
+    fn wake_siblings(&mut self) {
+        self.world.borrow_mut().wake_others(self.me, self.now_ns);
+    }
+}
+
+impl Abilities for VirtualPlatform {
+    const SLOTS: usize = SLOTS;
+    const POLLS_COST: bool = true;
+    const STAGES_AHEAD: bool = true;
+}
+
+impl Lends for VirtualPlatform {}
+
+impl Traces for VirtualPlatform {}
+
+impl StagesAhead for VirtualPlatform {
     /// A miss in any case: the line is hardly ever one that this instance has touched last.
     #[inline]
     fn fetch(&mut self, _: u32) {
@@ -227,30 +272,12 @@ impl Platform for VirtualPlatform {
         self.ring_all(Ring::Dispatch);
         Ok(())
     }
+}
 
-    fn stop(&mut self, core: usize) {
-        self.inner.stop(core);
-        self.ring_all(Ring::Order);
-    }
+impl RunsAtOnce for VirtualPlatform {}
 
-    fn stopped(&mut self, core: usize) -> bool {
-        self.look(core);
-        self.inner.stopped(core)
-    }
-
-    fn now_ns(&self) -> u64 {
-        let tick = self.world.borrow().options.profile.clock_tick_ns.low.max(1);
-        self.now_ns / tick * tick
-    }
-
-    /// The engine lets the instance sleep until there is something to see.
-    fn relax(&mut self) {}
-
+impl Predicates for VirtualPlatform {
     fn skipped(&mut self, task: u32) {
         self.now_ns = self.world.borrow_mut().skipped(task, self.me, self.now_ns);
-    }
-
-    fn wake_siblings(&mut self) {
-        self.world.borrow_mut().wake_others(self.me, self.now_ns);
     }
 }

@@ -7,7 +7,7 @@ use pto_aicpu_fw::shapes::has_predicate;
 
 use super::core_machine::part_of;
 use super::ledger::{Rule, Violation};
-use super::parts::{First, Given, Shaped, Stage, is_shaped};
+use super::parts::{First, Given, Release, Shaped, Stage, is_shaped};
 use super::trace::EventKind;
 use super::world::World;
 
@@ -26,11 +26,20 @@ impl World {
         let Some((shaped, record)) = Shaped::of(shapes, slot).zip(shapes.record(slot)) else {
             return;
         };
-        self.parts.ready(slot, &shaped, now_ns);
+        let Some(task) = self.launch.state.task(slot) else { return };
+        self.parts.ready(slot, &shaped, (now_ns, Release::of(task)));
         // One that will not run needs no core, whether a scheduler knows that yet or not.
         if !has_predicate(record) || shapes.predicate_holds(record) {
             self.account.shaped_is_ready(now_ns, shaped.waiting(slot));
         }
+    }
+
+    /// The builder has released a task.
+    pub(super) fn book_release(&mut self) {
+        let state = self.launch.state;
+        let is_released =
+            |slot| state.task(slot).is_some_and(|task| Release::of(task) == Release::Made);
+        self.parts.releases(is_released);
     }
 
     /// A worker is given a task, or a part of it.

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{CLOSED, Task};
 use pto_abi::trace::TraceKind;
+use pto_abi::{CoreKind, RuntimeVariant};
 use pto_aicore_kernels::worker::WorkerStep;
 #[cfg(not(test))]
 use pto_aicore_kernels::worker::step;
@@ -22,7 +22,7 @@ use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
 use super::lines::Lines;
 use super::options::VirtualOptions;
-use super::parts::{Given, Parts, is_shaped};
+use super::parts::{Given, Parts, Release, is_shaped};
 use super::port::VirtualPort;
 use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
@@ -102,10 +102,13 @@ impl World {
                 Some(Core::new(worker, launch.workers.kind(worker)?, lines))
             })
             .collect();
+        let streams = launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let follows_paths = streams && !chooser.searches_states();
+        let ledger = if follows_paths { Ledger::following_paths() } else { Ledger::new() };
         Self {
             agenda: Agenda::new(),
             naps: vec![Nap::default(); launch.aicpu_instances as usize],
-            ledger: Ledger::new(),
+            ledger,
             trace: Trace::new(options.keep),
             recorder: Recorder::of(&launch),
             account: Account::new(&launch.workers),
@@ -332,6 +335,9 @@ impl World {
         } else {
             let kind = CoreKind::try_from(task.kind.load(Relaxed)).unwrap_or(CoreKind::AIC);
             self.account.add(now_ns, Change::TaskReady(kind));
+            if self.launch.state.shapes.is_some() {
+                self.parts.plain_ready(slot, kind, Release::of(task));
+            }
         }
     }
 

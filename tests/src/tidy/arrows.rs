@@ -9,11 +9,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
     ("pto-aicore-kernels", &["pto-abi", "pto-graph"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
-    ("pto-workload", &["pto-aicore-kernels"]),
+    ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
-    ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-timeline", "pto-sim-shim?"]),
-    ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
+    (
+        "pto-host",
+        &[
+            "pto-abi",
+            "pto-graph",
+            "pto-aicore-kernels",
+            "pto-workload",
+            "pto-timeline",
+            "pto-sim-shim?",
+        ],
+    ),
+    ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-host"]),
     ("pto-npy", &["pto-examples"]),
     ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
     ("pto-toolchain", &[]),
@@ -23,7 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
-    ("pto-python", &["pto-host", "pto-native"]),
+    ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",
         &[

@@ -42,7 +42,7 @@ const UNSAFE_PLACES: &[&str] = &[
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
 /// Where questions still change something. The list only gets shorter.
-const QUESTIONS_LEFT: &[&str] = &["aicpu-fw/src/", "examples/src/newton_solve/"];
+const QUESTIONS_LEFT: &[&str] = &["examples/src/newton_solve/"];
 /// Words that say nothing about a thing.
 const VAGUE: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];

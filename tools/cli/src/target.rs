@@ -15,9 +15,10 @@ use pto_check::{Kind, Submission, with_kept_heap};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
-    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor,
-    TensorSpec, Together, Verdict,
+    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes,
+    Tensor, TensorSpec, Together, Verdict,
 };
+use pto_examples::workload::WorkloadFile;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
 use crate::errors::Failure;
@@ -65,6 +66,20 @@ impl Target {
         if !path.exists() && path.extension().is_none() {
             return Err(Failure::from(unknown).and("There is no file of that name either."));
         }
+        if path.extension().is_some_and(|extension| extension == WORKLOAD) {
+            if kernels.is_some() {
+                return Err(Failure::usage(
+                    "--kernels is for graph files; a workload has its kernels in its file",
+                ));
+            }
+            if heap == Heap::Kept {
+                return Err(Failure::usage(
+                    "--dump is for examples and graph files; --output NAME=FILE.npy writes a tensor of a workload",
+                ));
+            }
+            let kernels = Kernels::default();
+            return Ok(Self { example: workload(path)?, file: None, kernels, before: None });
+        }
         let graph = program::read(path)?;
         let before = (heap == Heap::Kept).then(|| graph.clone());
         let is_of_heap = graph.tensors.iter().map(|tensor| tensor.place == Place::Heap).collect();
@@ -106,6 +121,18 @@ impl Target {
             None => Ok(prepared.build_on_host(device)?),
         }
     }
+}
+
+/// The extension of a file that holds a workload.
+const WORKLOAD: &str = "workload";
+
+/// The workload in a file.
+fn workload(path: &Path) -> Result<&'static dyn Example, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let file = WorkloadFile::read(&text);
+    Ok(file.map_err(|error| Failure::usage(format!("'{shown}', {error}")))?)
 }
 
 static PARAMS: &[ParamSpec] = &[ParamSpec::seed("of the tensors that are not given")];
@@ -205,6 +232,11 @@ impl Example for FileExample {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        // A file is as large as it is.
+        Sizes { whole: &[], little: &[] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

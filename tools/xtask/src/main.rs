@@ -5,6 +5,7 @@
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
+//! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
@@ -16,6 +17,7 @@
 //! [`suite`] says what the steps are; [`race`], [`fuzz`] and [`miri`] are those that need a build of their own.
 //! Of the others, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
 
+mod acceptance;
 mod book;
 mod fuzz;
 mod generate;
@@ -36,6 +38,9 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
+  acceptance --pto-wsp DIR
+                     runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
+                     package, and prints a table
   race               runs every example under ThreadSanitizer, in modes threads and pool
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
@@ -64,6 +69,9 @@ fn main() -> ExitCode {
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
+        ["acceptance", ref request @ ..] => {
+            acceptance::run(&root, &suite::target_folder(&root), request)
+        }
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
         ["docs"] => book::build(&root, &suite::target_folder(&root)),
         ["generate", "--check"] => generate::check(&root),

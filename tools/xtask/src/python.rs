@@ -1,6 +1,6 @@
-//! The Python package: its wheel is built, installed into a fresh virtual environment, and tested from there.
+//! The Python packages: their wheel is built, installed into a fresh virtual environment, and tested from there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pto_toolchain::{ToolError, packages};
@@ -10,6 +10,15 @@ const FROM_PYPI: [&str; 3] = ["maturin>=1.9,<2", "numpy", "pytest"];
 
 /// Builds the wheel and runs the package's tests. Everything stands in `target`.
 pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
+    let python = install(root, target)?;
+    let mut tests = Command::new(&python);
+    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    // From elsewhere, so that the installed package is what is imported.
+    run(tests.arg(root.join("bindings/python/tests")).current_dir(target))
+}
+
+/// Builds the wheel and installs it into a fresh virtual environment; the interpreter of that.
+pub(crate) fn install(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let install = |programs: &[packages::Program]| {
         packages::install(programs, &|sentence| println!("{sentence}"))
             .map_err(|error: ToolError| error.to_string())
@@ -41,10 +50,7 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
     let wheel = wheel.ok_or("maturin has built no wheel")?.path();
     pip(&["--no-deps", &wheel.to_string_lossy()])?;
-    let mut tests = Command::new(&python);
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    // From elsewhere, so that the installed package is what is imported.
-    run(tests.arg(root.join("bindings/python/tests")).current_dir(target))
+    Ok(python)
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::tile::view::tensor_of;
 use crate::tree::{Checked, Workload};
 
+use super::foreign::Foreign;
 use super::report::RunError;
 
 /// The memory of a tensor.
@@ -20,12 +21,26 @@ pub struct Bound<'a> {
 }
 
 /// What a run gets.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Bindings<'a> {
     tensors: BTreeMap<String, Bound<'a>>,
     sizes: BTreeMap<String, u64>,
     symbols: BTreeMap<String, u64>,
     arrays: BTreeMap<String, &'a [i32]>,
+    foreign: BTreeMap<String, &'a dyn Foreign>,
+}
+
+impl std::fmt::Debug for Bindings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { tensors, sizes, symbols, arrays, foreign } = self;
+        f.debug_struct("Bindings")
+            .field("tensors", tensors)
+            .field("sizes", sizes)
+            .field("symbols", symbols)
+            .field("arrays", arrays)
+            .field("foreign", &foreign.keys())
+            .finish()
+    }
 }
 
 impl<'a> Bindings<'a> {
@@ -83,6 +98,17 @@ impl<'a> Bindings<'a> {
     pub fn array(mut self, name: &str, elements: &'a [i32]) -> Self {
         self.arrays.insert(name.to_owned(), elements);
         self
+    }
+
+    /// The body of the kernel with this name, instead of its instructions.
+    #[must_use]
+    pub fn foreign(mut self, kernel: &str, body: &'a dyn Foreign) -> Self {
+        self.foreign.insert(kernel.to_owned(), body);
+        self
+    }
+
+    pub(super) fn find_foreign(&self, kernel: &str) -> Option<&'a dyn Foreign> {
+        self.foreign.get(kernel).copied()
     }
 
     pub(super) fn find_symbol(&self, name: &str) -> Result<u64, RunError> {

@@ -7,6 +7,7 @@
 mod bindings;
 mod channels;
 mod eval;
+mod foreign;
 mod issue;
 mod place;
 mod processes;
@@ -17,6 +18,7 @@ mod walk;
 
 pub use bindings::{Bindings, Bound};
 pub use channels::Rendezvous;
+pub use foreign::{Foreign, ForeignCall};
 pub use issue::{Issue, WindowFull};
 pub use place::Place;
 pub use report::{CHANNEL_LATENCY, Report, RunError, TaskTime};

@@ -6,6 +6,7 @@ use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
 
 use super::bindings::{Bindings, Bound};
 use super::eval::Inputs;
+use super::foreign;
 use super::issue::{Issue, WindowFull};
 use super::place::Place;
 use super::report::{RunError, TaskTime};
@@ -111,16 +112,23 @@ impl<'a> Runner<'a> {
                 (ParamKind::Tensor { .. }, _) => {}
             }
         }
-        let call = Call { tensors: &views, scalars: &scalars };
-        let result = self.machine.run(kernel.code(), &call, &mut self.scratch);
-        let cycles = result
-            .map_err(|fault| RunError::Fault { place: place.clone(), fault: Box::new(fault) })?;
-        self.tasks += 1;
         let axes = task.axes.iter().map(|axis| self.inputs.integer(axis, place));
         let axes: Vec<i64> = axes.collect::<Result<_, _>>()?;
         let counted = views.iter().flat_map(|view| view.extents().map(i64::from));
-        let scalars = scalars.iter().map(|bits| bits.cast_signed());
-        let arguments = axes.iter().copied().chain(counted).chain(scalars).collect();
+        let of_scalars = scalars.iter().map(|bits| bits.cast_signed());
+        let arguments: Vec<i64> = axes.iter().copied().chain(counted).chain(of_scalars).collect();
+        let cycles = match self.inputs.bindings.find_foreign(kernel.name()) {
+            Some(body) => foreign::run(body, (kernel, axes.len()), (&views, &arguments), place)?,
+            None => {
+                let call = Call { tensors: &views, scalars: &scalars };
+                let result = self.machine.run(kernel.code(), &call, &mut self.scratch);
+                result.map_err(|fault| RunError::Fault {
+                    place: place.clone(),
+                    fault: Box::new(fault),
+                })?
+            }
+        };
+        self.tasks += 1;
         Ok(Outcome { cycles, axes, arguments })
     }
 

@@ -454,7 +454,8 @@ fn has_range(view: &View) -> bool {
 }
 
 /// The nodes inside of a node.
-pub(crate) fn children(node: &Node) -> Vec<&Node> {
+#[must_use]
+pub fn children(node: &Node) -> Vec<&Node> {
     match node {
         Node::ParallelFor(_, body)
         | Node::ForEach(_, body)

@@ -29,4 +29,6 @@ pub use schedule::{Dispatch, Schedule, Window, WindowMode};
 pub use view::{Index, Tensor, View};
 pub use workload::Workload;
 
+pub use check::children;
 pub(crate) use check::sends;
+pub(crate) use typing::common;

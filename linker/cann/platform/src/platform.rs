@@ -27,7 +27,10 @@ use pto_abi::launch_words::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Shared;
 use pto_abi::{Fault, GmAddr};
-use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+use pto_aicpu_fw::platform::{
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
+    Traces,
+};
 
 use crate::coherence::Coherence;
 use crate::registers::{CoreRegisters, RegisterWindow};
@@ -108,9 +111,6 @@ impl<'a> RegisterPlatform<'a> {
 
 impl<'a> Platform for RegisterPlatform<'a> {
     type Sharing = Shared;
-    const SLOTS: usize = SLOTS as usize;
-    const POLLS_COST: bool = true;
-    const STAGES_AHEAD: bool = true;
 
     fn attach(&mut self, worker: u32) {
         let number = worker as usize;
@@ -204,6 +204,48 @@ impl<'a> Platform for RegisterPlatform<'a> {
         self.idle_looks = 0;
     }
 
+    fn stop(&mut self, core: usize) {
+        let Some(core) = self.cores.get_mut(core) else { return };
+        core.registers.ring(DOORBELL_EXIT);
+        core.leaving = true;
+    }
+
+    fn stopped(&mut self, core: usize) -> bool {
+        let Some(core) = self.cores.get_mut(core) else { return true };
+        core.registers.status() == STATUS_EXITED
+    }
+}
+
+impl<'a> Machine for RegisterPlatform<'a> {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn relax(&mut self) {
+        self.idle_looks = self.idle_looks.saturating_add(1);
+        if self.idle_looks < PATIENCE {
+            core::hint::spin_loop();
+            return;
+        }
+        // SAFETY: the call has no arguments; it gives way to other threads and returns.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            libc::sched_yield();
+        }
+    }
+}
+
+impl<'a> Abilities for RegisterPlatform<'a> {
+    const SLOTS: usize = SLOTS as usize;
+    const POLLS_COST: bool = true;
+    const STAGES_AHEAD: bool = true;
+}
+
+impl<'a> Lends for RegisterPlatform<'a> {}
+
+impl<'a> Traces for RegisterPlatform<'a> {}
+
+impl<'a> StagesAhead for RegisterPlatform<'a> {
     #[inline]
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         let Some(core) = self.cores.get(core).filter(|core| core.is_open()) else { return };
@@ -232,38 +274,14 @@ impl<'a> Platform for RegisterPlatform<'a> {
         self.idle_looks = 0;
         Ok(())
     }
+}
 
-    fn stop(&mut self, core: usize) {
-        let Some(core) = self.cores.get_mut(core) else { return };
-        core.registers.ring(DOORBELL_EXIT);
-        core.leaving = true;
-    }
+impl<'a> RunsAtOnce for RegisterPlatform<'a> {}
 
-    fn stopped(&mut self, core: usize) -> bool {
-        let Some(core) = self.cores.get_mut(core) else { return true };
-        core.registers.status() == STATUS_EXITED
-    }
-
-    fn now_ns(&self) -> u64 {
-        clock::now_ns()
-    }
-
+impl<'a> Predicates for RegisterPlatform<'a> {
     fn refresh(&mut self, address: GmAddr, bytes: u64) {
         if let Some((gm, coherence)) = self.memory {
             coherence.look(gm, address, bytes);
-        }
-    }
-
-    fn relax(&mut self) {
-        self.idle_looks = self.idle_looks.saturating_add(1);
-        if self.idle_looks < PATIENCE {
-            core::hint::spin_loop();
-            return;
-        }
-        // SAFETY: the call has no arguments; it gives way to other threads and returns.
-        #[cfg(target_os = "linux")]
-        unsafe {
-            libc::sched_yield();
         }
     }
 }

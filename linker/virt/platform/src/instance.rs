@@ -6,8 +6,8 @@ use pto_abi::trace::TraceOwner;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{
-    Bell, FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, NoTrace, Platform,
-    Progressed, TraceWriter, Tracer, instance,
+    Abilities, Bell, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree, Locked,
+    Machine, NoTrace, Progressed, TraceWriter, Tracer, instance,
 };
 use pto_graph::BuilderSet;
 
@@ -133,18 +133,14 @@ fn vcpu_of(worker: u32) -> usize {
 }
 
 impl Bell for VirtBell {
-    const SHAPES: bool = !cfg!(feature = "without-streaming");
-
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.backoff.reset();
         wake::ring(self.me.index, worker, vcpu_of(worker));
     }
+}
 
-    fn wake_siblings(&mut self) {
-        (0..self.instances as usize).for_each(wake::wake);
-    }
-
+impl Machine for VirtBell {
     #[inline]
     fn now_ns(&self) -> u64 {
         timer::now_ns()
@@ -156,4 +152,14 @@ impl Bell for VirtBell {
             self.me.count_nap();
         }
     }
+
+    fn wake_siblings(&mut self) {
+        (0..self.instances as usize).for_each(wake::wake);
+    }
 }
+
+impl Abilities for VirtBell {
+    const BLOCK_SHAPES: bool = !cfg!(feature = "without-streaming");
+}
+
+impl Lends for VirtBell {}

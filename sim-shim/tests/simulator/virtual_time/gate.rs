@@ -6,6 +6,8 @@ use pto_abi::{BuildMode, CoreKind, FuncId, RuntimeVariant, TaskId};
 use pto_aicore_kernels::func;
 use pto_graph::{BuildError, Priority, StreamBuilder, TensorTask, builder_set};
 use pto_sim_shim::Hosting;
+#[cfg(not(pto_mutants))]
+use pto_sim_shim::virtual_time::EventKind;
 use pto_sim_shim::virtual_time::{
     Compute, Keep, KernelCosts, Profile, VirtualOptions, VirtualReport,
 };
@@ -22,7 +24,10 @@ const STREAM: u32 = 200;
 
 builder_set! {
     struct Programs {}
-    stream { "beside_chains" => beside_chains, "higher_later" => higher_later, "stream" => a_stream }
+    stream {
+        "beside_chains" => beside_chains, "higher_later" => higher_later, "stream" => a_stream,
+        "every_kind" => every_kind
+    }
 }
 
 const fn vector() -> TensorTask<'static> {
@@ -84,8 +89,29 @@ fn a_stream<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// Tasks of every kind at one priority, all of them ready at once, in turn: plain, blocks, blocks that start at once, and kernels
+/// for several cores of a cluster.
+fn every_kind<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mix = TensorTask::new(CUBE, CoreKind::AIC, &[]);
+    let mix = mix.mix(&[VECTOR]);
+    for _ in 0..3 {
+        stream.submit_tensors(&vector())?;
+        stream.submit_tensors(&vector().blocks(2))?;
+        stream.submit_tensors(&vector())?;
+        stream.submit_tensors(&both())?;
+        stream.submit_tensors(&vector())?;
+        stream.submit_tensors(&mix)?;
+    }
+    Ok(())
+}
+
 /// One cube core and two vector cores, everything free but kernels.
 fn run(builder: &str, orch_args: &[u64], build_mode: BuildMode) -> VirtualReport {
+    run_seeded(builder, orch_args, build_mode, VirtualOptions::default().seed)
+}
+
+/// The same; `seed` decides who is first of those that do something at the same time.
+fn run_seeded(builder: &str, orch_args: &[u64], build_mode: BuildMode, seed: u64) -> VirtualReport {
     let mut by_func = vec![KERNEL_NS; 1 + SLOW.index()];
     by_func[SLOW.index()] = 3 * KERNEL_NS;
     let costs = KernelCosts::Table { by_func: by_func.leak(), fallback: KERNEL_NS };
@@ -94,6 +120,7 @@ fn run(builder: &str, orch_args: &[u64], build_mode: BuildMode) -> VirtualReport
         costs,
         compute: Compute::Off,
         keep: Keep::Events(10_000),
+        seed,
         ..VirtualOptions::default()
     };
     let tasks = if build_mode == BuildMode::CONCURRENT { WINDOW } else { 1_024 };
@@ -114,13 +141,16 @@ fn run(builder: &str, orch_args: &[u64], build_mode: BuildMode) -> VirtualReport
     report
 }
 
-/// The slots of the tasks whose parts started, in that order.
+/// The slots of the tasks whose parts started, in that order. Cores that start at the same time do so in any order.
 #[cfg(not(pto_mutants))]
 fn started(report: &VirtualReport) -> Vec<u32> {
-    let events = report
-        .events
-        .iter()
-        .filter(|event| event.kind == pto_sim_shim::virtual_time::EventKind::Started);
+    slots_of(report, EventKind::Started)
+}
+
+/// The slots of the tasks with an event of this kind, once for each event.
+#[cfg(not(pto_mutants))]
+fn slots_of(report: &VirtualReport, kind: EventKind) -> Vec<u32> {
+    let events = report.events.iter().filter(|event| event.kind == kind);
     events.map(|event| event.task).collect()
 }
 
@@ -133,6 +163,35 @@ fn a_task_that_gathers_in_its_turn_is_found() {
     let graph_ns = run("beside_chains", &[], BuildMode::SEQUENTIAL).graph_ns;
     choose(Mutant::None);
     assert!(graph_ns > 30 * KERNEL_NS, "{graph_ns}");
+    // In the same test: which mutant is chosen, is so for the whole process.
+    plain_tasks_that_wait_are_found();
+}
+
+/// Each task has the cores that it needs before a later one has any of them, whatever kinds they are: in the order in which the
+/// schedulers ring the cores.
+#[cfg(not(pto_mutants))]
+#[test]
+fn at_one_priority_the_oldest_goes_first_whatever_its_kind() {
+    let expected: Vec<u32> = (0..18)
+        .flat_map(|slot| {
+            let parts = if slot % 6 % 2 == 0 { 1 } else { 2 };
+            std::iter::repeat_n(slot, parts)
+        })
+        .collect();
+    for seed in 0..8 {
+        let report = run_seeded("every_kind", &[], BuildMode::SEQUENTIAL, seed);
+        assert_eq!(slots_of(&report, EventKind::Dispatched), expected, "seed {seed}");
+    }
+}
+
+/// A firmware in which plain tasks wait for those with a block shape. (As above, in the build of mutants.)
+#[cfg(pto_mutants)]
+fn plain_tasks_that_wait_are_found() {
+    use pto_aicpu_fw::mutant::{Mutant, choose};
+    choose(Mutant::LetsPlainTasksWait);
+    let found = std::panic::catch_unwind(|| run("every_kind", &[], BuildMode::SEQUENTIAL));
+    choose(Mutant::None);
+    assert!(found.is_err(), "the book of parts has seen no older task that waits");
 }
 
 /// The core that it has is idle meanwhile, and the second chain could have had it: a task that has cores waits for kernels under

@@ -156,13 +156,15 @@ mod wrong {
     /// Mutant, and a part of what the campaign says.
     const TABLE: &[(Mutant, &str)] = &[
         (Mutant::IgnoresPriority, "Priority"),
+        (Mutant::LetsPlainTasksWait, "Priority"),
         (Mutant::IgnoresPredicates, "Predicate"),
         (Mutant::SkipsTheConsumersToo, "STALL"),
         (Mutant::ForgetsAPart, ""),
         (Mutant::RunsABlockTwice, "ExactlyOnce"),
         (Mutant::StartsBeforeAllAreThere, "Together"),
         (Mutant::GathersForTwo, "STALL"),
-        (Mutant::LeavesTheGateEarly, "SCHEDULE_TASK_STATE"),
+        // Its cores wait for the others for ever, as in the searches below.
+        (Mutant::LeavesTheGateEarly, "STALL"),
         (Mutant::ForgetsWhatItPledged, "STALL"),
     ];
 

@@ -1,0 +1,309 @@
+//! Plain tasks: those that are one kernel on one core. Which ready one goes to which core.
+//!
+//! ```text
+//! own newly ready tasks -> free own cores -> (two dispatches a core) behind busy own cores -> shared queue
+//! shared queue          -> free own cores -> (two dispatches a core) behind busy own cores
+//! ```
+//! [`choose`] says what comes next for one kind of cores, and changes nothing; [`PlainTasks::dispatch`] does it, and asks again.
+//!
+//! A second dispatch is a promise that cannot be taken back, so it is given only
+//! - while no core of the kind is free, here or at a sibling, by what siblings said last;
+//! - behind a core that is expected to be free soon, the soonest first. A kernel that nobody has seen to finish yet, or
+//!   that takes twice what it took before, is expected to take for ever.
+//!
+//! So a task loses at most about that time against a core that becomes free earlier than expected.
+//!
+//! Invariants:
+//! - *No hoarding*: at the end of a step `local` is empty. What the own cores did not take is in the shared queue.
+//! - `has_shared` says that siblings have something to look for since the last [`PlainTasks::take_shared`].
+//! - While a task waits on the board that comes first, `hands_over` is false: no core goes straight to a consumer.
+
+use core::hash::{Hash, Hasher};
+
+use heapless::Vec;
+use pto_abi::limits::MAX_WORKERS;
+use pto_abi::runtime::InstanceLine;
+use pto_abi::sync::Ordering;
+use pto_abi::{CoreKind, Fault};
+
+use super::dispatcher::Dispatcher;
+use crate::mutant::{self, Mutant};
+use crate::platform::Platform;
+use crate::shapes::ShapeMemory;
+use crate::state::SharedState;
+
+/// Ready tasks that a step holds before it shares some.
+const LOCAL_READY: usize = MAX_WORKERS;
+/// Ids taken from a shared queue at once: a line of the queue's slots holds 8.
+const SHARED_BATCH: usize = 16;
+
+/// What comes next for the cores of one kind.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    /// The newest of the own tasks goes to a free core.
+    OwnToFree,
+    /// The oldest tasks of the shared queue go to free cores.
+    SharedToFree,
+    /// A task goes behind the core that is free soonest, if there is one.
+    Behind,
+    /// The own tasks go to the shared queue.
+    Share,
+    /// Nothing.
+    Nothing,
+}
+
+/// Decides what comes next for the cores of one kind. `is_queued` looks at the shared queue, which costs a line: it is asked only
+/// where the answer matters. `has_seconds`: busy cores may be given a second task.
+#[inline(always)]
+fn choose(
+    (has_own, has_free, has_seconds): (bool, bool, bool),
+    is_queued: impl FnOnce() -> bool,
+) -> Choice {
+    if has_own && has_free {
+        Choice::OwnToFree
+    } else if has_free {
+        if is_queued() { Choice::SharedToFree } else { Choice::Nothing }
+    } else if has_seconds && (has_own || is_queued()) {
+        Choice::Behind
+    } else if has_own {
+        Choice::Share
+    } else {
+        Choice::Nothing
+    }
+}
+
+/// The plain tasks that one scheduler has made ready.
+#[repr(C)]
+pub(super) struct PlainTasks<'a> {
+    // This instance among those that share the queues.
+    line: &'a InstanceLine,
+    has_shared: bool,
+    hands_over: bool,
+    local: [Vec<u32, LOCAL_READY>; CoreKind::COUNT],
+}
+
+impl<'a> PlainTasks<'a> {
+    #[inline(always)]
+    pub(super) const fn new(line: &'a InstanceLine) -> Self {
+        Self { line, has_shared: false, hands_over: true, local: [Vec::new(), Vec::new()] }
+    }
+
+    /// Whether a core that has finished may go straight to a consumer.
+    #[inline(always)]
+    pub(super) const fn hands_over(&self) -> bool {
+        self.hands_over
+    }
+
+    /// Finds out whether freed cores may go straight to the next task: nothing waits for them that comes first.
+    pub(super) fn look_at_board(&mut self, shapes: &ShapeMemory<'_>) {
+        self.hands_over = !shapes.has_more_pressing();
+    }
+
+    /// Siblings have something to look for.
+    pub(super) const fn tell_siblings(&mut self) {
+        self.has_shared = true;
+    }
+
+    /// Whether siblings have something to look for since the last call.
+    #[inline(always)]
+    pub(super) const fn take_shared(&mut self) -> bool {
+        core::mem::replace(&mut self.has_shared, false)
+    }
+
+    /// Whether something is ready that is in no queue.
+    #[inline(always)]
+    pub(super) fn has_local(&self) -> bool {
+        self.local.iter().any(|local| !local.is_empty())
+    }
+
+    /// How many tasks of a kind are ready and in no queue.
+    pub(super) fn local_count(&self, kind: CoreKind) -> usize {
+        self.local[kind.index()].len()
+    }
+
+    /// The newest task of a kind that is in no queue.
+    #[inline(always)]
+    pub(super) fn pop_local(&mut self, kind: CoreKind) -> Option<u32> {
+        self.local[kind.index()].pop()
+    }
+
+    /// A task is ready for a core of its kind.
+    #[inline(always)]
+    pub(super) fn make_ready<P: Platform>(
+        &mut self,
+        state: &SharedState<'_>,
+        slot: u32,
+        kind: CoreKind,
+    ) {
+        if self.local[kind.index()].push(slot).is_err() {
+            self.share::<P>(state, kind);
+            // There is room now.
+            self.local[kind.index()].push(slot).unwrap_or_default();
+        }
+    }
+
+    /// A task with a block shape is about to be posted: the plain tasks that are ready already go to the shared queues, where
+    /// their positions say that they are older. Siblings may have the cores for it.
+    pub(super) fn before_post<P: Platform>(&mut self, state: &SharedState<'_>) {
+        self.share_all::<P>(state);
+        self.has_shared = true;
+    }
+
+    /// Puts the own tasks of a kind into the shared queue.
+    #[cold]
+    fn share<P: Platform>(&mut self, state: &SharedState<'_>, kind: CoreKind) {
+        let local = &mut self.local[kind.index()];
+        state.queue(kind).push::<P::Sharing>(local);
+        local.clear();
+        self.has_shared = true;
+    }
+
+    /// Puts all own tasks into the shared queues.
+    #[inline(always)]
+    pub(super) fn share_all<P: Platform>(&mut self, state: &SharedState<'_>) {
+        for &kind in CoreKind::ALL {
+            if !self.local[kind.index()].is_empty() {
+                self.share::<P>(state, kind);
+            }
+        }
+    }
+
+    /// Fills the free cores of a kind, from the own newly ready tasks, then from the shared queue; then what is pending. What
+    /// is left of the own ones goes to the shared queue. Sets `has_staged` if something was staged, and touches it only where there
+    /// is work.
+    #[inline(always)]
+    pub(super) fn dispatch<P: Platform>(
+        &mut self,
+        dispatcher: &mut Dispatcher<'_>,
+        platform: &mut P,
+        (kind, has_staged): (CoreKind, &mut bool),
+    ) -> Result<(), Fault> {
+        if self.has_work::<P>(dispatcher, kind) {
+            *has_staged |= self.dispatch_kind(dispatcher, platform, kind)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a ready task of `kind` that could go somewhere.
+    #[inline(always)]
+    fn has_work<P: Platform>(&self, dispatcher: &Dispatcher<'_>, kind: CoreKind) -> bool {
+        let has_room = dispatcher.cores().free_count(kind) > 0 || P::SLOTS > 1;
+        !self.local[kind.index()].is_empty()
+            || has_room && dispatcher.state().queue(kind).has_ready::<P::Sharing>()
+    }
+
+    #[inline(never)]
+    fn dispatch_kind<P: Platform>(
+        &mut self,
+        dispatcher: &mut Dispatcher<'_>,
+        platform: &mut P,
+        kind: CoreKind,
+    ) -> Result<bool, Fault> {
+        let (mut staged, mut has_seconds) = (false, P::SLOTS > 1 && self.hands_over);
+        // Sharing ends it, and stands behind the loop: a call in the loop costs each task five instructions on AArch64.
+        let shares = loop {
+            let has_free = dispatcher.cores().free_count(kind) > 0;
+            let has_own = !self.local[kind.index()].is_empty();
+            let queue = dispatcher.state().queue(kind);
+            match choose((has_own, has_free, has_seconds), || queue.has_ready::<P::Sharing>()) {
+                Choice::OwnToFree => {
+                    let Some(slot) = self.pop_local(kind) else { break false };
+                    dispatcher.stage_on_free(platform, kind, slot)?;
+                    staged = true;
+                }
+                Choice::SharedToFree => staged |= dispatch_shared(dispatcher, platform, kind)?,
+                Choice::Behind => {
+                    has_seconds = self.dispatch_behind(dispatcher, platform, kind)?;
+                    staged |= has_seconds;
+                }
+                Choice::Share => break true,
+                Choice::Nothing => break false,
+            }
+        };
+        if shares && !mutant::is(Mutant::Hoards) {
+            self.share::<P>(dispatcher.state(), kind);
+        }
+        Ok(staged)
+    }
+
+    /// Gives a second task to the busy core that is free soonest, unless a sibling has a free core of the kind. Whether there
+    /// was such a core, and a task.
+    fn dispatch_behind<P: Platform>(
+        &mut self,
+        dispatcher: &mut Dispatcher<'_>,
+        platform: &mut P,
+        kind: CoreKind,
+    ) -> Result<bool, Fault> {
+        if self.has_hungry_sibling(dispatcher.state(), kind) {
+            return Ok(false);
+        }
+        let Some(core) = dispatcher.soonest_free(kind) else { return Ok(false) };
+        let queue = dispatcher.state().queue(kind);
+        let found = self.pop_local(kind).or_else(|| queue.pop_one::<P::Sharing>());
+        let Some(slot) = found else { return Ok(false) };
+        dispatcher.stage_second(platform, core, slot)?;
+        Ok(true)
+    }
+
+    /// Whether a sibling has a free core of `kind`, as it said last.
+    #[must_use]
+    fn has_hungry_sibling(&self, state: &SharedState<'_>, kind: CoreKind) -> bool {
+        let others = state.instances.iter().filter(|line| !core::ptr::eq(*line, self.line));
+        let mut free = others.map(|line| line.free_cores[kind.index()].load(Ordering::Relaxed));
+        free.any(|count| count > 0) && !mutant::is(Mutant::PendsBesideFreeCores)
+    }
+
+    /// Hashes everything that later steps depend on.
+    pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
+        let Self { line: _, has_shared, hands_over, local } = self;
+        (has_shared, hands_over, local).hash(into);
+    }
+}
+
+/// Takes no more from the shared queue than the free cores run. Whether there was anything.
+fn dispatch_shared<P: Platform>(
+    dispatcher: &mut Dispatcher<'_>,
+    platform: &mut P,
+    kind: CoreKind,
+) -> Result<bool, Fault> {
+    let mut slots = [0; SHARED_BATCH];
+    let room = dispatcher.cores().free_count(kind).min(SHARED_BATCH);
+    let slots = slots.get_mut(..room).unwrap_or_default();
+    let taken = dispatcher.state().queue(kind).pop::<P::Sharing>(slots);
+    for &slot in slots.iter().take(taken) {
+        dispatcher.stage_on_free(platform, kind, slot)?;
+    }
+    Ok(taken > 0)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Choice, choose};
+
+    /// Every state in which a choice is made, against what the top of the file says.
+    #[test]
+    fn every_choice() {
+        for bits in 0..16_u8 {
+            let [own, free, seconds, queued] = [0, 1, 2, 3].map(|bit| bits >> bit & 1 == 1);
+            let choice = choose((own, free, seconds), || queued);
+            let expected = match (own, free, seconds, queued) {
+                (true, true, ..) => Choice::OwnToFree,
+                (false, true, _, true) => Choice::SharedToFree,
+                (true, false, true, _) | (false, false, true, true) => Choice::Behind,
+                (true, false, false, _) => Choice::Share,
+                _ => Choice::Nothing,
+            };
+            assert_eq!(choice, expected, "{own} {free} {seconds} {queued}");
+        }
+    }
+
+    #[test]
+    fn the_queue_is_not_looked_at_where_it_does_not_matter() {
+        let unasked = || panic!("the queue was looked at");
+        assert_eq!(choose((true, true, true), unasked), Choice::OwnToFree);
+        assert_eq!(choose((true, false, true), unasked), Choice::Behind);
+        assert_eq!(choose((true, false, false), unasked), Choice::Share);
+        assert_eq!(choose((false, false, false), unasked), Choice::Nothing);
+    }
+}

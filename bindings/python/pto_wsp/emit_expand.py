@@ -1,0 +1,254 @@
+"""The tree of a workload as C++: loops that make a task at a time, for the AICPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .axes import Dense, DenseDyn, Ragged
+from .emit_kernels import C_TYPES
+from .errors import CompileError
+from .expressions import Names
+from .loop_var import LoopVar
+from .lowering import Lowered, plain
+from .scalar_expr import ScalarExpr, Symbol, TaskView, as_expr
+from .types import Tensor
+from .workload import Workload
+
+_INTEGERS = {"i64": "int64_t", "u64": "uint64_t", "bool": "bool"}
+
+
+class CNames(Names):
+    """Expressions as C++."""
+
+    def __init__(self, result: Any, symbols: list[str]) -> None:
+        super().__init__(result)
+        self.symbols = symbols
+
+    def literal(self, value: Any, type: str) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if value == -(2**63):
+            return "INT64_MIN"
+        return f"UINT64_C({value})" if type == "u64" else f"INT64_C({value})"
+
+    def symbol_text(self, name: str) -> str:
+        if name not in self.symbols:
+            self.symbols.append(name)
+        return f"plan->symbols[{self.symbols.index(name)}]"
+
+    def slot_text(self, slot: int, type: str) -> str:
+        return f"{_INTEGERS[type]}(plan->slots_u64[{slot}])"
+
+    def param_text(self, number: int) -> str:
+        return f"int64_t(task->args[{number}])"
+
+    def cast_text(self, type: str, value: str) -> str:
+        return f"{_INTEGERS[type]}({value})"
+
+    def pair_text(self, expr: ScalarExpr, parts: list[str]) -> str:
+        left, right = parts
+        if expr.op in ("/", "%"):
+            remainder = "true" if expr.op == "%" else "false"
+            return f"pto_wsp_divided<{_INTEGERS[expr.type]}>(plan, {left}, {right}, {remainder})"
+        if expr.op in ("<<", ">>"):
+            return f"({left} {expr.op} ({right} & 63))"
+        if expr.op not in ("&&", "||") and expr.args[0].type != expr.args[1].type:
+            left, right = f"uint64_t({left})", f"uint64_t({right})"
+        return f"({left} {expr.op} {right})"
+
+
+class Expander:
+    """Writes the statements of a tree."""
+
+    def __init__(self, root: Workload, lowered: Lowered) -> None:
+        self.root = root
+        self.lowered = lowered
+        self.symbols: list[str] = []
+        self.arrays: list[str] = []
+        self.names = CNames(Lowered(), self.symbols)
+        self.tensors = {id(tensor): number for number, tensor in enumerate(lowered.tensors.values())}
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def say(self, line: str) -> None:
+        self.lines.append("  " * self.depth + line)
+
+    def inside(self, head: str, *nodes: Workload) -> None:
+        """Nodes in braces."""
+        self.say(f"{head}{{")
+        self.depth += 1
+        for node in nodes:
+            self.node(node)
+        self.depth -= 1
+        self.say("}")
+
+    def node(self, node: Workload) -> None:
+        """A node."""
+        parts, kind = node._kwargs, node._kind
+        if kind in ("connect", "send", "consume"):
+            raise CompileError("A pipeline has no C++ form yet. Compile it for cpu_sim.")
+        if kind == "empty":
+            return
+        if kind in ("combine", "sequential"):
+            self.inside("", *parts["workloads"])
+        elif kind == "cond":
+            self.inside(f"if ({self.names.text(parts['predicate'])}) ", parts["then"])
+            if parts["otherwise"]._kind != "empty":
+                self.inside("else ", parts["otherwise"])
+        elif kind == "task":
+            self.task(node)
+        elif kind == "slot_set":
+            self.say(f"plan->slots_u64[{parts['slot']}] = uint64_t({self.names.text(parts['value'])});")
+        elif kind == "slot_load":
+            self.slot_load(parts)
+        else:
+            self.loop(parts["var"], parts["body"])
+
+    def loop(self, variable: LoopVar, body: Workload) -> None:
+        """A loop, in program order."""
+        axis = variable.axis
+        with self.names.around(variable) as name:
+            if isinstance(axis, (Dense, DenseDyn)):
+                size = f"INT64_C({axis.size})"
+                if isinstance(axis, DenseDyn):
+                    size = f"int64_t({self.names.symbol_text(plain(variable.name))})"
+                self.inside(f"for (int64_t {name} = 0; {name} < {size}; ++{name}) ", body)
+                return
+            places = self.names.places(variable).strip(" ()").split(", ")
+            row, place = places if len(places) == 2 else (f"{name}_r", f"{name}_p")
+            self.rows((name, row, place), axis, body)
+
+    def rows(self, names: tuple[str, str, str], axis: Any, body: Workload) -> None:
+        """A loop over rows of different lengths."""
+        name, row, place = names
+        outer = f"int64_t({self.names.symbol_text(f'outer_{id(axis)}')})"
+        head = f"for (int64_t {row} = 0; {row} < {outer}; ++{row}) "
+        if isinstance(axis, Ragged):
+            self.say(f"{{ int64_t {name} = 0;")
+            length = f"{self.array(f'lengths_{id(axis)}')}[{row}]"
+            self.inside(f"{head}for (int64_t {place} = 0; {place} < {length}; ++{place}, ++{name}) ", body)
+            self.say("}")
+            return
+        indptr, indices = (self.array(f"{part}_{id(axis)}") for part in ("indptr", "indices"))
+        self.say(f"{head}for (int64_t {place} = {indptr}[{row}]; {place} < {indptr}[{row} + 1]; ++{place}) {{")
+        self.inside(f"const int64_t {name} = {indices}[{place}]; ", body)
+        self.say("}")
+
+    def array(self, name: str) -> str:
+        """An array of an axis."""
+        if name not in self.arrays:
+            self.arrays.append(name)
+        return f"plan->arrays[{self.arrays.index(name)}]"
+
+    def view(self, view: Tensor, shape: tuple[int, int]) -> str:
+        """A view of a tensor."""
+        root = view._root()
+        indices = [f"{{{self.names.text(as_expr(index))}, 1, false}}" for index in view.index_exprs]
+        for number, part in enumerate(view._ranges):
+            start, length = part if part is not None else (0, root.shape[len(view.index_exprs) + number])
+            texts = (f"int64_t({self.names.text(as_expr(one))})" for one in (start, length))
+            indices.append(f"{{{', '.join(texts)}, true}}")
+        inner = ", ".join(indices)
+        return f"pto_wsp_view(plan, {self.tensors[id(root)]}, {len(root.shape)}, {shape[0]}, {shape[1]}, {{{inner}}})"
+
+    def slot_load(self, parts: dict[str, Any]) -> None:
+        """A slot gets an element, after the tasks before it."""
+        tensor = parts["tensor"]
+        of, row, col = C_TYPES[tensor.dtype.value], *(self.names.text(parts[name]) for name in ("row", "col"))
+        self.say("plan->drain(plan->context);")
+        self.say(
+            f"plan->slots_u64[{parts['slot']}] = pto_wsp_element<{of}>(plan, {self.tensors[id(tensor._root())]}, "
+            f"{self.view(tensor, (2, 2))}, {row}, {col});"
+        )
+
+    def task(self, node: Workload) -> None:
+        """A task."""
+        parts, kernel = node._kwargs, node._kwargs["kernel"]
+        given = {**kernel.defaults, **parts["resources"]}
+        name = self.lowered.kernel_of[id(node)]
+        self.say("{")
+        self.depth += 1
+        self.say("PtoWspTask record{};")
+        self.say("PtoWspTask* task = &record;")
+        self.say(f"task->kernel_id = KERNEL_{name};")
+        for axis in parts["params"]:
+            self.say(f"task->args[task->num_args++] = uint64_t({self.names.text(as_expr(axis))});")
+        self.say("task->num_axis_args = task->num_args;")
+        for param in kernel.params:
+            if param.tile is not None:
+                view = given[param.name]
+                number, size = self.tensors[id(view._root())], view.dtype.nbytes
+                self.say(f"pto_wsp_operand(plan, task, {number}, {size}, {self.view(view, param.tile.shape)});")
+        for param in kernel.params:
+            if param.scalar is not None:
+                self.say(f"task->args[task->num_args++] = {self.scalar(given[param.name], param.scalar.value)};")
+        self.say(f"task->target_id = uint32_t({self.target()} % plan->dispatch_num_targets);")
+        self.say("if (const int fault = pto_wsp_submit(plan, task)) return fault;")
+        self.depth -= 1
+        self.say("}")
+
+    def scalar(self, value: Any, of: str) -> str:
+        """The bits of a scalar argument."""
+        kind = C_TYPES[of]
+        if isinstance(value, Symbol):
+            found = self.names.symbol_text(value.name)
+            return found if of == "f32" else f"pto_wsp_bits<{kind}>({kind}({found}))"
+        if isinstance(value, ScalarExpr):
+            return f"pto_wsp_bits<{kind}>({kind}({self.names.text(value)}))"
+        return f"pto_wsp_bits<{kind}>({kind}({value!r}))"
+
+    def target(self) -> str:
+        """What chooses the worker."""
+        policy = self.root._dispatch_policy
+        options = policy._kwargs if policy is not None else {}
+        fn = self.root._stream_by_fn or options.get("key_fn", options.get("fn"))
+        if fn is None:
+            return "uint64_t(plan->next_target++)"
+        return f"uint64_t({self.names.text(as_expr(fn(TaskView())), is_key=True)})"
+
+
+def expand(root: Workload, lowered: Lowered) -> str:
+    """The source of the expander."""
+    expander = Expander(root, lowered)
+    expander.node(root)
+    dispatch, workers, window, mode = _schedule(lowered.text)
+    policies = ("round_robin", "affinity", "hash", "by", "work_steal")
+    modes = ("stall", "abort", "benchmark")
+    lines = [
+        "// The expander: it makes a task at a time, in program order.",
+        '#include "pto/wsp/codegen/abi/plan.hpp"',
+        "",
+        f"enum : uint32_t {{ {', '.join(f'KERNEL_{name}' for name in lowered.kernels.values())} }};",
+        _table("pto_wsp_symbols", expander.symbols),
+        _table("pto_wsp_arrays", expander.arrays),
+        _table("pto_wsp_tensors", list(lowered.tensors)),
+        'extern "C" void pto_wsp_plan(PtoWspPlan* plan) {',
+        f"  plan->dispatch_policy = {policies.index(dispatch)};",
+        f"  plan->dispatch_num_targets = {workers};",
+        f"  plan->task_window_tasks = {window};",
+        f"  plan->task_window_mode = {modes.index(mode)};",
+        "}",
+        "",
+        'extern "C" int pto_wsp_expand(PtoWspPlan* plan) {',
+        "  plan->next_target = 0;",
+        "  plan->tasks = 0;",
+        "  plan->fault = PTO_WSP_OK;",
+        "  std::fill_n(plan->slots_u64, PTO_WSP_NPU_MAX_SLOTS, uint64_t(0));",
+        *expander.lines,
+        "  return plan->fault;",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _schedule(text: str) -> tuple[str, str, str, str]:
+    words = text.splitlines()[1].split()
+    at = words.index("workers")
+    return words[1], words[at + 1], words[at + 3], words[at + 4]
+
+
+def _table(name: str, entries: list[str]) -> str:
+    """Names, ended by a null pointer."""
+    inner = ", ".join([f'"{entry}"' for entry in entries] + ["nullptr"])
+    return f'extern "C" const char* const {name}[] = {{{inner}}};'

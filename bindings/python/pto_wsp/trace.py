@@ -1,0 +1,128 @@
+"""The record of a run: its tasks, with their times on the v9 clock."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+#: The kind of core that every lane is shown as.
+_AIV = 1
+_MOST_LANES = 128
+_TASK_COLUMNS = [
+    "func_id",
+    "kind",
+    "core",
+    "scheduler",
+    "added",
+    "published",
+    "ready",
+    "dispatched",
+    "started",
+    "finished",
+    "completed",
+]
+
+
+class TraceLevel(Enum):
+    """What is recorded."""
+
+    NONE = 0
+    SUMMARY = 1
+    TIMING = 2
+    FULL = 3
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """A task: kernel, axes, lane (a worker, or a process of a pipeline), begin and end in cycles."""
+
+    kernel: str
+    axes: tuple[int, ...]
+    lane: int
+    start: int
+    end: int
+
+    @property
+    def cycles(self) -> int:
+        """How long it ran."""
+        return self.end - self.start
+
+
+@dataclass
+class ExecutionTrace:
+    """The tasks of the last run, in program order."""
+
+    level: TraceLevel = TraceLevel.NONE
+    events: list[TraceEvent] = field(default_factory=list)
+    total_cycles: int = 0
+    #: By kernel: how many tasks, and their cycles.
+    by_kernel: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def record(self, events: list[tuple], total_cycles: int) -> None:
+        """Takes the tasks of a run, as far as the level asks for them."""
+        self.clear()
+        self.total_cycles = total_cycles
+        for kernel, axes, lane, start, end in events:
+            tasks, cycles = self.by_kernel.get(kernel, (0, 0))
+            self.by_kernel[kernel] = (tasks + 1, cycles + end - start)
+            if self.level.value >= TraceLevel.TIMING.value:
+                self.events.append(TraceEvent(kernel, tuple(axes), lane, start, end))
+
+    def clear(self) -> None:
+        """Forgets them."""
+        self.events, self.by_kernel, self.total_cycles = [], {}, 0
+
+    def summary(self) -> dict[str, Any]:
+        """Cycles, tasks, and both by kernel."""
+        kernels = {name: {"tasks": tasks, "cycles": cycles} for name, (tasks, cycles) in self.by_kernel.items()}
+        tasks = sum(tasks for tasks, _ in self.by_kernel.values())
+        return {"total_cycles": self.total_cycles, "tasks": tasks, "kernels": kernels}
+
+    def to_chrome_trace(self) -> dict[str, Any]:
+        """The timeline for chrome://tracing and Perfetto; one cycle is shown as a microsecond."""
+        events = [
+            {
+                "name": event.kernel,
+                "ph": "X",
+                "ts": event.start,
+                "dur": event.cycles,
+                "pid": 0,
+                "tid": event.lane,
+                "args": {"axes": list(event.axes)},
+            }
+            for event in self.events
+        ]
+        trace: dict[str, Any] = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"clock": "v9 cycles"}}
+        # Its pictures have room for so many lanes.
+        if all(event.lane < _MOST_LANES for event in self.events):
+            trace["pto"] = self._timeline()
+        return trace
+
+    def _timeline(self) -> dict[str, Any]:
+        """What `pto view` reads. A cycle stands for a nanosecond, and a lane for a core."""
+        kernels = {name: number for number, name in enumerate(self.by_kernel)}
+        lanes = max((event.lane for event in self.events), default=0) + 1
+        known = [[kernels[e.kernel], _AIV, e.lane, 0, -1, -1, -1, e.start, e.start, e.end, e.end] for e in self.events]
+        return {
+            "schema": "pto-timeline",
+            "version": 2,
+            "run": {"clock": "v9 cycles, shown as nanoseconds", "program": "pto_wsp"},
+            "makespan_ns": self.total_cycles,
+            "instances": 1,
+            "cores": ["aiv"] * lanes,
+            "kernels": {str(number): name for name, number in kernels.items()},
+            "lanes": [{"lane": f"core {lane}", "recorded": 0, "dropped": 0} for lane in range(lanes)],
+            "task_columns": _TASK_COLUMNS,
+            "tasks": known,
+            "part_columns": ["task", "block", "lane", "run"],
+            "parts": [],
+            "edges": [],
+        }
+
+    def save(self, path: str) -> None:
+        """Writes the timeline to a file, for `pto view`, Perfetto and chrome://tracing."""
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self.to_chrome_trace(), file)
