@@ -18,7 +18,7 @@ use super::job;
 use super::memory::file_type;
 use crate::host::dtype::DType;
 use crate::host::job::Prepared;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, TensorSpec};
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec};
 
 /// The value of a parameter that has none: it must be given.
 pub(super) const REQUIRED: u64 = u64::MAX;
@@ -201,6 +201,11 @@ impl Example for WorkloadFile {
 
     fn params(&self) -> &'static [ParamSpec] {
         self.params
+    }
+
+    fn sizes(&self) -> Sizes {
+        // A file is as large as it is.
+        Sizes { whole: &[], little: &[] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {
