@@ -17,8 +17,9 @@ use pto_host::workloads::tree::{Argument, Checked, Node};
 use super::job;
 use super::memory::file_type;
 use crate::host::job::Prepared;
-use crate::host::tensor::DType;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, TensorSpec};
+use crate::host::{
+    DType, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec,
+};
 
 /// The value of a parameter that has none: it must be given.
 pub(super) const REQUIRED: u64 = u64::MAX;
@@ -201,6 +202,11 @@ impl Example for WorkloadFile {
 
     fn params(&self) -> &'static [ParamSpec] {
         self.params
+    }
+
+    /// A file is tested with sizes of its own.
+    fn sizes(&self) -> Sizes {
+        Sizes { whole: &[], little: &[] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {
