@@ -27,6 +27,7 @@ pub mod probe;
 pub mod reduce;
 pub mod sqrt;
 pub mod tile;
+pub mod tile_task;
 pub mod view;
 pub mod worker;
 

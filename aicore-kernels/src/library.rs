@@ -64,7 +64,7 @@ macro_rules! operand {
 macro_rules! library {
     ($(
         $id:literal $constant:ident $name:ident $kind:ident $summary:literal
-        ($($arg:ident: $role:ident $([$($extent:tt)*])?),* $(; $context:ident)?) => { $($body:tt)* };
+        ($($arg:ident: $role:ident $([$($extent:tt)*])?),* $(; $context:ident)? $(| $words:ident)?) => { $($body:tt)* };
     )*) => {
         /// The function ids of the library kernels.
         pub mod func {
@@ -76,7 +76,7 @@ macro_rules! library {
         /// The code of the kernels: from argument words to operands, and the arithmetic.
         pub mod entry {
             use crate::{
-                args, attention, cholesky, elementwise, experts, layer, matmul, newton, parts, probe, reduce,
+                args, attention, cholesky, elementwise, experts, layer, matmul, newton, parts, probe, reduce, tile_task,
             };
             $(
                 #[doc = concat!("`", $summary, "`")]
@@ -91,6 +91,8 @@ macro_rules! library {
                     let [$($arg,)* $($context)?] = unsafe { args::words(args) };
                     // What only another part of the same task uses.
                     let _ = ($($arg,)*);
+                    // Where a kernel has more words than the row names.
+                    $(let $words = args.expose_provenance() as u64;)?
                     $(operand!($role $arg $([$($extent)*])?);)*
                     $($body)*
                 }

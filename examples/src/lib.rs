@@ -30,15 +30,20 @@ mod streaming;
 mod table;
 pub mod task_shapes;
 pub mod vector_example;
+#[cfg(feature = "host")]
+pub mod workload;
 
 #[cfg(all(test, feature = "host"))]
 mod recorder;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 
+/// The program that expands plans of workloads. It is no example, and every firmware with examples has it.
+pub use pto_graph::plan::expand;
+
 with_examples! {
     pto_graph::builder_set;
     /// The programs of all examples, to be linked into a firmware.
     pub struct Builders {}
-    stream {}
+    stream { "workload" => pto_graph::plan::expand }
 }

@@ -7,8 +7,11 @@
 //! [`clock`] runs a workload on this machine, in program order, and counts as the `v9` system does: cycles of tile operations,
 //! dispatch to workers, task windows, channels.
 //!
+//! [`plan`] compiles a workload to some hundred words, which the firmware expands to tasks.
+//!
 //! ```text
 //! builder, text --> Workload --check--> Checked --clock::run--> tensors, cycles
+//!                                          '--plan::compile--> words for the AICPU, code for the cores
 //!                     KernelBuilder, text --> TileKernel --encode--> bytes for the tile machine
 //! ```
 #![forbid(unsafe_code)]
@@ -16,6 +19,7 @@
 pub mod clock;
 pub mod kernel;
 mod lexer;
+pub mod plan;
 pub mod symbol;
 pub mod tree;
 

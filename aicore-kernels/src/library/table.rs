@@ -12,6 +12,9 @@
 //! | `Size` | a number of 64 bits | the same |
 //! | `F32` | an `f32` in the low half | an `f32` |
 //!
+//! Behind the arguments stand `; context` where the kernel looks at its block, and `| words` where it has more words than the row
+//! names and reads them itself, by the address of the first.
+//!
 //! Extents are expressions over the words of the same row. `In`, `Out` and `InOut` also say what a task with tensors
 //! waits for.
 
@@ -177,6 +180,16 @@ macro_rules! kernels {
                 (cells: InOut, salt: Size, group: Size; context)
                 // SAFETY: the caller keeps the contract of `part`.
                 => { unsafe { parts::part(cells, salt, group, context, 1) } };
+            40 TILE_AIC tile_aic AIC
+                "executes the tile kernel of an expanded plan, on a cube core; behind these words stand its operands"
+                (code: In, code_bytes: Size, record: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                // SAFETY: the caller keeps the contract of `run`.
+                => { unsafe { tile_task::run(words) } };
+            41 TILE_AIV tile_aiv AIV
+                "executes the tile kernel of an expanded plan, on a vector core; behind these words stand its operands"
+                (code: In, code_bytes: Size, record: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                // SAFETY: the caller keeps the contract of `run`.
+                => { unsafe { tile_task::run(words) } };
         }
     };
 }

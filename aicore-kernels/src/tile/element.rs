@@ -40,36 +40,62 @@ pub trait Element: Pod + Default + PartialEq {
     fn bits(self) -> u64;
 }
 
+/// The bits of a number as an element of a type, converted as [`Element::cast`] does.
+#[must_use]
+pub fn bits_of<T: Element>(dtype: DType, value: T) -> u64 {
+    match dtype {
+        DType::F16 => value.cast::<f16>().bits(),
+        DType::BF16 => value.cast::<bf16>().bits(),
+        DType::F32 => value.cast::<f32>().bits(),
+        DType::F64 => value.cast::<f64>().bits(),
+        DType::I8 => value.cast::<i8>().bits(),
+        DType::I16 => value.cast::<i16>().bits(),
+        DType::I32 => value.cast::<i32>().bits(),
+        DType::I64 => value.cast::<i64>().bits(),
+        DType::U8 => value.cast::<u8>().bits(),
+        DType::U16 => value.cast::<u16>().bits(),
+        DType::U32 => value.cast::<u32>().bits(),
+        DType::U64 => value.cast::<u64>().bits(),
+    }
+}
+
+/// What `as` does for every primitive number: the type computes in itself, and comes from each of these types.
+macro_rules! primitive {
+    ($code:ident) => {
+        const DTYPE: DType = DType::$code;
+        type Wide = Self;
+        #[inline(always)]
+        fn widen(self) -> Self {
+            self
+        }
+        #[inline(always)]
+        fn narrow(wide: Self) -> Self {
+            wide
+        }
+        #[inline(always)]
+        fn from_f32(value: f32) -> Self {
+            value as Self
+        }
+        #[inline(always)]
+        fn from_f64(value: f64) -> Self {
+            value as Self
+        }
+        #[inline(always)]
+        fn from_i64(value: i64) -> Self {
+            value as Self
+        }
+        #[inline(always)]
+        fn from_u64(value: u64) -> Self {
+            value as Self
+        }
+    };
+}
+
 /// Declares an integer type.
 macro_rules! integer {
     ($type:ty, $code:ident, $from:ident, $through:ty) => {
         impl Element for $type {
-            const DTYPE: DType = DType::$code;
-            type Wide = Self;
-            #[inline(always)]
-            fn widen(self) -> Self {
-                self
-            }
-            #[inline(always)]
-            fn narrow(wide: Self) -> Self {
-                wide
-            }
-            #[inline(always)]
-            fn from_f32(value: f32) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_i64(value: i64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_u64(value: u64) -> Self {
-                value as Self
-            }
+            primitive!($code);
             #[inline(always)]
             fn cast<T: Element>(self) -> T {
                 T::$from(self as $through)
@@ -100,32 +126,7 @@ integer!(u64, U64, from_u64, u64);
 macro_rules! float {
     ($type:ty, $code:ident, $from:ident, $bits:ty) => {
         impl Element for $type {
-            const DTYPE: DType = DType::$code;
-            type Wide = Self;
-            #[inline(always)]
-            fn widen(self) -> Self {
-                self
-            }
-            #[inline(always)]
-            fn narrow(wide: Self) -> Self {
-                wide
-            }
-            #[inline(always)]
-            fn from_f32(value: f32) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_i64(value: i64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_u64(value: u64) -> Self {
-                value as Self
-            }
+            primitive!($code);
             #[inline(always)]
             fn cast<T: Element>(self) -> T {
                 T::$from(self)

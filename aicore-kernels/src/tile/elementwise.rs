@@ -36,7 +36,7 @@ impl Grid {
         let rows = tile.chunks_mut(self.pitch.max(1)).take(self.rows);
         rows.map(move |row| {
             let cols = self.cols.min(row.len());
-            row.split_at_mut(cols).0
+            row.get_mut(..cols).unwrap_or(&mut [])
         })
     }
 }

@@ -52,7 +52,8 @@ impl Machine {
         let (needed, found) = (kernel.scratch_words(), scratch.len());
         let scratch = scratch.get_mut(..needed);
         let scratch = scratch.ok_or(Cause::Scratch { needed, found }).map_err(before)?;
-        let (frame, work) = scratch.split_at_mut(kernel.frame_words());
+        let parts = scratch.split_at_mut_checked(kernel.frame_words());
+        let (frame, work) = parts.ok_or(Cause::Broken).map_err(before)?;
         let mut run = Run::new(self.wide, (kernel, call), frame, work);
         for (number, step) in kernel.steps().iter().enumerate() {
             run.step(step).map_err(|cause| fault(kernel, Some((number, step)), cause))?;

@@ -14,6 +14,7 @@
 
 mod arithmetic;
 mod call;
+mod cause_words;
 mod cycles;
 pub mod dtype;
 pub mod element;
@@ -41,6 +42,7 @@ pub mod view;
 pub mod wide;
 
 pub use call::Call;
+pub use cause_words::CauseWords;
 pub use dtype::DType;
 pub use fault::{Cause, TileFault};
 pub use infer::{Mistake, infer, spread};

@@ -68,9 +68,9 @@ type SumOf<S> = <<S as Element>::Wide as Number>::Sum;
 /// Strips of rows, element `p` of every row of a strip side by side; rows that are not there are zero.
 #[inline(always)]
 fn pack_left<T: Element, S: Element>(strips: &mut [SumOf<S>], a: &[T], grid: Grid) {
-    for (strip, row) in
-        strips.chunks_exact_mut(grid.cols.max(1) * ROWS).zip((0..grid.rows).step_by(ROWS))
-    {
+    // Never zero, also where a product wraps: the compiler sees that nothing here panics.
+    let strip = grid.cols.wrapping_mul(ROWS).max(1);
+    for (strip, row) in strips.chunks_exact_mut(strip).zip((0..grid.rows).step_by(ROWS)) {
         for r in 0..ROWS {
             let start = (row + r) * grid.pitch;
             let is_there = row + r < grid.rows;

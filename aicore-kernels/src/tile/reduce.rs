@@ -117,7 +117,7 @@ fn cols<T: Copy, S, A: Copy>(
     finish: impl Fn(A) -> S,
 ) {
     let width = grid.cols.min(out.len());
-    let (out, _) = out.split_at_mut(width);
+    let out = out.get_mut(..width).unwrap_or(&mut []);
     for (number, out) in out.chunks_mut(COLUMNS).enumerate() {
         let mut sums = [start; COLUMNS];
         for row in grid.rows_of(x) {

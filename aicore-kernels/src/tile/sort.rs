@@ -15,13 +15,28 @@ pub(super) fn sort32(out: &mut [f32], scores: &[f32], indices: &[u32], counted: 
     {
         *pair = found;
     }
-    pairs.sort_unstable_by(|(a, i), (b, j)| {
-        let by_number = a.is_nan().cmp(&b.is_nan()).reverse();
-        by_number.then(b.partial_cmp(a).unwrap_or(core::cmp::Ordering::Equal)).then(i.cmp(j))
-    });
+    sort(&mut pairs);
     for (out, (score, index)) in out.chunks_exact_mut(2).zip(pairs) {
         out.copy_from_slice(&[score, index as f32]);
     }
+}
+
+/// Exchanges neighbours, in turn from the first and from the second on: so many turns as there are pairs sort them all. Unlike the
+/// standard library's sort it holds no panic, which the image of the kernels must not have.
+fn sort(pairs: &mut [(f32, u32); SCORES]) {
+    for turn in 0..SCORES {
+        let from = pairs.get_mut(turn % 2..).unwrap_or(&mut []);
+        for [first, second] in from.as_chunks_mut::<2>().0 {
+            if order(second, first).is_lt() {
+                core::mem::swap(first, second);
+            }
+        }
+    }
+}
+
+fn order((a, i): &(f32, u32), (b, j): &(f32, u32)) -> core::cmp::Ordering {
+    let by_number = a.is_nan().cmp(&b.is_nan()).reverse();
+    by_number.then(b.partial_cmp(a).unwrap_or(core::cmp::Ordering::Equal)).then(i.cmp(j))
 }
 
 /// The indices of the first pairs.

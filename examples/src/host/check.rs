@@ -196,7 +196,7 @@ fn error_of(found: f64, expected: f64) -> f64 {
 }
 
 /// The index of element `at` in a tensor of this shape.
-fn index_of(at: u64, shape: &[u64]) -> Vec<u64> {
+pub(crate) fn index_of(at: u64, shape: &[u64]) -> Vec<u64> {
     let mut rest = at;
     let mut index: Vec<_> = shape
         .iter()

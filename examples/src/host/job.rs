@@ -1,6 +1,7 @@
 //! An example that is ready to run: words, sizes, and the buffers that the check reads.
 
 use std::boxed::Box;
+use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
@@ -75,6 +76,11 @@ pub trait Check: Send {
     /// # Errors
     /// What the device refuses.
     fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError>;
+
+    /// Why the last run ended with a fault, as far as the program has said so in memory of its own.
+    fn explain(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An example that is ready to run on one device, any number of times.
@@ -160,6 +166,12 @@ impl Prepared {
     /// What the device refuses; an input that has no result, such as [`Error::NotDefinite`].
     pub fn verify(&mut self) -> Result<Verdict, Error> {
         self.check.verify()
+    }
+
+    /// Why the last run ended with a fault, as far as the program has said so in memory of its own.
+    #[must_use]
+    pub fn explain(&self) -> Option<String> {
+        self.check.explain()
     }
 
     /// The outputs of the last run, by name.

@@ -18,7 +18,8 @@ pub(crate) fn request(
     let mut params = Params::defaults(example.params());
     check_unique("--param", given.iter().map(|(name, _)| name))?;
     for (name, value) in given {
-        params.set(name, value)?;
+        let number = example.number(name, value);
+        params.set(name, number.as_deref().unwrap_or(value))?;
     }
     check_unique("--input", files.iter().map(|(name, _)| name))?;
     for (name, _) in files {

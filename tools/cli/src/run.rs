@@ -282,7 +282,13 @@ impl Job<'_> {
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();
         let report = self.device.run_watched(work, &self.options, watch);
-        let report = report.map_err(|error| with_meaning(self.target.example, error))?;
+        let report = report.map_err(|error| {
+            let failure = with_meaning(self.target.example, error);
+            match self.prepared.explain() {
+                Some(why) => failure.and(why),
+                None => failure,
+            }
+        })?;
         let wall = start.elapsed();
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {

@@ -12,9 +12,10 @@ use pto_check::{Kind, Submission};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
-    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor,
-    TensorSpec, Verdict,
+    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes,
+    Tensor, TensorSpec, Verdict,
 };
+use pto_examples::workload::WorkloadFile;
 use pto_graph::ElementType;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
@@ -39,6 +40,9 @@ impl Target {
         if !path.exists() && path.extension().is_none() {
             return Err(Failure::from(unknown).and("There is no file of that name either."));
         }
+        if path.extension().is_some_and(|extension| extension == WORKLOAD) {
+            return Ok(Self { example: workload(path)?, file: None });
+        }
         let graph = program::read(path)?;
         let example = FileExample::new(path, graph)?;
         let file = Some(example.submission.clone());
@@ -59,6 +63,18 @@ impl Target {
             None => Ok(prepared.build_on_host(device)?),
         }
     }
+}
+
+/// The extension of a file that holds a workload.
+const WORKLOAD: &str = "workload";
+
+/// The workload in a file.
+fn workload(path: &Path) -> Result<&'static dyn Example, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let file = WorkloadFile::read(&text);
+    Ok(file.map_err(|error| Failure::usage(format!("'{shown}', {error}")))?)
 }
 
 static PARAMS: &[ParamSpec] = &[ParamSpec::seed("of the tensors that are not given")];
@@ -149,6 +165,11 @@ impl Example for FileExample {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        // A file is as large as it is.
+        Sizes { whole: &[], little: &[] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

@@ -31,3 +31,4 @@ pub use workload::Workload;
 
 pub use check::children;
 pub(crate) use check::sends;
+pub(crate) use typing::common;

@@ -9,6 +9,7 @@ mod docs;
 mod expressions;
 mod kernels;
 mod pipelines;
+mod plans;
 mod random;
 mod refused;
 mod schedules;

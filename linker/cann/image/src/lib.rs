@@ -9,5 +9,5 @@ pto_examples::with_examples! {
     pto_cann_platform::firmware;
     /// The builders of the default image.
     pub struct Builders {}
-    stream {}
+    stream { "workload" => pto_examples::expand }
 }

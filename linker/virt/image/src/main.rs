@@ -15,6 +15,7 @@ pto_examples::with_examples! {
     }
     stream {
         "tensors" => pto_virt_platform::builders::tensors,
+        "workload" => pto_examples::expand,
     }
 }
 

@@ -3,6 +3,7 @@
 mod c_calls;
 mod files;
 mod graph_image;
+mod plan;
 mod stream_calls;
 mod timing;
 
@@ -57,6 +58,12 @@ pub const TARGETS: &[Target] = &[
         about: "a graph image, which the firmware accepts or refuses, and runs",
         feed: graph_image::run,
         mutations: 1_000,
+    },
+    Target {
+        name: "plan",
+        about: "a plan of a workload, which the firmware accepts or refuses, and expands",
+        feed: plan::expand,
+        mutations: 600,
     },
     Target {
         name: "c_calls",

@@ -1,0 +1,182 @@
+//! The kernel that executes tile kernels: one task of an expanded plan.
+//!
+//! The words are those of [`pto_graph::plan::task`]. The core takes a place of the scratch memory, accepts the kernel's bytes unless
+//! the place has it already, and lets the [tile machine](crate::tile) execute it on views of the tensors. The first fault of a run is
+//! written into the [record]; every later tile kernel of the run does nothing.
+
+mod scratch;
+
+use core::cell::Cell;
+
+use pto_abi::sync::{AtomicU64, Ordering};
+use pto_graph::plan::layout::form;
+use pto_graph::plan::{record, task};
+
+use self::scratch::{Loaded, Scratch};
+use crate::args::{load, size, store};
+use crate::tile::element::{Element, bits_of};
+use crate::tile::{Call, Cause, DType, Kernel, ParamKind, TileFault, View};
+
+/// What a kernel has at most, of tensors as of scalars.
+const MOST: usize = crate::tile::limits::PARAMS;
+
+/// Executes the task of these words.
+///
+/// # Safety
+/// The words are those of a task as [`pto_graph::plan`] writes them. Code, record, scratch memory, descriptors and the tensors that
+/// the descriptors name are mapped for as long as the task runs. No other task writes what this one touches meanwhile: its
+/// tensors are those that it was submitted with.
+pub unsafe fn run(words: u64) {
+    // SAFETY: the caller keeps the contract, for each word of the head.
+    let word = |at: usize| unsafe { load::<u64>(words, at) };
+    let record = word(task::RECORD);
+    // SAFETY: the record is there, aligned, and its state is reached by atomics only.
+    let state = unsafe { atomic(record, record::STATE) };
+    // Relaxed: a kernel that misses the fault of another one does work that nobody looks at.
+    if state.load(Ordering::Relaxed) != record::FREE {
+        return;
+    }
+    // SAFETY: the caller keeps the contract: the scratch memory is there.
+    let place = unsafe { Scratch::take(word(task::SCRATCH), words) };
+    let Some(mut place) = place else {
+        let ended = Ended::early(Cause::Scratch { needed: 1, found: 0 });
+        // SAFETY: the record is there.
+        return unsafe { tell((record, state), word(task::CODE_BYTES) >> 32, ended) };
+    };
+    let code = (word(task::CODE), word(task::CODE_BYTES) & 0xFFFF_FFFF);
+    // SAFETY: the caller keeps the contract: the code is there, and nobody changes it while the program is bound.
+    let loaded = unsafe { place.load(code) };
+    let result = match loaded {
+        // SAFETY: the caller keeps the contract: the words behind the head are those of the kernel's parameters.
+        Some((loaded, frame)) => unsafe { execute(loaded, words, frame) },
+        // Bytes that are no kernel were one on the host, and have been changed since.
+        None => Err(Ended::early(Cause::Broken)),
+    };
+    drop(place);
+    if let Err(ended) = result {
+        // SAFETY: the record is there.
+        unsafe { tell((record, state), word(task::CODE_BYTES) >> 32, ended) }
+    }
+}
+
+/// Why a task did not come to its end.
+#[derive(Clone, Copy)]
+struct Ended {
+    cause: Cause,
+    instruction: Option<u16>,
+    param: Option<usize>,
+}
+
+impl Ended {
+    /// Before the first instruction.
+    const fn early(cause: Cause) -> Self {
+        Self { cause, instruction: None, param: None }
+    }
+
+    fn fault(kernel: &Kernel, fault: &TileFault) -> Self {
+        let place = |name| kernel.params().iter().position(|param| param.name == name);
+        Self {
+            cause: fault.cause,
+            instruction: fault.instruction,
+            param: fault.param.and_then(place),
+        }
+    }
+}
+
+/// Lets the machine execute the kernel.
+///
+/// # Safety
+/// As [`run`]: the words are those of a task of this kernel.
+unsafe fn execute(loaded: &Loaded, words: u64, frame: &mut [u64]) -> Result<(), Ended> {
+    let kernel = &loaded.kernel;
+    // SAFETY: the caller keeps the contract.
+    let word = |at: usize| unsafe { load::<u64>(words, at) };
+    let (descriptors, forms) = (word(task::DESCRIPTORS), word(task::FORMS));
+    let mut tensors: heapless::Vec<View<'_>, MOST> = heapless::Vec::new();
+    let mut scalars: heapless::Vec<u64, MOST> = heapless::Vec::new();
+    let mut at = task::PARAMS;
+    for (number, param) in kernel.params().iter().enumerate() {
+        match param.kind {
+            ParamKind::Tensor { .. } => {
+                // SAFETY: the caller keeps the contract: a tensor's words stand here.
+                let view = unsafe { view(word(at + 1), word(at + 2), descriptors) };
+                // There is room for as many as a kernel has.
+                let _ = tensors.push(view);
+                at += task::TENSOR_WORDS;
+            }
+            ParamKind::Scalar(dtype) => {
+                let form = forms >> (2 * number) & 3;
+                let _ = scalars.push(element_bits(dtype, form, word(at)));
+                at += 1;
+            }
+        }
+    }
+    let call = Call { tensors: &tensors, scalars: &scalars };
+    let ran = loaded.machine.run(kernel, &call, frame);
+    ran.map(drop).map_err(|fault| Ended::fault(kernel, &fault))
+}
+
+/// A tile of a tensor.
+///
+/// # Safety
+/// The tensor's descriptor stands among the descriptors, and its memory is mapped as long as `'a`.
+unsafe fn view<'a>(first: u64, sides: u64, descriptors: u64) -> View<'a> {
+    let sides = task::unpack_sides(sides);
+    let descriptor = usize::from(sides.tensor) * task::descriptor::WORDS;
+    // SAFETY: the caller promises the descriptor.
+    let word = |at: usize| unsafe { load::<u64>(descriptors, descriptor + at) };
+    let (base, bytes) = (word(task::descriptor::BASE), word(task::descriptor::BYTES));
+    let stride = |dim: Option<u8>| {
+        dim.map_or(0, |dim| word(task::descriptor::STRIDES + usize::from(dim)).cast_signed())
+    };
+    let memory = core::ptr::with_exposed_provenance::<Cell<u8>>(size(base));
+    // SAFETY: the caller promises the memory. It is read and written through cells only, and of its elements this core touches
+    // those of its task only.
+    let memory = unsafe { core::slice::from_raw_parts(memory, size(bytes)) };
+    View::new(memory, first.cast_signed(), sides.dims.map(stride), sides.extents)
+}
+
+/// The bits of an element, from a word of this form.
+fn element_bits(dtype: DType, form: u64, word: u64) -> u64 {
+    match form {
+        form::SIGNED => bits_of(dtype, word.cast_signed()),
+        form::UNSIGNED => bits_of(dtype, word),
+        form::F32 => bits_of(dtype, <f32 as Element>::from_bits(word)),
+        _ => word,
+    }
+}
+
+/// Writes why a task ended, unless another one has done so.
+///
+/// # Safety
+/// The record is there.
+#[cold]
+unsafe fn tell((record, state): (u64, &AtomicU64), kernel: u64, ended: Ended) {
+    // Relaxed: who has taken the record writes it alone, and the host reads it when the run has ended.
+    let taken =
+        state.compare_exchange(record::FREE, record::TAKEN, Ordering::Relaxed, Ordering::Relaxed);
+    if taken.is_err() {
+        return;
+    }
+    let (number, said) = ended.cause.to_words();
+    let place = ended.instruction.map_or(0, |instruction| u64::from(instruction) + 1) << 32;
+    let operand = ended.param.map_or(0, |param| param as u64 + 1) << 48;
+    let said = (record::CAUSE_WORDS..).zip(said);
+    let words = [(record::KERNEL, kernel | place | operand), (record::CAUSE, number)];
+    for (at, value) in words.into_iter().chain(said) {
+        // SAFETY: the caller promises the record; the word is written by the one that has taken it.
+        unsafe { store(record, at, value) }
+    }
+    // Release: pairs with the end of the run, after which the host reads the record.
+    state.store(record::WRITTEN, Ordering::Release);
+}
+
+/// A word that several cores reach.
+///
+/// # Safety
+/// The word is there, aligned, and reached by atomics only as long as `'a`.
+unsafe fn atomic<'a>(base: u64, at: usize) -> &'a AtomicU64 {
+    let word = core::ptr::with_exposed_provenance_mut::<u64>(size(base)).wrapping_add(at);
+    // SAFETY: the caller promises the word.
+    unsafe { AtomicU64::from_ptr(word) }
+}

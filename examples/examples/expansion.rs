@@ -1,0 +1,113 @@
+//! What a task of an expanded plan costs, beside the same task submitted by hand: expansion, submission and scheduling, without
+//! the kernel. One OS thread, one core, two tensors a task.
+//!
+//! `cargo run --release -p pto-examples --example expansion -- [TASKS]`. The ratio of both is taken in one process and means something
+//! on a busy machine as well; the times do not.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use pto_graph::plan::layout::binding;
+use pto_graph::plan::task::{self, Sides, pack_sides};
+use pto_graph::{Arg, BuildError, ElementType, StreamBuilder, TensorTask, TensorView};
+use pto_host::abi::{CoreKind, Fault, GmAddr};
+use pto_host::workload::{WorkloadBindings, WorkloadRun};
+use pto_host::workloads::{Workload, plan::compile};
+use pto_host::{Device, DeviceOptions, Hosting, Kernel, RunOptions, Work, func};
+
+pto_graph::builder_set! {
+    /// The program that expands plans, and the one that does the same by hand.
+    struct Programs {}
+    stream { "workload" => pto_graph::plan::expand, "by_hand" => by_hand }
+}
+
+/// Rows of each tensor.
+const ROWS: u64 = 1024;
+
+/// The tasks of [`text`], submitted by a loop in Rust, with the same words.
+fn by_hand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let words = *stream.orch_args().first_chunk::<4>().ok_or(Fault::BUILD_ORCH_ARGS)?;
+    let [from, to, tasks, record] = words;
+    let dense = |at| TensorView::dense(GmAddr(at), ElementType::F32, &[1024, 64]);
+    let (from, to) = (dense(from), dense(to));
+    for number in 0..tasks {
+        let [read, written] = [number % ROWS, (number * 7 + 3) % ROWS];
+        let row =
+            |view: TensorView<'static>, row: u64| view.slice(0, u32::try_from(row).unwrap_or(0), 1);
+        let (source, target) = (row(from, read), row(to, written));
+        let sides = |tensor| pack_sides(Sides { tensor, extents: [1, 64], dims: [None, Some(1)] });
+        let args = [
+            Arg::Scalar(record),
+            Arg::Scalar(0),
+            Arg::Scalar(record),
+            Arg::Scalar(record),
+            Arg::Scalar(0),
+            Arg::Scalar(record),
+            Arg::In(&source),
+            Arg::Scalar(read * 64),
+            Arg::Scalar(sides(0)),
+            Arg::Out(&target),
+            Arg::Scalar(written * 64),
+            Arg::Scalar(sides(1)),
+        ];
+        const { assert!(task::PARAMS + 2 * task::TENSOR_WORDS == 12) };
+        stream.submit_tensors(&TensorTask::new(func::TILE_AIV, CoreKind::AIV, &args))?;
+    }
+    Ok(())
+}
+
+fn text() -> String {
+    "workload copies {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[1024, 64]
+  tensor Y : f32[1024, 64]
+  kernel copy(x: in f32[1, 64], y: out f32[1, 64]) {
+    %0 = load x : f32[1, 64]
+    store y, %0
+  }
+  do parallel i in dyn tasks { copy[i](x = X[i % 1024], y = Y[(i * 7 + 3) % 1024]) }
+}"
+    .to_owned()
+}
+
+/// Does nothing: what is left is the cost of the runtime.
+unsafe extern "C" fn nothing(_: *const u64) {}
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let tasks: u64 = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
+    let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
+    let mut device =
+        Device::open_sim(DeviceOptions { aic: 0, aiv: 1, gm_bytes: 1 << 28, hosting }, Programs)?;
+    device.register_kernel(func::TILE_AIV, Kernel::from_fn("nothing", CoreKind::AIV, nothing))?;
+    let start = Instant::now();
+    let compiled = compile(&Workload::parse(&text())?.check()?)?;
+    let compiling = start.elapsed();
+    let words = compiled.words().len();
+    let tensors = [device.zeroed::<f32>(1024 * 64)?, device.zeroed::<f32>(1024 * 64)?];
+    let bound = WorkloadBindings::new()
+        .tensor("X", tensors[0].address())
+        .tensor("Y", tensors[1].address())
+        .size("tasks", tasks);
+    let run = WorkloadRun::bind(&device, compiled, &bound)?;
+    let record = run.orch_args()[2] + 8 * binding::RECORD as u64;
+    let [from, to] = tensors.each_ref().map(|tensor| tensor.address().0);
+    let by_hand = [from, to, tasks, record];
+    let mut best = [Duration::MAX; 2];
+    for _ in 0..5 {
+        let work = [run.work(), Work::Stream { builder: "by_hand", orch_args: &by_hand }];
+        for (work, best) in work.into_iter().zip(&mut best) {
+            let start = Instant::now();
+            let report = device.run(work, &RunOptions::default())?;
+            *best = (*best).min(start.elapsed());
+            assert_eq!(report.tasks, tasks);
+        }
+    }
+    let [plan, hand] = best.map(|time| time.as_secs_f64() * 1e9 / tasks as f64);
+    println!("tasks {tasks}, two tensors each; plan of {words} words, compiled in {compiling:?}");
+    println!("plan    {plan:7.1} ns a task");
+    println!("by hand {hand:7.1} ns a task");
+    println!("ratio   {:7.2}", plan / hand);
+    Ok(())
+}

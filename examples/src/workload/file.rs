@@ -1,0 +1,236 @@
+//! A workload in a file, as an example: its symbols are parameters, its tensors and arrays inputs, what its tasks write outputs.
+
+use std::borrow::ToOwned;
+use std::boxed::Box;
+use std::format;
+use std::string::{String, ToString};
+use std::vec;
+use std::vec::Vec;
+
+use pto_abi::CoreKind;
+use pto_host::Device;
+use pto_host::workloads::Workload;
+use pto_host::workloads::plan::{Compiled, SymbolUse, compile};
+use pto_host::workloads::tile::Op;
+use pto_host::workloads::tree::{Argument, Checked, Node};
+
+use super::job;
+use super::memory::file_type;
+use crate::host::job::Prepared;
+use crate::host::tensor::DType;
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, TensorSpec};
+
+/// The value of a parameter that has none: it must be given.
+pub(super) const REQUIRED: u64 = u64::MAX;
+
+/// The parameter that tensors are drawn from.
+pub(super) const SEED: &str = "seed";
+
+/// A workload in a file.
+pub struct WorkloadFile {
+    name: &'static str,
+    pub(super) checked: Checked,
+    pub(super) compiled: Compiled,
+    params: &'static [ParamSpec],
+    inputs: &'static [TensorSpec],
+    outputs: &'static [TensorSpec],
+    kinds: &'static [CoreKind],
+    program: Program,
+}
+
+/// A text for the rest of the process, as the table of examples is.
+pub(super) fn kept(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+impl WorkloadFile {
+    /// Reads, checks and compiles a workload. It is kept for the rest of the process, as the table of examples is.
+    ///
+    /// # Errors
+    /// What is wrong with the text or the workload, with its place.
+    pub fn read(text: &str) -> Result<&'static Self, Error> {
+        let invalid = |error: &dyn std::fmt::Display| Error::Invalid(error.to_string());
+        let workload = Workload::parse(text).map_err(|error| invalid(&error))?;
+        let checked = workload.check().map_err(|error| invalid(&error))?;
+        let compiled = compile(&checked).map_err(|error| invalid(&error))?;
+        let tree = &checked.workload().root;
+        let program = match any(tree, &|node| matches!(node, Node::SlotLoad { .. })) {
+            true => Program::TensorsAndValues,
+            false => Program::Tensors,
+        };
+        let file = Self {
+            name: kept(compiled.name().to_owned()),
+            params: Vec::leak(params(&compiled)),
+            inputs: Vec::leak(inputs(&compiled)),
+            outputs: Vec::leak(outputs(&checked, &compiled)),
+            kinds: kinds(&checked),
+            program,
+            checked,
+            compiled,
+        };
+        Ok(Box::leak(Box::new(file)))
+    }
+
+    /// The compiled workload.
+    #[must_use]
+    pub const fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// Whether a task writes the tensor of this name.
+    pub(super) fn is_written(&self, name: &str) -> bool {
+        written(&self.checked).iter().any(|written| written == name)
+    }
+
+    /// The symbols of type `f32`.
+    fn is_float(&self, name: &str) -> bool {
+        let mut symbols = self.compiled.symbols().iter();
+        symbols.any(|(symbol, used)| symbol == name && *used == SymbolUse::Float)
+    }
+}
+
+/// Whether a node, or one inside of it, is such.
+fn any(node: &Node, is_such: &dyn Fn(&Node) -> bool) -> bool {
+    is_such(node)
+        || match node {
+            Node::ParallelFor(_, body) | Node::ForEach(_, body) | Node::Select(_, body) => {
+                any(body, is_such)
+            }
+            Node::Consume { body, .. } => any(body, is_such),
+            Node::Cond { then, otherwise, .. } => any(then, is_such) || any(otherwise, is_such),
+            Node::Combine(nodes) | Node::Sequential(nodes) => {
+                nodes.iter().any(|node| any(node, is_such))
+            }
+            _ => false,
+        }
+}
+
+/// The tensors that tasks write.
+fn written(checked: &Checked) -> Vec<String> {
+    let workload = checked.workload();
+    let is_written = |number: usize| {
+        any(&workload.root, &|node| {
+            let Node::Task(task) = node else { return false };
+            let params = workload.kernels[task.kernel].params();
+            params.iter().zip(&task.arguments).any(|(param, argument)| {
+                let is_output = param.tensor().is_some_and(|(direction, _)| direction.is_written());
+                is_output && matches!(argument, Argument::View(view) if view.tensor == number)
+            })
+        })
+    };
+    let tensors = workload.tensors.iter().enumerate().filter(|(number, _)| is_written(*number));
+    tensors.map(|(_, tensor)| tensor.name.clone()).collect()
+}
+
+fn kinds(checked: &Checked) -> &'static [CoreKind] {
+    let is_product = |op: &Op| matches!(op, Op::Matmul { .. });
+    let products = checked.workload().kernels.iter().map(|kernel| kernel.ops().any(is_product));
+    match (products.clone().any(|is| is), products.clone().any(|is| !is)) {
+        (true, false) => &[CoreKind::AIC],
+        (false, true) => &[CoreKind::AIV],
+        _ => CoreKind::ALL,
+    }
+}
+
+fn params(compiled: &Compiled) -> Vec<ParamSpec> {
+    let mut params = vec![ParamSpec::seed("of the tensors that are not given")];
+    for (name, used) in compiled.symbols() {
+        let help = match used {
+            SymbolUse::Size(_) => "the size of a dynamic axis",
+            SymbolUse::Number => "a number of the workload",
+            SymbolUse::Float => "a number of type f32 of the workload",
+        };
+        let default = match used {
+            SymbolUse::Size(default) => default.unwrap_or(REQUIRED),
+            SymbolUse::Number | SymbolUse::Float => REQUIRED,
+        };
+        if params.iter().all(|param| param.name != name) {
+            params.push(ParamSpec {
+                name: kept(name.clone()),
+                default,
+                min: 0,
+                max: REQUIRED - 1,
+                help,
+            });
+        }
+    }
+    params
+}
+
+fn tensor_spec(
+    tensor: &pto_host::workloads::tree::Tensor,
+    help: &'static str,
+) -> Option<TensorSpec> {
+    let dims: Vec<_> = tensor.shape.iter().map(|extent| kept(extent.to_string())).collect();
+    let dtype = file_type(tensor.dtype)?;
+    Some(TensorSpec { name: kept(tensor.name.clone()), dtype, dims: Vec::leak(dims), help })
+}
+
+fn inputs(compiled: &Compiled) -> Vec<TensorSpec> {
+    let tensors = compiled.tensors().iter();
+    let tensors = tensors.filter_map(|tensor| tensor_spec(tensor, "a tensor of the workload"));
+    let arrays = compiled.arrays().iter().map(|name| {
+        let (name, help) = (kept(name.clone()), "an array of an axis");
+        TensorSpec { name, dtype: DType::I32, dims: &["any"], help }
+    });
+    tensors.chain(arrays).collect()
+}
+
+fn outputs(checked: &Checked, compiled: &Compiled) -> Vec<TensorSpec> {
+    let written = written(checked);
+    let tensors = compiled.tensors().iter().filter(|tensor| written.contains(&tensor.name));
+    tensors.filter_map(|tensor| tensor_spec(tensor, "a tensor that tasks write")).collect()
+}
+
+impl Example for WorkloadFile {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        "a workload file"
+    }
+
+    fn program(&self) -> Program {
+        self.program
+    }
+
+    fn needs(&self, _: &Params) -> Needs {
+        Needs { kinds: self.kinds, ..Needs::USUAL }
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        self.params
+    }
+
+    fn inputs(&self) -> &'static [TensorSpec] {
+        self.inputs
+    }
+
+    fn outputs(&self) -> &'static [TensorSpec] {
+        self.outputs
+    }
+
+    fn extent(&self, dim: &str, _: &Params) -> Option<u64> {
+        dim.parse().ok()
+    }
+
+    fn implied(&self, _: &'static str, _: u64, _: &Params) -> Option<(&'static str, u64)> {
+        None
+    }
+
+    fn number(&self, name: &str, text: &str) -> Option<String> {
+        let is_number = self.is_float(name);
+        let value: f32 = text.parse().ok().filter(|_| is_number)?;
+        Some(format!("{}", value.to_bits()))
+    }
+
+    fn prepare(
+        &self,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        job::prepare(self, params, inputs, device)
+    }
+}

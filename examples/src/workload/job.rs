@@ -1,0 +1,248 @@
+//! The host side of a workload in a file: its memory, the reference, the run on a device, the comparison.
+
+use std::borrow::ToOwned;
+use std::boxed::Box;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use pto_graph::plan::BUILDER;
+use pto_host::workload::{WorkloadBindings, WorkloadError, WorkloadRun};
+use pto_host::workloads::clock::{self, Bindings, Bound};
+use pto_host::workloads::plan::{Compiled, SymbolUse};
+use pto_host::workloads::tile::view::tensor_of;
+use pto_host::workloads::tree::Tensor as WorkloadTensor;
+use pto_host::{Device, DeviceBuffer, Error as DeviceError};
+
+use super::file::{REQUIRED, SEED, WorkloadFile};
+use super::memory::Memory;
+use crate::host::check::{Place, Verdict, index_of};
+use crate::host::error::invalid;
+use crate::host::job::{Check, GraphSize, Prepared};
+use crate::host::{Error, Inputs, Params, Tensor};
+
+/// Makes the tensors, runs the reference, and puts everything into the memory of `device`.
+pub(super) fn prepare(
+    file: &WorkloadFile,
+    params: &Params,
+    inputs: &Inputs,
+    device: &Device,
+) -> Result<Prepared, Error> {
+    let compiled = &file.compiled;
+    let arrays = arrays(compiled, inputs)?;
+    let symbols = symbols(compiled, params)?;
+    let before: Vec<Memory> = compiled
+        .tensors()
+        .iter()
+        .map(|tensor| memory(file, tensor, params, inputs))
+        .collect::<Result<_, _>>()?;
+    let mut after = before.clone();
+    let tasks = reference(file, &mut after, &arrays, &symbols)?;
+
+    let buffers = before.iter().map(|memory| device.upload(&memory.words));
+    let buffers: Vec<DeviceBuffer<u64>> = buffers.collect::<Result<_, _>>()?;
+    let array_buffers = arrays.iter().map(|(_, elements)| match elements.as_slice() {
+        // An empty array has an address, and no elements.
+        [] => device.zeroed(1),
+        elements => device.upload(elements),
+    });
+    let array_buffers: Vec<DeviceBuffer<i32>> = array_buffers.collect::<Result<_, _>>()?;
+    let mut bound = WorkloadBindings::new();
+    for (tensor, buffer) in compiled.tensors().iter().zip(&buffers) {
+        bound = bound.tensor(&tensor.name, buffer.address());
+    }
+    for ((name, elements), buffer) in arrays.iter().zip(&array_buffers) {
+        let array = pto_host::workload::ArrayBinding {
+            address: buffer.address(),
+            length: elements.len() as u64,
+        };
+        bound = bound.array(name, array);
+    }
+    for (name, used, value) in &symbols {
+        bound = match used {
+            SymbolUse::Size(_) => bound.size(name, *value),
+            SymbolUse::Number | SymbolUse::Float => bound.symbol(name, *value),
+        };
+    }
+    let run = WorkloadRun::bind(device, compiled.clone(), &bound).map_err(refused)?;
+    let (words, size) = (run.orch_args().to_vec(), GraphSize::streamed(tasks));
+    let tensors = compiled.tensors().iter().zip(before).zip(after).zip(buffers);
+    let held = tensors.map(|(((tensor, before), after), buffer)| Held {
+        tensor: tensor.clone(),
+        name: super::file::kept(tensor.name.clone()),
+        is_written: file.is_written(&tensor.name),
+        before,
+        after,
+        buffer,
+    });
+    let check = WorkloadCheck { run, held: held.collect(), _arrays: array_buffers };
+    Prepared::new(BUILDER, words, size, Box::new(check))
+}
+
+fn refused(error: WorkloadError) -> Error {
+    match error {
+        WorkloadError::Device(error) => error.into(),
+        other => Error::Invalid(other.to_string()),
+    }
+}
+
+/// The arrays of the axes, which the user gives.
+fn arrays(compiled: &Compiled, inputs: &Inputs) -> Result<Vec<(String, Vec<i32>)>, Error> {
+    let given = |name: &String| match inputs.i32(name) {
+        Some(elements) => Ok((name.clone(), elements.to_vec())),
+        None => Err(invalid!(
+            "the array '{name}' of an axis is not given; give --input {name}=FILE.npy with elements of type i32"
+        )),
+    };
+    compiled.arrays().iter().map(given).collect()
+}
+
+/// The symbols, with their values.
+fn symbols(compiled: &Compiled, params: &Params) -> Result<Vec<(String, SymbolUse, u64)>, Error> {
+    let value = |(name, used): &(String, SymbolUse)| match params.get(name) {
+        REQUIRED => Err(invalid!("parameter '{name}' has no default; give --param {name}=VALUE")),
+        value => Ok((name.clone(), *used, value)),
+    };
+    compiled.symbols().iter().map(value).collect()
+}
+
+/// What a tensor holds before a run: what the user gave; else zeros if tasks write it, and what is drawn if none does.
+fn memory(
+    file: &WorkloadFile,
+    tensor: &WorkloadTensor,
+    params: &Params,
+    inputs: &Inputs,
+) -> Result<Memory, Error> {
+    match inputs.get(&tensor.name) {
+        Some(given) => Memory::given(tensor, given).ok_or_else(|| {
+            invalid!("input '{}' has another number of elements than the tensor", tensor.name)
+        }),
+        None if file.is_written(&tensor.name) => Ok(Memory::zeroed(tensor)),
+        None => Ok(Memory::drawn(tensor, params.get(SEED))),
+    }
+}
+
+/// Executes the workload on this machine, in program order; how many tasks it has.
+fn reference(
+    file: &WorkloadFile,
+    memories: &mut [Memory],
+    arrays: &[(String, Vec<i32>)],
+    symbols: &[(String, SymbolUse, u64)],
+) -> Result<u64, Error> {
+    let mut bindings = Bindings::new();
+    for (tensor, memory) in file.compiled.tensors().iter().zip(memories) {
+        let used = memory.bytes;
+        let bound = Bound {
+            memory: &tensor_of(&mut memory.words)[..used],
+            first: 0,
+            strides: row_major(&tensor.shape),
+        };
+        bindings = bindings.tensor(&tensor.name, bound);
+    }
+    for (name, elements) in arrays {
+        bindings = bindings.array(name, elements);
+    }
+    for (name, used, value) in symbols {
+        bindings = match used {
+            SymbolUse::Size(_) => bindings.size(name, *value),
+            SymbolUse::Number | SymbolUse::Float => bindings.symbol(name, *value),
+        };
+    }
+    let report = clock::run(&file.checked, &bindings);
+    let report = report.map_err(|error| invalid!("the reference cannot be computed: {error}"))?;
+    Ok(report.tasks)
+}
+
+fn row_major(shape: &[u64]) -> Vec<i64> {
+    let mut strides = Vec::new();
+    let mut stride = 1_i64;
+    for extent in shape.iter().rev() {
+        strides.push(stride);
+        stride = stride.saturating_mul(i64::try_from(*extent).unwrap_or(i64::MAX));
+    }
+    strides.reverse();
+    strides
+}
+
+/// A tensor: before a run, what it must be after it, and on the device.
+struct Held {
+    tensor: WorkloadTensor,
+    name: &'static str,
+    is_written: bool,
+    before: Memory,
+    after: Memory,
+    buffer: DeviceBuffer<u64>,
+}
+
+impl Held {
+    fn read(&self) -> Result<Memory, DeviceError> {
+        Ok(Memory { words: self.buffer.read()?, bytes: self.before.bytes })
+    }
+
+    /// The comparison, bit for bit.
+    fn verdict(&self) -> Result<Verdict, DeviceError> {
+        let (found, size) = (self.read()?, self.tensor.dtype.bytes());
+        let elements = || found.as_bytes().chunks(size).zip(self.after.as_bytes().chunks(size));
+        let wrong = elements().filter(|(found, expected)| found != expected).count() as u64;
+        let first = elements().position(|(found, expected)| found != expected);
+        let place = first.map(|at| Place {
+            tensor: self.name,
+            index: index_of(at as u64, &self.tensor.shape),
+            found: shown(&found, &self.tensor, at),
+            expected: shown(&self.after, &self.tensor, at),
+        });
+        Ok(Verdict::exact(elements().count() as u64, wrong, place))
+    }
+}
+
+/// An element, for people.
+fn shown(memory: &Memory, tensor: &WorkloadTensor, at: usize) -> String {
+    let size = tensor.dtype.bytes();
+    let bytes = &memory.as_bytes()[at * size..][..size];
+    match (memory.tensor(tensor), bytes) {
+        (Some(tensor), _) => match tensor.elements() {
+            crate::host::tensor::Elements::F32(values) => format!("{}", values[at]),
+            crate::host::tensor::Elements::I32(values) => format!("{}", values[at]),
+        },
+        (None, bytes) => format!("{bytes:02x?}"),
+    }
+}
+
+/// A workload on a device.
+struct WorkloadCheck {
+    run: WorkloadRun,
+    held: Vec<Held>,
+    _arrays: Vec<DeviceBuffer<i32>>,
+}
+
+impl Check for WorkloadCheck {
+    fn reset(&mut self) -> Result<(), DeviceError> {
+        self.run.reset()?;
+        self.held.iter().try_for_each(|held| held.buffer.write(&held.before.words))
+    }
+
+    fn verify(&mut self) -> Result<Verdict, Error> {
+        if let Some(message) = self.explain() {
+            return Err(Error::Invalid(message));
+        }
+        let mut verdict = Verdict::exact(0, 0, None);
+        for held in &self.held {
+            verdict = verdict.and(held.verdict()?);
+        }
+        Ok(verdict)
+    }
+
+    fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError> {
+        let mut tensors = Vec::new();
+        for held in self.held.iter().filter(|held| held.is_written) {
+            tensors.extend(held.read()?.tensor(&held.tensor).map(|tensor| (held.name, tensor)));
+        }
+        Ok(tensors)
+    }
+
+    fn explain(&self) -> Option<String> {
+        let fault = self.run.fault().ok()??;
+        let name = self.run.compiled().name().to_owned();
+        Some(format!("workload {name}: {fault}"))
+    }
+}

@@ -1,0 +1,297 @@
+//! Workloads on devices: every file of `examples/workloads` in every hosting mode, and with a thousand seeds of the virtual machine, gives
+//! the bits of its execution in program order; what goes wrong names loop, kernel and argument; another size compiles nothing.
+
+use std::num::NonZeroUsize;
+
+use pto_examples::host::{self, Example, Inputs, Params, Prepared, Tensor, open_sim};
+use pto_examples::workload::WorkloadFile;
+use pto_host::abi::{FanoutStrategy, RuntimeVariant};
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::workload::{BindingError, WorkloadBindings, WorkloadError, WorkloadRun};
+use pto_host::workloads::plan::compile;
+use pto_host::workloads::{Workload, plan::Compiled};
+use pto_host::{Device, DeviceBuffer, DeviceOptions, Hosting, RunOptions};
+
+const MATMUL: &str = include_str!("../workloads/matmul.workload");
+const SOFTMAX: &str = include_str!("../workloads/softmax.workload");
+const ATTENTION: &str = include_str!("../workloads/ragged_attention.workload");
+
+/// Lengths of sequences: partial blocks, whole ones, and one key alone.
+const LENGTHS: [i32; 5] = [3, 24, 8, 17, 1];
+
+/// A file with its parameters and inputs.
+struct Case {
+    file: &'static WorkloadFile,
+    params: &'static [(&'static str, &'static str)],
+    inputs: Inputs,
+}
+
+fn cases() -> [Case; 3] {
+    let read = |text| WorkloadFile::read(text).expect("the file holds a workload");
+    let mut ragged = Inputs::default();
+    ragged.insert("LEN", Tensor::i32(vec![5, 1], LENGTHS.to_vec()));
+    let blocks = LENGTHS.map(|length| (length + 7) / 8);
+    ragged.insert("blocks", Tensor::i32(vec![5], blocks.to_vec()));
+    [
+        Case { file: read(MATMUL), params: &[], inputs: Inputs::default() },
+        Case { file: read(SOFTMAX), params: &[("scale", "0.5")], inputs: Inputs::default() },
+        Case { file: read(ATTENTION), params: &[("sequences", "5")], inputs: ragged },
+    ]
+}
+
+impl Case {
+    fn prepare(&self, device: &Device) -> Prepared {
+        let mut params = Params::defaults(self.file.params());
+        for (name, value) in self.params {
+            let number = self.file.number(name, value);
+            params.set(name, number.as_deref().unwrap_or(value)).expect("the value is accepted");
+        }
+        host::resolve(self.file, &mut params, &self.inputs).expect("the inputs fit");
+        self.file.prepare(&params, &self.inputs, device).expect("the device has room")
+    }
+}
+
+fn small(hosting: Hosting) -> Device {
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
+    let mut device = open_sim(options).expect("the device opens");
+    device.register_library().expect("the library registers");
+    device
+}
+
+fn pool() -> Device {
+    small(Hosting::Pool { os_threads: NonZeroUsize::MIN })
+}
+
+fn run_once(case: &Case, prepared: &mut Prepared, device: &mut Device, options: &RunOptions) {
+    prepared.reset().expect("the outputs are reset");
+    let capacities = prepared.capacities().streamed_whole();
+    let options = RunOptions { capacities, ..options.clone() };
+    let name = case.file.name();
+    let work = prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
+    let report = device.run(work, &options);
+    let report = report.unwrap_or_else(|error| panic!("{name}: {error} {:?}", prepared.explain()));
+    assert_eq!(report.tasks, prepared.size().tasks, "{name}");
+    let verdict = prepared.verify().expect("the outputs are read");
+    assert!(verdict.passed(), "{name}: {verdict:?}");
+}
+
+#[test]
+fn every_file_in_every_hosting_mode() {
+    let pool = |n| Hosting::Pool { os_threads: NonZeroUsize::new(n).expect("not zero") };
+    for hosting in [pool(1), pool(2), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+    {
+        let mut device = small(hosting);
+        for case in cases() {
+            let mut prepared = case.prepare(&device);
+            for &build_mode in case.file.program().build_modes() {
+                for &fanout in FanoutStrategy::ALL {
+                    let options = RunOptions { build_mode, fanout, ..RunOptions::default() };
+                    run_once(&case, &mut prepared, &mut device, &options);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thousand_seeds_give_the_same_bits() {
+    for seed in 0..334 {
+        let mut device =
+            small(Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() }));
+        for case in cases() {
+            let mut prepared = case.prepare(&device);
+            run_once(&case, &mut prepared, &mut device, &RunOptions::default());
+        }
+    }
+}
+
+fn compiled(text: &str) -> Compiled {
+    let checked =
+        Workload::parse(text).expect("the text is a workload").check().expect("it is checked");
+    compile(&checked).expect("it has a plan")
+}
+
+/// A workload with one tensor, one array and one symbol, whose tasks add 1 to an element, and divide it.
+fn counting(body: &str) -> String {
+    format!(
+        "workload counting {{
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : i32[4, 8]
+  kernel step(x: inout i32[1, 8], by: i32) {{
+    %0 = load x : i32[1, 8]
+    %1 = scalar by : i32
+    %2 = div %0, %1 by one : i32[1, 8]
+    %3 = constant 1 : i32
+    %4 = add %2, %3 by one : i32[1, 8]
+    store x, %4
+  }}
+  kernel far(x: inout i32[1, 8]) {{
+    %0 = load x at [0, 4] : i32[1, 8]
+    store x, %0
+  }}
+  kernel wide(x: inout i32[1, 16]) {{
+    %0 = load x : i32[1, 16]
+    store x, %0
+  }}
+  do {body}
+}}"
+    )
+}
+
+/// The tensor and the array of [`counting`], on a device.
+struct Counting {
+    device: Device,
+    tensor: DeviceBuffer<i32>,
+    array: DeviceBuffer<i32>,
+}
+
+impl Counting {
+    fn new(array: &[i32]) -> Self {
+        let device = pool();
+        let tensor = device.upload(&[0_i32; 32]).expect("there is room");
+        let array = device.upload(array).expect("there is room");
+        Self { device, tensor, array }
+    }
+
+    fn bind(&self, body: &str, bound: WorkloadBindings) -> WorkloadRun {
+        let compiled = compiled(&counting(body));
+        let bound = bound.tensor("X", self.tensor.address());
+        WorkloadRun::bind(&self.device, compiled, &bound).expect("it is bound")
+    }
+
+    /// The error of a run.
+    fn error(&mut self, body: &str, bound: WorkloadBindings) -> String {
+        let run = self.bind(body, bound);
+        let result = run.run(&mut self.device, &RunOptions::default());
+        let error = result.expect_err("the run ends with a fault");
+        assert!(matches!(error, WorkloadError::Fault { .. }), "{error}");
+        // The device and the workload run again, and end the same way.
+        let again = run.run(&mut self.device, &RunOptions::default()).expect_err("it does again");
+        assert_eq!(error.to_string(), again.to_string());
+        error.to_string()
+    }
+}
+
+#[test]
+fn a_fault_names_loop_kernel_argument_and_what_was_found() {
+    let rows = |value| WorkloadBindings::new().symbol("rows", value);
+    let mut counting = Counting::new(&[1, 2, -1, 4]);
+    let lengths = |bound: WorkloadBindings| bound.array_of("lengths", &counting.array);
+    let cases = [
+        (
+            "each i in dyn n { step[i](x = X[i + 2], by = 1) }",
+            WorkloadBindings::new().size("n", 3),
+            "At loop i in dyn n, kernel step, argument x, with i = 2: the index is 4, and the dimension has 4 places. (PLAN_INDEX",
+        ),
+        (
+            "each i in dyn n { wide[i](x = X[i * 3]) }",
+            WorkloadBindings::new().size("n", 2),
+            "kernel wide, argument x, with i = 1: the tile begins at element 24 of 32 and leaves its tensor.",
+        ),
+        (
+            "each i in dyn n { step[i](x = X[i], by = 8 / (1 - i)) }",
+            WorkloadBindings::new().size("n", 2),
+            "kernel step, argument by, with i = 1: 8 is divided by zero. (PLAN_DIVISION",
+        ),
+        (
+            "each i in dense 2 { step[i](x = X[i], by = 1 - i) }",
+            WorkloadBindings::new(),
+            "workload counting: Kernel step, instruction 2 (div): the divisor is zero at row 0, column 0.",
+        ),
+        (
+            "each i in dense 2 { far[i](x = X[i + 2]) }",
+            WorkloadBindings::new(),
+            "Kernel far, instruction 0 (load), operand x: the tile leaves its tensor at row 0, column 4: that is element 32 of 32.",
+        ),
+        (
+            "each p (r, c) in ragged(rows, lengths) { step[p](x = X[r], by = 1) }",
+            lengths(rows(4)),
+            "At loop p in ragged(rows, lengths), with p = 2, r = 1, c = 1: element 2 of the array is -1, and cannot be. (PLAN_ELEMENT",
+        ),
+        (
+            "each p (r, c) in ragged(rows, lengths) { step[p](x = X[r], by = 1) }",
+            lengths(rows(5)),
+            "At loop p in ragged(rows, lengths): the array has 4 elements, and the axis needs 5. (PLAN_ARRAY",
+        ),
+        (
+            "select e in sparse(rows, lengths, lengths) { step[e](x = X[0], by = 1) }",
+            lengths(rows(3)),
+            "element 2 of the array is -1, and cannot be. (PLAN_ELEMENT",
+        ),
+        (
+            "sequential { slot 1 from X[0] at (0, 0) slot 2 from X[slot_i64(1) + 4] at (0, 0) }",
+            WorkloadBindings::new(),
+            "At slot 2: the index is 4, and the dimension has 4 places. (PLAN_INDEX",
+        ),
+    ];
+    for (body, bound, expected) in cases {
+        let error = counting.error(body, bound);
+        assert!(error.contains(expected), "{body}\n{error}\n{expected}");
+    }
+}
+
+#[test]
+fn another_size_is_another_binding_and_the_plan_stays() {
+    let mut counting = Counting::new(&[0]);
+    let size = |n| WorkloadBindings::new().size("n", n).tensor("X", counting.tensor.address());
+    let (two, four) = (size(2), size(4));
+    let mut run = counting.bind(
+        "sequential { each i in dyn n { step[i](x = X[i], by = 1) } each i in dyn n { if i > 1 { step[i](x = X[i], by = 1) } else { empty } } }",
+        WorkloadBindings::new().size("n", 2),
+    );
+    let words = run.compiled().words().to_vec();
+    let mut tasks = |run: &WorkloadRun| {
+        run.run(&mut counting.device, &RunOptions::default()).expect("it runs").tasks
+    };
+    assert_eq!(tasks(&run), 2);
+    run.rebind(&four).expect("it is bound");
+    assert_eq!(tasks(&run), 6);
+    run.rebind(&two).expect("it is bound");
+    assert_eq!(tasks(&run), 2);
+    assert_eq!(run.compiled().words(), words);
+    let first: Vec<i32> =
+        counting.tensor.read().expect("it is read").into_iter().step_by(8).collect();
+    assert_eq!(first, [3, 3, 2, 2]);
+}
+
+#[test]
+fn a_binding_that_is_missing_or_unknown_is_named() {
+    let counting = Counting::new(&[0]);
+    let compiled =
+        || compiled(&self::counting("each i in dyn n { step[i](x = X[i], by = symbol(by)) }"));
+    let whole = WorkloadBindings::new().tensor("X", counting.tensor.address()).size("n", 2);
+    let cases = [
+        (WorkloadBindings::new(), "the size n is not bound"),
+        (WorkloadBindings::new().size("n", 1).symbol("by", 1), "the tensor X is not bound"),
+        (whole.clone(), "the symbol by is not bound"),
+        (whole.clone().symbol("n", 2), "the workload has no symbol n"),
+        (whole.clone().size("by", 2), "the workload has no size by"),
+        (whole.tensor("Y", counting.tensor.address()), "the workload has no tensor Y"),
+    ];
+    for (bound, expected) in cases {
+        let error =
+            WorkloadRun::bind(&counting.device, compiled(), &bound).expect_err("it is refused");
+        assert!(matches!(
+            error,
+            WorkloadError::Binding(BindingError::Missing { .. } | BindingError::Unknown { .. })
+        ));
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+/// A slot waits for the task that writes what it reads, whatever the order of the cores.
+#[test]
+fn a_loop_on_the_device_ends_when_a_task_says_so() {
+    let body = "each i in dense 20 { sequential { slot 0 from X[0] at (0, 0) \
+                if slot_i64(0) < 5 { step[i](x = X[0], by = 1) } else { empty } } }";
+    for seed in 0..20 {
+        let mut device =
+            small(Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() }));
+        let tensor = device.upload(&[0_i32; 32]).expect("there is room");
+        let bound = WorkloadBindings::new().tensor("X", tensor.address());
+        let run =
+            WorkloadRun::bind(&device, compiled(&counting(body)), &bound).expect("it is bound");
+        let report = run.run(&mut device, &RunOptions::default()).expect("it runs");
+        assert_eq!((report.tasks, tensor.read().expect("it is read")[0]), (5, 5));
+    }
+}

@@ -1,0 +1,385 @@
+//! The check of a plan. What holding a [`Plan`] proves:
+//!
+//! - Every part ends within the words, and where the plan says that it does; nothing is left over.
+//! - Every code is known. Every tensor, kernel, symbol, array, variable and slot that is named is there; a variable is in scope.
+//! - Nodes and expressions are nested at most as deep as [`limits`] says, and expressions are typed.
+//! - A task has an argument for each parameter of its kernel. The dimensions of a view that stay are the sides of its tile, and
+//!   its tensor has the kernel's element type.
+//!
+//! Sizes are not known yet: whether an index is in its tensor is seen when it is reached.
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::{FuncId, GmAddr};
+use pto_abi::kinds::CoreKind;
+
+use super::cursor::Cursor;
+use super::expression::{self, Kind, Names};
+use super::layout::{
+    HEADER_WORDS, KERNEL_WORDS, MAGIC, NO_DIMENSION, PARAM_WORDS, TENSOR_WORDS, VERSION, axis,
+    header, index, limits, node, param,
+};
+use super::stop::Stop;
+use crate::element::ElementType;
+use crate::tensor::TensorView;
+
+/// A plan that was checked.
+#[derive(Clone, Debug)]
+pub struct Plan<'p> {
+    words: &'p [u32],
+    root: usize,
+    symbols: u32,
+    arrays: u32,
+    tensors: u32,
+    /// Where each kernel stands.
+    kernels: heapless::Vec<usize, { limits::KERNELS }>,
+}
+
+/// A kernel of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KernelEntry {
+    pub(super) func: FuncId,
+    pub(super) kind: CoreKind,
+    /// The first byte of its code.
+    pub(super) code: u32,
+    pub(super) bytes: u32,
+    pub(super) params: u32,
+    /// Where they stand.
+    pub(super) params_at: usize,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ParamEntry {
+    /// One of [`param`]'s.
+    pub(super) role: u32,
+    pub(super) element: u8,
+    pub(super) is_loose: bool,
+    /// Rows and columns.
+    pub(super) tile: [u16; 2],
+    pub(super) reach: [u16; 2],
+}
+
+impl ParamEntry {
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Self {
+        let [role, element, flags, _] = cursor.word().to_le_bytes();
+        let is_loose = u32::from(flags) & param::LOOSE != 0;
+        let (tile, reach) = (pair(cursor.word()), pair(cursor.word()));
+        Self { role: role.into(), element, is_loose, tile, reach }
+    }
+
+    pub(super) const fn is_tensor(&self) -> bool {
+        self.role != param::SCALAR
+    }
+}
+
+const fn pair(word: u32) -> [u16; 2] {
+    let [a, b, c, d] = word.to_le_bytes();
+    [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])]
+}
+
+impl<'p> Plan<'p> {
+    /// Checks everything about a plan that does not depend on what is bound.
+    ///
+    /// # Errors
+    /// `PLAN_HEADER`, `PLAN_LIMIT`, `PLAN_LENGTH`, `PLAN_CODE`, `PLAN_DEPTH`, `PLAN_TYPE` and `PLAN_NAME`, with the word at which
+    /// the check stopped.
+    pub fn accept(words: &'p [u32]) -> Result<Self, Stop> {
+        let field = |at: usize| words.get(at).copied().unwrap_or(0);
+        let expected = [
+            (header::MAGIC, MAGIC.into()),
+            (header::VERSION, VERSION.into()),
+            (header::WORDS, words.len() as u64),
+        ];
+        for (at, expected) in expected {
+            let found = u64::from(field(at));
+            if found != expected || words.len() < HEADER_WORDS {
+                return Err(Stop::new(Fault::PLAN_HEADER, at).detail(found, expected));
+            }
+        }
+        let counts = [
+            (header::WORDS, limits::WORDS),
+            (header::TENSORS, limits::TENSORS),
+            (header::KERNELS, limits::KERNELS),
+            (header::SYMBOLS, limits::SYMBOLS),
+            (header::ARRAYS, limits::ARRAYS),
+        ];
+        for (at, limit) in counts {
+            if field(at) as usize > limit {
+                return Err(Stop::new(Fault::PLAN_LIMIT, at).detail(field(at).into(), limit as u64));
+            }
+        }
+        let (tensors, symbols, arrays) =
+            (field(header::TENSORS), field(header::SYMBOLS), field(header::ARRAYS));
+        let root = field(header::ROOT) as usize;
+        let mut plan =
+            Self { words, root, symbols, arrays, tensors, kernels: heapless::Vec::new() };
+        let mut cursor = Cursor::new(words, HEADER_WORDS);
+        for _ in 0..tensors {
+            check_tensor(&mut cursor)?;
+        }
+        for _ in 0..field(header::KERNELS) {
+            // There is room for as many as the limit says.
+            let _ = plan.kernels.push(cursor.at());
+            check_kernel(&mut cursor)?;
+        }
+        if cursor.at() != root {
+            return Err(
+                Stop::new(Fault::PLAN_LENGTH, header::ROOT).detail(root as u64, cursor.at() as u64)
+            );
+        }
+        Checker { plan: &plan, vars: 0 }.node(&mut cursor, 0)?;
+        if cursor.at() != words.len() {
+            return Err(Stop::new(Fault::PLAN_LENGTH, cursor.at())
+                .detail(cursor.at() as u64, words.len() as u64));
+        }
+        Ok(plan)
+    }
+
+    /// Words of the plan.
+    #[must_use]
+    pub const fn words(&self) -> &'p [u32] {
+        self.words
+    }
+
+    /// Symbols, arrays and tensors that have to be bound.
+    #[must_use]
+    pub const fn counts(&self) -> [u32; 3] {
+        [self.symbols, self.arrays, self.tensors]
+    }
+
+    /// At the root node.
+    pub(super) const fn root(&self) -> Cursor<'p> {
+        Cursor::new(self.words, self.root)
+    }
+
+    /// From a word on.
+    pub(super) const fn from(&self, at: usize) -> Cursor<'p> {
+        Cursor::new(self.words, at)
+    }
+
+    /// A tensor as it is at an address; `None`: the plan has none of this number.
+    pub(super) fn tensor(&self, number: u32, base: GmAddr) -> Option<TensorView<'static>> {
+        let at = HEADER_WORDS + number as usize * TENSOR_WORDS;
+        (number < self.tensors).then(|| read_tensor(&mut self.from(at), base))?
+    }
+
+    /// A kernel; `None`: the plan has none of this number.
+    #[inline]
+    pub(super) fn kernel(&self, number: u32) -> Option<KernelEntry> {
+        let at = *self.kernels.get(number as usize)?;
+        read_kernel(&mut self.from(at))
+    }
+}
+
+/// `None`: its element type is not known.
+fn read_tensor(cursor: &mut Cursor<'_>, base: GmAddr) -> Option<TensorView<'static>> {
+    let [element, rank, ..] = cursor.word().to_le_bytes();
+    let mut shape = [0; limits::RANK];
+    shape.iter_mut().for_each(|extent| *extent = cursor.word());
+    let element = ElementType::try_from(element).ok()?;
+    Some(TensorView::dense(base, element, shape.get(..usize::from(rank))?))
+}
+
+fn check_tensor(cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    let at = cursor.at();
+    if !cursor.has(TENSOR_WORDS) {
+        return Err(Stop::new(Fault::PLAN_LENGTH, at));
+    }
+    let tensor = read_tensor(cursor, GmAddr::NULL).filter(|tensor| tensor.defect().is_none());
+    tensor.map(drop).ok_or(Stop::new(Fault::PLAN_TYPE, at))
+}
+
+/// `None`: its cores are of no kind that there is.
+#[inline]
+fn read_kernel(cursor: &mut Cursor<'_>) -> Option<KernelEntry> {
+    let [f0, f1, kind, params] = cursor.word().to_le_bytes();
+    let (code, bytes) = (cursor.word(), cursor.word());
+    let kind = CoreKind::try_from(kind).ok()?;
+    let (func, params_at) = (FuncId(u16::from_le_bytes([f0, f1])), cursor.at());
+    Some(KernelEntry { func, kind, code, bytes, params: params.into(), params_at })
+}
+
+fn check_kernel(cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    let at = cursor.at();
+    if !cursor.has(KERNEL_WORDS) {
+        return Err(Stop::new(Fault::PLAN_LENGTH, at));
+    }
+    let wrong = Stop::new(Fault::PLAN_TYPE, at);
+    let kernel = read_kernel(cursor).ok_or(wrong)?;
+    if kernel.params as usize > limits::PARAMS {
+        return Err(
+            Stop::new(Fault::PLAN_LIMIT, at).detail(kernel.params.into(), limits::PARAMS as u64)
+        );
+    }
+    for _ in 0..kernel.params {
+        let at = cursor.at();
+        if !cursor.has(PARAM_WORDS) {
+            return Err(Stop::new(Fault::PLAN_LENGTH, at));
+        }
+        let param = ParamEntry::read(cursor);
+        let is_tile = !param.is_tensor() || !param.tile.contains(&0);
+        if param.role > param::SCALAR || ElementType::try_from(param.element).is_err() || !is_tile {
+            return Err(Stop::new(Fault::PLAN_TYPE, at));
+        }
+    }
+    Ok(())
+}
+
+/// Goes through the nodes.
+struct Checker<'c, 'p> {
+    plan: &'c Plan<'p>,
+    /// Loop variables in scope.
+    vars: u32,
+}
+
+impl Checker<'_, '_> {
+    const fn names(&self) -> Names {
+        Names { vars: self.vars, symbols: self.plan.symbols }
+    }
+
+    fn node(&mut self, cursor: &mut Cursor<'_>, depth: u32) -> Result<(), Stop> {
+        let at = cursor.at();
+        if depth >= limits::NODE_DEPTH {
+            return Err(
+                Stop::new(Fault::PLAN_DEPTH, at).detail(depth.into(), limits::NODE_DEPTH.into())
+            );
+        }
+        let (code, operand) = cursor.code();
+        match code {
+            node::EMPTY => Ok(()),
+            node::BLOCK => (0..operand).try_for_each(|_| self.node(cursor, depth + 1)),
+            node::LOOP => self.around(cursor, (at, operand), depth),
+            node::COND => {
+                let second = cursor.word();
+                self.expression(cursor, Some(Kind::Truth))?;
+                self.measured(cursor, operand, depth)?;
+                self.measured(cursor, second, depth)
+            }
+            node::TASK => self.task(cursor, (at, operand)),
+            node::SLOT_SET => {
+                named(operand, limits::SLOTS, at)?;
+                self.expression(cursor, None)
+            }
+            node::SLOT_LOAD => {
+                let found = self.plan.tensor(operand >> 8, GmAddr::NULL);
+                let tensor = found.ok_or(Stop::new(Fault::PLAN_NAME, at))?;
+                tensor.shape().iter().try_for_each(|_| self.expression(cursor, Some(Kind::Number)))
+            }
+            _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), node::SLOT_LOAD.into())),
+        }
+    }
+
+    /// A node that may be left out, whose words are counted in front of it.
+    fn measured(&mut self, cursor: &mut Cursor<'_>, words: u32, depth: u32) -> Result<(), Stop> {
+        let start = cursor.at();
+        self.node(cursor, depth + 1)?;
+        let found = cursor.at() - start;
+        if found == words as usize {
+            return Ok(());
+        }
+        Err(Stop::new(Fault::PLAN_LENGTH, start).detail(found as u64, words.into()))
+    }
+
+    fn expression(&self, cursor: &mut Cursor<'_>, needed: Option<Kind>) -> Result<(), Stop> {
+        let at = cursor.at();
+        let found = expression::check(cursor, self.names(), 0)?;
+        if needed.is_none_or(|needed| needed == found) {
+            return Ok(());
+        }
+        Err(Stop::new(Fault::PLAN_TYPE, at))
+    }
+
+    fn around(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        (at, operand): (usize, u32),
+        depth: u32,
+    ) -> Result<(), Stop> {
+        let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
+        let body = cursor.word();
+        let has_places = matches!(kind, axis::RAGGED | axis::SPARSE);
+        if first != self.vars || !(count == 1 || count == 3 && has_places) {
+            return Err(Stop::new(Fault::PLAN_NAME, at).detail(first.into(), self.vars.into()));
+        }
+        if (first + count) as usize > limits::VARS {
+            return Err(Stop::new(Fault::PLAN_LIMIT, at)
+                .detail((first + count).into(), limits::VARS as u64));
+        }
+        let (symbols, arrays) = (self.plan.symbols, self.plan.arrays);
+        match kind {
+            axis::DENSE => {
+                cursor.wide();
+            }
+            axis::DYNAMIC => named(cursor.word(), symbols, at)?,
+            axis::RAGGED | axis::SPARSE => {
+                named(cursor.word(), symbols, at)?;
+                named(cursor.word(), arrays, at)?;
+                if kind == axis::SPARSE {
+                    named(cursor.word(), arrays, at)?;
+                }
+            }
+            _ => {
+                return Err(
+                    Stop::new(Fault::PLAN_CODE, at).detail(kind.into(), axis::SPARSE.into())
+                );
+            }
+        }
+        self.vars += count;
+        self.measured(cursor, body, depth)?;
+        self.vars -= count;
+        Ok(())
+    }
+
+    fn task(&self, cursor: &mut Cursor<'_>, (at, number): (usize, u32)) -> Result<(), Stop> {
+        let kernel = self.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
+        cursor.wide();
+        let mut params = self.plan.from(kernel.params_at);
+        for _ in 0..kernel.params {
+            let param = ParamEntry::read(&mut params);
+            if param.is_tensor() {
+                self.view(cursor, &param)?;
+            } else {
+                self.expression(cursor, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn view(&self, cursor: &mut Cursor<'_>, param: &ParamEntry) -> Result<(), Stop> {
+        let at = cursor.at();
+        let [number, count, row, col] = cursor.word().to_le_bytes().map(u32::from);
+        let tensor =
+            self.plan.tensor(number, GmAddr::NULL).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
+        let wrong = Stop::new(Fault::PLAN_TYPE, at);
+        let rank = u32::try_from(tensor.shape().len()).unwrap_or(0);
+        if tensor.element().get() != param.element
+            || count > rank
+            || (row == col && row != NO_DIMENSION)
+        {
+            return Err(wrong);
+        }
+        let is_side = |dim: u32| dim == row || dim == col;
+        for dim in 0..rank {
+            let kind = if dim < count { cursor.word() } else { index::RANGE };
+            // The dimensions that stay are the sides, and no other one is.
+            if (kind == index::RANGE) != is_side(dim) || kind > index::RANGE {
+                return Err(wrong);
+            }
+            if dim < count {
+                self.expression(cursor, Some(Kind::Number))?;
+                if kind == index::RANGE {
+                    self.expression(cursor, Some(Kind::Number))?;
+                }
+            }
+        }
+        let is_there = |dim: u32| dim == NO_DIMENSION || dim < rank;
+        if is_there(row) && is_there(col) { Ok(()) } else { Err(wrong) }
+    }
+}
+
+fn named(number: u32, limit: u32, at: usize) -> Result<(), Stop> {
+    if number < limit {
+        return Ok(());
+    }
+    Err(Stop::new(Fault::PLAN_NAME, at).detail(number.into(), limit.into()))
+}

@@ -1,0 +1,167 @@
+//! What a plan is bound to in a run: read from GM once, before anything is expanded.
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::GmAddr;
+
+use super::accept::Plan;
+use super::layout::{binding, limits};
+use super::record;
+use super::stop::Stop;
+use super::task::descriptor;
+use super::values::Values;
+use crate::builder::GraphBuilder;
+use crate::element::ElementType;
+use crate::tensor::TensorView;
+
+/// An array of an axis.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Array {
+    /// Its elements; one byte where it has none.
+    pub(super) view: TensorView<'static>,
+    pub(super) length: u64,
+}
+
+/// What a plan is bound to.
+pub(super) struct Bindings {
+    pub(super) code: GmAddr,
+    pub(super) code_bytes: u64,
+    pub(super) record: GmAddr,
+    pub(super) scratch: GmAddr,
+    pub(super) descriptors: GmAddr,
+    arrays: [Array; limits::ARRAYS],
+    tensors: [TensorView<'static>; limits::TENSORS],
+}
+
+/// The bindings in GM.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) base: GmAddr,
+    pub(super) words: u64,
+}
+
+impl Place {
+    /// One of the words.
+    fn word<G: GraphBuilder>(self, graph: &G, at: usize) -> Result<u64, Stop> {
+        let (at, wrong) = (at as u64, Stop::new(Fault::PLAN_BINDINGS, at));
+        let address = self.base.offset(at.wrapping_mul(8));
+        let half =
+            |address: GmAddr| graph.read_u32(address).map_err(|_| wrong.detail(address.0, 0));
+        if at >= self.words {
+            return Err(wrong.detail(at, self.words));
+        }
+        Ok(u64::from(half(address)?) | u64::from(half(address.offset(4))?) << 32)
+    }
+
+    /// Where the record is.
+    pub(super) fn record<G: GraphBuilder>(self, graph: &G) -> Result<GmAddr, Stop> {
+        let record = GmAddr(self.word(graph, binding::RECORD)?);
+        check_range(graph, record, u64::from(record::WORDS) * 8, binding::RECORD)?;
+        Ok(record)
+    }
+}
+
+/// Whether the first and the last word of a range are in GM.
+fn check_range<G: GraphBuilder>(
+    graph: &G,
+    base: GmAddr,
+    bytes: u64,
+    at: usize,
+) -> Result<(), Stop> {
+    let last = base.offset(bytes.saturating_sub(1) & !3);
+    for address in [GmAddr(base.0 & !3), last] {
+        let wrong = Stop::new(Fault::PLAN_BINDINGS, at).detail(address.0, bytes);
+        graph.read_u32(address).map_err(|_| wrong)?;
+    }
+    Ok(())
+}
+
+impl Bindings {
+    /// Reads the bindings of a plan, and the values of its symbols.
+    pub(super) fn read<G: GraphBuilder>(
+        graph: &G,
+        plan: &Plan<'_>,
+        place: Place,
+    ) -> Result<(Self, Values), Stop> {
+        let [symbol_count, array_count, tensor_count] = plan.counts().map(|count| count as usize);
+        let counts = plan.counts().map(u64::from);
+        let expected = counts[0] | counts[1] << 16 | counts[2] << 32;
+        let found = place.word(graph, binding::COUNTS)?;
+        let words = binding::words(symbol_count, array_count, tensor_count) as u64;
+        if found != expected || place.words != words {
+            return Err(Stop::new(Fault::PLAN_BINDINGS, binding::COUNTS).detail(found, expected));
+        }
+        let mut symbols = [0; limits::SYMBOLS];
+        for (number, symbol) in symbols.iter_mut().enumerate().take(symbol_count) {
+            *symbol = place.word(graph, binding::HEAD + number)?;
+        }
+        let tensors_at = binding::tensors_at(symbol_count, array_count);
+        let mut bound = Self {
+            code: GmAddr(place.word(graph, binding::CODE)?),
+            code_bytes: place.word(graph, binding::CODE_BYTES)?,
+            record: place.record(graph)?,
+            scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
+            descriptors: place.base.offset(tensors_at as u64 * 8),
+            arrays: [Array::default(); limits::ARRAYS],
+            tensors: [TensorView::default(); limits::TENSORS],
+        };
+        check_range(graph, bound.scratch, 8, binding::SCRATCH)?;
+        if bound.code_bytes > 0 {
+            check_range(graph, bound.code, bound.code_bytes, binding::CODE)?;
+        }
+        for (number, array) in bound.arrays.iter_mut().enumerate().take(array_count) {
+            let at = binding::arrays_at(symbol_count) + number * binding::ARRAY;
+            *array = read_array(graph, place, at)?;
+        }
+        for (number, tensor) in (0_u32..).zip(&mut bound.tensors).take(tensor_count) {
+            let at = tensors_at + number as usize * binding::TENSOR;
+            *tensor = read_tensor(graph, (plan, number), place, at)?;
+        }
+        Ok((bound, Values::new(symbols)))
+    }
+
+    /// An array; the plan was checked, so that there is one.
+    pub(super) fn array(&self, number: u32) -> Array {
+        self.arrays.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// A tensor; the plan was checked, so that there is one.
+    #[inline]
+    pub(super) fn tensor(&self, number: u32) -> Option<&TensorView<'static>> {
+        self.tensors.get(number as usize)
+    }
+}
+
+fn read_array<G: GraphBuilder>(graph: &G, place: Place, at: usize) -> Result<Array, Stop> {
+    let (base, length) = (GmAddr(place.word(graph, at)?), place.word(graph, at + 1)?);
+    if length == 0 {
+        return Ok(Array::default());
+    }
+    let wrong = Stop::new(Fault::PLAN_BINDINGS, at).detail(length, u32::MAX.into());
+    let extent = u32::try_from(length).map_err(|_| wrong)?;
+    check_range(graph, base, length * 4, at)?;
+    Ok(Array { view: TensorView::dense(base, ElementType::I32, &[extent]), length })
+}
+
+/// A tensor whose descriptor says the same of it as the plan.
+fn read_tensor<G: GraphBuilder>(
+    graph: &G,
+    (plan, number): (&Plan<'_>, u32),
+    place: Place,
+    at: usize,
+) -> Result<TensorView<'static>, Stop> {
+    let base = GmAddr(place.word(graph, at + descriptor::BASE)?);
+    let wrong = Stop::new(Fault::PLAN_BINDINGS, at);
+    let tensor = plan.tensor(number, base).ok_or(wrong)?;
+    let bytes = place.word(graph, at + descriptor::BYTES)?;
+    if bytes != tensor.tensor_bytes() || !base.0.is_multiple_of(tensor.element().bytes()) {
+        return Err(wrong.detail(bytes, tensor.tensor_bytes()));
+    }
+    for (dimension, stride) in tensor.strides().iter().enumerate() {
+        let found = place.word(graph, at + descriptor::STRIDES + dimension)?;
+        if found != *stride {
+            return Err(wrong.detail(found, *stride));
+        }
+    }
+    check_range(graph, base, bytes, at)?;
+    Ok(tensor)
+}

@@ -1,0 +1,230 @@
+//! The program that expands a plan. Its orchestration words say where the plan and its bindings are ([`orch`]).
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::GmAddr;
+
+use super::accept::Plan;
+use super::axis::Elements;
+use super::bindings::{Bindings, Place};
+use super::cursor::Cursor;
+use super::expression::{eval, eval_signed};
+use super::layout::{limits, node, orch};
+use super::record;
+use super::stop::Stop;
+use super::tasks;
+use super::walk::Walk;
+use crate::builder::GraphBuilder;
+use crate::element::ElementType;
+use crate::error::BuildError;
+use crate::stream::StreamBuilder;
+use crate::tensor::TensorView;
+
+/// Submits the tasks of the plan that the orchestration words name.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [record] then says at which word of the plan.
+pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let words = stream.orch_args().first_chunk::<{ orch::COUNT }>();
+    let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;
+    let place = Place { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
+    let record = place.record(stream).map_err(|stop| stop.fault)?;
+    let mut kept = [0; limits::WORDS];
+    let plan = (GmAddr(words[orch::PLAN]), words[orch::PLAN_WORDS]);
+    let expanded =
+        read(stream, plan, &mut kept).and_then(|words| run(stream, words, (place, record)));
+    expanded.map_err(|stop| tell(stream, record, stop, &[]).into())
+}
+
+/// Copies a plan. Nobody else can change the copy, so that what was checked is what is expanded.
+fn read<'k, G: GraphBuilder>(
+    graph: &G,
+    (base, words): (GmAddr, u64),
+    kept: &'k mut [u32; limits::WORDS],
+) -> Result<&'k [u32], Stop> {
+    let most = limits::WORDS as u64;
+    let too_long = Stop::new(Fault::PLAN_LIMIT, 0).detail(words, most);
+    let kept =
+        usize::try_from(words).ok().and_then(|words| kept.get_mut(..words)).ok_or(too_long)?;
+    for (at, word) in kept.iter_mut().enumerate() {
+        let found = graph.read_u32(base.offset(at as u64 * 4));
+        *word = found.map_err(|fault| Stop::new(fault, at))?;
+    }
+    Ok(kept)
+}
+
+/// Expands a plan that nobody has checked.
+fn run<G: StreamBuilder>(
+    stream: &mut G,
+    words: &[u32],
+    (place, record): (Place, GmAddr),
+) -> Result<(), Stop> {
+    let plan = Plan::accept(words)?;
+    let bound = Bindings::read(stream, &plan, place)?;
+    let mut walk = Walk::new(stream, &plan, bound);
+    let walked = walk.node(&mut plan.root());
+    walked.inspect_err(|stop| {
+        let mut vars = [0; record::VAR_COUNT];
+        for (number, var) in (0..walk.vars).zip(&mut vars) {
+            *var = walk.values.var(number);
+        }
+        let count = (walk.vars as usize).min(record::VAR_COUNT);
+        tell(walk.stream, record, *stop, vars.get(..count).unwrap_or(&[]));
+    })
+}
+
+/// Writes into the record why the expansion ended, unless that was done before.
+#[cold]
+fn tell<G: StreamBuilder>(stream: &mut G, at: GmAddr, stop: Stop, vars: &[i64]) -> Fault {
+    let view = TensorView::dense(at, ElementType::U64, &[record::WORDS]);
+    let is_told = stream.get(&view, &[record::FAULT]) != Ok(0);
+    let head = [
+        (record::FAULT, stop.fault.code().into()),
+        (record::AT, stop.at as u64),
+        (record::FOUND, stop.found),
+        (record::LIMIT, stop.limit),
+        (record::VARS, vars.len() as u64),
+    ];
+    let vars = (record::VAR_WORDS..).zip(vars.iter().map(|var| var.cast_unsigned()));
+    for (word, value) in head.into_iter().chain(vars) {
+        if is_told || stream.set(&view, &[word], value).is_err() {
+            break;
+        }
+    }
+    stop.fault
+}
+
+impl<G: StreamBuilder> Walk<'_, G> {
+    /// The node at the cursor, which goes behind it.
+    fn node(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        let at = cursor.at();
+        let (code, operand) = cursor.code();
+        match code {
+            node::EMPTY => Ok(()),
+            node::BLOCK => (0..operand).try_for_each(|_| self.node(cursor)),
+            node::LOOP => self.around(cursor, (at, operand)),
+            node::COND => self.branch(cursor, operand),
+            node::TASK => tasks::submit(self, cursor, (at, operand)),
+            node::SLOT_SET => {
+                let value = eval(cursor, &self.values)?;
+                self.values.set_slot(operand, value);
+                Ok(())
+            }
+            node::SLOT_LOAD => self.load(cursor, (at, operand)),
+            _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), 0)),
+        }
+    }
+
+    fn branch(&mut self, cursor: &mut Cursor<'_>, first: u32) -> Result<(), Stop> {
+        let second = cursor.word();
+        if eval(cursor, &self.values)? != 0 {
+            self.node(cursor)?;
+            cursor.skip(second);
+            return Ok(());
+        }
+        cursor.skip(first);
+        self.node(cursor)
+    }
+
+    fn around(&mut self, cursor: &mut Cursor<'_>, (at, operand): (usize, u32)) -> Result<(), Stop> {
+        let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
+        let body_words = cursor.word();
+        let mut elements = Elements::new(kind, cursor, self, at)?;
+        let body = *cursor;
+        while let Some(element) = elements.next(self, at)? {
+            self.turn(at)?;
+            for (var, value) in (first..first + count).zip(element) {
+                self.values.set_var(var, value);
+            }
+            self.vars = first + count;
+            self.node(&mut body.clone())?;
+        }
+        self.vars = first;
+        cursor.skip(body_words);
+        Ok(())
+    }
+
+    /// A slot gets an element of a tensor, after the element's producers.
+    fn load(&mut self, cursor: &mut Cursor<'_>, (at, operand): (usize, u32)) -> Result<(), Stop> {
+        let tensor =
+            self.bindings.tensor(operand >> 8).copied().ok_or(Stop::new(Fault::PLAN_NAME, at))?;
+        let (mut index, shape) = ([0; limits::RANK], tensor.shape());
+        for (place, extent) in index.iter_mut().zip(shape) {
+            let at = cursor.at();
+            let found = eval_signed(cursor, &self.values)?;
+            let wrong =
+                Stop::new(Fault::PLAN_INDEX, at).detail(found.cast_unsigned(), (*extent).into());
+            *place = u32::try_from(found).ok().filter(|found| found < extent).ok_or(wrong)?;
+        }
+        let index = index.get(..shape.len()).unwrap_or(&[]);
+        let bits = self.stream.get(&tensor, index).map_err(|fault| Stop::new(fault, at))?;
+        self.values.set_slot(operand & 0xFF, as_unsigned(tensor.element(), bits));
+        Ok(())
+    }
+}
+
+/// An element as an unsigned integer: floats truncate and saturate, signed integers keep their sign. The firmware has no floating
+/// point, so that floats are taken apart.
+#[expect(clippy::cast_possible_truncation, reason = "an element has no more bits than its type")]
+fn as_unsigned(element: ElementType, bits: u64) -> u64 {
+    match element {
+        ElementType::F16 => truncated(bits, (5, 10)),
+        ElementType::BF16 => truncated(bits, (8, 7)),
+        ElementType::F32 => truncated(bits, (8, 23)),
+        ElementType::F64 => truncated(bits, (11, 52)),
+        ElementType::I8 => i64::from(bits as i8).cast_unsigned(),
+        ElementType::I16 => i64::from(bits as i16).cast_unsigned(),
+        ElementType::I32 => i64::from(bits as i32).cast_unsigned(),
+        _ => bits,
+    }
+}
+
+/// A float with so many bits of exponent and of fraction, without what stands behind the point.
+const fn truncated(bits: u64, (exponent_bits, fraction_bits): (u32, u32)) -> u64 {
+    let largest = (1 << exponent_bits) - 1;
+    let exponent = bits >> fraction_bits & largest;
+    let fraction = bits & ((1 << fraction_bits) - 1);
+    let is_negative = bits >> (exponent_bits + fraction_bits) & 1 == 1;
+    let is_nan = exponent == largest && fraction != 0;
+    let bias = largest >> 1;
+    if is_negative || is_nan || exponent < bias {
+        return 0;
+    }
+    // Of an infinity as of any number beyond 64 bits.
+    let power = exponent - bias;
+    if power >= 64 || exponent == largest {
+        return u64::MAX;
+    }
+    let (whole, point) = (fraction | 1 << fraction_bits, fraction_bits as u64);
+    if power >= point { whole << (power - point) } else { whole >> (point - power) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::as_unsigned;
+    use crate::element::ElementType;
+
+    #[test]
+    fn elements_become_unsigned_integers() {
+        let cases = [
+            (ElementType::F32, 7.9_f32.to_bits().into(), 7),
+            (ElementType::F32, (-3.0_f32).to_bits().into(), 0),
+            (ElementType::F32, f32::INFINITY.to_bits().into(), u64::MAX),
+            (ElementType::F16, 0x4900, 10),
+            (ElementType::F16, 0x7C00, u64::MAX),
+            (ElementType::F16, 0x03FF, 0),
+            (ElementType::F16, 0x7E00, 0),
+            (ElementType::F16, 0x7BFF, 65_504),
+            (ElementType::F32, 1e30_f32.to_bits().into(), u64::MAX),
+            (ElementType::F32, 3e9_f32.to_bits().into(), 3_000_000_000),
+            (ElementType::BF16, 0x4120, 10),
+            (ElementType::F64, 1e3_f64.to_bits(), 1000),
+            (ElementType::I8, 0xFF, u64::MAX),
+            (ElementType::I32, 0xFFFF_FFFE, u64::MAX - 1),
+            (ElementType::U32, 0xFFFF_FFFF, 0xFFFF_FFFF),
+            (ElementType::U64, u64::MAX, u64::MAX),
+        ];
+        for (element, bits, expected) in cases {
+            assert_eq!(as_unsigned(element, bits), expected, "{element} {bits:#x}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Plans: workloads in the form in which a device gets them, and the program that expands them.
+//!
+//! A **plan** is some hundred words whatever the sizes: the loops, expressions, views and kernels of a workload, without
+//! addresses and without values that are bound by name. `pto-workload` writes it. [`Plan::accept`] checks it completely;
+//! [`expand`] is the program of the streaming runtime that walks it and submits a task for each kernel call, with tensors, so
+//! that the edges follow from the tiles. Sizes, lengths, indices, predicates and slots are read when they are reached, after
+//! their producers. The memory that the expansion needs does not depend on the number of tasks.
+//!
+//! ```text
+//! orch_args: plan, bindings --> read --> Plan::accept --> expand: loops --> tasks --> tiles --> submit_tensors
+//!                                                            |  axes, expressions
+//!                                                            '--> record: where a plan or a tile kernel ended, and why
+//! ```
+//! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
+//! each of them; [`record`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+
+mod accept;
+mod axis;
+mod bindings;
+mod cursor;
+mod expand;
+mod expression;
+pub mod layout;
+pub mod record;
+mod stop;
+pub mod task;
+mod tasks;
+mod tile;
+mod values;
+mod walk;
+
+/// The name by which a launch asks for [`expand`].
+pub const BUILDER: &str = "workload";
+
+pub use accept::Plan;
+pub use expand::expand;
+pub use stop::Stop;

@@ -1,0 +1,128 @@
+//! The arguments of a tile kernel, as the expansion writes them and a core reads them.
+//!
+//! ```text
+//! code | code bytes, kernel | record | scratch | forms | descriptors | for each parameter: tensor: region, first, sides
+//!                                                                                          scalar: word
+//! ```
+
+/// Where the kernel's code is.
+pub const CODE: usize = 0;
+/// Bytes of the code; the kernel's number above 32 bits.
+pub const CODE_BYTES: usize = 1;
+/// Where the [record](super::record) is.
+pub const RECORD: usize = 2;
+/// Where the [scratch memory](scratch) is.
+pub const SCRATCH: usize = 3;
+/// The [forms](super::layout::form) of the scalars.
+pub const FORMS: usize = 4;
+/// Where the [descriptors](descriptor) of the tensors are.
+pub const DESCRIPTORS: usize = 5;
+/// Where the arguments of the parameters begin.
+pub const PARAMS: usize = 6;
+/// Words of a tensor: the region that the task waits for; the tile's first element, counted from that of the tensor; the
+/// [sides](pack_sides) of the tile.
+pub const TENSOR_WORDS: usize = 3;
+/// Words that a task has at most.
+pub const WORDS: usize = PARAMS + super::layout::limits::PARAMS * TENSOR_WORDS;
+
+const _: () = assert!(WORDS <= pto_abi::limits::MAX_ARGS);
+
+/// A tensor as the bindings describe it.
+pub mod descriptor {
+    /// First byte.
+    pub const BASE: usize = 0;
+    /// Bytes.
+    pub const BYTES: usize = 1;
+    /// Distances in elements, one for each dimension.
+    pub const STRIDES: usize = 2;
+    /// Words of a descriptor.
+    pub const WORDS: usize = super::super::layout::binding::TENSOR;
+}
+
+/// The memory in which cores execute tile kernels: one place for each core, and one word that says whether it is taken. A core
+/// takes any free place for the time of one task, so that no core needs a number.
+pub mod scratch {
+    /// How many places.
+    pub const PLACES: usize = 0;
+    /// Words of a place.
+    pub const PLACE_WORDS: usize = 1;
+    /// Where the words begin that say whether a place is taken, one line each.
+    pub const FLAGS: usize = 8;
+    /// Words from one flag to the next.
+    pub const FLAG_WORDS: usize = 8;
+    /// The beginning of a place, where a core keeps the kernel that it accepted last.
+    pub const KERNEL_WORDS: usize = 4096;
+
+    /// Where the places begin.
+    #[must_use]
+    pub const fn places_at(places: usize) -> usize {
+        FLAGS + places * FLAG_WORDS
+    }
+
+    /// Words for so many places, for kernels that need up to `frame_words`.
+    #[must_use]
+    pub const fn words(places: usize, frame_words: usize) -> usize {
+        places_at(places) + places * place_words(frame_words)
+    }
+
+    /// Words of a place.
+    #[must_use]
+    pub const fn place_words(frame_words: usize) -> usize {
+        KERNEL_WORDS + frame_words.next_multiple_of(8)
+    }
+}
+
+/// What a word of sides says: the number of the tensor, rows and columns that count, and the dimensions that they go along; `None`:
+/// all rows, or columns, are the same elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sides {
+    /// The tensor.
+    pub tensor: u8,
+    /// Rows and columns that count.
+    pub extents: [u16; 2],
+    /// Their dimensions.
+    pub dims: [Option<u8>; 2],
+}
+
+/// Sides as a word.
+#[must_use]
+#[inline]
+pub const fn pack_sides(sides: Sides) -> u64 {
+    let [rows, cols] = sides.extents;
+    let dims = pack_dim(sides.dims[0]) << 32 | pack_dim(sides.dims[1]) << 40;
+    rows as u64 | (cols as u64) << 16 | dims | (sides.tensor as u64) << 48
+}
+
+#[inline]
+const fn pack_dim(dim: Option<u8>) -> u64 {
+    match dim {
+        Some(dim) => dim as u64,
+        None => 0xFF,
+    }
+}
+
+/// Sides from their word.
+#[must_use]
+#[inline]
+pub const fn unpack_sides(word: u64) -> Sides {
+    let [r0, r1, c0, c1, row, col, tensor, _] = word.to_le_bytes();
+    let extents = [u16::from_le_bytes([r0, r1]), u16::from_le_bytes([c0, c1])];
+    Sides { tensor, extents, dims: [unpack_dim(row), unpack_dim(col)] }
+}
+
+const fn unpack_dim(dim: u8) -> Option<u8> {
+    if dim == 0xFF { None } else { Some(dim) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sides, pack_sides, unpack_sides};
+
+    #[test]
+    fn sides_come_back() {
+        for dims in [[None, None], [Some(0), Some(4)], [None, Some(1)]] {
+            let sides = Sides { tensor: 31, extents: [u16::MAX, 3], dims };
+            assert_eq!(unpack_sides(pack_sides(sides)), sides);
+        }
+    }
+}

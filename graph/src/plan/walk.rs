@@ -1,0 +1,67 @@
+//! A walk through a plan: what is bound, the values in scope, and the builder that gets the tasks.
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::GmAddr;
+
+use super::accept::Plan;
+use super::bindings::{Array, Bindings};
+use super::record;
+use super::stop::Stop;
+use super::values::Values;
+use crate::stream::StreamBuilder;
+
+/// Turns of loops after which the walk looks whether a tile kernel has faulted.
+const TURNS_BETWEEN_LOOKS: u32 = 64;
+
+/// See the module.
+pub(super) struct Walk<'w, G> {
+    pub(super) stream: &'w mut G,
+    pub(super) plan: &'w Plan<'w>,
+    pub(super) bindings: Bindings,
+    pub(super) values: Values,
+    /// Loop variables in scope.
+    pub(super) vars: u32,
+    turns: u32,
+}
+
+impl<'w, G: StreamBuilder> Walk<'w, G> {
+    pub(super) const fn new(
+        stream: &'w mut G,
+        plan: &'w Plan<'w>,
+        (bindings, values): (Bindings, Values),
+    ) -> Self {
+        Self { stream, plan, bindings, values, vars: 0, turns: 0 }
+    }
+
+    /// A turn of a loop begins: ends the walk if a tile kernel has faulted.
+    #[inline]
+    pub(super) fn turn(&mut self, at: usize) -> Result<(), Stop> {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_BETWEEN_LOOKS) { self.look(at) } else { Ok(()) }
+    }
+
+    fn look(&self, at: usize) -> Result<(), Stop> {
+        let state = self.stream.read_u32(state_of(self.bindings.record));
+        match state.map_err(|fault| Stop::new(fault, at))? {
+            0 => Ok(()),
+            _ => Err(Stop::new(Fault::PLAN_KERNEL, at)),
+        }
+    }
+
+    /// An element of an array, after the element's producers.
+    pub(super) fn element(&mut self, array: &Array, number: u64, at: usize) -> Result<i32, Stop> {
+        let short = Stop::new(Fault::PLAN_ARRAY, at).detail(array.length, number.saturating_add(1));
+        if number >= array.length {
+            return Err(short);
+        }
+        let index = u32::try_from(number).map_err(|_| short)?;
+        let word = self.stream.get(&array.view, &[index]).map_err(|fault| Stop::new(fault, at))?;
+        let [a, b, c, d, ..] = word.to_le_bytes();
+        Ok(i32::from_le_bytes([a, b, c, d]))
+    }
+}
+
+/// The half of the record's state that is not zero after a fault.
+const fn state_of(record: GmAddr) -> GmAddr {
+    record.offset(record::STATE as u64 * 8)
+}

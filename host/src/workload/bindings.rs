@@ -1,0 +1,174 @@
+//! What a workload is bound to: addresses of tensors and arrays, sizes and symbols, by name.
+
+use std::collections::BTreeMap;
+
+use pto_abi::GmAddr;
+use pto_graph::TensorView;
+use pto_graph::plan::layout::binding;
+use pto_graph::plan::task::descriptor;
+use pto_workload::plan::{Compiled, SymbolUse};
+use pto_workload::tree::Tensor;
+
+use crate::DeviceBuffer;
+
+/// Something that is bound wrongly, or not at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BindingError {
+    /// A tensor, array, size or symbol is not bound.
+    #[error("the {what} {name} is not bound; bind it before the run")]
+    Missing {
+        /// What it is.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// Something is bound that the workload does not have.
+    #[error("the workload has no {what} {name}")]
+    Unknown {
+        /// What it was bound as.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+}
+
+/// An array of an axis in GM: elements of type `i32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayBinding {
+    /// Its first element.
+    pub address: GmAddr,
+    /// How many elements it has.
+    pub length: u64,
+}
+
+/// What a workload is bound to. Tensors are dense, in row-major order.
+#[derive(Clone, Debug, Default)]
+pub struct WorkloadBindings {
+    tensors: BTreeMap<String, GmAddr>,
+    arrays: BTreeMap<String, ArrayBinding>,
+    sizes: BTreeMap<String, u64>,
+    symbols: BTreeMap<String, u64>,
+}
+
+impl WorkloadBindings {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where a tensor is.
+    #[must_use]
+    pub fn tensor(mut self, name: &str, address: GmAddr) -> Self {
+        self.tensors.insert(name.to_owned(), address);
+        self
+    }
+
+    /// Where an array is, and how many elements it has.
+    #[must_use]
+    pub fn array(mut self, name: &str, array: ArrayBinding) -> Self {
+        self.arrays.insert(name.to_owned(), array);
+        self
+    }
+
+    /// An array that is a buffer.
+    #[must_use]
+    pub fn array_of(self, name: &str, buffer: &DeviceBuffer<i32>) -> Self {
+        let array = ArrayBinding { address: buffer.address(), length: buffer.len() as u64 };
+        self.array(name, array)
+    }
+
+    /// The size of a dynamic axis.
+    #[must_use]
+    pub fn size(mut self, name: &str, size: u64) -> Self {
+        self.sizes.insert(name.to_owned(), size);
+        self
+    }
+
+    /// An integer symbol.
+    #[must_use]
+    pub fn symbol(mut self, name: &str, value: u64) -> Self {
+        self.symbols.insert(name.to_owned(), value);
+        self
+    }
+
+    /// A symbol of type `f32`: its bits are the lower ones of an integer.
+    #[must_use]
+    pub fn symbol_f32(self, name: &str, value: f32) -> Self {
+        self.symbol(name, value.to_bits().into())
+    }
+
+    /// The words of the bindings of a workload, all but those of the head.
+    pub(super) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
+        self.check_known(compiled)?;
+        let (symbols, arrays, tensors) =
+            (compiled.symbols(), compiled.arrays(), compiled.tensors());
+        let mut words = vec![0; binding::words(symbols.len(), arrays.len(), tensors.len())];
+        let counts = [symbols.len(), arrays.len(), tensors.len()].map(|count| count as u64);
+        words[binding::COUNTS] = counts[0] | counts[1] << 16 | counts[2] << 32;
+        for (word, (name, used)) in words[binding::HEAD..].iter_mut().zip(symbols) {
+            *word = self.symbol_value(name, *used)?;
+        }
+        let at = binding::arrays_at(symbols.len());
+        for (words, name) in words[at..].chunks_mut(binding::ARRAY).zip(arrays) {
+            let found = self.arrays.get(name).ok_or_else(|| missing("array", name))?;
+            words.copy_from_slice(&[found.address.0, found.length]);
+        }
+        let at = binding::tensors_at(symbols.len(), arrays.len());
+        for (words, tensor) in words[at..].chunks_mut(binding::TENSOR).zip(tensors) {
+            let address =
+                self.tensors.get(&tensor.name).ok_or_else(|| missing("tensor", &tensor.name))?;
+            describe(tensor, *address, words);
+        }
+        Ok(words)
+    }
+
+    fn symbol_value(&self, name: &str, used: SymbolUse) -> Result<u64, BindingError> {
+        match used {
+            SymbolUse::Size(default) => {
+                self.sizes.get(name).copied().or(default).ok_or_else(|| missing("size", name))
+            }
+            SymbolUse::Number | SymbolUse::Float => {
+                self.symbols.get(name).copied().ok_or_else(|| missing("symbol", name))
+            }
+        }
+    }
+
+    /// Whether the workload has everything that is bound.
+    fn check_known(&self, compiled: &Compiled) -> Result<(), BindingError> {
+        let is_size = |used: &SymbolUse| matches!(used, SymbolUse::Size(_));
+        let symbols = compiled.symbols();
+        let known = |name: &str, size: bool| {
+            symbols.iter().any(|(known, used)| known == name && is_size(used) == size)
+        };
+        check("tensor", &self.tensors, |name| {
+            compiled.tensors().iter().any(|tensor| tensor.name == name)
+        })?;
+        check("array", &self.arrays, |name| compiled.arrays().iter().any(|known| known == name))?;
+        check("size", &self.sizes, |name| known(name, true))?;
+        check("symbol", &self.symbols, |name| known(name, false))
+    }
+}
+
+fn check<T>(
+    what: &'static str,
+    bound: &BTreeMap<String, T>,
+    is_known: impl Fn(&str) -> bool,
+) -> Result<(), BindingError> {
+    let unknown = bound.keys().find(|name| !is_known(name));
+    unknown.map_or(Ok(()), |name| Err(BindingError::Unknown { what, name: name.clone() }))
+}
+
+fn missing(what: &'static str, name: &str) -> BindingError {
+    BindingError::Missing { what, name: name.to_owned() }
+}
+
+/// The descriptor of a tensor; its extents fit, as compiling it has seen.
+fn describe(tensor: &Tensor, address: GmAddr, words: &mut [u64]) {
+    let shape: Vec<u32> =
+        tensor.shape.iter().map(|extent| u32::try_from(*extent).unwrap_or(u32::MAX)).collect();
+    let view = TensorView::dense(address, Compiled::element(tensor), &shape);
+    words[descriptor::BASE] = address.0;
+    words[descriptor::BYTES] = view.tensor_bytes();
+    words[descriptor::STRIDES..descriptor::STRIDES + shape.len()].copy_from_slice(view.strides());
+}

@@ -1,0 +1,158 @@
+//! A workload that was compiled.
+
+use pto_graph::ElementType;
+use pto_graph::plan::layout::{HEADER_WORDS, MAGIC, VERSION, header, limits};
+use pto_graph::plan::{Plan, Stop};
+
+use crate::kernel::TileKernel;
+use crate::tree::{Checked, Node, Tensor, Workload};
+
+use super::error::PlanError;
+use super::kernels::{self, element};
+use super::names::{Names, SymbolUse, number};
+use super::nodes::Writer;
+use super::places::Places;
+
+/// A workload that was compiled: what a device gets, and what people are told. [`Plan::accept`] accepts its words.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    name: String,
+    words: Vec<u32>,
+    code: Vec<u8>,
+    tensors: Vec<Tensor>,
+    pub(super) kernels: Vec<TileKernel>,
+    symbols: Vec<(String, SymbolUse)>,
+    arrays: Vec<String>,
+    pub(super) places: Places,
+}
+
+impl Compiled {
+    /// The name of the workload.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The code of the kernels.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    /// The tensors, in the order in which their descriptors are bound.
+    #[must_use]
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The symbols, in the order in which their values are bound.
+    #[must_use]
+    pub fn symbols(&self) -> &[(String, SymbolUse)] {
+        &self.symbols
+    }
+
+    /// The arrays, in the order in which they are bound.
+    #[must_use]
+    pub fn arrays(&self) -> &[String] {
+        &self.arrays
+    }
+
+    /// Words of scratch memory that a core needs to execute any of the kernels.
+    #[must_use]
+    pub fn frame_words(&self) -> usize {
+        self.kernels.iter().map(|kernel| kernel.code().scratch_words()).max().unwrap_or(0)
+    }
+
+    /// The element type of a tensor in GM.
+    #[must_use]
+    pub const fn element(tensor: &Tensor) -> ElementType {
+        element(tensor.dtype)
+    }
+}
+
+/// Compiles a workload.
+///
+/// # Errors
+/// It is a pipeline, or has more of something than a plan holds.
+pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
+    let workload = checked.workload();
+    if let Node::Pipeline(_) = workload.root {
+        return Err(PlanError::Pipeline(workload.name.clone()));
+    }
+    check_counts(
+        workload,
+        [
+            ("tensors", workload.tensors.len(), limits::TENSORS),
+            ("kernels", workload.kernels.len(), limits::KERNELS),
+        ],
+    )?;
+    let mut words = vec![0; HEADER_WORDS];
+    for tensor in &workload.tensors {
+        words.extend(tensor_words(tensor)?);
+    }
+    let mut code = Vec::new();
+    for kernel in &workload.kernels {
+        kernels::write(kernel, &mut words, &mut code);
+    }
+    let root = words.len();
+    let mut writer = Writer { workload, words, names: Names::default(), places: Places::default() };
+    writer.node(&workload.root);
+    let Writer { mut words, names, places, .. } = writer;
+    let counts = [
+        ("symbols", names.symbols.len(), limits::SYMBOLS),
+        ("arrays", names.arrays.len(), limits::ARRAYS),
+        ("words of plan", words.len(), limits::WORDS),
+    ];
+    check_counts(workload, counts)?;
+    let head = [
+        (header::MAGIC, MAGIC),
+        (header::VERSION, VERSION),
+        (header::WORDS, number(words.len())),
+        (header::TENSORS, number(workload.tensors.len())),
+        (header::KERNELS, number(workload.kernels.len())),
+        (header::SYMBOLS, number(names.symbols.len())),
+        (header::ARRAYS, number(names.arrays.len())),
+        (header::ROOT, number(root)),
+    ];
+    for (at, value) in head {
+        words[at] = value;
+    }
+    // What is nested too deep, the reader of plans finds.
+    if let Err(Stop { fault, at, .. }) = Plan::accept(&words) {
+        let place = places.of(at).map_or("the head", |part| &part.text).to_owned();
+        return Err(PlanError::Refused { place, fault, at });
+    }
+    let Workload { name, tensors, kernels, .. } = workload.clone();
+    let Names { symbols, arrays, .. } = names;
+    Ok(Compiled { name, words, code, tensors, kernels, symbols, arrays, places })
+}
+
+fn check_counts<const N: usize>(
+    workload: &Workload,
+    counts: [(&'static str, usize, usize); N],
+) -> Result<(), PlanError> {
+    let wrong = counts.into_iter().find(|(_, found, limit)| found > limit);
+    wrong.map_or(Ok(()), |(what, found, limit)| {
+        Err(PlanError::TooMany { workload: workload.name.clone(), what, found, limit })
+    })
+}
+
+fn tensor_words(tensor: &Tensor) -> Result<Vec<u32>, PlanError> {
+    let (name, rank) = (tensor.name.clone(), tensor.shape.len());
+    if rank > limits::RANK {
+        return Err(PlanError::Rank { name, found: rank, limit: limits::RANK });
+    }
+    let mut words = vec![u32::from(element(tensor.dtype).get()) | number(rank) << 8];
+    for extent in &tensor.shape {
+        let found = u32::try_from(*extent).ok().filter(|extent| *extent > 0);
+        words.push(found.ok_or_else(|| PlanError::Extent { name: name.clone(), extent: *extent })?);
+    }
+    words.resize(1 + limits::RANK, 0);
+    Ok(words)
+}

@@ -1,0 +1,55 @@
+//! Why a workload has no plan.
+
+/// Why a workload has no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// It has processes.
+    #[error(
+        "Workload {0} is a pipeline, and no plan holds one. Run it on the v9 clock, or write it as one tree of loops."
+    )]
+    Pipeline(String),
+    /// It has more of something than a plan holds.
+    #[error(
+        "Workload {workload} has {found} {what}, and a plan holds {limit}. Make two workloads of it."
+    )]
+    TooMany {
+        /// The workload.
+        workload: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there is.
+        found: usize,
+        /// How much a plan holds.
+        limit: usize,
+    },
+    /// A tensor has more dimensions than a device knows.
+    #[error(
+        "Tensor {name} has {found} dimensions, and a device knows {limit}. Merge leading dimensions."
+    )]
+    Rank {
+        /// The tensor.
+        name: String,
+        /// Its dimensions.
+        found: usize,
+        /// What a device knows.
+        limit: usize,
+    },
+    /// A tensor cannot be in memory.
+    #[error("Tensor {name} has a dimension of {extent} places. A device knows 1 to 4,294,967,295.")]
+    Extent {
+        /// The tensor.
+        name: String,
+        /// The extent.
+        extent: u64,
+    },
+    /// The reader of plans refuses what was written.
+    #[error("At {place}: {fault} (word {at} of the plan)")]
+    Refused {
+        /// The loops, kernel and argument.
+        place: String,
+        /// Why.
+        fault: pto_abi::Fault,
+        /// The word.
+        at: usize,
+    },
+}

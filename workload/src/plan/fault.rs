@@ -1,0 +1,95 @@
+//! What a run of a plan ended with, in the words of the workload.
+
+use pto_abi::Fault;
+use pto_graph::plan::record;
+
+use crate::tile::{Cause, TileFault};
+
+use super::compiled::Compiled;
+
+/// Why a run of a workload ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunFault {
+    /// A kernel ended with a fault: its name, the operand and the index are in it.
+    #[error("{0}")]
+    Kernel(Box<TileFault>),
+    /// The expansion stopped.
+    #[error("At {place}{vars}: {message} ({fault})")]
+    Expansion {
+        /// The loops, kernel and argument.
+        place: String,
+        /// The values of the loop variables.
+        vars: String,
+        /// What was found.
+        message: String,
+        /// The fault.
+        fault: Fault,
+    },
+}
+
+impl Compiled {
+    /// What a record says after a run; `None`: no fault.
+    #[must_use]
+    pub fn fault(&self, found: &[u64]) -> Option<RunFault> {
+        let word = |at: usize| found.get(at).copied().unwrap_or(0);
+        if word(record::STATE) != record::FREE
+            && let Some(fault) = self.kernel_fault(word)
+        {
+            return Some(RunFault::Kernel(Box::new(fault)));
+        }
+        let at = |at: u32| word(usize::try_from(at).unwrap_or(usize::MAX));
+        let fault = Fault::from_code(u32::try_from(at(record::FAULT)).unwrap_or(0))?;
+        let part = self.places.of(usize::try_from(at(record::AT)).unwrap_or(usize::MAX));
+        let place = part.map_or("the head of the plan", |part| &part.text).to_owned();
+        let values = (0..at(record::VARS)).map(|number| {
+            at(record::VAR_WORDS.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)))
+        });
+        let names = part.map_or(&[][..], |part| &part.vars);
+        let vars: Vec<String> = names
+            .iter()
+            .zip(values)
+            .map(|(name, value)| format!("{name} = {}", value.cast_signed()))
+            .collect();
+        let vars =
+            if vars.is_empty() { String::new() } else { format!(", with {}", vars.join(", ")) };
+        let message = message(fault, at(record::FOUND), at(record::LIMIT));
+        Some(RunFault::Expansion { place, vars, message, fault })
+    }
+
+    /// `None`: the record names no kernel of the plan.
+    fn kernel_fault(&self, word: impl Fn(usize) -> u64) -> Option<TileFault> {
+        let place = word(record::KERNEL);
+        let index = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
+        let said = [0, 1, 2, 3, 4].map(|at| word(record::CAUSE_WORDS + at));
+        let cause = Cause::from_words((word(record::CAUSE), said)).unwrap_or(Cause::Broken);
+        let kernel = self.kernels.get(index(place & 0xFFFF_FFFF))?;
+        let instruction = u16::try_from(place >> 32 & 0xFFFF).ok()?.checked_sub(1);
+        let op = instruction.and_then(|number| kernel.ops().nth(number.into()));
+        let param = index(place >> 48).checked_sub(1).and_then(|param| kernel.params().get(param));
+        Some(TileFault {
+            kernel: *kernel.code().name(),
+            instruction,
+            name: op.map_or("", |op| op.name()),
+            param: param.map(|param| param.name),
+            cause,
+        })
+    }
+}
+
+/// What was found, in a sentence.
+fn message(fault: Fault, found: u64, limit: u64) -> String {
+    let signed = found.cast_signed();
+    match fault {
+        Fault::PLAN_INDEX => {
+            format!("the index is {signed}, and the dimension has {limit} places.")
+        }
+        Fault::PLAN_TILE => format!(
+            "the tile begins at element {found} of {limit} and leaves its tensor. Give the view a range, or choose another tile."
+        ),
+        Fault::PLAN_DIVISION => format!("{signed} is divided by zero."),
+        Fault::PLAN_ARRAY => format!("the array has {found} elements, and the axis needs {limit}."),
+        Fault::PLAN_ELEMENT => format!("element {limit} of the array is {signed}, and cannot be."),
+        Fault::PLAN_LIMIT => format!("there are {found}, and the limit is {limit}."),
+        _ => format!("found {found:#x}, expected {limit:#x}."),
+    }
+}

@@ -1,0 +1,72 @@
+//! The names of a plan: what has to be bound, by number.
+
+use crate::tree::Expr;
+
+/// What a symbol is in a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymbolUse {
+    /// The size of a dynamic axis, and its default.
+    Size(Option<u64>),
+    /// A number: of rows, or in an expression.
+    Number,
+    /// A number of type `f32`, for a scalar parameter.
+    Float,
+}
+
+impl SymbolUse {
+    /// Whether both are bound by the same name in the same place.
+    const fn is_same(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Size(a), Self::Size(b)) => {
+                matches!((a, b), (None, None)) || matches!((a, b), (Some(a), Some(b)) if a == b)
+            }
+            (Self::Number, Self::Number) | (Self::Float, Self::Float) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The names, in the order of their numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    pub(super) symbols: Vec<(String, SymbolUse)>,
+    pub(super) arrays: Vec<String>,
+    /// The loop variables in scope.
+    pub(super) vars: Vec<String>,
+}
+
+impl Names {
+    /// The number of a symbol.
+    pub(super) fn symbol(&mut self, name: &str, used: SymbolUse) -> u32 {
+        let found =
+            self.symbols.iter().position(|(known, other)| known == name && used.is_same(*other));
+        let place = found.unwrap_or_else(|| {
+            self.symbols.push((name.to_owned(), used));
+            self.symbols.len() - 1
+        });
+        number(place)
+    }
+
+    /// The number of an array.
+    pub(super) fn array(&mut self, name: &str) -> u32 {
+        let found = self.arrays.iter().position(|known| known == name);
+        let place = found.unwrap_or_else(|| {
+            self.arrays.push(name.to_owned());
+            self.arrays.len() - 1
+        });
+        number(place)
+    }
+
+    /// The number of a loop variable; a workload that was checked names only those in scope.
+    pub(super) fn var(&self, name: &str) -> u32 {
+        number(self.vars.iter().rposition(|known| known == name).unwrap_or(usize::MAX))
+    }
+}
+
+/// A place as a number of a plan. What is too large for it, the reader of plans refuses.
+pub(super) fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX >> 8).min(u32::MAX >> 8)
+}
+
+/// Zero, as an index.
+pub(super) const ZERO: Expr = Expr::Int(0);

@@ -1,0 +1,211 @@
+//! The tree as words.
+
+use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node};
+
+use crate::tile::element::bits_of;
+use crate::tile::{Param, ParamKind, TileType};
+use crate::tree::{Argument, Axis, Expr, Index, Loop, Node, ScalarType, Task, View, Workload};
+
+use super::expression::{constant, wide, word, write};
+use super::names::{Names, SymbolUse, ZERO, number};
+use super::places::Places;
+
+/// Writes the nodes of a workload.
+pub(super) struct Writer<'w> {
+    pub(super) workload: &'w Workload,
+    pub(super) words: Vec<u32>,
+    pub(super) names: Names,
+    pub(super) places: Places,
+}
+
+impl Writer<'_> {
+    fn begin(&mut self) {
+        self.places.begin(self.words.len(), &self.names.vars);
+    }
+
+    fn expr(&mut self, expr: &Expr) -> ScalarType {
+        write(expr, &mut self.names, &mut self.words)
+    }
+
+    /// A word that says how many words follow from another place on.
+    fn measure(&mut self, at: usize, start: usize, shift: u32) {
+        let length = number(self.words.len() - start);
+        if let Some(word) = self.words.get_mut(at) {
+            *word |= length << shift;
+        }
+    }
+
+    /// Appends a node.
+    pub(super) fn node(&mut self, node: &Node) {
+        self.begin();
+        match node {
+            // A workload with channels is a pipeline, and has no plan.
+            Node::Empty | Node::Pipeline(_) | Node::Send { .. } | Node::Consume { .. } => {
+                self.words.push(word(node::EMPTY, 0));
+            }
+            Node::ParallelFor(around, body)
+            | Node::ForEach(around, body)
+            | Node::Select(around, body) => {
+                self.around(around, body);
+            }
+            Node::Cond { predicate, then, otherwise } => self.branch(predicate, then, otherwise),
+            Node::Task(task) => self.task(task),
+            Node::Combine(nodes) | Node::Sequential(nodes) => {
+                self.words.push(word(node::BLOCK, number(nodes.len())));
+                nodes.iter().for_each(|node| self.node(node));
+            }
+            Node::SlotSet { slot, value } => {
+                self.words.push(word(node::SLOT_SET, (*slot).into()));
+                self.expr(value);
+            }
+            Node::SlotLoad { slot, view, row, col } => self.load(*slot, view, [row, col]),
+        }
+    }
+
+    fn branch(&mut self, predicate: &Expr, then: &Node, otherwise: &Node) {
+        let at = self.words.len();
+        self.words.extend([word(node::COND, 0), 0]);
+        self.expr(predicate);
+        let start = self.words.len();
+        self.node(then);
+        self.measure(at, start, 8);
+        let start = self.words.len();
+        self.node(otherwise);
+        self.measure(at + 1, start, 0);
+    }
+
+    fn around(&mut self, around: &Loop, body: &Node) {
+        let (at, depth) = (self.words.len(), self.names.vars.len());
+        self.places.enter(format!("loop {}{}", around.var, axis_text(&around.axis)));
+        self.begin();
+        let (kind, words) = self.axis(&around.axis);
+        let count = if around.places.is_some() { 3 } else { 1 };
+        self.words.extend([word(node::LOOP, number(depth) | count << 8 | kind << 16), 0]);
+        self.words.extend(words);
+        self.names.vars.push(around.var.clone());
+        self.names.vars.extend(around.places.iter().flatten().cloned());
+        let start = self.words.len();
+        self.node(body);
+        self.measure(at + 1, start, 0);
+        self.names.vars.truncate(depth);
+        self.places.leave();
+    }
+
+    /// The code of an axis, and its words.
+    fn axis(&mut self, axis: &Axis) -> (u32, Vec<u32>) {
+        let names = &mut self.names;
+        match axis {
+            Axis::Dense(size) => (axis::DENSE, wide(*size).to_vec()),
+            Axis::DenseDyn { name, default } => {
+                (axis::DYNAMIC, vec![names.symbol(name, SymbolUse::Size(*default))])
+            }
+            Axis::Ragged { outer, lengths } => {
+                (axis::RAGGED, vec![names.symbol(outer, SymbolUse::Number), names.array(lengths)])
+            }
+            Axis::Sparse { outer, indptr, indices } => {
+                let rows = names.symbol(outer, SymbolUse::Number);
+                (axis::SPARSE, vec![rows, names.array(indptr), names.array(indices)])
+            }
+        }
+    }
+
+    fn task(&mut self, task: &Task) {
+        let kernel = &self.workload.kernels[task.kernel];
+        self.places.enter(format!("kernel {}", kernel.name()));
+        self.begin();
+        self.words.push(word(node::TASK, number(task.kernel)));
+        let at = self.words.len();
+        self.words.extend([0, 0]);
+        let mut forms = 0;
+        for (place, (param, argument)) in kernel.params().iter().zip(&task.arguments).enumerate() {
+            self.places.enter(format!("argument {}", param.name));
+            self.begin();
+            forms |= self.argument(param, argument) << (2 * place);
+            self.places.leave();
+        }
+        self.words[at..at + 2].copy_from_slice(&wide(forms));
+        self.places.leave();
+    }
+
+    /// Appends an argument; returns what its word is, if it is a scalar.
+    fn argument(&mut self, param: &Param, argument: &Argument) -> u64 {
+        match (param.kind, argument) {
+            (ParamKind::Tensor { tile, .. }, Argument::View(view)) => {
+                self.view(view, tile);
+                form::BITS
+            }
+            (_, Argument::Expr(expr)) => match self.expr(expr) {
+                ScalarType::I64 => form::SIGNED,
+                ScalarType::Bool | ScalarType::U64 => form::UNSIGNED,
+            },
+            (_, Argument::Symbol(name)) => {
+                let float = self.names.symbol(name, SymbolUse::Float);
+                self.words.push(word(expression::SYMBOL, float));
+                form::F32
+            }
+            (ParamKind::Scalar(dtype), Argument::Number(value)) => {
+                constant(bits_of(dtype, *value), &mut self.words);
+                form::BITS
+            }
+            // The workload was checked; the reader refuses the code.
+            _ => {
+                self.words.push(0);
+                form::BITS
+            }
+        }
+    }
+
+    fn view(&mut self, view: &View, tile: TileType) {
+        let rank = self.workload.tensors[view.tensor].shape.len();
+        let free: Vec<u32> = view.free(rank).map(number).collect();
+        let [row, col] = match *free.as_slice() {
+            [] => [NO_DIMENSION; 2],
+            [only] if tile.rows != 1 => [only, NO_DIMENSION],
+            [only] => [NO_DIMENSION, only],
+            [row, col, ..] => [row, col],
+        };
+        self.words
+            .push(number(view.tensor) | number(view.indices.len()) << 8 | row << 16 | col << 24);
+        for found in &view.indices {
+            match found {
+                Index::At(at) => {
+                    self.words.push(index::AT);
+                    self.expr(at);
+                }
+                Index::Range { start, length } => {
+                    self.words.push(index::RANGE);
+                    self.expr(start);
+                    self.expr(length);
+                }
+            }
+        }
+    }
+
+    fn load(&mut self, slot: u16, view: &View, at: [&Expr; 2]) {
+        self.places.enter(format!("slot {slot}"));
+        self.begin();
+        let rank = self.workload.tensors[view.tensor].shape.len();
+        self.words.push(word(node::SLOT_LOAD, u32::from(slot) | number(view.tensor) << 8));
+        let free: Vec<usize> = view.free(rank).collect();
+        let mut sides = at.into_iter().skip(2 - free.len().min(2));
+        for dimension in 0..rank {
+            match view.indices.get(dimension) {
+                Some(Index::At(place)) => self.expr(place),
+                _ => self.expr(sides.next().unwrap_or(&ZERO)),
+            };
+        }
+        self.places.leave();
+    }
+}
+
+/// What an axis reads, where it reads anything.
+fn axis_text(axis: &Axis) -> String {
+    match axis {
+        Axis::Dense(_) => String::new(),
+        Axis::DenseDyn { name, .. } => format!(" in dyn {name}"),
+        Axis::Ragged { outer, lengths } => format!(" in ragged({outer}, {lengths})"),
+        Axis::Sparse { outer, indptr, indices } => {
+            format!(" in sparse({outer}, {indptr}, {indices})")
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Which words of a plan are which loop, kernel and argument: what a fault names.
+
+/// A part of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Its first word.
+    start: usize,
+    /// The loops around it, the kernel and the argument.
+    pub(super) text: String,
+    /// The loop variables in scope.
+    pub(super) vars: Vec<String>,
+}
+
+/// The parts, in the order of their words. A part ends where the next one begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    parts: Vec<Part>,
+    around: Vec<String>,
+}
+
+impl Places {
+    /// What is added from here on is inside of this, until [`leave`](Self::leave).
+    pub(super) fn enter(&mut self, text: String) {
+        self.around.push(text);
+    }
+
+    /// The end of what was entered last.
+    pub(super) fn leave(&mut self) {
+        self.around.pop();
+    }
+
+    /// A part begins.
+    pub(super) fn begin(&mut self, start: usize, vars: &[String]) {
+        let text = match self.around.as_slice() {
+            [] => "the root".to_owned(),
+            around => around.join(", "),
+        };
+        self.parts.push(Part { start, text, vars: vars.to_vec() });
+    }
+
+    /// The part of a word; `None`: it is one of the header, a tensor or a kernel.
+    pub(super) fn of(&self, at: usize) -> Option<&Part> {
+        let behind = self.parts.partition_point(|part| part.start <= at);
+        self.parts.get(behind.checked_sub(1)?)
+    }
+}
