@@ -5,6 +5,7 @@
 //! written into the [record]; every later tile kernel of the run does nothing.
 
 mod scratch;
+mod shared;
 
 use core::cell::Cell;
 
@@ -13,6 +14,7 @@ use pto_graph::plan::layout::form;
 use pto_graph::plan::{record, task};
 
 use self::scratch::{Loaded, Scratch};
+use self::shared::atomic;
 use crate::args::{load, size, store};
 use crate::tile::element::{Element, bits_of};
 use crate::tile::{Call, Cause, DType, Kernel, ParamKind, TileFault, View};
@@ -169,14 +171,4 @@ unsafe fn tell((record, state): (u64, &AtomicU64), kernel: u64, ended: Ended) {
     }
     // Release: pairs with the end of the run, after which the host reads the record.
     state.store(record::WRITTEN, Ordering::Release);
-}
-
-/// A word that several cores reach.
-///
-/// # Safety
-/// The word is there, aligned, and reached by atomics only as long as `'a`.
-unsafe fn atomic<'a>(base: u64, at: usize) -> &'a AtomicU64 {
-    let word = core::ptr::with_exposed_provenance_mut::<u64>(size(base)).wrapping_add(at);
-    // SAFETY: the caller promises the word.
-    unsafe { AtomicU64::from_ptr(word) }
 }

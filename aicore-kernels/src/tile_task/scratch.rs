@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_graph::plan::task::scratch as layout;
 
-use super::atomic;
+use super::shared::atomic;
 use crate::args::{load, size, store};
 use crate::tile::{Kernel, Machine};
 

@@ -2,23 +2,18 @@
 
 use std::borrow::ToOwned;
 use std::boxed::Box;
-use std::format;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
 
 use pto_abi::CoreKind;
-use pto_host::Device;
 use pto_host::workloads::Workload;
 use pto_host::workloads::plan::{Compiled, SymbolUse, compile};
 use pto_host::workloads::tile::Op;
 use pto_host::workloads::tree::{Argument, Checked, Node};
 
-use super::job;
 use super::memory::file_type;
-use crate::host::dtype::DType;
-use crate::host::job::Prepared;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec};
+use crate::host::{DType, Error, ParamSpec, Program, TensorSpec};
 
 /// The value of a parameter that has none: it must be given.
 pub(super) const REQUIRED: u64 = u64::MAX;
@@ -28,14 +23,14 @@ pub(super) const SEED: &str = "seed";
 
 /// A workload in a file.
 pub struct WorkloadFile {
-    name: &'static str,
+    pub(super) name: &'static str,
     pub(super) checked: Checked,
     pub(super) compiled: Compiled,
-    params: &'static [ParamSpec],
-    inputs: &'static [TensorSpec],
-    outputs: &'static [TensorSpec],
-    kinds: &'static [CoreKind],
-    program: Program,
+    pub(super) params: &'static [ParamSpec],
+    pub(super) inputs: &'static [TensorSpec],
+    pub(super) outputs: &'static [TensorSpec],
+    pub(super) kinds: &'static [CoreKind],
+    pub(super) program: Program,
 }
 
 /// A text for the rest of the process, as the table of examples is.
@@ -83,7 +78,7 @@ impl WorkloadFile {
     }
 
     /// The symbols of type `f32`.
-    fn is_float(&self, name: &str) -> bool {
+    pub(super) fn is_float(&self, name: &str) -> bool {
         let mut symbols = self.compiled.symbols().iter();
         symbols.any(|(symbol, used)| symbol == name && *used == SymbolUse::Float)
     }
@@ -180,62 +175,4 @@ fn outputs(checked: &Checked, compiled: &Compiled) -> Vec<TensorSpec> {
     let written = written(checked);
     let tensors = compiled.tensors().iter().filter(|tensor| written.contains(&tensor.name));
     tensors.filter_map(|tensor| tensor_spec(tensor, "a tensor that tasks write")).collect()
-}
-
-impl Example for WorkloadFile {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn summary(&self) -> &'static str {
-        "a workload file"
-    }
-
-    fn program(&self) -> Program {
-        self.program
-    }
-
-    fn needs(&self, _: &Params) -> Needs {
-        Needs { kinds: self.kinds, ..Needs::USUAL }
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        self.params
-    }
-
-    fn sizes(&self) -> Sizes {
-        // A file is as large as it is.
-        Sizes { whole: &[], little: &[] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        self.inputs
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        self.outputs
-    }
-
-    fn extent(&self, dim: &str, _: &Params) -> Option<u64> {
-        dim.parse().ok()
-    }
-
-    fn implied(&self, _: &'static str, _: u64, _: &Params) -> Option<(&'static str, u64)> {
-        None
-    }
-
-    fn number(&self, name: &str, text: &str) -> Option<String> {
-        let is_number = self.is_float(name);
-        let value: f32 = text.parse().ok().filter(|_| is_number)?;
-        Some(format!("{}", value.to_bits()))
-    }
-
-    fn prepare(
-        &self,
-        params: &Params,
-        inputs: &Inputs,
-        device: &Device,
-    ) -> Result<Prepared, Error> {
-        job::prepare(self, params, inputs, device)
-    }
 }

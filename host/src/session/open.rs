@@ -82,13 +82,15 @@ fn check(options: &SessionOptions) -> Result<(), SessionError> {
         let allowed = "a power of two, 32 to 1,048,576";
         return Err(refuse("ring_entries", entries.to_string(), allowed));
     }
-    if options.copy_workers == 0 {
-        return Err(refuse("copy_workers", "0".to_owned(), "at least 1"));
+    let counts = [
+        ("batch_launches", options.batch_launches),
+        ("copy_workers", options.copy_workers),
+        ("host_functions", options.host_functions),
+    ];
+    match counts.into_iter().find(|(_, count)| *count == 0) {
+        Some((option, _)) => Err(refuse(option, "0".to_owned(), "at least 1")),
+        None => Ok(()),
     }
-    if options.host_functions == 0 {
-        return Err(refuse("host_functions", "0".to_owned(), "at least 1"));
-    }
-    Ok(())
 }
 
 fn refuse(option: &'static str, found: String, allowed: &'static str) -> SessionError {

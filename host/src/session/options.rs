@@ -25,6 +25,8 @@ pub struct SessionOptions {
     /// Entries of the ring of each stream: a power of two, 32 to 1,048,576. A command takes one, a launch with more than three
     /// arguments more.
     pub ring_entries: usize,
+    /// The most launches that share one run; at least one. A device that limits the time of a run wants few.
+    pub batch_launches: usize,
     /// Threads that copy beside the cores; at least one.
     pub copy_workers: usize,
     /// The most functions of the host that run at once; at least one. Further ones wait.
@@ -38,6 +40,7 @@ impl Default for SessionOptions {
         Self {
             run: RunOptions::default(),
             ring_entries: 1024,
+            batch_launches: 512,
             copy_workers: 2,
             host_functions: 16,
             drive: None,

@@ -21,8 +21,6 @@ use super::work::{Job, Launch, Outcome, Report};
 
 /// Commands that the service does for one stream before it looks at the next one.
 const IN_A_ROW: usize = 64;
-/// Launches of one batch, at most.
-const BATCH_LAUNCHES: usize = 512;
 /// Steps between two looks for memory that can be let go of.
 const STEPS_A_HOLD: u64 = 256;
 
@@ -220,7 +218,7 @@ impl Service {
             _ => {
                 let lanes = ready.iter().filter(|(_, wants)| *wants == Wants::Launch);
                 let lanes: Vec<usize> = lanes.map(|(at, _)| *at).collect();
-                let most = share(BATCH_LAUNCHES, lanes.len());
+                let most = share(self.shared.options.batch_launches, lanes.len());
                 Some(Job::Batch(self.batch_of(&lanes, most), control))
             }
         };
@@ -232,7 +230,7 @@ impl Service {
 
     fn batch_of(&mut self, lanes: &[usize], most: usize) -> Vec<Launch> {
         let mut batch = Vec::new();
-        for &at in lanes.iter().take(BATCH_LAUNCHES) {
+        for &at in lanes.iter().take(self.shared.options.batch_launches) {
             self.lanes[at].take_launches(most, &mut batch);
         }
         batch

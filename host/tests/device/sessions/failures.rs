@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use pto_host::abi::Fault;
+use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::func;
 use pto_host::session::{
     Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions,
 };
-use pto_host::{RunOptions, Session};
+use pto_host::{Kernel, RunOptions, Session};
 
 use super::support::{LONG, device, on_each, options, pool, session};
 
@@ -143,4 +143,30 @@ fn a_full_ring_is_told_after_its_budget() {
     stream.abort();
     stream.synchronize_within(LONG).unwrap_or_default();
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
+}
+
+extern "C" fn naps(_: *const u64) {
+    std::thread::sleep(Duration::from_millis(2));
+}
+
+/// A session is a series of runs: with small batches it lasts longer than any run may.
+#[test]
+fn a_session_outlives_the_limit_of_a_run() {
+    let outcome = |batch_launches| {
+        let run = RunOptions { run_budget: Some(Duration::from_millis(150)), ..options().run };
+        let all = SessionOptions { run, batch_launches, ring_entries: 512, ..options() };
+        let session = device(pool()).session(all).unwrap();
+        let naps = Kernel::from_fn("naps", CoreKind::AIV, naps);
+        session.register_kernel(FuncId(201), naps).unwrap();
+        let (stream, gate) = (session.stream().unwrap(), session.stream().unwrap());
+        let event = session.event().unwrap();
+        stream.wait_next(&event).unwrap();
+        for _ in 0..200 {
+            stream.launch(FuncId(201), &[]).unwrap();
+        }
+        gate.record(&event).unwrap();
+        stream.synchronize_within(LONG).map_err(|error| error.fault())
+    };
+    assert_eq!(outcome(8), Ok(()));
+    assert_eq!(outcome(512), Err(Some(Fault::STALL_RUN_BUDGET)), "the limit is there");
 }

@@ -1,0 +1,69 @@
+//! A workload in a file, as what `pto run` and the tests run.
+
+use std::format;
+use std::string::String;
+
+use pto_host::Device;
+
+use super::file::WorkloadFile;
+use super::job;
+use crate::host::job::Prepared;
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec};
+
+impl Example for WorkloadFile {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        "a workload file"
+    }
+
+    fn program(&self) -> Program {
+        self.program
+    }
+
+    fn needs(&self, _: &Params) -> Needs {
+        Needs { kinds: self.kinds, ..Needs::USUAL }
+    }
+
+    fn params(&self) -> &'static [ParamSpec] {
+        self.params
+    }
+
+    /// A file is tested with sizes of its own.
+    fn sizes(&self) -> Sizes {
+        Sizes { whole: &[], little: &[] }
+    }
+
+    fn inputs(&self) -> &'static [TensorSpec] {
+        self.inputs
+    }
+
+    fn outputs(&self) -> &'static [TensorSpec] {
+        self.outputs
+    }
+
+    fn extent(&self, dim: &str, _: &Params) -> Option<u64> {
+        dim.parse().ok()
+    }
+
+    fn implied(&self, _: &'static str, _: u64, _: &Params) -> Option<(&'static str, u64)> {
+        None
+    }
+
+    fn number(&self, name: &str, text: &str) -> Option<String> {
+        let is_number = self.is_float(name);
+        let value: f32 = text.parse().ok().filter(|_| is_number)?;
+        Some(format!("{}", value.to_bits()))
+    }
+
+    fn prepare(
+        &self,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        job::prepare(self, params, inputs, device)
+    }
+}
