@@ -35,7 +35,7 @@ macro_rules! extents {
 macro_rules! operands {
     ($(
         $id:literal $constant:ident $name:ident $kind:ident $summary:literal
-        ($($arg:ident: $role:ident $([$($extent:tt)*])?),* $(; $context:ident)?) => { $($body:tt)* };
+        ($($arg:ident: $role:ident $([$($extent:tt)*])?),* $(; $context:ident)? $(| $words:ident)?) => { $($body:tt)* };
     )*) => {
         /// The arguments of a kernel that are addresses; `None`: the library has no such kernel, or it takes another number of
         /// words.
