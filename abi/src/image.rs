@@ -3,13 +3,14 @@
 //! ```text
 //! GraphHeader | ImageTask[task_count] | producers u32[edge_count] | argument words u64[arg_words]
 //! ```
-//! Edges stand with their consumer: task `i` owns `edge_count` producers from `first_edge`. Edges and arguments of the
+//! [`ImageParts`] writes images. Edges stand with their consumer: task `i` owns `edge_count` producers from `first_edge`. Edges and arguments of the
 //! tasks follow each other without gaps, so that who reads an image goes through each part once. The loader checks what
 //! it reads on the way ([`SealedImage`], [`ImageTaskCheck`]); [`CheckedImage`] is for everybody else.
 
 mod checked;
 mod checksum;
 pub(crate) mod header;
+mod parts;
 mod reader;
 mod refusal;
 mod sealed;
@@ -18,6 +19,7 @@ mod task_check;
 pub use self::checked::CheckedImage;
 pub use self::checksum::Checksum;
 pub use self::header::{GRAPH_MAGIC, GraphHeader, ImageTask, offsets};
+pub use self::parts::ImageParts;
 pub use self::reader::{ImageReaders, Reader};
 pub use self::refusal::{Refusal, expect_at_most, expect_equal};
 pub use self::sealed::SealedImage;

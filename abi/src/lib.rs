@@ -11,7 +11,7 @@
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
 //! how work reaches a core, [`arena`] how capacities become regions, [`launch`] what a host writes for a run, [`image`] the
-//! graph a host builds, [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`]
+//! graph a host builds, [`session`] rings of commands, [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`]
 //! the table of faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only place that names the
 //! atomics.
 //!
@@ -40,6 +40,7 @@ mod live;
 pub mod log_ring;
 pub mod ready;
 pub mod runtime;
+pub mod session;
 pub mod stream;
 pub mod symbol;
 pub mod sync;

@@ -25,6 +25,9 @@ pub const MAX_FANOUT: u32 = (1 << 31) - 1;
 /// Edges of one graph image (indices are 32 bits wide).
 pub const MAX_IMAGE_EDGES: u64 = u32::MAX as u64;
 
+/// Streams of a session alive at once: what the devices of the field have.
+pub const MAX_STREAMS: usize = 1984;
+
 /// Dimensions of a view on a tensor, at most.
 pub const MAX_RANK: usize = 5;
 /// Levels of priority; each has lists of its own on the board.
@@ -42,4 +45,5 @@ pub const TABLE: &[(&str, u64, &str)] = &[
     ("MAX_FANIN", MAX_FANIN as u64, "producers of a task"),
     ("MAX_FANOUT", MAX_FANOUT as u64, "consumers of a task"),
     ("MAX_IMAGE_EDGES", MAX_IMAGE_EDGES, "edges of a graph image"),
+    ("MAX_STREAMS", MAX_STREAMS as u64, "streams of a session"),
 ];

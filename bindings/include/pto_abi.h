@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(7)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x46ffc9a143ca41f0)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xf6af70d8d8bced57)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -44,6 +44,7 @@ typedef struct pto_task_id {
 #define PTO_MAX_FANIN UINT32_C(2147483647)                   /* producers of a task */
 #define PTO_MAX_FANOUT UINT32_C(2147483647)                  /* consumers of a task */
 #define PTO_MAX_IMAGE_EDGES UINT32_C(4294967295)             /* edges of a graph image */
+#define PTO_MAX_STREAMS UINT32_C(1984)                       /* streams of a session */
 
 /* Closed sets */
 #define PTO_CORE_KIND_AIC UINT32_C(0)                        /* core_kind: aic */
@@ -1823,5 +1824,67 @@ PTO_STATIC_ASSERT(sizeof(pto_launch_words) == 704, "size of pto_launch_words");
 PTO_STATIC_ASSERT(offsetof(pto_launch_words, plan) == 0, "offset of pto_launch_words.plan");
 PTO_STATIC_ASSERT(offsetof(pto_launch_words, cores) == 128, "offset of pto_launch_words.cores");
 PTO_STATIC_ASSERT(offsetof(pto_launch_words, tickets) == 640, "offset of pto_launch_words.tickets");
+
+/* The producer's line of a ring. */
+typedef struct pto_ring_producer {
+    /* atomic: Entries submitted since the stream was made. */
+    PTO_ALIGN(64) uint64_t submitted;
+    /* atomic: Commands submitted since the stream was made. */
+    uint64_t commands;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[6];
+} pto_ring_producer;
+PTO_STATIC_ASSERT(sizeof(pto_ring_producer) == 64, "size of pto_ring_producer");
+PTO_STATIC_ASSERT(offsetof(pto_ring_producer, submitted) == 0, "offset of pto_ring_producer.submitted");
+PTO_STATIC_ASSERT(offsetof(pto_ring_producer, commands) == 8, "offset of pto_ring_producer.commands");
+PTO_STATIC_ASSERT(offsetof(pto_ring_producer, reserved) == 16, "offset of pto_ring_producer.reserved");
+
+/* The consumer's line of a ring, which also tells how far the stream is. */
+typedef struct pto_ring_consumer {
+    /* atomic: Entries taken since the stream was made. */
+    PTO_ALIGN(64) uint64_t taken;
+    /* atomic: Commands that are over, with or without success: all up to this number. */
+    uint64_t completed;
+    /* atomic: Commands that failed. */
+    uint64_t failed;
+    /* atomic: The number of the first command that failed since the last reset; zero: none. */
+    uint64_t first_failed;
+    /* atomic: The fault of that command, where it is one of the table of faults. */
+    uint32_t fault;
+    /* atomic: 1: the stream has stopped after a failure. */
+    uint32_t stopped;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[3];
+} pto_ring_consumer;
+PTO_STATIC_ASSERT(sizeof(pto_ring_consumer) == 64, "size of pto_ring_consumer");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, taken) == 0, "offset of pto_ring_consumer.taken");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, completed) == 8, "offset of pto_ring_consumer.completed");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, failed) == 16, "offset of pto_ring_consumer.failed");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, first_failed) == 24, "offset of pto_ring_consumer.first_failed");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, fault) == 32, "offset of pto_ring_consumer.fault");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, stopped) == 36, "offset of pto_ring_consumer.stopped");
+PTO_STATIC_ASSERT(offsetof(pto_ring_consumer, reserved) == 40, "offset of pto_ring_consumer.reserved");
+
+/* An entry. The first one of a command: head, number, six words. Each further one: eight words. */
+typedef struct pto_command_entry {
+    /* atomic: The words. */
+    PTO_ALIGN(64) uint64_t words[8];
+} pto_command_entry;
+PTO_STATIC_ASSERT(sizeof(pto_command_entry) == 64, "size of pto_command_entry");
+PTO_STATIC_ASSERT(offsetof(pto_command_entry, words) == 0, "offset of pto_command_entry.words");
+
+/* An event. */
+typedef struct pto_event_line {
+    /* atomic: The last record that is complete; zero: none. */
+    PTO_ALIGN(64) uint64_t completed;
+    /* atomic: When, on the clock of the session. */
+    uint64_t time_ns;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[6];
+} pto_event_line;
+PTO_STATIC_ASSERT(sizeof(pto_event_line) == 64, "size of pto_event_line");
+PTO_STATIC_ASSERT(offsetof(pto_event_line, completed) == 0, "offset of pto_event_line.completed");
+PTO_STATIC_ASSERT(offsetof(pto_event_line, time_ns) == 8, "offset of pto_event_line.time_ns");
+PTO_STATIC_ASSERT(offsetof(pto_event_line, reserved) == 16, "offset of pto_event_line.reserved");
 
 #endif /* PTO_ABI_H */

@@ -11,11 +11,14 @@
 //!
 //! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs` and `tensor_task.rs` what is submitted;
 //! `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
-//! ask for; `set.rs` programs by name; `hosted.rs` and `foreign.rs` what programs in C need.
+//! ask for; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
-//! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing allocates.
+//! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing that runs on a device allocates.
 #![no_std]
 #![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
 
 mod block_shape;
 mod builder;
@@ -30,6 +33,8 @@ mod recording;
 mod scope;
 mod set;
 mod stream;
+#[cfg(feature = "alloc")]
+mod submitted;
 mod task;
 mod tensor;
 mod tensor_task;
@@ -44,6 +49,8 @@ pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders};
 pub use stream::{Scope, StreamBuilder};
+#[cfg(feature = "alloc")]
+pub use submitted::{GraphParts, SubmittedGraph};
 pub use task::TaskSpec;
 pub use tensor::{
     HeapTag, MAX_TENSOR_BYTES, PLACEHOLDER, RECORDED_DEPTH, RawView, TensorView, ViewDefect,

@@ -33,7 +33,7 @@ pub struct Bindings<'a> {
 pub struct Bound<'a> {
     /// What the tensors look like.
     pub(crate) shapes: &'a [TensorView<'a>],
-    /// The number of the recordinging in its run.
+    /// The number of the recording in its run.
     pub(crate) serial: u32,
 }
 

@@ -55,6 +55,11 @@ pub(crate) trait Backend: Send {
         true
     }
 
+    /// Whether its runs take virtual time.
+    fn has_virtual_clock(&self) -> bool {
+        false
+    }
+
     /// Whether its firmware records runs.
     fn tracing(&self) -> Tracing {
         Tracing::On

@@ -23,14 +23,28 @@ pub struct DeviceBuffer<T> {
 }
 
 impl<T: Pod> DeviceBuffer<T> {
+    /// A buffer with a copy of `values`.
+    pub(crate) fn upload(memory: &Arc<Memory>, values: &[T]) -> Result<Self, Error> {
+        let address = memory.alloc(Self::bytes_for(values.len())?, Owner::User)?;
+        let buffer = Self::adopt(memory, address, values.len());
+        buffer.write(values)?;
+        Ok(buffer)
+    }
+
+    /// A buffer of `len` zeros.
+    pub(crate) fn zeroed(memory: &Arc<Memory>, len: usize) -> Result<Self, Error> {
+        let address = memory.alloc_zeroed(Self::bytes_for(len)?, Owner::User)?;
+        Ok(Self::adopt(memory, address, len))
+    }
+
     /// Size in bytes of `len` values.
-    pub(crate) fn bytes_for(len: usize) -> Result<u64, Error> {
+    fn bytes_for(len: usize) -> Result<u64, Error> {
         let (count, element_bytes) = (len as u64, size_of::<T>() as u64);
         count.checked_mul(element_bytes).ok_or(Error::SizeOverflow { count, element_bytes })
     }
 
     /// Takes over an allocation of a user with room for `len` values.
-    pub(crate) fn adopt(memory: &Arc<Memory>, address: GmAddr, len: usize) -> Self {
+    fn adopt(memory: &Arc<Memory>, address: GmAddr, len: usize) -> Self {
         Self { memory: Arc::clone(memory), address, len, values: PhantomData }
     }
 

@@ -191,6 +191,12 @@ impl Device {
         self.backend.runs_cores_at_once()
     }
 
+    /// Whether the times of its runs are virtual.
+    #[must_use]
+    pub fn has_virtual_clock(&self) -> bool {
+        self.backend.has_virtual_clock()
+    }
+
     /// The names of the builder programs in its firmware.
     #[must_use]
     pub fn builders(&self) -> Vec<String> {
@@ -270,10 +276,7 @@ impl Device {
     /// # Errors
     /// `ZeroSize` when there are none, `SizeOverflow`, `OutOfMemory`.
     pub fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>, Error> {
-        let address = self.alloc(DeviceBuffer::<T>::bytes_for(values.len())?)?;
-        let buffer = DeviceBuffer::adopt(&self.memory, address, values.len());
-        buffer.write(values)?;
-        Ok(buffer)
+        DeviceBuffer::upload(&self.memory, values)
     }
 
     /// A buffer of `len` zeros.
@@ -281,9 +284,7 @@ impl Device {
     /// # Errors
     /// `ZeroSize` when `len` is zero, `SizeOverflow`, `OutOfMemory`.
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
-        let bytes = DeviceBuffer::<T>::bytes_for(len)?;
-        let address = self.memory.alloc_zeroed(bytes, Owner::User)?;
-        Ok(DeviceBuffer::adopt(&self.memory, address, len))
+        DeviceBuffer::zeroed(&self.memory, len)
     }
 
     pub(crate) fn spare(&self) -> &Spare {
@@ -357,13 +358,14 @@ impl Device {
         let result = match landing.fault {
             None => {
                 self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
-                let report = self.report(work, &mut arena, landing, &before);
-                Ok(RunReport {
-                    trace: self.timeline(work, options, &arena, (read, None)),
-                    #[cfg(feature = "sim")]
-                    virtual_report: self.backend.take_virtual_report(),
-                    ..report
-                })
+                let mut report = self.report(work, &mut arena, landing, &before);
+                report.trace = self.timeline(work, options, &arena, (read, None));
+                #[cfg(feature = "sim")]
+                {
+                    report.virtual_report = self.backend.take_virtual_report();
+                    report.know_critical_path();
+                }
+                Ok(report)
             }
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);

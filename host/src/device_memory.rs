@@ -24,6 +24,10 @@ impl Device {
 }
 
 impl DeviceMemory {
+    pub(crate) fn of(memory: Arc<Memory>) -> Self {
+        Self(memory)
+    }
+
     /// Allocates GM, aligned to 64 bytes; its bytes are not initialised to anything in particular.
     ///
     /// # Errors

@@ -8,10 +8,9 @@ use pto_abi::image::ImageTask;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, HostedBuilder, TaskSpec};
+use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, TaskSpec};
 
 use crate::cycle::{self, Edges};
-use crate::lists::Lists;
 use crate::{Device, Error, GraphImage};
 
 /// Generations of task ids: each graph has its own, so that an id of another graph is recognised.
@@ -26,7 +25,7 @@ pub struct HostGraph<'d> {
     generation: u32,
     limits: Limits,
     /// Where a task is not published, its record's kind has the bit [`UNPUBLISHED`].
-    lists: Lists,
+    lists: GraphParts,
     unpublished: usize,
     /// Edge `i` leads from `producers[i]` to `consumers[i]`. `None`: each one has led to the task that was the last one, so
     /// that they stand as the records count them, and `first_edge` is right.
@@ -107,7 +106,7 @@ impl<'d> HostGraph<'d> {
     /// How many tasks it has.
     #[must_use]
     pub fn task_count(&self) -> usize {
-        self.lists.records.len()
+        self.lists.tasks.len()
     }
 
     /// How many edges it has.
@@ -127,14 +126,11 @@ impl<'d> HostGraph<'d> {
         }
         if self.unpublished > 0 {
             let is_open = |record: &ImageTask| record.kind & UNPUBLISHED != 0;
-            let first = self.lists.records.iter().position(is_open).unwrap_or(0);
+            let first = self.lists.tasks.iter().position(is_open).unwrap_or(0);
             return Err(Error::NotPublished { first, count: self.unpublished });
         }
         if let Some(consumers) = self.consumers.take() {
-            let starts = self.number_edges();
-            if !consumers.is_sorted() {
-                self.group_edges(&consumers, &starts);
-            }
+            let starts = self.lists.order_edges(&consumers);
             let edges = Edges { starts: &starts, producers: &self.lists.producers };
             if !self.topological
                 && let Some(cycle) = cycle::find(edges)
@@ -147,34 +143,9 @@ impl<'d> HostGraph<'d> {
         Ok(GraphImage::encode(flags, self.lists, self.device.spare().clone()))
     }
 
-    /// Gives each record its first edge; returns all of them, and the end.
-    fn number_edges(&mut self) -> Vec<usize> {
-        let mut next = 0;
-        let mut starts = Vec::with_capacity(self.lists.records.len() + 1);
-        for record in &mut self.lists.records {
-            starts.push(next);
-            record.first_edge = index_of(next);
-            next += record.edge_count as usize;
-        }
-        starts.push(next);
-        starts
-    }
-
-    /// A counting sort of the edges by consumer; stable, so that producers keep the order they came in.
-    fn group_edges(&mut self, consumers: &[u32], starts: &[usize]) {
-        let mut next = starts.to_vec();
-        let mut grouped = vec![0; consumers.len()];
-        for (&producer, &consumer) in self.lists.producers.iter().zip(consumers) {
-            let place = &mut next[consumer as usize];
-            grouped[*place] = producer;
-            *place += 1;
-        }
-        self.lists.producers = grouped;
-    }
-
     /// Where the edges lead so far, of which each one led to the last task then.
     fn list_consumers(&self) -> Vec<u32> {
-        let counts = (0..).zip(&self.lists.records).map(|(task, record)| (task, record.edge_count));
+        let counts = (0..).zip(&self.lists.tasks).map(|(task, record)| (task, record.edge_count));
         counts.flat_map(|(task, count)| std::iter::repeat_n(task, count as usize)).collect()
     }
 
@@ -182,7 +153,7 @@ impl<'d> HostGraph<'d> {
     #[inline]
     fn index(&self, task: TaskId) -> Result<usize, Fault> {
         let index = task.slot as usize;
-        if task.generation == self.generation && index < self.lists.records.len() {
+        if task.generation == self.generation && index < self.lists.tasks.len() {
             return Ok(index);
         }
         Err(self.refuse_id(task))
@@ -192,7 +163,7 @@ impl<'d> HostGraph<'d> {
     fn refuse_id(&self, task: TaskId) -> Fault {
         // `TaskId::NONE` has generation zero, as no graph has.
         if task.generation == 0 || task.generation == self.generation {
-            let count = self.lists.records.len();
+            let count = self.lists.tasks.len();
             return self.refuse(Fault::BUILD_UNKNOWN_TASK, || {
                 format!("task {task} was named, and the graph has {count} tasks")
             });
@@ -210,7 +181,7 @@ impl<'d> HostGraph<'d> {
     fn why(&self, fault: Fault) -> String {
         match &*self.refusal.borrow() {
             Some(refusal) if refusal.fault == fault => refusal.what.clone(),
-            _ => format!("the builder gave up after {} tasks", self.lists.records.len()),
+            _ => format!("the builder gave up after {} tasks", self.lists.tasks.len()),
         }
     }
 
@@ -222,7 +193,7 @@ impl<'d> HostGraph<'d> {
             self.check_kernel(task)?;
         }
         let Limits { tasks, arg_words, edges: most_edges } = self.limits;
-        let has_room = self.lists.records.len() < tasks
+        let has_room = self.lists.tasks.len() < tasks
             && task.args.len() <= arg_words - self.lists.args.len()
             && edges <= most_edges - self.lists.producers.len();
         if has_room && task.args.len() <= MAX_ARGS { Ok(()) } else { Err(self.refuse_room(task)) }
@@ -230,7 +201,7 @@ impl<'d> HostGraph<'d> {
 
     #[inline(never)]
     fn check_kernel(&mut self, task: &TaskSpec<'_>) -> Result<(), Fault> {
-        let (func_id, index) = (task.func_id, self.lists.records.len());
+        let (func_id, index) = (task.func_id, self.lists.tasks.len());
         if func_id.index() >= MAX_FUNC_ID {
             return Err(self.refuse(Fault::BUILD_UNKNOWN_FUNC, || {
                 format!("task {index} names func id {func_id}, and the limit is {MAX_FUNC_ID}")
@@ -254,7 +225,7 @@ impl<'d> HostGraph<'d> {
     #[cold]
     #[inline(never)]
     fn refuse_room(&self, task: &TaskSpec<'_>) -> Fault {
-        let (index, given) = (self.lists.records.len(), task.args.len());
+        let (index, given) = (self.lists.tasks.len(), task.args.len());
         let Limits { tasks, arg_words, edges } = self.limits;
         if given > MAX_ARGS {
             return self.refuse(Fault::BUILD_TOO_MANY_ARGS, || {
@@ -276,8 +247,8 @@ impl<'d> HostGraph<'d> {
     /// Adds a task with the last `edge_count` edges; `kind` may have the bit [`UNPUBLISHED`].
     #[inline]
     fn push(&mut self, task: &TaskSpec<'_>, kind: u8, edge_count: usize) -> TaskId {
-        let slot = index_of(self.lists.records.len());
-        self.lists.records.push(ImageTask {
+        let slot = index_of(self.lists.tasks.len());
+        self.lists.tasks.push(ImageTask {
             kernel: task.kernel.0,
             first_arg: index_of(self.lists.args.len()),
             first_edge: index_of(self.lists.producers.len() - edge_count),
@@ -297,7 +268,7 @@ impl<'d> HostGraph<'d> {
     #[cold]
     #[inline(never)]
     fn refuse_producers(&self, producers: &[TaskId]) -> Fault {
-        let next = index_of(self.lists.records.len());
+        let next = index_of(self.lists.tasks.len());
         for &producer in producers {
             if producer == (TaskId { slot: next, generation: self.generation }) {
                 return self.refuse(Fault::BUILD_SELF_EDGE, || format!("task {producer}"));
@@ -346,7 +317,7 @@ impl GraphBuilder for HostGraph<'_> {
             let what = || format!("task {producer}");
             return Err(self.refuse(Fault::BUILD_SELF_EDGE, what));
         }
-        if self.lists.records[index].kind & UNPUBLISHED == 0 {
+        if self.lists.tasks[index].kind & UNPUBLISHED == 0 {
             let what = || format!("the edge {producer} -> {consumer}");
             return Err(self.refuse(Fault::BUILD_CONSUMER_PUBLISHED, what));
         }
@@ -355,21 +326,21 @@ impl GraphBuilder for HostGraph<'_> {
             let what = || format!("a graph image holds {limit} edges at most");
             return Err(self.refuse(Fault::BUILD_EDGES_FULL, what));
         }
-        if self.consumers.is_none() && index + 1 != self.lists.records.len() {
+        if self.consumers.is_none() && index + 1 != self.lists.tasks.len() {
             self.consumers = Some(self.list_consumers());
         }
         if let Some(consumers) = &mut self.consumers {
             consumers.push(consumer.slot);
         }
         self.topological &= producer.slot < consumer.slot;
-        self.lists.records[index].edge_count += 1;
+        self.lists.tasks[index].edge_count += 1;
         self.lists.producers.push(producer.slot);
         Ok(EdgeOutcome::Added)
     }
 
     fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
         let index = self.index(task)?;
-        let record = &mut self.lists.records[index];
+        let record = &mut self.lists.tasks[index];
         if record.kind & UNPUBLISHED == 0 {
             return Err(self.refuse(Fault::BUILD_ALREADY_PUBLISHED, || format!("task {task}")));
         }
@@ -382,7 +353,7 @@ impl GraphBuilder for HostGraph<'_> {
     #[inline]
     fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         self.check_task(&task, producers.len())?;
-        let (next, generation) = (index_of(self.lists.records.len()), self.generation);
+        let (next, generation) = (index_of(self.lists.tasks.len()), self.generation);
         let stand = self.lists.producers.len();
         self.lists.producers.reserve(producers.len());
         for producer in producers {

@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
 use pto_abi::arena::Capacities;
-use pto_abi::image::{Checksum, GraphHeader, ImageTask, offsets};
+use pto_abi::image::{GraphHeader, ImageParts, ImageTask, offsets};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{CoreKind, GmWindow};
+use pto_graph::GraphParts;
 use pto_timeline::graph::GraphTask;
 use pto_timeline::{Edge, Graph};
 
-use crate::lists::{Lists, Spare};
+use crate::lists::Spare;
 
 /// Images of this process: two with the same number have the same bytes.
 static IMAGES: AtomicU64 = AtomicU64::new(1);
@@ -39,8 +40,14 @@ enum Content {
 #[derive(Clone)]
 struct Parts {
     header: GraphHeader,
-    lists: Lists,
+    lists: GraphParts,
     spare: Spare,
+}
+
+impl Parts {
+    fn parts(&self) -> ImageParts<'_> {
+        self.lists.image(GraphFlags::from_bits_retain(self.header.flags))
+    }
 }
 
 impl Drop for Parts {
@@ -59,15 +66,9 @@ impl GraphImage {
         Self::of(Content::Bytes(bytes))
     }
 
-    /// Encodes a graph. The records' edges and arguments follow each other without gaps. `spare` gets the memory in the end.
-    pub(crate) fn encode(flags: GraphFlags, lists: Lists, spare: Spare) -> Self {
-        let tasks = u32::try_from(lists.records.len());
-        let task_count = tasks.expect("a graph has at most MAX_TASKS tasks");
-        let (edge_count, arg_words) = (lists.producers.len() as u64, lists.args.len() as u64);
-        let mut header = GraphHeader::new(flags, task_count, edge_count, arg_words);
-        let mut sum = Checksum::new();
-        parts(&lists).into_iter().for_each(|part| sum.add_bytes(part));
-        header.checksum = sum.finish();
+    /// Encodes a graph. The tasks' edges and arguments follow each other without gaps. `spare` gets the memory in the end.
+    pub(crate) fn encode(flags: GraphFlags, lists: GraphParts, spare: Spare) -> Self {
+        let header = lists.image(flags).header();
         Self::of(Content::Parts(Parts { header, lists, spare }))
     }
 
@@ -87,11 +88,7 @@ impl GraphImage {
         match &self.content {
             Content::Bytes(image) => bytes.extend_from_slice(image),
             Content::Parts(image) => {
-                bytes.extend_from_slice(bytemuck::bytes_of(&image.header));
-                for part in parts(&image.lists) {
-                    bytes.extend_from_slice(part);
-                    bytes.resize(bytes.len().next_multiple_of(8), 0);
-                }
+                image.parts().put(&image.header, |part| bytes.extend_from_slice(part));
             }
         }
         bytes
@@ -112,20 +109,10 @@ impl GraphImage {
     /// Copies the bytes to `offset`. `None`: they do not fit the window.
     #[must_use]
     pub(crate) fn write_to(&self, window: &GmWindow<'_>, offset: u64) -> Option<()> {
-        let image = match &self.content {
-            Content::Bytes(image) => return window.write_bytes(offset, image),
-            Content::Parts(image) => image,
-        };
-        let header = &image.header;
-        // The bytes between edges and arguments, where there are any.
-        if header.args_offset > header.tasks_offset {
-            window.write(offset + header.args_offset - 8, &0_u64)?;
+        match &self.content {
+            Content::Bytes(image) => window.write_bytes(offset, image),
+            Content::Parts(image) => image.parts().write_to(&image.header, window, offset),
         }
-        window.write(offset, header)?;
-        for ((at, _), part) in header.parts().into_iter().zip(parts(&image.lists)) {
-            window.write_bytes(offset + at, part)?;
-        }
-        Some(())
     }
 
     /// The header as it stands, unchecked; zeros where the image is shorter.
@@ -217,12 +204,6 @@ impl GraphImage {
     }
 }
 
-/// The bytes of records, edges and arguments.
-fn parts(lists: &Lists) -> [&[u8]; 3] {
-    let Lists { records, producers, args } = lists;
-    [bytemuck::cast_slice(records), bytemuck::cast_slice(producers), bytemuck::cast_slice(args)]
-}
-
 impl PartialEq for GraphImage {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id || self.to_bytes() == other.to_bytes()
@@ -242,11 +223,12 @@ impl fmt::Debug for GraphImage {
 mod tests {
     use super::{GraphImage, HEADER_BYTES};
     use crate::gm::Gm;
-    use crate::lists::{Lists, Spare};
+    use crate::lists::Spare;
     use bytemuck::Zeroable;
     use pto_abi::Fault;
     use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageTask, Refusal};
     use pto_abi::kinds::GraphFlags;
+    use pto_graph::GraphParts;
 
     fn image(flags: GraphFlags, producers: [u32; 3]) -> GraphImage {
         let record = |first_arg, first_edge, edge_count| ImageTask {
@@ -256,8 +238,8 @@ mod tests {
             arg_count: 2,
             ..ImageTask::zeroed()
         };
-        let lists = Lists {
-            records: vec![record(0, 0, 0), record(2, 0, 1), record(4, 1, 2)],
+        let lists = GraphParts {
+            tasks: vec![record(0, 0, 0), record(2, 0, 1), record(4, 1, 2)],
             producers: producers.to_vec(),
             args: vec![1, 2, 3, 4, 5, 6],
         };
@@ -321,7 +303,7 @@ mod tests {
     #[test]
     fn what_is_emitted_is_accepted() {
         check(&valid()).unwrap();
-        let (empty, spare) = (Lists::default(), Spare::default());
+        let (empty, spare) = (GraphParts::default(), Spare::default());
         check(&GraphImage::encode(GraphFlags::TOPOLOGICAL, empty, spare)).unwrap();
         check(&image(GraphFlags::empty(), [2, 0, 1])).unwrap();
     }

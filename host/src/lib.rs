@@ -6,6 +6,7 @@
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
 //!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
+//!   session(SessionOptions) -> Session: streams, events, copies    session.rs
 //! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/
 //! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
 //! ```
@@ -68,6 +69,7 @@ mod place;
 mod progress;
 mod report;
 mod runs;
+pub mod session;
 #[cfg(feature = "sim")]
 mod simulator;
 mod stream_report;
@@ -94,6 +96,7 @@ pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, W
 pub use place::Place;
 pub use progress::RunProgress;
 pub use report::RunReport;
+pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOptions};
 pub use stream_report::{RingUse, StreamReport};
 pub use trace_options::TraceOptions;
 #[cfg(feature = "virt")]

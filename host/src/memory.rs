@@ -131,6 +131,11 @@ impl Memory {
         window.read_bytes(offset, to).ok_or_else(|| self.outside(from, bytes))
     }
 
+    /// Whether the range lies in one live allocation of a user.
+    pub(crate) fn check_user_range(&self, address: GmAddr, bytes: u64) -> Result<(), Error> {
+        self.user_range(address, bytes).map(|_| ())
+    }
+
     /// A word anywhere in GM, as a builder on the device reads it.
     pub(crate) fn read_u32(&self, address: GmAddr) -> Option<u32> {
         let window = self.gm.window();

@@ -60,6 +60,17 @@ impl RunReport {
     }
 }
 
+#[cfg(feature = "sim")]
+impl RunReport {
+    /// The machine in virtual time has followed the paths of tasks that had retired; the timeline gets their length.
+    pub(crate) fn know_critical_path(&mut self) {
+        if let Some((trace, virtual_report)) = self.trace.as_mut().zip(self.virtual_report.as_ref())
+        {
+            trace.critical_path_ns = Some(virtual_report.critical_path_ns);
+        }
+    }
+}
+
 /// What the AICPU instances say of a run, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InstanceTotals {

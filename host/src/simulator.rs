@@ -44,6 +44,10 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         matches!(self.hosting, Hosting::Threads)
     }
 
+    fn has_virtual_clock(&self) -> bool {
+        matches!(self.hosting, Hosting::Virtual(_))
+    }
+
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
         let entry = match kernel.code() {
             KernelCode::Library(library) => library.entry,

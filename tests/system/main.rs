@@ -12,3 +12,4 @@ mod schedule;
 mod troubles;
 mod virt;
 mod virt_recording;
+mod ways;

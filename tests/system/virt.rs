@@ -9,65 +9,16 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use pto_examples::host::{self, Inputs, Params, Prepared, Program, Tensor};
-use pto_host::abi::{CoreKind, FanoutStrategy, Fault, FuncId, RuntimeVariant};
+use pto_examples::host::{self, Example, Prepared, Way};
+use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
 use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::{
-    Capacities, Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions,
-    VirtDeviceOptions, Work, func,
+    Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions, VirtDeviceOptions, Work, func,
 };
 use pto_image_build::{Profile, Request, packages};
 
-/// Small, because a vCPU is slower than a core: all parts of the examples, little of each.
-const SIZES: &[(&str, &[(&str, &str)])] = &[
-    ("vector_example", &[("rows", "20"), ("cols", "70")]),
-    ("matmul", &[("m", "70"), ("n", "33"), ("k", "90")]),
-    (
-        "paged_attention",
-        &[
-            ("batch", "3"),
-            ("heads", "4"),
-            ("kv_heads", "2"),
-            ("head_dim", "24"),
-            ("block_size", "16"),
-            ("max_context", "70"),
-        ],
-    ),
-    ("random_dag", &[("tasks", "600"), ("max_predecessors", "9")]),
-    ("cholesky", &[("n", "50"), ("tile", "16")]),
-    (
-        "newton_solve",
-        &[("batch", "3"), ("n", "20"), ("tile", "16"), ("columns", "3"), ("wave", "2")],
-    ),
-    (
-        "decoder_layer",
-        &[
-            ("batch", "2"),
-            ("hidden", "40"),
-            ("intermediate", "70"),
-            ("heads", "4"),
-            ("kv_heads", "2"),
-            ("head_dim", "8"),
-            ("block_size", "8"),
-            ("max_context", "30"),
-            ("tile_n", "16"),
-            ("tile_k", "24"),
-        ],
-    ),
-    (
-        "moe_layer",
-        &[
-            ("tokens", "5"),
-            ("hidden", "24"),
-            ("intermediate", "20"),
-            ("experts", "8"),
-            ("top_k", "2"),
-            ("tile_n", "16"),
-        ],
-    ),
-    ("task_shapes", &[("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "2")]),
-];
+use crate::ways::{self, Outputs};
 
 /// Firmware and kernels, built once.
 fn images() -> &'static (Image, Image) {
@@ -105,125 +56,32 @@ fn small() -> Device {
     })
 }
 
-fn prepare(name: &str, device: &Device) -> Prepared {
-    let example = host::find(name).expect("the example exists");
-    let (_, sizes) = SIZES.iter().find(|(example, _)| *example == name).expect("it has sizes");
-    let mut params = Params::defaults(example.params());
-    for (param, value) in *sizes {
-        params.set(param, value).expect("the size is accepted");
-    }
-    host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
-    example.prepare(&params, &Inputs::default(), device).expect("the device has room")
+fn prepare(example: &dyn Example, device: &Device) -> Prepared {
+    // Little, because a vCPU is slower than a core.
+    host::prepare(example, example.sizes().little, device).expect("the sizes are accepted")
 }
 
 /// What the simulator makes of an example.
-fn on_simulator(name: &str) -> Vec<(&'static str, Tensor)> {
+fn on_simulator(example: &dyn Example) -> Outputs {
     let mut device = host::open_sim(DeviceOptions::default()).expect("it opens");
     device.register_library().expect("the library registers");
-    let mut prepared = prepare(name, &device);
-    prepared.reset().expect("the outputs are reset");
-    let variant = host::find(name).expect("the example exists").program().variants()[0];
-    let options =
-        RunOptions { capacities: capacities(&prepared, variant), ..RunOptions::default() };
-    let report = device.run(prepared.work(variant), &options);
+    let mut prepared = prepare(example, &device);
+    let way = Way::of(example.program()).next().expect("there is a way");
+    let report = way.run(&mut device, &mut prepared, &RunOptions::default());
     report.unwrap_or_else(|error| panic!("{error}"));
     prepared.outputs().expect("the outputs are read")
 }
 
-/// Those of the whole graph, or of a window that holds all of it.
-fn capacities(prepared: &Prepared, variant: RuntimeVariant) -> Capacities {
-    match variant {
-        RuntimeVariant::TENSORMAP_AND_RINGBUFFER => prepared.capacities().streamed_whole(),
-        _ => prepared.capacities(),
-    }
-}
-
-fn in_every_way(name: &str) {
-    let expected = on_simulator(name);
+fn in_every_way(example: &dyn Example) {
+    let mut expected = Some(on_simulator(example));
     let mut device = open(&VirtDeviceOptions::default());
-    println!("{name}: {:?}", device.start_times());
-    let mut prepared = prepare(name, &device);
-    let program = host::find(name).expect("the example exists").program();
-    for &variant in program.variants() {
-        for &build_mode in program.build_modes() {
-            for &fanout in FanoutStrategy::ALL {
-                let way = format!("{name}, {variant}, {build_mode}, {fanout}");
-                prepared.reset().expect("the outputs are reset");
-                let capacities = capacities(&prepared, variant);
-                let options =
-                    RunOptions { build_mode, fanout, capacities, ..RunOptions::default() };
-                let image = (variant == RuntimeVariant::HOST_BUILD_GRAPH)
-                    .then(|| prepared.build_on_host(&device).expect("the host builds the graph"));
-                let work = match &image {
-                    Some(image) => Work::HostGraph(image),
-                    None => prepared.work(variant),
-                };
-                let report = device.run(work, &options);
-                let report = report.unwrap_or_else(|error| panic!("{way}: {error}"));
-                if program != Program::TensorsAndValues {
-                    assert_eq!(report.tasks, prepared.size().tasks, "{way}");
-                }
-                if report.stream.is_none() {
-                    assert_eq!(report.edges, prepared.size().edges, "{way}");
-                }
-                let verdict = prepared.verify().expect("the outputs are read");
-                assert!(verdict.passed(), "{way}: {verdict:?}");
-                let outputs = prepared.outputs().expect("the outputs are read");
-                assert!(outputs == expected, "{way}: other bits than on a2a3sim");
-            }
-        }
-    }
+    println!("{}: {:?}", example.name(), device.start_times());
+    let mut prepared = prepare(example, &device);
+    ways::in_every_way(example, &mut device, &mut prepared, &mut expected);
 }
 
-#[test]
-fn vector_example_in_every_way() {
-    in_every_way("vector_example");
-}
-
-#[test]
-fn matmul_in_every_way() {
-    in_every_way("matmul");
-}
-
-#[test]
-fn paged_attention_in_every_way() {
-    in_every_way("paged_attention");
-}
-
-#[test]
-fn random_dag_in_every_way() {
-    in_every_way("random_dag");
-}
-
-#[test]
-fn cholesky_in_every_way() {
-    in_every_way("cholesky");
-}
-
-#[test]
-fn newton_solve_in_every_way() {
-    in_every_way("newton_solve");
-}
-
-#[test]
-fn decoder_layer_in_every_way() {
-    in_every_way("decoder_layer");
-}
-
-#[test]
-fn moe_layer_in_every_way() {
-    in_every_way("moe_layer");
-}
-
-#[test]
-fn task_shapes_in_every_way() {
-    in_every_way("task_shapes");
-}
-
-#[test]
-fn no_example_is_left_out() {
-    let names: Vec<_> = host::EXAMPLES.iter().map(|example| example.name()).collect();
-    assert_eq!(names, SIZES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+mod examples {
+    pto_examples::examples! { [super::ways::test_each] }
 }
 
 fn budgets() -> RunOptions {

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use pto_examples::host::{self, Inputs, Params, Prepared};
+use pto_examples::host::{self, Prepared};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind, Tracing};
@@ -42,12 +42,7 @@ fn prepare(device: &Device) -> Prepared {
 
 fn prepare_one(device: &Device, name: &str, sizes: &[(&str, &str)]) -> Prepared {
     let example = host::find(name).expect("the example exists");
-    let mut params = Params::defaults(example.params());
-    for (param, value) in sizes {
-        params.set(param, value).expect("the size is accepted");
-    }
-    host::resolve(example, &mut params, &Inputs::default()).expect("the sizes agree");
-    example.prepare(&params, &Inputs::default(), device).expect("the device has room")
+    host::prepare(example, sizes, device).expect("the sizes are accepted")
 }
 
 fn run(

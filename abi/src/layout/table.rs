@@ -58,6 +58,10 @@ pub const ALL: &[StructLayout] = &[
     crate::launch_words::LaunchPlan::LAYOUT,
     crate::launch_words::LaunchTickets::LAYOUT,
     crate::launch_words::LaunchWords::LAYOUT,
+    crate::session::RingProducer::LAYOUT,
+    crate::session::RingConsumer::LAYOUT,
+    crate::session::CommandEntry::LAYOUT,
+    crate::session::EventLine::LAYOUT,
 ];
 
 /// Hash over the names, offsets and sizes of everything in [`ALL`]; host and firmware compare it.

@@ -2,7 +2,7 @@
 
 use bytemuck::Zeroable;
 use pto_abi::Fault;
-use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageTask, Refusal};
+use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageParts, ImageTask, Refusal};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::runtime::ABI_MINOR;
 
@@ -11,16 +11,20 @@ use crate::memory::with_gm;
 const ARGS: [u64; 3] = [11, 22, 33];
 
 /// Three tasks in a chain; task `i` has argument `i`.
-fn image() -> Vec<u8> {
-    let task = |index: u32| ImageTask {
+fn tasks() -> [ImageTask; 3] {
+    [0, 1, 2].map(|index: u32| ImageTask {
         first_arg: index,
         first_edge: index.saturating_sub(1),
         edge_count: u32::from(index > 0),
         arg_count: 1,
         kind: 1,
         ..ImageTask::zeroed()
-    };
-    let mut body = bytemuck::bytes_of(&[task(0), task(1), task(2)]).to_vec();
+    })
+}
+
+/// The image of the chain, put together here: the writer must come to the same.
+fn image() -> Vec<u8> {
+    let mut body = bytemuck::bytes_of(&tasks()).to_vec();
     body.extend_from_slice(bytemuck::bytes_of(&[0_u32, 1]));
     body.extend_from_slice(bytemuck::bytes_of(&ARGS));
     let mut header = GraphHeader::new(GraphFlags::TOPOLOGICAL, 3, 2, 3);
@@ -57,6 +61,26 @@ fn what_is_right_reads_as_it_was_written() {
         assert_eq!(image.task(99), ImageTask::zeroed());
         assert_eq!((image.arg(99), image.producer(u32::MAX)), (0, u32::MAX));
     });
+}
+
+#[test]
+fn the_writer_writes_the_same_to_a_list_and_to_a_window() {
+    for producers in [&[0_u32, 1][..], &[0, 1, 1], &[]] {
+        let flags = GraphFlags::TOPOLOGICAL;
+        let parts = ImageParts { flags, tasks: &tasks(), producers, args: &ARGS };
+        let (header, mut bytes) = (parts.header(), Vec::new());
+        parts.put(&header, |part| bytes.extend_from_slice(part));
+        assert_eq!(bytes.len() as u64, header.total_bytes);
+        assert_eq!(bytes == image(), producers.len() == 2, "{} edges", producers.len());
+        with_gm(header.total_bytes, |gm| {
+            gm.write_bytes(0, &vec![0xFF; bytes.len()]).unwrap();
+            parts.write_to(&header, &gm, 0).unwrap();
+            let mut written = vec![0; bytes.len()];
+            gm.read_bytes(0, &mut written).unwrap();
+            assert_eq!(written, bytes);
+            assert_eq!(parts.write_to(&header, &gm, 8), None, "it does not fit");
+        });
+    }
 }
 
 #[test]

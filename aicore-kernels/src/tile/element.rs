@@ -59,36 +59,43 @@ pub fn bits_of<T: Element>(dtype: DType, value: T) -> u64 {
     }
 }
 
+/// What `as` does for every primitive number: the type computes in itself, and comes from each of these types.
+macro_rules! primitive {
+    ($code:ident) => {
+        const DTYPE: DType = DType::$code;
+        type Wide = Self;
+        #[inline(always)]
+        fn widen(self) -> Self {
+            self
+        }
+        #[inline(always)]
+        fn narrow(wide: Self) -> Self {
+            wide
+        }
+        #[inline(always)]
+        fn from_f32(value: f32) -> Self {
+            value as Self
+        }
+        #[inline(always)]
+        fn from_f64(value: f64) -> Self {
+            value as Self
+        }
+        #[inline(always)]
+        fn from_i64(value: i64) -> Self {
+            value as Self
+        }
+        #[inline(always)]
+        fn from_u64(value: u64) -> Self {
+            value as Self
+        }
+    };
+}
+
 /// Declares an integer type.
 macro_rules! integer {
     ($type:ty, $code:ident, $from:ident, $through:ty) => {
         impl Element for $type {
-            const DTYPE: DType = DType::$code;
-            type Wide = Self;
-            #[inline(always)]
-            fn widen(self) -> Self {
-                self
-            }
-            #[inline(always)]
-            fn narrow(wide: Self) -> Self {
-                wide
-            }
-            #[inline(always)]
-            fn from_f32(value: f32) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_i64(value: i64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_u64(value: u64) -> Self {
-                value as Self
-            }
+            primitive!($code);
             #[inline(always)]
             fn cast<T: Element>(self) -> T {
                 T::$from(self as $through)
@@ -119,32 +126,7 @@ integer!(u64, U64, from_u64, u64);
 macro_rules! float {
     ($type:ty, $code:ident, $from:ident, $bits:ty) => {
         impl Element for $type {
-            const DTYPE: DType = DType::$code;
-            type Wide = Self;
-            #[inline(always)]
-            fn widen(self) -> Self {
-                self
-            }
-            #[inline(always)]
-            fn narrow(wide: Self) -> Self {
-                wide
-            }
-            #[inline(always)]
-            fn from_f32(value: f32) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_f64(value: f64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_i64(value: i64) -> Self {
-                value as Self
-            }
-            #[inline(always)]
-            fn from_u64(value: u64) -> Self {
-                value as Self
-            }
+            primitive!($code);
             #[inline(always)]
             fn cast<T: Element>(self) -> T {
                 T::$from(self)

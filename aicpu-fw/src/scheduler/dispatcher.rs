@@ -238,20 +238,11 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// The busy core of `kind` with room for a second task that is free soonest, if it is soon enough.
+    /// The busy core of `kind` with room for a second task that is free soonest, if it is soon enough. None that was given
+    /// something since the last commit.
     #[must_use]
     pub(super) fn soonest_free(&self, kind: CoreKind) -> Option<usize> {
-        let busy = self.cores.busy().iter().copied().map(usize::from);
-        let rung = busy.filter(|core| self.staged & bit(*core) == 0);
-        let with_room = rung.filter(|core| self.cores.has_room(*core, kind));
-        let known = with_room.filter_map(|core| {
-            if mutant::is(Mutant::PendsBehindLongKernels) {
-                return Some((0, core));
-            }
-            let remaining_ns = self.pace.remaining_ns(core)?;
-            (remaining_ns <= PEND_WITHIN_NS).then_some((remaining_ns, core))
-        });
-        known.min().map(|(_, core)| core)
+        choose_soonest((&self.cores, &self.pace), kind, |core| self.staged & bit(core) != 0)
     }
 
     /// The second dispatch of a core that has finished the first one, which it follows to.
@@ -422,5 +413,77 @@ impl<'a> Dispatcher<'a> {
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
         let Self { state: _, cores, generation, staged, pace, blame: _, ahead } = self;
         (cores, generation, staged, pace, ahead).hash(into);
+    }
+}
+
+/// See [`Dispatcher::soonest_free`].
+#[must_use]
+fn choose_soonest(
+    (cores, pace): (&Cores, &Pace),
+    kind: CoreKind,
+    is_staged: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let busy = cores.busy().iter().copied().map(usize::from);
+    let with_room = busy.filter(|core| !is_staged(*core) && cores.has_room(*core, kind));
+    let known = with_room.filter_map(|core| {
+        if mutant::is(Mutant::PendsBehindLongKernels) {
+            return Some((0, core));
+        }
+        let remaining_ns = pace.remaining_ns(core)?;
+        (remaining_ns <= PEND_WITHIN_NS).then_some((remaining_ns, core))
+    });
+    known.min().map(|(_, core)| core)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{PEND_WITHIN_NS, choose_soonest};
+    use crate::cores::Cores;
+    use crate::pace::Pace;
+    use pto_abi::CoreKind;
+
+    const AIV: CoreKind = CoreKind::AIV;
+
+    /// Cores 0 to 3 are vector cores and busy. The kernels of 0, 1 and 2 are known: they take 1,000 and 5,000 ns, and more than the
+    /// bound. All have started at 100,000 ns; it is so much later.
+    fn busy_for(since_ns: u64) -> (Cores, Pace) {
+        let (mut cores, mut pace) = (Cores::new(), Pace::new());
+        let kernels = [(0, 1_000), (1, 5_000), (2, PEND_WITHIN_NS + 1)];
+        for core in 0..4 {
+            cores.add(core, AIV).unwrap();
+            cores.take(AIV, core).unwrap();
+        }
+        for (core, takes_ns) in kernels {
+            pace.begin(0);
+            pace.start(core, u16::try_from(core).unwrap());
+            pace.begin(takes_ns);
+            pace.finished(core);
+        }
+        pace.begin(100_000);
+        (0..4_u16).for_each(|core| pace.start(core.into(), core));
+        pace.begin(100_000 + since_ns);
+        (cores, pace)
+    }
+
+    #[test]
+    fn a_second_task_goes_behind_the_core_that_is_free_soonest() {
+        let nothing = |_| false;
+        let soonest = |(cores, pace): &(Cores, Pace)| choose_soonest((cores, pace), AIV, nothing);
+        assert_eq!(soonest(&busy_for(0)), Some(0));
+        assert_eq!(soonest(&busy_for(2_001)), Some(1), "0 takes more than twice its time");
+        assert_eq!(soonest(&busy_for(10_001)), Some(2), "which is within the bound by now");
+        assert_eq!(soonest(&busy_for(50_000)), None, "all take too long, and 3 is not known");
+    }
+
+    #[test]
+    fn a_core_is_left_out_that_cannot_take_a_second_task() {
+        let (mut cores, pace) = busy_for(0);
+        let choose = |cores: &Cores, kind, staged| {
+            choose_soonest((cores, &pace), kind, |core| core == staged)
+        };
+        assert_eq!(choose(&cores, AIV, 0), Some(1), "0 is staged");
+        assert_eq!(choose(&cores, CoreKind::AIC, 9), None);
+        cores.pend(0, 7);
+        assert_eq!(choose(&cores, AIV, 9), Some(1), "0 has its second task");
     }
 }

@@ -2,7 +2,7 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
-use pto_abi::image::{Checksum, GraphHeader, ImageTask};
+use pto_abi::image::{GraphHeader, ImageParts, ImageTask};
 use pto_abi::kinds::{GraphFlags, RunFlags};
 use pto_abi::runtime::region;
 use pto_abi::sync::Shared;
@@ -46,31 +46,27 @@ impl Script for Cores {
 
 /// Writes the image to the window; how many bytes it has.
 fn write_image(to: &GmWindow<'_>) -> u64 {
-    let edges = PRODUCERS.iter().map(|producers| producers.len() as u64).sum();
-    let mut header = GraphHeader::new(GraphFlags::TOPOLOGICAL, 8, edges, 0);
-    let mut edge = 0;
-    for (task, producers) in (0..).zip(PRODUCERS) {
-        let record = ImageTask {
+    let mut first_edge = 0;
+    let tasks = PRODUCERS.map(|producers| {
+        let edge_count = u32::try_from(producers.len()).unwrap();
+        let kind = CoreKind::AIV.get();
+        let task = ImageTask {
             kernel: 0,
             first_arg: 0,
-            first_edge: edge,
-            edge_count: u32::try_from(producers.len()).unwrap(),
+            first_edge,
+            edge_count,
             func_id: 0,
             arg_count: 0,
-            kind: CoreKind::AIV.get(),
+            kind,
         };
-        let at = header.tasks_offset + task * size_of::<ImageTask>() as u64;
-        to.write(at, &record).unwrap();
-        for producer in producers {
-            to.write(header.edges_offset + 4 * u64::from(edge), producer).unwrap();
-            edge += 1;
-        }
-    }
-    let mut sum = Checksum::new();
-    let words = (header.tasks_offset..header.total_bytes).step_by(8);
-    words.for_each(|at| sum.add(to.read(at).unwrap()));
-    header.checksum = sum.finish();
-    to.write(0, &header).unwrap();
+        first_edge += edge_count;
+        task
+    });
+    let flags = GraphFlags::TOPOLOGICAL;
+    let producers = PRODUCERS.concat();
+    let image = ImageParts { flags, tasks: &tasks, producers: &producers, args: &[] };
+    let header = image.header();
+    image.write_to(&header, to, 0).unwrap();
     header.total_bytes
 }
 

@@ -10,6 +10,7 @@
 #![cfg(loom)]
 
 mod board;
+mod command_ring;
 mod fanin;
 mod fanout;
 mod fault;

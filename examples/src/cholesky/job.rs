@@ -13,7 +13,7 @@ use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
 use crate::streaming::LINE;
 
 /// See [`crate::cholesky`].
@@ -53,6 +53,10 @@ impl Example for Cholesky {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes { whole: &[("n", "100"), ("tile", "16")], little: &[("n", "50"), ("tile", "16")] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

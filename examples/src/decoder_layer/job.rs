@@ -11,7 +11,7 @@ use crate::decoder_layer::reference::{EPSILON, angle, reference};
 use crate::decoder_layer::stream::Args;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room};
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
 use crate::paged_attention::job::scale;
@@ -85,6 +85,35 @@ impl Example for DecoderLayer {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[
+                ("batch", "4"),
+                ("hidden", "96"),
+                ("intermediate", "200"),
+                ("heads", "4"),
+                ("kv_heads", "2"),
+                ("head_dim", "16"),
+                ("block_size", "16"),
+                ("max_context", "70"),
+                ("tile_n", "32"),
+                ("tile_k", "40"),
+            ],
+            little: &[
+                ("batch", "2"),
+                ("hidden", "40"),
+                ("intermediate", "70"),
+                ("heads", "4"),
+                ("kv_heads", "2"),
+                ("head_dim", "8"),
+                ("block_size", "8"),
+                ("max_context", "30"),
+                ("tile_n", "16"),
+                ("tile_k", "24"),
+            ],
+        }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

@@ -14,11 +14,12 @@ pub mod names;
 pub mod needs;
 pub mod parallel;
 pub mod params;
+pub mod program;
 pub mod random;
 pub mod rounding;
 pub mod tensor;
+pub mod ways;
 
-use pto_abi::{BuildMode, RuntimeVariant};
 use pto_host::{Device, DeviceOptions};
 
 pub use check::{Nans, Place, Verdict};
@@ -27,7 +28,9 @@ pub use error::Error;
 pub use job::{GraphSize, Prepared};
 pub use needs::{Needs, Together};
 pub use params::{ParamSpec, Params};
+pub use program::Program;
 pub use tensor::{Elements, Inputs, NotFinite, Tensor, TensorSpec};
+pub use ways::Way;
 
 /// Opens the simulator `a2a3sim` with the programs of all examples in its firmware.
 ///
@@ -40,39 +43,16 @@ pub fn open_sim(options: DeviceOptions) -> Result<Device, pto_host::Error> {
     Device::open_sim(options, crate::Builders)
 }
 
-/// What the program of an example is, and thereby under which runtimes it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// A graph, which every runtime takes.
-    Graph,
-    /// Tasks with tensors.
-    Tensors,
-    /// Tasks with tensors; and the program waits for values of theirs, so that schedulers must run beside it.
-    TensorsAndValues,
-}
+/// Parameters as a user gives them: names and values.
+pub type Given<'a> = &'a [(&'a str, &'a str)];
 
-impl Program {
-    /// The runtimes that take it; the first is the one to use unless a user wants another.
-    #[must_use]
-    pub const fn variants(self) -> &'static [RuntimeVariant] {
-        match self {
-            Self::Graph => &[
-                RuntimeVariant::AICPU_BUILD_GRAPH,
-                RuntimeVariant::HOST_BUILD_GRAPH,
-                RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
-            ],
-            Self::Tensors | Self::TensorsAndValues => &[RuntimeVariant::TENSORMAP_AND_RINGBUFFER],
-        }
-    }
-
-    /// The build modes in which it comes to an end.
-    #[must_use]
-    pub const fn build_modes(self) -> &'static [BuildMode] {
-        match self {
-            Self::Graph | Self::Tensors => BuildMode::ALL,
-            Self::TensorsAndValues => &[BuildMode::CONCURRENT],
-        }
-    }
+/// Parameters of an example at sizes for tests; the others have their defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// Every part of the example: tails, several blocks, contexts of unequal length.
+    pub whole: Given<'static>,
+    /// Every part as well, and little of each: for machines on which a kernel is slow.
+    pub little: Given<'static>,
 }
 
 /// An example as a user sees it.
@@ -102,6 +82,9 @@ pub trait Example: Sync {
 
     /// Its parameters.
     fn params(&self) -> &'static [ParamSpec];
+
+    /// The sizes at which tests run it.
+    fn sizes(&self) -> Sizes;
 
     /// The tensors that a user may give; the others are made from the parameter `seed`.
     fn inputs(&self) -> &'static [TensorSpec];
@@ -157,6 +140,23 @@ crate::examples! { [list] }
 pub fn find(name: &str) -> Result<&'static dyn Example, Error> {
     let found = EXAMPLES.iter().copied().find(|example| example.name() == name);
     found.ok_or_else(|| Error::unknown("example", name, EXAMPLES.iter().map(|e| e.name())))
+}
+
+/// Prepares an example with these parameters, and random inputs.
+///
+/// # Errors
+/// Those of [`Params::set`], [`resolve`] and [`Example::prepare`].
+pub fn prepare(
+    example: &dyn Example,
+    given: Given<'_>,
+    device: &Device,
+) -> Result<Prepared, Error> {
+    let mut params = Params::defaults(example.params());
+    for (name, value) in given {
+        params.set(name, value)?;
+    }
+    resolve(example, &mut params, &Inputs::default())?;
+    example.prepare(&params, &Inputs::default(), device)
 }
 
 /// Makes parameters and inputs agree: a parameter that the user did not give takes its value from the shapes

@@ -12,7 +12,7 @@ use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec, parallel};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec, parallel};
 use crate::matmul::graph::{Args, WORDS_PER_ADD, WORDS_PER_PRODUCT};
 
 /// See [`crate::matmul`].
@@ -49,6 +49,13 @@ impl Example for Matmul {
         PARAMS
     }
 
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[("m", "130"), ("n", "70"), ("k", "200")],
+            little: &[("m", "70"), ("n", "33"), ("k", "90")],
+        }
+    }
+
     fn inputs(&self) -> &'static [TensorSpec] {
         INPUTS
     }
@@ -63,7 +70,7 @@ impl Example for Matmul {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        let sizes = Sizes::new(params)?;
+        let sizes = Extents::new(params)?;
         let [a_count, b_count, c_count] = sizes.counts();
         let size = sizes.graph_size();
         check_room(device, &[a_count, b_count, c_count, c_count, c_count], &size)?;
@@ -103,14 +110,14 @@ impl Example for Matmul {
 }
 
 /// The parameters, checked.
-struct Sizes {
+struct Extents {
     m: Size,
     n: Size,
     k: Size,
     tile: [NonZeroU64; 3],
 }
 
-impl Sizes {
+impl Extents {
     fn new(params: &Params) -> Result<Self, Error> {
         let extent = |name| params.extent(name);
         let tile = |name| params.non_zero(name);
@@ -167,7 +174,7 @@ fn reference(a: &[f32], b: &[f32], d: &[f32], columns: usize) -> Vec<Expected> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sizes, reference};
+    use super::{Extents, reference};
     use crate::args::Size;
     use crate::matmul::graph::{Args, build};
     use crate::recorder::Recorder;
@@ -177,7 +184,7 @@ mod tests {
 
     const BASE: u64 = 0x10_0000;
 
-    fn args(sizes: &Sizes) -> Args {
+    fn args(sizes: &Extents) -> Args {
         let at = |index: u64| GmAddr(BASE * (index + 1));
         Args {
             a: at(0),
@@ -194,9 +201,9 @@ mod tests {
         }
     }
 
-    fn sizes(extents: [u64; 3], tile: [u64; 3]) -> Sizes {
+    fn sizes(extents: [u64; 3], tile: [u64; 3]) -> Extents {
         let [m, n, k] = extents.map(|extent| Size::new(extent).unwrap());
-        Sizes { m, n, k, tile: tile.map(|tile| NonZeroU64::new(tile).unwrap()) }
+        Extents { m, n, k, tile: tile.map(|tile| NonZeroU64::new(tile).unwrap()) }
     }
 
     #[test]

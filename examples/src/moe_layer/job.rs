@@ -10,7 +10,7 @@ use crate::args::Size;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::rounding::Rounded;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
 use crate::moe_layer::inputs::{Shape, Tensors};
 use crate::moe_layer::reference::{judge, logits, output};
 use crate::moe_layer::stream::Args;
@@ -69,6 +69,27 @@ impl Example for MoeLayer {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[
+                ("tokens", "11"),
+                ("hidden", "60"),
+                ("intermediate", "72"),
+                ("experts", "16"),
+                ("top_k", "2"),
+                ("tile_n", "32"),
+            ],
+            little: &[
+                ("tokens", "5"),
+                ("hidden", "24"),
+                ("intermediate", "20"),
+                ("experts", "8"),
+                ("top_k", "2"),
+                ("tile_n", "16"),
+            ],
+        }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

@@ -13,7 +13,7 @@ use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::parallel;
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Tensor, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
 use crate::newton_solve::reference::{Solution, System};
 use crate::newton_solve::stream::{Args, MAX_WAVE, NOT_CONVERGED};
 
@@ -87,6 +87,13 @@ impl Example for NewtonSolve {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[("batch", "5"), ("n", "40"), ("tile", "16"), ("columns", "3"), ("wave", "3")],
+            little: &[("batch", "3"), ("n", "20"), ("tile", "16"), ("columns", "3"), ("wave", "2")],
+        }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

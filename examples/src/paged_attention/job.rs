@@ -7,7 +7,7 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec};
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
@@ -75,6 +75,26 @@ impl Example for PagedAttention {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[
+                ("batch", "5"),
+                ("heads", "8"),
+                ("kv_heads", "2"),
+                ("head_dim", "40"),
+                ("max_context", "300"),
+            ],
+            little: &[
+                ("batch", "3"),
+                ("heads", "4"),
+                ("kv_heads", "2"),
+                ("head_dim", "24"),
+                ("block_size", "16"),
+                ("max_context", "70"),
+            ],
+        }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

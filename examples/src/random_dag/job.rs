@@ -17,7 +17,7 @@ use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::Tensor;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Sizes, TensorSpec};
 use crate::random_dag::graph::{Args, MAX_WINDOW, WORDS_PER_NODE};
 
 /// See [`crate::random_dag`].
@@ -76,6 +76,13 @@ impl Example for RandomDag {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[("tasks", "3000"), ("max_predecessors", "9")],
+            little: &[("tasks", "600"), ("max_predecessors", "9")],
+        }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

@@ -14,7 +14,7 @@ use crate::host::check::{Place, Verdict};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::{
-    Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor, TensorSpec, Together,
+    Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec, Together,
 };
 use crate::task_shapes::reference::{Bounds, Planned, Result as Expected, result};
 use crate::task_shapes::stream::{Args, BAD_PLAN};
@@ -69,6 +69,13 @@ impl Example for TaskShapes {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes {
+            whole: &[("tasks", "30"), ("layers", "9")],
+            little: &[("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "2")],
+        }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

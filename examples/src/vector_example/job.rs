@@ -11,7 +11,7 @@ use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, TensorSpec};
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Sizes, TensorSpec};
 use crate::vector_example::graph::{Args, EDGES_PER_TILE, TASKS_PER_TILE, WORDS_PER_TILE};
 
 /// See [`crate::vector_example`].
@@ -53,6 +53,10 @@ impl Example for VectorExample {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        Sizes { whole: &[], little: &[("rows", "20"), ("cols", "70")] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

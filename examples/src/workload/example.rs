@@ -8,7 +8,7 @@ use pto_host::Device;
 use super::file::WorkloadFile;
 use super::job;
 use crate::host::job::Prepared;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, TensorSpec};
+use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec};
 
 impl Example for WorkloadFile {
     fn name(&self) -> &'static str {
@@ -29,6 +29,11 @@ impl Example for WorkloadFile {
 
     fn params(&self) -> &'static [ParamSpec] {
         self.params
+    }
+
+    /// A file is tested with sizes of its own.
+    fn sizes(&self) -> Sizes {
+        Sizes { whole: &[], little: &[] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

@@ -13,8 +13,7 @@ use pto_host::workloads::tile::Op;
 use pto_host::workloads::tree::{Argument, Checked, Node};
 
 use super::memory::file_type;
-use crate::host::tensor::DType;
-use crate::host::{Error, ParamSpec, Program, TensorSpec};
+use crate::host::{DType, Error, ParamSpec, Program, TensorSpec};
 
 /// The value of a parameter that has none: it must be given.
 pub(super) const REQUIRED: u64 = u64::MAX;

@@ -6,9 +6,10 @@ use std::vec::Vec;
 use pto_host::workloads::tile::DType as TileDType;
 use pto_host::workloads::tree::Tensor as WorkloadTensor;
 
+use crate::host::dtype::DType;
 use crate::host::job::index;
 use crate::host::random::Random;
-use crate::host::tensor::{DType, Elements, Tensor};
+use crate::host::tensor::{Elements, Tensor};
 
 /// A tensor's memory, aligned to every element type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@ mod c_header;
 #[cfg(feature = "sim")]
 mod documented;
 #[cfg(feature = "sim")]
+mod sessions;
+#[cfg(feature = "sim")]
 mod shapes;
 #[cfg(feature = "sim")]
 mod simulator;

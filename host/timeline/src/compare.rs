@@ -132,10 +132,13 @@ impl Pair {
     #[must_use]
     pub fn change(&self) -> String {
         match (self.run, self.against) {
-            (Some(run), Some(against)) if run == against => "0.0 %".to_owned(),
-            (Some(run), Some(against)) if against > 0 => {
-                let sign = if run > against { '+' } else { '-' };
-                format!("{sign}{}", percent(run.abs_diff(against), against))
+            (Some(run), Some(against)) if against > 0 || run == against => {
+                // What is shown as nothing has no sign.
+                match percent(run.abs_diff(against), against.max(1)).as_str() {
+                    "0.0 %" => "0.0 %".to_owned(),
+                    change if run > against => format!("+{change}"),
+                    change => format!("-{change}"),
+                }
             }
             _ => "-".to_owned(),
         }

@@ -76,6 +76,9 @@ struct Section {
     /// Tasks whose predicates were false; they were skipped when they were completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<u32>,
+    /// The longest path along all dependencies; absent: the edges say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    critical_path_ns: Option<u64>,
     /// What ended the run; absent: it ended well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<EndFault>,
@@ -143,6 +146,7 @@ impl Section {
             version: VERSION,
             run: trace.run.clone(),
             makespan_ns: trace.makespan_ns,
+            critical_path_ns: trace.critical_path_ns,
             instances: trace.instances,
             cores: trace.cores.iter().map(|kind| kind.name().to_owned()).collect(),
             kernels: trace.kernels.clone(),
@@ -199,6 +203,7 @@ impl Section {
             edges: edges(&self.edges, tasks.len())?,
             lanes: self.lanes.iter().map(lane).collect::<Result<_, _>>()?,
             makespan_ns: self.makespan_ns,
+            critical_path_ns: self.critical_path_ns,
             cores,
             tasks,
             parts,
@@ -289,11 +294,12 @@ impl Section {
         if self.cores.is_empty() || self.cores.len() > MAX_WORKERS {
             return Err(format!("{} cores; there are 1 to {MAX_WORKERS}", self.cores.len()));
         }
-        if self.makespan_ns > MOST_NS {
-            return Err(format!(
-                "makespan_ns is {}; a run has at most {MOST_NS}",
-                self.makespan_ns
-            ));
+        let lengths = [
+            ("makespan_ns", self.makespan_ns),
+            ("critical_path_ns", self.critical_path_ns.unwrap_or(0)),
+        ];
+        if let Some((name, length)) = lengths.into_iter().find(|(_, length)| *length > MOST_NS) {
+            return Err(format!("{name} is {length}; a run has at most {MOST_NS}"));
         }
         Ok(())
     }

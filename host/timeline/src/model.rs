@@ -28,6 +28,9 @@ pub struct Trace {
     pub lanes: Vec<Lane>,
     /// From the first event to the last one.
     pub makespan_ns: u64,
+    /// The longest path of kernels along all dependencies, where the machine that ran them knows it: edges from tasks that had
+    /// retired are not among `edges`.
+    pub critical_path_ns: Option<u64>,
     /// What ended the run, if it did not end well.
     pub fault: Option<EndFault>,
 }

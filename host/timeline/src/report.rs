@@ -72,10 +72,15 @@ fn head(analysis: &Analysis) -> String {
     let tasks = analysis.critical_path.len();
     let bounds = &analysis.bounds;
     let path = percent(bounds.critical_path_ns, analysis.makespan_ns);
-    line(
-        "lower bounds",
-        format!("critical path {}, {path}: {tasks} tasks", time(bounds.critical_path_ns)),
-    );
+    let critical = time(bounds.critical_path_ns);
+    if bounds.traced_path_ns < bounds.critical_path_ns {
+        // The edges from tasks that had retired are not in the trace.
+        let traced = time(bounds.traced_path_ns);
+        line("lower bounds", format!("critical path {critical}, {path}"));
+        line("", format!("of which the edges of the trace show {traced}: {tasks} tasks"));
+    } else {
+        line("lower bounds", format!("critical path {critical}, {path}: {tasks} tasks"));
+    }
     for work in &bounds.work {
         let share = percent(work.bound_ns, analysis.makespan_ns);
         let (bound, sum, cores) = (time(work.bound_ns), time(work.work_ns), work.cores);
@@ -164,7 +169,7 @@ fn critical(trace: &Trace, analysis: &Analysis) -> String {
         (*count, *sum) = (*count + 1, *sum + time);
     }
     let row = |(func, (count, sum)): (u16, (usize, u64))| {
-        let share = percent(sum, analysis.bounds.critical_path_ns);
+        let share = percent(sum, analysis.bounds.traced_path_ns);
         vec![trace.kernel(func), count.to_string(), time(sum), share]
     };
     let mut rows = vec![["kernel", "tasks", "time", "share"].map(str::to_owned).to_vec()];

@@ -12,7 +12,7 @@ use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 
-use crate::graphs::{Recorder, Shape};
+use crate::graphs::{Graph, Shape};
 use crate::{Images, KernelBlob, VirtError, VirtMachine, VirtOptions};
 
 /// How a graph is run.
@@ -216,7 +216,7 @@ impl Session {
         setup: &Setup,
     ) -> Result<Ended, VirtError> {
         let words = self.words(shape, setup);
-        let graph = shape.record(&words).expect("the graph can be built");
+        let graph = shape.build(&words).expect("the graph can be built");
         self.write_tables(&words, &graph);
         let image = match setup.variant {
             RuntimeVariant::HOST_BUILD_GRAPH => graph.image(),
@@ -245,7 +245,7 @@ impl Session {
         let [first, second] = shape.words();
         let mut words = [setup.func_id.into(), kind.get().into(), SEED, 0, 0, 0, first, second];
         if setup.tables == Tables::Dag {
-            let graph = shape.record(&words).expect("the graph can be built");
+            let graph = shape.build(&words).expect("the graph can be built");
             let tasks = graph.tasks() as u64;
             words[3] = self.take(8 * tasks).0;
             words[4] = self.take(4 * tasks).0;
@@ -257,7 +257,7 @@ impl Session {
         words
     }
 
-    fn write_tables(&self, words: &[u64; 8], graph: &Recorder) {
+    fn write_tables(&self, words: &[u64; 8], graph: &Graph) {
         let gm = self.machine.gm();
         if words[3] < gm.address().0 {
             return;
@@ -269,7 +269,7 @@ impl Session {
         gm.write_bytes(at(words[5]), bytemuck::cast_slice(graph.producers())).expect("taken");
     }
 
-    fn check(&self, words: &[u64; 8], graph: &Recorder) -> Vec<String> {
+    fn check(&self, words: &[u64; 8], graph: &Graph) -> Vec<String> {
         let gm = self.machine.gm();
         let at = |address: u64, index: usize, size: usize| {
             address - gm.address().0 + (index * size) as u64
@@ -295,7 +295,7 @@ impl Session {
         &mut self,
         builder: &str,
         words: &[u64; 8],
-        graph: &Recorder,
+        graph: &Graph,
         image: &[u8],
         setup: &Setup,
     ) -> Arena<'_> {
@@ -333,7 +333,7 @@ impl Session {
     }
 }
 
-fn capacities(graph: &Recorder, image: &[u8]) -> Capacities {
+fn capacities(graph: &Graph, image: &[u8]) -> Capacities {
     let capacities = Capacities {
         tasks: u32::try_from(graph.tasks()).expect("test graphs are small").max(1024),
         arg_words: 8 * graph.tasks().max(1024) as u64,

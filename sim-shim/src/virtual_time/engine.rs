@@ -15,9 +15,10 @@ use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pto_abi::TaskId;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
-use pto_abi::task::SHAPED;
+use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 use pto_graph::{BuilderSet, EdgeOutcome};
@@ -330,6 +331,9 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             EdgeOutcome::Added => TraceKind::EDGE,
             EdgeOutcome::AlreadySatisfied => TraceKind::EDGE_SATISFIED,
         };
+        if outcome == EdgeOutcome::AlreadySatisfied {
+            world.ledger.carry(producer, consumer);
+        }
         world.recorder.instance(0, now_ns, kind, (consumer, producer));
     }
 
@@ -430,11 +434,16 @@ impl World {
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,
             Note::Read => profile.line_hit_ns.low,
+            // What the builder does about them is charged with the task, and with its edges.
+            Note::Access { .. } | Note::After { .. } => 0,
         };
         self.builder_ns += cost_ns;
         let now_ns = self.builder_ns;
         match note {
             Note::Add { slot, func_and_kind, .. } => {
+                let generation = |task: &Task| task.generation.load(Relaxed);
+                let generation = self.launch.state.task(slot).map_or(0, generation);
+                self.ledger.added(slot, generation);
                 self.recorder.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
                 self.record_lanes(slot, now_ns);
             }
@@ -444,12 +453,17 @@ impl World {
                     // A producer that is retired has given its slot to another task.
                     let task = self.launch.state.task(producer);
                     if task.is_none_or(|task| task.generation.load(Relaxed) != generation) {
+                        self.ledger.after_retired(consumer, (producer, generation));
                         return;
                     }
                     self.ledger.satisfied(producer, consumer, now_ns);
                     kind = TraceKind::EDGE_SATISFIED;
                 }
                 self.recorder.instance(0, now_ns, kind, (consumer, producer));
+            }
+            Note::Access { slot, access } => self.ledger.accessed(slot, &access),
+            Note::After { slot, producer: TaskId { slot: producer, generation } } => {
+                self.ledger.after_retired(slot, (producer, generation));
             }
             Note::Publish(slot) => self.published(slot, 0, now_ns),
             Note::Read => {}

@@ -1,5 +1,6 @@
 //! The book of tasks: where each one is, and what the checkers and the report need to know of it. 24 bytes a
-//! task, indexed by slot; nothing grows with time.
+//! task, indexed by slot; nothing of that grows with time. Of a streaming program it also follows the paths of tasks that have
+//! retired (`paths.rs`), which grow by some 30 bytes a task.
 //!
 //! Checked here, on every run: each task is published, dispatched, started, finished and completed once and in
 //! that order (*exactly once*); a task is dispatched only when all producers that it has edges from were
@@ -7,6 +8,8 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+
+use super::paths::{Access, Paths};
 
 /// What was violated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +107,8 @@ pub(super) struct Ledger {
     pub(super) published: u64,
     pub(super) completed: u64,
     pub(super) longest_path_ns: u64,
+    /// Of a streaming program, outside searches.
+    paths: Option<Paths>,
     pub(super) first_ready_ns: Option<u64>,
     pub(super) last_completed_ns: u64,
 }
@@ -111,6 +116,11 @@ pub(super) struct Ledger {
 impl Ledger {
     pub(super) fn new() -> Self {
         Self::default()
+    }
+
+    /// A book of a streaming program: producers retire, and paths lead on.
+    pub(super) fn following_paths() -> Self {
+        Self { paths: Some(Paths::default()), ..Self::default() }
     }
 
     /// Hashes where each task is.
@@ -171,6 +181,40 @@ impl Ledger {
         }
         let page = self.page(consumer);
         page.path_ns = page.path_ns.max(before.path_ns);
+    }
+
+    /// The program has added a task.
+    pub(super) fn added(&mut self, slot: u32, generation: u32) {
+        if let Some(paths) = &mut self.paths {
+            paths.add(slot, generation);
+        }
+    }
+
+    /// A task that is not published yet accesses a tensor: it comes after those that it conflicts with.
+    pub(super) fn accessed(&mut self, slot: u32, access: &Access) {
+        let Some(paths) = &mut self.paths else { return };
+        let path_ns = paths.access(slot, access);
+        self.lengthen(slot, path_ns);
+    }
+
+    /// A task that is not published yet comes after another one, which may have retired.
+    pub(super) fn after_retired(&mut self, slot: u32, producer: (u32, u32)) {
+        let Some(paths) = &self.paths else { return };
+        let path_ns = paths.after(producer.0, producer.1);
+        self.lengthen(slot, path_ns);
+    }
+
+    /// A task that is not published yet comes after another one, which has been completed, and whose slot is its own still.
+    pub(super) fn carry(&mut self, producer: u32, consumer: u32) {
+        if self.paths.is_some() {
+            let path_ns = self.page(producer).path_ns;
+            self.lengthen(consumer, path_ns);
+        }
+    }
+
+    fn lengthen(&mut self, slot: u32, path_ns: u64) {
+        let page = self.page(slot);
+        page.path_ns = page.path_ns.max(path_ns);
     }
 
     /// `edges_in`: edges that the task waits for. Whether it is ready at once.
@@ -260,6 +304,9 @@ impl Ledger {
         page.path_ns += cost_ns;
         let path_ns = page.path_ns;
         self.longest_path_ns = self.longest_path_ns.max(path_ns);
+        if let Some(paths) = &mut self.paths {
+            paths.end(slot, path_ns);
+        }
     }
 
     #[inline]
@@ -277,8 +324,11 @@ impl Ledger {
     /// The task's predicate is false: it is complete, without having run.
     pub(super) fn skip(&mut self, slot: u32, time_ns: u64) {
         let page = self.page(slot);
-        let (is_ready, place) = (page.is_ready, page.place);
+        let (is_ready, place, path_ns) = (page.is_ready, page.place, page.path_ns);
         page.place = Place::Completed;
+        if let Some(paths) = &mut self.paths {
+            paths.end(slot, path_ns);
+        }
         self.completed += 1;
         self.last_completed_ns = self.last_completed_ns.max(time_ns);
         if place != Place::Published {

@@ -29,6 +29,7 @@ mod ledger;
 pub mod lines;
 mod options;
 mod parts;
+mod paths;
 mod platform;
 mod port;
 pub mod profile;

@@ -15,6 +15,7 @@ use pto_graph::{
 
 use super::digest::Digest;
 use super::inject::INJECTED_ERROR;
+use super::paths::{Access, Does};
 
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,16 @@ pub(super) enum Note {
         generation: u32,
         consumer: u32,
         outcome: EdgeOutcome,
+    },
+    /// What a task does to a tensor.
+    Access {
+        slot: u32,
+        access: Access,
+    },
+    /// A task waits for another one, which the program has named.
+    After {
+        slot: u32,
+        producer: TaskId,
     },
     Publish(u32),
     Read,
@@ -85,6 +96,25 @@ fn tell(what: impl Hash) {
 
 fn note(note: Note) {
     NOTES.with_borrow_mut(|notes| notes.push(note));
+}
+
+/// Notes what a task does to its tensors, and what else it waits for.
+fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMode>) {
+    for producer in task.after {
+        note(Note::After { slot, producer: *producer });
+    }
+    if mode == Some(DependencyMode::MANUAL) {
+        return;
+    }
+    let access = |arg: &Arg<'_>| match arg {
+        Arg::In(view) => Some(Access::of(view, Does::Read)),
+        Arg::Out(view) | Arg::InOut(view) => Some(Access::of(view, Does::Write)),
+        Arg::NoDep(_) | Arg::Scalar(_) | Arg::BoundScalar(_) => None,
+    };
+    let predicate = task.block_shape.when().map(|when| Access::of(when.element(), Does::Read));
+    for access in task.args.iter().filter_map(access).chain(predicate) {
+        note(Note::Access { slot, access });
+    }
 }
 
 /// A set of builders whose calls are noted.
@@ -214,6 +244,10 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         self.count_task()?;
         let id = self.graph.add_tensor_task(task)?;
         note_task(id, task.args.len(), self.derived_from(task.args), (task.func_id, task.kind));
+        // A search compares states, of which the paths are no part.
+        if TOLD.get().is_none() {
+            note_dependencies(id.slot, task, self.modes.last().copied());
+        }
         Ok(id)
     }
 

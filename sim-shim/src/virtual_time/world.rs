@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{CLOSED, Task};
 use pto_abi::trace::TraceKind;
+use pto_abi::{CoreKind, RuntimeVariant};
 use pto_aicore_kernels::worker::WorkerStep;
 #[cfg(not(test))]
 use pto_aicore_kernels::worker::step;
@@ -102,10 +102,13 @@ impl World {
                 Some(Core::new(worker, launch.workers.kind(worker)?, lines))
             })
             .collect();
+        let streams = launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let follows_paths = streams && !chooser.searches_states();
+        let ledger = if follows_paths { Ledger::following_paths() } else { Ledger::new() };
         Self {
             agenda: Agenda::new(),
             naps: vec![Nap::default(); launch.aicpu_instances as usize],
-            ledger: Ledger::new(),
+            ledger,
             trace: Trace::new(options.keep),
             recorder: Recorder::of(&launch),
             account: Account::new(&launch.workers),

@@ -7,6 +7,7 @@
 //!   Sweep                                                           runner/floor.rs
 //!   Peer: a program <- Recipe (builds it into a cache)              runner/peer.rs, peers.rs, ../peers
 //! measure(Plan, runners) --> Series, between probes of the machine  measure.rs, probe.rs, small.rs
+//! sessions: what a submission, a launch, a wake-up cost            sessions.rs
 //! METG(50 %), instructions, memory                                 metg.rs, instructions.rs, memory.rs
 //! Report --> text, JSON, ratios, targets, SVG                       report.rs
 //! ```
@@ -21,6 +22,7 @@ pub mod probe;
 pub mod program;
 pub mod report;
 pub mod runner;
+pub mod sessions;
 pub mod shape;
 pub mod small;
 pub mod stats;

@@ -12,6 +12,7 @@ use pto_bench::runner::floor::{AtomicSweep, PlainSweep};
 use pto_bench::runner::peer::Peer;
 use pto_bench::runner::pto::{Die, Pto, Variant, pool};
 use pto_bench::runner::{Error, Runner};
+use pto_bench::sessions::SessionCost;
 use pto_bench::shape::Shape;
 use pto_bench::small::small_run;
 use pto_bench::{metg, probe};
@@ -53,10 +54,13 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         small_runs: Vec::new(),
         metg: Vec::new(),
         instructions: Vec::new(),
+        sessions: Vec::new(),
         missing,
     };
     let folder = (!programs.is_empty()).then_some(cache.as_path());
-    if args.metg {
+    if args.sessions {
+        report.sessions = sessions(args)?;
+    } else if args.metg {
         report.metg = metg(args, &programs, folder)?;
     } else if args.instructions {
         report.instructions = count(args, &programs, &cache)?;
@@ -68,6 +72,12 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         output_file::write(path, |to| to.write_all(picture.as_bytes()))?;
     }
     answer(Form::from(args.json), Exit::Pass, || report.text(), || report.json())
+}
+
+/// What sessions cost, for each number of OS threads.
+fn sessions(args: &BenchArgs) -> Result<Vec<SessionCost>, Failure> {
+    let hostings: Vec<Hosting> = args.threads.iter().map(|threads| pool(*threads)).collect();
+    pto_bench::sessions::measure(&hostings).map_err(Failure::internal)
 }
 
 /// Runners on graphs, the floors beside them, and runs of four tasks.

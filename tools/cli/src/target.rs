@@ -12,8 +12,8 @@ use pto_check::{Kind, Submission};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
-    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Tensor,
-    TensorSpec, Verdict,
+    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes,
+    Tensor, TensorSpec, Verdict,
 };
 use pto_examples::workload::WorkloadFile;
 use pto_graph::ElementType;
@@ -165,6 +165,11 @@ impl Example for FileExample {
 
     fn params(&self) -> &'static [ParamSpec] {
         PARAMS
+    }
+
+    fn sizes(&self) -> Sizes {
+        // A file is as large as it is.
+        Sizes { whole: &[], little: &[] }
     }
 
     fn inputs(&self) -> &'static [TensorSpec] {

@@ -76,8 +76,11 @@ pub struct Analysis {
 /// Lower bounds of the makespan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
-    /// The kernels of the longest chain, without a pause.
+    /// The kernels of the longest chain of all dependencies, without a pause.
     pub critical_path_ns: u64,
+    /// The kernels of the longest chain along the edges of the trace, which are not all dependencies where producers had retired
+    /// before their consumers were added.
+    pub traced_path_ns: u64,
     /// All kernels of a kind, spread evenly over its cores.
     pub work: Vec<WorkBound>,
     /// The largest of them.
@@ -112,7 +115,10 @@ impl Analysis {
         let (producers, consumers) = (trace.producers(), trace.consumers());
         let order =
             topological(trace.tasks.len(), &producers, &consumers).map_err(AnalysisError::Cycle)?;
-        let (critical_path, critical_path_ns) = path::longest(trace, &order, &producers);
+        let (critical_path, traced_path_ns) = path::longest(trace, &order, &producers);
+        // A path through tasks that are not in the trace bounds nothing that is.
+        let stated = trace.critical_path_ns.filter(|_| trace.dropped() == 0);
+        let critical_path_ns = traced_path_ns.max(stated.unwrap_or(0));
         let work = work_bounds(trace);
         let largest_work = work.iter().map(|bound| bound.bound_ns).max().unwrap_or(0);
         let times = time::Times::of(trace);
@@ -126,6 +132,7 @@ impl Analysis {
             events_dropped: trace.dropped(),
             bounds: Bounds {
                 critical_path_ns,
+                traced_path_ns,
                 work,
                 largest_ns: critical_path_ns.max(largest_work),
             },

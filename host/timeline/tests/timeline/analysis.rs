@@ -55,6 +55,34 @@ fn three_tasks_on_three_cores() {
     assert!((found.over_bound() - 1.5).abs() < 1e-9);
 }
 
+/// A machine that has followed the paths of tasks that had retired knows a longer one than the edges show.
+#[test]
+fn the_bound_is_the_longest_path_that_is_known() {
+    let known = Trace { critical_path_ns: Some(180), ..three_tasks() };
+    let bounds = analysis(&known).bounds;
+    assert_eq!(
+        (bounds.critical_path_ns, bounds.traced_path_ns, bounds.largest_ns),
+        (180, 140, 180)
+    );
+    let text = pto_timeline::report::text(&known, &analysis(&known));
+    assert!(text.contains("of which the edges of the trace show 140 ns: 2 tasks"), "{text}");
+    // The events of some tasks are lost: the path may lead through them.
+    let mut lossy = known;
+    lossy.lanes[0].dropped = 1;
+    assert_eq!(analysis(&lossy).bounds.critical_path_ns, 140);
+}
+
+#[test]
+fn a_change_that_is_shown_as_nothing_has_no_sign() {
+    let change = |run, against| {
+        pto_timeline::compare::Pair { name: String::new(), run: Some(run), against: Some(against) }
+            .change()
+    };
+    let changes = [change(9_999, 10_000), change(10_001, 10_000), change(0, 0), change(7, 7)];
+    assert_eq!(changes, ["0.0 %"; 4]);
+    assert_eq!([change(9, 10), change(11, 10), change(1, 0)], ["-10.0 %", "+10.0 %", "-"]);
+}
+
 #[test]
 fn the_chain_of_three_tasks_is_the_whole_run() {
     let chain = analysis(&three_tasks()).chain;

@@ -51,6 +51,7 @@ pub(crate) fn three_tasks() -> Trace {
         edges: vec![edge(0, 2)],
         lanes: vec![lane],
         makespan_ns: 210,
+        critical_path_ns: None,
         fault: None,
     }
 }

@@ -4,7 +4,7 @@
 use pto_abi::image::Checksum;
 use pto_abi::launch_words::Architecture;
 use pto_abi::{FanoutStrategy, RuntimeVariant};
-use pto_examples::host::{self, Inputs, Params, Prepared, Program};
+use pto_examples::host::{self, Prepared, Program, Way};
 use pto_host::{DeviceOptions, Hosting};
 
 use crate::device::{Device, Options, Work};
@@ -24,17 +24,13 @@ pub(crate) fn scenarios(run: &str) -> Vec<Scenario> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     // An example that is not there has a scenario that says so.
     let program = host::find(&name).map_or(Program::Graph, |example| example.program());
-    for &variant in program.variants() {
-        for &build_mode in program.build_modes() {
-            for &fanout in FanoutStrategy::ALL {
-                let options = Options { fanout, build_mode, ..Options::default() };
-                let way = format!("{name}, {variant}, {build_mode}, {fanout}");
-                let (example, params) = (name.clone(), params.clone());
-                let architecture = Architecture::A2A3;
-                let run = Run { example, params, builder: None, variant, options, architecture };
-                scenarios.push((way, Box::new(move |image: &Image| run.on(image))));
-            }
-        }
+    for Way { variant, build_mode, fanout } in Way::of(program) {
+        let options = Options { fanout, build_mode, ..Options::default() };
+        let way = format!("{name}, {variant}, {build_mode}, {fanout}");
+        let (example, params) = (name.clone(), params.clone());
+        let architecture = Architecture::A2A3;
+        let run = Run { example, params, builder: None, variant, options, architecture };
+        scenarios.push((way, Box::new(move |image: &Image| run.on(image))));
     }
     scenarios
 }
@@ -62,14 +58,9 @@ pub(crate) fn shapes_in_cpp() -> Vec<Scenario> {
 
 fn prepare(name: &str, params: &[String], device: &pto_host::Device) -> Result<Prepared, String> {
     let text = |error: host::Error| error.to_string();
-    let example = host::find(name).map_err(text)?;
-    let mut chosen = Params::defaults(example.params());
-    for param in params {
-        let (param, value) = param.split_once('=').ok_or("a parameter is NAME=VALUE")?;
-        chosen.set(param, value).map_err(text)?;
-    }
-    host::resolve(example, &mut chosen, &Inputs::default()).map_err(text)?;
-    example.prepare(&chosen, &Inputs::default(), device).map_err(text)
+    let given = params.iter().map(|param| param.split_once('='));
+    let given: Vec<_> = given.collect::<Option<_>>().ok_or("a parameter is NAME=VALUE")?;
+    host::prepare(host::find(name).map_err(text)?, &given, device).map_err(text)
 }
 
 /// An example, and how it is run.

@@ -4,10 +4,10 @@
 use pto_abi::GmAddr;
 use pto_aicore_kernels::dag_value;
 use pto_aicore_kernels::probe::mix;
+use pto_graph::SubmittedGraph;
 
 use crate::device::Work;
 use crate::memory::Gm;
-use crate::recorder::Recorder;
 
 const SEED: u64 = 0x5EED;
 
@@ -108,9 +108,9 @@ impl Tables {
 
     /// The host builds the graph, with the same program.
     pub(crate) fn image(&self, gm: &Gm) -> Work {
-        let mut recorder = Recorder::new(gm.window, &self.words);
-        pto_examples::random_dag::graph::build(&mut recorder).expect("the tables are right");
-        Work::Graph(recorder.encode())
+        let mut graph = SubmittedGraph::new(&self.words).reading(gm.window);
+        pto_examples::random_dag::graph::build(&mut graph).expect("the tables are right");
+        Work::Graph(graph.into_image())
     }
 
     /// Whether every node ran `times` times and holds what it must.

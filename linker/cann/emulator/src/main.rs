@@ -10,7 +10,7 @@
 //! It exits with 0 when every scenario passes, and prints a line for each.
 //!
 //! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, record, launch,
-//! [`examples`] those of `pto run`, [`graphs`] shapes and their reference, [`recorder`] graphs as images, [`scenarios`], [`faults`].
+//! [`examples`] those of `pto run`, [`graphs`] shapes and their reference, [`scenarios`], [`faults`].
 
 #![expect(clippy::cast_possible_truncation, reason = "the graphs here are far below the limits")]
 
@@ -21,7 +21,6 @@ mod faults;
 mod graphs;
 mod image;
 mod memory;
-mod recorder;
 mod scenario;
 mod scenarios;
 

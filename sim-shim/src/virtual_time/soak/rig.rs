@@ -129,7 +129,7 @@ impl Rig {
         rig.arena.workers().iter().for_each(Handshake::reset);
         rig.write_launch();
         rig.write_producers();
-        let image = image(&rig.program);
+        let image = image(&rig.program).ok()?;
         arena.window().write_bytes(layout.regions[region::GRAPH].offset, &image)?;
         Some(rig)
     }

@@ -11,6 +11,7 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_sim_shim::Outcome;
 
 use super::dag::{self, Dag};
+use super::image::bytes_of;
 use super::ways::{check, for_every_hosting, options, run_image};
 use crate::common::{Device, Options};
 
@@ -92,7 +93,7 @@ fn check_refused(device: &mut Device, fault: Fault, tamper: impl FnOnce(&Device)
 fn what_does_not_stand_does_not_run_again() {
     let (one, other) = (Dag::random(5, 60), Dag::random(6, 60));
     for_every_hosting(host_builds(), |device| {
-        let image = other.image().bytes();
+        let image = bytes_of(&other.parts());
         let write = |device: &Device| {
             let mut regions = device.arena.regions();
             regions[region::GRAPH].bytes = image.len() as u64;

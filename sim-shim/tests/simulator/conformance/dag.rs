@@ -3,13 +3,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::image::ImageTask;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_abi::{CoreKind, Fault, TaskId};
 use pto_aicore_kernels::{dag_value, func};
-use pto_graph::{BuildError, GraphBuilder, TaskSpec};
-
-use super::image::Image;
+use pto_graph::{BuildError, GraphBuilder, GraphParts, SubmittedGraph, TaskSpec};
 
 const SEED: u64 = 0xDA6;
 
@@ -129,24 +126,24 @@ impl Dag {
         place as u64
     }
 
-    /// The graph as a host sends it.
-    pub(crate) fn image(&self) -> Image {
-        let mut image = Image::default();
+    /// Submits every node.
+    fn submit_to<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), Fault> {
+        let mut ids: Vec<TaskId> = Vec::with_capacity(self.nodes());
         for node in 0..self.nodes() {
             let args = self.args(node);
-            image.records.push(ImageTask {
-                kernel: 0,
-                first_arg: u32::try_from(image.args.len()).unwrap(),
-                first_edge: u32::try_from(image.edges.len()).unwrap(),
-                edge_count: u32::try_from(self.producers[node].len()).unwrap(),
-                func_id: self.func(node).0,
-                arg_count: 6,
-                kind: self.kinds[node].get(),
-            });
-            image.args.extend(args);
-            image.edges.extend(&self.producers[node]);
+            let spec = TaskSpec::new(self.func(node), self.kinds[node], &args);
+            let producers = self.producers[node].iter().map(|producer| ids[*producer as usize]);
+            let producers: Vec<TaskId> = producers.collect();
+            ids.push(graph.submit(spec, &producers)?);
         }
-        image
+        Ok(())
+    }
+
+    /// The graph as a host sends it, in parts.
+    pub(crate) fn parts(&self) -> GraphParts {
+        let mut graph = SubmittedGraph::new(&[]);
+        self.submit_to(&mut graph).unwrap();
+        graph.finish().1
     }
 }
 
@@ -158,15 +155,7 @@ pub(crate) fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let place = usize::try_from(word).unwrap_or(usize::MAX);
     let known = DAGS.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned();
     let dag = known.ok_or(Fault::BUILD_ORCH_ARGS)?;
-    let mut ids: Vec<TaskId> = Vec::with_capacity(dag.nodes());
-    for node in 0..dag.nodes() {
-        let args = dag.args(node);
-        let spec = TaskSpec::new(dag.func(node), dag.kinds[node], &args);
-        let producers = dag.producers[node].iter().map(|producer| ids[*producer as usize]);
-        let producers: Vec<TaskId> = producers.collect();
-        ids.push(graph.submit(spec, &producers)?);
-    }
-    Ok(())
+    Ok(dag.submit_to(graph)?)
 }
 
 /// `n` nodes, each after the one before it.

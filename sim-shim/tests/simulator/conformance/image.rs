@@ -2,45 +2,28 @@
 //! goes on.
 
 use pto_abi::arena::Capacities;
-use pto_abi::image::{Checksum, GraphHeader, ImageTask};
+use pto_abi::image::GraphHeader;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::{Fault, RuntimeVariant};
+use pto_graph::GraphParts;
 
 use super::dag::{self, Dag};
 use super::ways::{check, for_every_hosting, named, options, run_image};
 use crate::common::{Device, Options};
 
-/// A graph image in parts.
-#[derive(Clone, Default)]
-pub(crate) struct Image {
-    pub(crate) records: Vec<ImageTask>,
-    pub(crate) edges: Vec<u32>,
-    pub(crate) args: Vec<u64>,
+/// The image, which claims its order, with a header that `change` has changed after everything else was right.
+fn bytes_with(parts: &GraphParts, change: impl FnOnce(&mut GraphHeader)) -> Vec<u8> {
+    let image = parts.image(GraphFlags::TOPOLOGICAL);
+    let mut header = image.header();
+    change(&mut header);
+    let mut bytes = Vec::new();
+    image.put(&header, |part| bytes.extend_from_slice(part));
+    bytes
 }
 
-impl Image {
-    fn header(&self) -> GraphHeader {
-        let tasks = u32::try_from(self.records.len()).unwrap();
-        let (edges, args) = (self.edges.len() as u64, self.args.len() as u64);
-        GraphHeader::new(GraphFlags::TOPOLOGICAL, tasks, edges, args)
-    }
-
-    /// The image, with a header that `change` has changed after everything else was right.
-    fn bytes_with(&self, change: impl FnOnce(&mut GraphHeader)) -> Vec<u8> {
-        let mut header = self.header();
-        let mut body: Vec<u8> = bytemuck::cast_slice(&self.records).to_vec();
-        body.extend_from_slice(bytemuck::cast_slice(&self.edges));
-        body.resize(body.len().next_multiple_of(8), 0);
-        body.extend_from_slice(bytemuck::cast_slice(&self.args));
-        header.checksum = Checksum::of(&body);
-        change(&mut header);
-        [bytemuck::bytes_of(&header), &body].concat()
-    }
-
-    /// The image.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.bytes_with(|_| {})
-    }
+/// The image, which claims its order.
+pub(crate) fn bytes_of(parts: &GraphParts) -> Vec<u8> {
+    bytes_with(parts, |_| {})
 }
 
 fn host_builds() -> Options {
@@ -89,7 +72,7 @@ fn every_field_of_the_header() {
     for_every_hosting(host_builds(), |device| {
         let good = Dag::random(3, 40);
         for (number, (fault, change)) in cases.iter().enumerate() {
-            let bad = good.image().bytes_with(change);
+            let bad = bytes_with(&good.parts(), change);
             named(&format!("case {number}"), || check_refused(device, *fault, &bad));
             if number % 8 == 0 {
                 check(device, &good);
@@ -100,40 +83,40 @@ fn every_field_of_the_header() {
 }
 
 #[test]
-fn every_field_of_a_record() {
-    type Change = fn(&mut Image);
+fn every_field_of_a_task() {
+    type Change = fn(&mut GraphParts);
     let cases: &[(Fault, Change)] = &[
-        (Fault::GRAPH_TASK_ARGS, |i| i.records[7].first_arg = 235),
-        (Fault::GRAPH_TASK_ARGS, |i| i.records[7].first_arg = u32::MAX),
-        (Fault::GRAPH_TASK_ARGS, |i| i.records[39].arg_count = 7),
-        (Fault::GRAPH_TASK_ARGS, |i| i.records[0].arg_count = 5),
+        (Fault::GRAPH_TASK_ARGS, |i| i.tasks[7].first_arg = 235),
+        (Fault::GRAPH_TASK_ARGS, |i| i.tasks[7].first_arg = u32::MAX),
+        (Fault::GRAPH_TASK_ARGS, |i| i.tasks[39].arg_count = 7),
+        (Fault::GRAPH_TASK_ARGS, |i| i.tasks[0].arg_count = 5),
         (Fault::GRAPH_ARG_WORDS, |i| i.args.push(0)),
-        (Fault::GRAPH_ARG_WORDS, |i| i.records[39].arg_count = 5),
-        (Fault::GRAPH_TASK_EDGES, |i| i.records[7].first_edge += 1),
-        (Fault::GRAPH_TASK_EDGES, |i| i.records[7].first_edge = u32::MAX),
-        (Fault::GRAPH_TASK_EDGES, |i| i.records[7].edge_count = u32::MAX),
-        (Fault::GRAPH_EDGE_COUNT, |i| i.edges.extend([0, 0])),
-        (Fault::GRAPH_EDGE_PRODUCER, |i| i.edges[20] = 40),
-        (Fault::GRAPH_EDGE_PRODUCER, |i| i.edges[20] = u32::MAX),
+        (Fault::GRAPH_ARG_WORDS, |i| i.tasks[39].arg_count = 5),
+        (Fault::GRAPH_TASK_EDGES, |i| i.tasks[7].first_edge += 1),
+        (Fault::GRAPH_TASK_EDGES, |i| i.tasks[7].first_edge = u32::MAX),
+        (Fault::GRAPH_TASK_EDGES, |i| i.tasks[7].edge_count = u32::MAX),
+        (Fault::GRAPH_EDGE_COUNT, |i| i.producers.extend([0, 0])),
+        (Fault::GRAPH_EDGE_PRODUCER, |i| i.producers[20] = 40),
+        (Fault::GRAPH_EDGE_PRODUCER, |i| i.producers[20] = u32::MAX),
         // After its consumer, against what the header claims.
-        (Fault::GRAPH_FLAGS, |i| i.edges[20] = 39),
-        (Fault::BUILD_UNKNOWN_FUNC, |i| i.records[39].func_id = 1024),
-        (Fault::BUILD_KERNEL_MISSING, |i| i.records[39].func_id = 1023),
-        (Fault::BUILD_UNKNOWN_KIND, |i| i.records[39].kind = 2),
+        (Fault::GRAPH_FLAGS, |i| i.producers[20] = 39),
+        (Fault::BUILD_UNKNOWN_FUNC, |i| i.tasks[39].func_id = 1024),
+        (Fault::BUILD_KERNEL_MISSING, |i| i.tasks[39].func_id = 1023),
+        (Fault::BUILD_UNKNOWN_KIND, |i| i.tasks[39].kind = 2),
         (Fault::BUILD_TOO_MANY_ARGS, |i| {
             i.args.resize(39 * 6 + 129, 0);
-            i.records[39].arg_count = 129;
+            i.tasks[39].arg_count = 129;
         }),
     ];
-    // Sequential: what stands before the wrong record does not run.
+    // Sequential: what stands before the wrong task does not run.
     let build_mode = pto_abi::BuildMode::SEQUENTIAL;
     for_every_hosting(Options { build_mode, ..host_builds() }, |device| {
         let good = Dag::random(3, 40);
-        assert!(good.edges() > 21 && good.image().records[39].edge_count < 39);
+        assert!(good.edges() > 21 && good.parts().tasks[39].edge_count < 39);
         for (number, (fault, change)) in cases.iter().enumerate() {
-            let mut image = good.image();
+            let mut image = good.parts();
             change(&mut image);
-            named(&format!("case {number}"), || check_refused(device, *fault, &image.bytes()));
+            named(&format!("case {number}"), || check_refused(device, *fault, &bytes_of(&image)));
         }
         check(device, &good);
     });
@@ -143,7 +126,7 @@ fn every_field_of_a_record() {
 fn an_image_that_is_cut_or_damaged_or_too_large_for_the_arena() {
     for_every_hosting(host_builds(), |device| {
         let good = Dag::random(9, 30);
-        let image = good.image().bytes();
+        let image = bytes_of(&good.parts());
         check_refused(device, Fault::GRAPH_TOTAL_BYTES, &[]);
         check_refused(device, Fault::GRAPH_TOTAL_BYTES, &image[..127]);
         check_refused(device, Fault::GRAPH_TOTAL_BYTES, &image[..image.len() - 8]);
@@ -154,7 +137,7 @@ fn an_image_that_is_cut_or_damaged_or_too_large_for_the_arena() {
     });
     let capacities = Capacities { tasks: 29, image_bytes: 1 << 16, ..Capacities::default() };
     for_every_hosting(Options { capacities, ..host_builds() }, |device| {
-        check_refused(device, Fault::GRAPH_TASK_COUNT, &Dag::random(9, 30).image().bytes());
+        check_refused(device, Fault::GRAPH_TASK_COUNT, &bytes_of(&Dag::random(9, 30).parts()));
         assert_eq!(device.arena.epitaph().detail, [30, 29]);
         check(device, &Dag::random(9, 29));
     });
@@ -165,24 +148,24 @@ fn an_image_that_is_cut_or_damaged_or_too_large_for_the_arena() {
 fn an_image_in_any_order() {
     for_every_hosting(host_builds(), |device| {
         let dag = Dag::new(dag::fork_join(5, 9), pto_abi::CoreKind::ALL);
-        let mut image = dag.image();
-        let last = u32::try_from(image.records.len() - 1).unwrap();
-        image.records.reverse();
-        image.edges.iter_mut().for_each(|producer| *producer = last - *producer);
+        let mut image = dag.parts();
+        let last = u32::try_from(image.tasks.len() - 1).unwrap();
+        image.tasks.reverse();
+        image.producers.iter_mut().for_each(|producer| *producer = last - *producer);
         let (mut edges, mut args) = (Vec::new(), Vec::new());
-        for record in &mut image.records {
-            let first_arg = record.first_arg as usize;
-            let own = image.args[first_arg..first_arg + usize::from(record.arg_count)].to_vec();
-            record.first_arg = u32::try_from(args.len()).unwrap();
+        for task in &mut image.tasks {
+            let first_arg = task.first_arg as usize;
+            let own = image.args[first_arg..first_arg + usize::from(task.arg_count)].to_vec();
+            task.first_arg = u32::try_from(args.len()).unwrap();
             args.extend(own);
-            let first = record.first_edge as usize;
-            let own = image.edges[first..first + record.edge_count as usize].to_vec();
-            record.first_edge = u32::try_from(edges.len()).unwrap();
+            let first = task.first_edge as usize;
+            let own = image.producers[first..first + task.edge_count as usize].to_vec();
+            task.first_edge = u32::try_from(edges.len()).unwrap();
             edges.extend(own);
         }
-        (image.edges, image.args) = (edges, args);
+        (image.producers, image.args) = (edges, args);
         dag.reset();
-        let outcome = run_image(device, &image.bytes_with(|header| header.flags = 0));
+        let outcome = run_image(device, &image.to_bytes(GraphFlags::empty()));
         assert_eq!(outcome.fault, None, "{:?}", device.arena.epitaph());
         dag.check();
     });

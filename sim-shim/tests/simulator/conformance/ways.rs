@@ -12,6 +12,7 @@ use pto_sim_shim::{Hosting, Outcome};
 
 use super::Builders;
 use super::dag::Dag;
+use super::image::bytes_of;
 use crate::common::{Device, Options, hostings};
 
 /// Enough for every graph of these tests.
@@ -88,7 +89,7 @@ pub(crate) fn named(way: &str, body: impl FnOnce()) {
 pub(crate) fn launch(device: &mut Device, dag: &Arc<Dag>) -> Outcome {
     dag.reset();
     match device.options.variant {
-        RuntimeVariant::HOST_BUILD_GRAPH => run_image(device, &dag.image().bytes()),
+        RuntimeVariant::HOST_BUILD_GRAPH => run_image(device, &bytes_of(&dag.parts())),
         _ => device.run("dag", &[dag.register()]),
     }
 }

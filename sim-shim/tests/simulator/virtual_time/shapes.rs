@@ -163,7 +163,8 @@ mod wrong {
         (Mutant::RunsABlockTwice, "ExactlyOnce"),
         (Mutant::StartsBeforeAllAreThere, "Together"),
         (Mutant::GathersForTwo, "STALL"),
-        (Mutant::LeavesTheGateEarly, "SCHEDULE_TASK_STATE"),
+        // Its cores wait for the others for ever, as in the searches below.
+        (Mutant::LeavesTheGateEarly, "STALL"),
         (Mutant::ForgetsWhatItPledged, "STALL"),
     ];
 

@@ -6,6 +6,7 @@ use super::ratios::Comparison;
 use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
+use crate::sessions::SessionCost;
 use crate::small::SmallRun;
 use crate::stats::Statistic;
 
@@ -28,6 +29,9 @@ pub struct Report {
     pub metg: Vec<Metg>,
     /// Instructions a task, under callgrind.
     pub instructions: Vec<Counted>,
+    /// What sessions cost; told as targets.
+    #[serde(skip)]
+    pub sessions: Vec<SessionCost>,
     /// What was asked for and could not be measured, and why.
     pub missing: Vec<String>,
 }

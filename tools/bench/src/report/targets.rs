@@ -82,6 +82,8 @@ pub fn judge(report: &Report) -> Vec<Target> {
     targets.extend(built_meanwhile(report));
     targets.extend(overlap(report));
     metg(report, &mut targets);
+    let sessions = report.sessions.iter();
+    targets.extend(sessions.map(|cost| at_most(cost.what.clone(), cost.bound, cost.found)));
     targets.extend(scaling(report));
     for small in &report.small_runs {
         let bound = if small.runner.contains("threads") { 300.0 } else { 50.0 };

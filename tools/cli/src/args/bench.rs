@@ -40,6 +40,9 @@ pub(crate) struct BenchArgs {
     /// Instructions a task instead, counted by callgrind (Debian package valgrind)
     #[arg(long, conflicts_with = "scaling")]
     pub(crate) instructions: bool,
+    /// Sessions instead: what a submission, a launch and a wake-up cost, beside the targets
+    #[arg(long, conflicts_with_all = ["scaling", "metg", "instructions"])]
+    pub(crate) sessions: bool,
     /// What stands for the rounds in tables and ratios
     #[arg(long, value_name = "STATISTIC", value_enum, default_value = "median")]
     pub(crate) by: Statistic,

@@ -1,0 +1,53 @@
+//! Sessions: a device that stays up and takes commands from streams.
+//!
+//! ```text
+//! Device::session -> Session                             open.rs
+//!   stream()  -> Stream: launch, run, copy, fill, call, record, wait, ..      stream.rs, stream_core.rs
+//!   event()   -> Event, a Future                         event.rs
+//!   command ring of each stream, in GM                   lines.rs, pto_abi::session
+//!   Service: step() takes ready commands out of the rings              service.rs, lane.rs, choice.rs, circles.rs
+//!     Hands: crews for cores, copies, functions; or the caller's own   hands.rs, crew.rs, performer.rs
+//!       launches of all streams -> one run, Device::run_on             batch.rs
+//! ```
+//! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
+
+mod batch;
+mod bell;
+mod capture;
+mod choice;
+mod circles;
+mod clock;
+mod copies;
+mod crew;
+mod error;
+mod event;
+mod hands;
+mod holds;
+mod host_buffer;
+mod ids;
+mod kept;
+mod lane;
+mod lines;
+mod open;
+mod options;
+mod owned_work;
+mod performer;
+mod running;
+mod seat;
+mod service;
+mod shared;
+mod stream;
+mod stream_core;
+mod work;
+
+pub use capture::Recording;
+pub use error::{Cause, CommandFailure, SessionError};
+pub use event::{Event, EventFuture};
+pub use host_buffer::HostBuffer;
+pub use ids::{EventId, StreamId};
+pub use open::Session;
+pub use options::{Drive, LAST_PRIORITY, OnFailure, SessionOptions, StreamOptions};
+pub use owned_work::{OwnedWork, RunTicket};
+pub use pto_abi::limits::MAX_STREAMS;
+pub use pto_abi::session::{CommandKind, ValueTest};
+pub use stream::{MAX_LAUNCH_BLOCKS, Stream};

@@ -1,0 +1,277 @@
+//! Events: points in streams that other streams, threads and tasks of async programs wait for.
+//!
+//! A stream *records* an event: when the stream has come there, that record is complete, with a time. An event is recorded as
+//! often as one likes; records have numbers, from 1 on. A wait is for a certain record, chosen when the wait is submitted:
+//!
+//! ```text
+//! record n submitted                 wait -> record n
+//! nothing was ever recorded          wait -> nothing: it is over at once
+//! reset after record n               wait -> record n + 1, whoever submits it
+//! wait_next                          record n + 1
+//! ```
+//! Invariant: `completed` grows, and a record that its stream skips (after an abort or a stop) counts as complete, so that nobody
+//! waits for ever.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use pto_abi::sync::Ordering;
+
+use super::capture::Joint;
+use super::error::SessionError;
+use super::ids::{EventId, StreamId};
+use super::lines::EventMemory;
+use super::seat::{Driver, Seat, Stepped, Unmet};
+use crate::Error;
+use crate::memory::Memory;
+
+/// An event of a session. Clones are the same event.
+#[derive(Clone)]
+pub struct Event(Arc<EventCore>);
+
+/// What session and service know of an event.
+pub(super) struct EventCore {
+    pub(super) id: EventId,
+    memory: EventMemory,
+    driver: Arc<Driver>,
+    seat: Seat<EventState>,
+}
+
+#[derive(Default)]
+struct EventState {
+    /// Records submitted.
+    records: u64,
+    /// A reset was submitted after the last record.
+    is_reset: bool,
+    /// The last record that is complete.
+    completed: u64,
+    time_ns: Option<u64>,
+    /// Records that are not complete, and their streams.
+    pending: VecDeque<(u64, StreamId)>,
+    wakers: Vec<Waker>,
+    /// The last record belongs to a capture.
+    joint: Option<Joint>,
+}
+
+impl EventState {
+    fn is_complete(&self) -> bool {
+        !self.is_reset && self.completed >= self.records
+    }
+}
+
+impl EventCore {
+    pub(super) fn new(
+        id: EventId,
+        memory: &Arc<Memory>,
+        driver: &Arc<Driver>,
+    ) -> Result<Self, Error> {
+        let memory = EventMemory::new(memory)?;
+        Ok(Self { id, memory, driver: Arc::clone(driver), seat: Seat::default() })
+    }
+
+    /// `stream` is about to submit a record: its number.
+    pub(super) fn next_record(&self, stream: StreamId) -> u64 {
+        let mut state = self.seat.lock();
+        state.records += 1;
+        (state.is_reset, state.joint) = (false, None);
+        let record = state.records;
+        state.pending.push_back((record, stream));
+        record
+    }
+
+    /// The record could not be submitted.
+    pub(super) fn forget(&self, record: u64) {
+        self.complete(record, None);
+    }
+
+    /// The record that a wait is for that is submitted now.
+    pub(super) fn awaited(&self) -> u64 {
+        let state = self.seat.lock();
+        state.records + u64::from(state.is_reset)
+    }
+
+    /// The record after the last one that was submitted.
+    pub(super) fn next(&self) -> u64 {
+        self.seat.lock().records + 1
+    }
+
+    /// A reset is submitted.
+    pub(super) fn reset(&self) {
+        self.seat.lock().is_reset = true;
+    }
+
+    /// The last record belongs to a capture.
+    pub(super) fn set_joint(&self, joint: Joint) {
+        self.seat.lock().joint = Some(joint);
+    }
+
+    /// The capture that goes on and that the last record belongs to.
+    pub(super) fn joint(&self) -> Option<Joint> {
+        self.seat.lock().joint.clone().filter(Joint::is_open)
+    }
+
+    /// Whether record `record` is complete.
+    pub(super) fn has_completed(&self, record: u64) -> bool {
+        // Acquire: pairs with the Release store in `complete`.
+        self.memory.line().completed.load(Ordering::Acquire) >= record
+    }
+
+    /// The stream that will complete `record`; `None`: nobody has submitted it.
+    pub(super) fn recorder(&self, record: u64) -> Option<StreamId> {
+        let state = self.seat.lock();
+        state.pending.iter().find(|(pending, _)| *pending == record).map(|(_, stream)| *stream)
+    }
+
+    /// A record is complete, at `time_ns` or, where it was skipped, without a time.
+    pub(super) fn complete(&self, record: u64, time_ns: Option<u64>) {
+        let wakers = self.seat.change(|state| {
+            state.pending.retain(|(pending, _)| *pending != record);
+            // Records of several streams may complete out of order: those before the first pending one are complete.
+            let first = state.pending.iter().map(|(pending, _)| *pending).min();
+            state.completed = first.map_or(state.records, |first| first - 1).max(state.completed);
+            state.time_ns = time_ns;
+            let line = self.memory.line();
+            line.time_ns.store(time_ns.unwrap_or_default(), Ordering::Relaxed);
+            // Release: pairs with the Acquire load in `has_completed`: who waits sees what the stream wrote.
+            line.completed.store(state.completed, Ordering::Release);
+            std::mem::take(&mut state.wakers)
+        });
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Event {
+    pub(super) fn of(core: EventCore) -> Self {
+        Self(Arc::new(core))
+    }
+
+    pub(super) fn core(&self) -> &Arc<EventCore> {
+        &self.0
+    }
+
+    /// Whether it belongs to the session of this driver.
+    pub(super) fn is_of(&self, driver: &Arc<Driver>) -> bool {
+        Arc::ptr_eq(&self.0.driver, driver)
+    }
+
+    /// Its number in the session.
+    #[must_use]
+    pub fn id(&self) -> EventId {
+        self.0.id
+    }
+
+    /// Whether everything recorded so far is complete, and it was not reset since. An event that was never recorded is
+    /// complete.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.0.seat.lock().is_complete()
+    }
+
+    /// Whether it was ever recorded.
+    #[must_use]
+    pub fn was_recorded(&self) -> bool {
+        self.0.seat.lock().records > 0
+    }
+
+    /// Waits until the record that is the last one now is complete; at once, where there is none.
+    ///
+    /// # Errors
+    /// `Stuck`: in a session that is stepped, nobody will complete it.
+    pub fn synchronize(&self) -> Result<(), SessionError> {
+        self.wait(None)
+    }
+
+    /// As [`Event::synchronize`], at most for `limit`.
+    ///
+    /// # Errors
+    /// `EventTimedOut`.
+    pub fn synchronize_within(&self, limit: Duration) -> Result<(), SessionError> {
+        self.wait(Some(limit))
+    }
+
+    fn wait(&self, limit: Option<Duration>) -> Result<(), SessionError> {
+        let record = self.0.awaited();
+        let is_done = |state: &mut EventState| (state.completed >= record).then_some(());
+        let waited = self.0.driver.wait(&self.0.seat, limit, is_done);
+        waited.map_err(|unmet| match unmet {
+            Unmet::TimedOut(waited) => SessionError::EventTimedOut { event: self.id(), waited },
+            Unmet::Stuck(state) => SessionError::Stuck { state },
+        })
+    }
+
+    /// When its last record was completed, since the session was opened; `None`: it is not complete, or the record was skipped.
+    #[must_use]
+    pub fn time(&self) -> Option<Duration> {
+        let state = self.0.seat.lock();
+        let time_ns = state.time_ns.filter(|_| state.is_complete())?;
+        Some(Duration::from_nanos(time_ns))
+    }
+
+    /// The time from `earlier` to this one; `None`: one of them has no time, or `earlier` is later.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Option<Duration> {
+        self.time()?.checked_sub(earlier.time()?)
+    }
+
+    /// Ready when the record that is the last one now is complete. Any executor polls it. In a session that is stepped, a poll
+    /// steps the service as far as that goes.
+    #[must_use]
+    pub fn completed(&self) -> EventFuture {
+        EventFuture { record: self.0.awaited(), event: self.clone() }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.0.seat.lock();
+        let (id, records, completed) = (self.0.id, state.records, state.completed);
+        write!(f, "{id}: {completed} of {records} records complete")
+    }
+}
+
+/// A record of an event as a future; see [`Event::completed`].
+#[derive(Debug)]
+pub struct EventFuture {
+    event: Event,
+    record: u64,
+}
+
+impl EventFuture {
+    fn look(&self, waker: &Waker) -> Poll<()> {
+        let mut state = self.event.0.seat.lock();
+        if state.completed >= self.record {
+            return Poll::Ready(());
+        }
+        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
+            state.wakers.push(waker.clone());
+        }
+        Poll::Pending
+    }
+}
+
+impl Future for EventFuture {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let looked = self.look(context.waker());
+            if looked.is_ready() || self.event.0.driver.step() != Some(Stepped::Worked) {
+                return looked;
+            }
+        }
+    }
+}
+
+impl IntoFuture for &Event {
+    type Output = ();
+    type IntoFuture = EventFuture;
+
+    fn into_future(self) -> EventFuture {
+        self.completed()
+    }
+}

@@ -1,0 +1,74 @@
+//! What the host keeps for a command until it is over, under the command's number: what bytes of a ring cannot hold.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pto_abi::GmAddr;
+
+use super::capture::Recording;
+use super::event::EventCore;
+use super::host_buffer::HostBuffer;
+use super::ids::StreamId;
+use super::owned_work::{OwnedWork, RunTicket};
+use crate::RunOptions;
+
+/// A function of the host.
+pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
+
+/// What is kept of one command.
+pub(super) enum Kept {
+    /// Of a run.
+    Run(Box<RunCommand>),
+    /// Of a copy from or to the host.
+    Buffer(HostBuffer),
+    /// Of a call.
+    Function(HostFunction),
+    /// Of a record or a wait.
+    Event(Arc<EventCore>),
+    /// Of a barrier.
+    Barrier(Arc<Barrier>),
+}
+
+/// A run.
+pub(super) struct RunCommand {
+    pub(super) work: RunWork,
+    /// `None`: those of the session.
+    pub(super) options: Option<RunOptions>,
+    pub(super) ticket: RunTicket,
+}
+
+/// What is run.
+pub(super) enum RunWork {
+    Work(OwnedWork),
+    Recording(Recording, Vec<(GmAddr, GmAddr)>),
+}
+
+/// A point that several streams wait for until all of them have come to it.
+pub(super) struct Barrier {
+    streams: Vec<StreamId>,
+    missing: AtomicUsize,
+}
+
+impl Barrier {
+    /// For these streams.
+    pub(super) fn of(streams: Vec<StreamId>) -> Self {
+        Self { missing: AtomicUsize::new(streams.len()), streams }
+    }
+
+    /// The streams that it is for.
+    pub(super) fn streams(&self) -> &[StreamId] {
+        &self.streams
+    }
+
+    /// One more stream has come.
+    pub(super) fn arrive(&self) {
+        // AcqRel: pairs with the other arrivals and with the Acquire load in `is_open`.
+        self.missing.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Whether every stream has come.
+    pub(super) fn is_open(&self) -> bool {
+        // Acquire: pairs with the Release half of the subtraction in `arrive`.
+        self.missing.load(Ordering::Acquire) == 0
+    }
+}

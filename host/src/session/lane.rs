@@ -1,0 +1,453 @@
+//! The service's side of one stream: where it is in the ring, and what its next command waits for.
+//!
+//! ```text
+//! look -> Ready(Here):   do_here          over at once: events, values, skipped commands
+//!      -> Ready(Worker): take_job         IN A JOB -> job_over
+//!      -> Ready(Run):    take_run         IN A JOB -> job_over
+//!      -> Ready(Launch): take_launches    IN A BATCH -> launch_over, once for each
+//!      -> Blocked:       look again later, or fail_head where streams wait for each other
+//! ```
+//! Invariant: commands become over in their order, each once; entries are given back when their command is over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use pto_abi::session::command::LAUNCH_WORDS;
+use pto_abi::session::{CommandHead, CommandKind, CommandRing, ValueTest};
+use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::{CoreKind, FuncId, GmAddr};
+
+use super::capture::KernelCall;
+use super::copies::Copy;
+use super::error::{Cause, CommandFailure};
+use super::event::EventCore;
+use super::kept::{Barrier, Kept};
+use super::options::OnFailure;
+use super::shared::Shared;
+use super::stream_core::StreamCore;
+use super::work::{Job, Launch, Outcome};
+use crate::RunControl;
+
+/// Copies of at most so many bytes are done by the service itself: a worker costs more.
+const SMALL_COPY_BYTES: u64 = 1 << 13;
+
+/// One stream.
+pub(super) struct Lane {
+    pub(super) core: Arc<StreamCore>,
+    /// Where its first command that is not over stands.
+    at: u64,
+    busy: Busy,
+    /// The head is a barrier that the stream has come to.
+    has_arrived: bool,
+    /// Resets of the session that it has seen.
+    resets: u64,
+}
+
+enum Busy {
+    No,
+    /// Its head is with a worker, or is a run.
+    Job(CommandHead),
+    /// So many of its first commands are in a batch.
+    Batch(VecDeque<CommandHead>),
+}
+
+/// What its next command is.
+pub(super) enum Look {
+    /// There is none.
+    Nothing,
+    /// It is being done.
+    Busy,
+    /// It can be done, by these.
+    Ready(Wants),
+    /// It waits.
+    Blocked(Block),
+}
+
+/// Who can do a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// The service.
+    Here,
+    /// A copy worker, or a thread for functions of the host.
+    Worker,
+    /// The cores, together with other launches.
+    Launch,
+    /// The cores alone.
+    Run,
+}
+
+/// What a command waits for.
+pub(super) enum Block {
+    /// A record of an event.
+    Record(Arc<EventCore>, u64),
+    /// A word of GM.
+    Value,
+    /// Other streams at a barrier.
+    Barrier(Arc<Barrier>),
+}
+
+impl Lane {
+    pub(super) fn new(core: Arc<StreamCore>, resets: u64) -> Self {
+        Self { core, at: 0, busy: Busy::No, has_arrived: false, resets }
+    }
+
+    fn ring(&self) -> CommandRing<'_> {
+        self.core.ring()
+    }
+
+    /// Whether one of its commands is being done.
+    pub(super) fn is_busy(&self) -> bool {
+        !matches!(self.busy, Busy::No)
+    }
+
+    /// Whether its head is a run.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(&self.busy, Busy::Job(head) if head.kind == CommandKind::RUN)
+    }
+
+    /// Whether launches of it are in a batch.
+    pub(super) fn is_in_batch(&self) -> bool {
+        matches!(self.busy, Busy::Batch(_))
+    }
+
+    /// Whether it waits at this barrier.
+    pub(super) fn is_at(&self, barrier: &Arc<Barrier>) -> bool {
+        let is_same = |kept: &Kept| match kept {
+            Kept::Barrier(other) => Some(Arc::ptr_eq(other, barrier)),
+            _ => None,
+        };
+        let head = self.head().filter(|_| self.has_arrived);
+        head.and_then(|head| self.core.with_kept(head.number, is_same)).unwrap_or(false)
+    }
+
+    /// Whether nobody submits to it any more, and everything is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.core.is_closed() && !self.is_busy() && self.ring().waiting(self.at) == 0
+    }
+
+    /// The session was reset: a stream that had stopped goes on.
+    pub(super) fn see_resets(&mut self, resets: u64) {
+        if self.resets != resets {
+            self.resets = resets;
+            let line = self.ring().consumer();
+            line.stopped.store(0, Ordering::Relaxed);
+            line.first_failed.store(0, Ordering::Relaxed);
+            line.fault.store(0, Ordering::Relaxed);
+            self.core.told.change(|told| (told.stopped, told.failure) = (None, None));
+        }
+    }
+
+    fn head(&self) -> Option<CommandHead> {
+        self.ring().accept(self.at).and_then(Result::ok)
+    }
+
+    fn is_skipped(&self, number: u64) -> bool {
+        self.core.has_stopped() || number <= self.core.skip_to()
+    }
+
+    /// What its next command is.
+    pub(super) fn look(&self, shared: &Shared) -> Look {
+        if self.is_busy() {
+            return Look::Busy;
+        }
+        let head = match self.ring().accept(self.at) {
+            None => return Look::Nothing,
+            Some(Err(_)) => return Look::Ready(Wants::Here),
+            Some(Ok(head)) => head,
+        };
+        if self.is_skipped(head.number) {
+            return Look::Ready(Wants::Here);
+        }
+        match head.kind {
+            CommandKind::LAUNCH => Look::Ready(Wants::Launch),
+            CommandKind::RUN => Look::Ready(Wants::Run),
+            CommandKind::CALL => Look::Ready(Wants::Worker),
+            CommandKind::WAIT => self.look_record(head),
+            CommandKind::BARRIER => self.look_barrier(head),
+            CommandKind::WAIT_VALUE => self.look_value(shared),
+            CommandKind::COPY
+            | CommandKind::COPY_IN
+            | CommandKind::COPY_OUT
+            | CommandKind::FILL => {
+                let bytes = self.word(if head.kind == CommandKind::COPY { 2 } else { 1 });
+                let is_small = bytes <= SMALL_COPY_BYTES;
+                Look::Ready(if is_small { Wants::Here } else { Wants::Worker })
+            }
+            _ => Look::Ready(Wants::Here),
+        }
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        self.ring().word(self.at, index)
+    }
+
+    fn look_record(&self, head: CommandHead) -> Look {
+        let record = self.word(1);
+        let event = self.core.with_kept(head.number, |kept| match kept {
+            Kept::Event(event) => Some(Arc::clone(event)),
+            _ => None,
+        });
+        match event.filter(|event| !event.has_completed(record)) {
+            Some(event) => Look::Blocked(Block::Record(event, record)),
+            None => Look::Ready(Wants::Here),
+        }
+    }
+
+    fn look_barrier(&self, head: CommandHead) -> Look {
+        let barrier = self.core.with_kept(head.number, |kept| match kept {
+            Kept::Barrier(barrier) => Some(Arc::clone(barrier)),
+            _ => None,
+        });
+        match barrier.filter(|barrier| self.has_arrived && !barrier.is_open()) {
+            Some(barrier) => Look::Blocked(Block::Barrier(barrier)),
+            None => Look::Ready(Wants::Here),
+        }
+    }
+
+    fn look_value(&self, shared: &Shared) -> Look {
+        let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
+        let word = word_at(shared, GmAddr(self.word(0)));
+        match test.zip(word) {
+            // Acquire: pairs with the Release store in `do_here`, or with whatever a kernel does.
+            Some((test, word)) if !test.is_met(word.load(Ordering::Acquire), self.word(1)) => {
+                Look::Blocked(Block::Value)
+            }
+            _ => Look::Ready(Wants::Here),
+        }
+    }
+
+    /// Does a command that the service does itself.
+    pub(super) fn do_here(&mut self, shared: &Shared) {
+        let head = match self.ring().accept(self.at) {
+            None => return,
+            Some(Err(defect)) => return self.give_up(shared, Cause::Defect(defect)),
+            Some(Ok(head)) => head,
+        };
+        if self.is_skipped(head.number) {
+            self.skip(head);
+            self.over(shared, head, Ok(()));
+            return;
+        }
+        if head.kind == CommandKind::BARRIER && !self.has_arrived {
+            self.has_arrived = true;
+            self.core.with_kept(head.number, |kept| match kept {
+                Kept::Barrier(barrier) => {
+                    barrier.arrive();
+                    Some(())
+                }
+                _ => None,
+            });
+            return;
+        }
+        let result = self.perform(shared, head);
+        self.over(shared, head, result);
+    }
+
+    fn perform(&mut self, shared: &Shared, head: CommandHead) -> Result<(), Cause> {
+        match head.kind {
+            CommandKind::RECORD => {
+                if let Some(Kept::Event(event)) = self.core.take_kept(head.number) {
+                    event.complete(self.word(1), Some(shared.clock.now_ns()));
+                }
+            }
+            CommandKind::WRITE_VALUE => {
+                let at = GmAddr(self.word(0));
+                let word = word_at(shared, at);
+                let word = word.ok_or_else(|| Cause::Memory(format!("{at} is not in GM")))?;
+                // Release: pairs with the Acquire load in `look_value`.
+                word.store(self.word(1), Ordering::Release);
+            }
+            CommandKind::WAIT_VALUE if word_at(shared, GmAddr(self.word(0))).is_none() => {
+                return Err(Cause::Memory(format!("{} is not in GM", GmAddr(self.word(0)))));
+            }
+            CommandKind::COPY
+            | CommandKind::COPY_IN
+            | CommandKind::COPY_OUT
+            | CommandKind::FILL => {
+                return self.copy(head).map_or(Ok(()), |copy| copy.perform(&shared.memory));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Lets go of what hangs on a command that is not done.
+    fn skip(&mut self, head: CommandHead) {
+        match self.core.take_kept(head.number) {
+            Some(Kept::Event(event)) if head.kind == CommandKind::RECORD => {
+                event.complete(self.word(1), None);
+            }
+            Some(Kept::Barrier(barrier)) if !self.has_arrived => barrier.arrive(),
+            _ => {}
+        }
+    }
+
+    /// The copy that the head asks for.
+    fn copy(&self, head: CommandHead) -> Option<Copy> {
+        let [first, second] = [self.word(0), self.word(1)];
+        match (head.kind, self.core.take_kept(head.number)) {
+            (CommandKind::COPY_IN, Some(Kept::Buffer(from))) => {
+                Some(Copy::In { to: GmAddr(first), from })
+            }
+            (CommandKind::COPY_OUT, Some(Kept::Buffer(to))) => {
+                Some(Copy::Out { from: GmAddr(first), to })
+            }
+            (CommandKind::COPY, _) => {
+                let (from, to) = (GmAddr(first), GmAddr(second));
+                Some(Copy::On { from, to, bytes: self.word(2) })
+            }
+            (CommandKind::FILL, _) => {
+                let byte = self.word(2).to_le_bytes()[0];
+                Some(Copy::Fill { to: GmAddr(first), bytes: second, byte })
+            }
+            _ => None,
+        }
+    }
+
+    /// The job of a command that a worker does.
+    pub(super) fn take_job(&mut self) -> Option<Job> {
+        let head = self.head()?;
+        let job = match head.kind {
+            CommandKind::CALL => match self.core.take_kept(head.number)? {
+                Kept::Function(function) => Job::Call(self.core.id, function),
+                _ => return None,
+            },
+            _ => Job::Copy(self.core.id, self.copy(head)?),
+        };
+        self.busy = Busy::Job(head);
+        Some(job)
+    }
+
+    /// The run that the head asks for.
+    pub(super) fn take_run(&mut self, control: RunControl) -> Option<Job> {
+        let head = self.head()?;
+        let Kept::Run(command) = self.core.take_kept(head.number)? else { return None };
+        self.busy = Busy::Job(head);
+        Some(Job::Run(self.core.id, command, control))
+    }
+
+    /// Takes launches from the front, at most so many, and puts them into a batch.
+    pub(super) fn take_launches(&mut self, most: usize, batch: &mut Vec<Launch>) {
+        let (mut at, mut taken) = (self.at, VecDeque::new());
+        while taken.len() < most {
+            let Some(Ok(head)) = self.ring().accept(at) else { break };
+            if head.kind != CommandKind::LAUNCH || self.is_skipped(head.number) {
+                break;
+            }
+            let call = self.call(at, head);
+            batch.push(Launch { stream: self.core.id, call });
+            taken.push_back(head);
+            at += head.entries();
+        }
+        self.busy = Busy::Batch(taken);
+    }
+
+    fn call(&self, at: u64, head: CommandHead) -> KernelCall {
+        let ring = self.ring();
+        let [func_id, kind, blocks] = [0, 1, 2].map(|index| ring.word(at, index));
+        let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+        KernelCall {
+            // What is no func id is refused when the graph is built.
+            func_id: FuncId(u16::try_from(func_id).unwrap_or(u16::MAX)),
+            kind: kind.unwrap_or(CoreKind::AIV),
+            blocks: u32::try_from(blocks).unwrap_or(1).max(1),
+            args: (LAUNCH_WORDS..head.words).map(|index| ring.word(at, index)).collect(),
+        }
+    }
+
+    /// The job of its head is over.
+    pub(super) fn job_over(&mut self, shared: &Shared, result: Result<(), Cause>) {
+        if let Busy::Job(head) = std::mem::replace(&mut self.busy, Busy::No) {
+            self.over(shared, head, result);
+        }
+    }
+
+    /// The next launch of its batch is over; or it has not begun, and stays where it is, with those behind it.
+    pub(super) fn launch_over(&mut self, shared: &Shared, outcome: Outcome) {
+        let Busy::Batch(launches) = &mut self.busy else { return };
+        let Some(head) = launches.pop_front() else { return };
+        if launches.is_empty() {
+            self.busy = Busy::No;
+        }
+        match outcome {
+            Outcome::NotBegun => self.busy = Busy::No,
+            Outcome::Done => self.over(shared, head, Ok(())),
+            Outcome::Failed(cause) => self.over(shared, head, Err(cause)),
+        }
+    }
+
+    /// Every launch of its batch was done: they are over together.
+    pub(super) fn batch_done(&mut self, shared: &Shared) {
+        if let Busy::Batch(launches) = std::mem::replace(&mut self.busy, Busy::No)
+            && let Some(last) = launches.back()
+        {
+            let entries = launches.iter().map(CommandHead::entries).sum();
+            self.advance(shared, entries, last.number, launches.len() as u64);
+        }
+    }
+
+    /// The head waits for something that never comes.
+    pub(super) fn fail_head(&mut self, shared: &Shared, cause: Cause) {
+        if let Some(head) = self.head().filter(|_| !self.is_busy()) {
+            self.skip(head);
+            self.over(shared, head, Err(cause));
+        }
+    }
+
+    /// A command is over.
+    fn over(&mut self, shared: &Shared, head: CommandHead, result: Result<(), Cause>) {
+        self.core.take_kept(head.number);
+        self.has_arrived = false;
+        // Who was aborted is told so, and not what came of the rest.
+        if let Err(cause) = result
+            && head.number > self.core.skip_to()
+        {
+            self.fail(shared, head.number, Some(head.kind), cause);
+        }
+        self.advance(shared, head.entries(), head.number, 1);
+    }
+
+    fn advance(&mut self, shared: &Shared, entries: u64, number: u64, commands: u64) {
+        self.at += entries;
+        self.ring().take(self.at);
+        // Release: pairs with the Acquire loads of those who look at the line from the device.
+        self.ring().consumer().completed.store(number, Ordering::Release);
+        shared.holds.finished(commands);
+        self.core.told.change(|told| told.completed = number);
+    }
+
+    /// The ring cannot be read any further: everything in it is dropped, and the stream stops.
+    fn give_up(&mut self, shared: &Shared, cause: Cause) {
+        let number = self.core.ring().commands();
+        let open = number.saturating_sub(self.core.told.lock().completed);
+        self.fail(shared, number, None, cause);
+        let entries = self.ring().waiting(self.at);
+        self.core.take_kept(u64::MAX);
+        self.advance(shared, entries, number, open);
+    }
+
+    fn fail(&self, shared: &Shared, command: u64, kind: Option<CommandKind>, cause: Cause) {
+        let failure = Arc::new(CommandFailure { stream: self.core.id, command, kind, cause });
+        let line = self.ring().consumer();
+        line.failed.store(line.failed.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if line.first_failed.load(Ordering::Relaxed) == 0 {
+            line.first_failed.store(command, Ordering::Relaxed);
+            line.fault.store(failure.fault().map_or(0, |fault| fault.code()), Ordering::Relaxed);
+        }
+        // Streams have stopped before anybody is told.
+        match self.core.options.on_failure {
+            OnFailure::Continue => {}
+            OnFailure::Stop => self.core.stop(&failure),
+            OnFailure::StopAll => shared.streams().iter().for_each(|core| core.stop(&failure)),
+        }
+        self.core.told.change(|told| {
+            told.failure.get_or_insert_with(|| Arc::clone(&failure));
+        });
+    }
+}
+
+/// A word of GM as the service waits for it.
+fn word_at(shared: &Shared, at: GmAddr) -> Option<&AtomicU64> {
+    let gm = shared.memory.gm().window();
+    gm.live(gm.offset_of(at, 8)?)
+}

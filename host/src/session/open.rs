@@ -1,0 +1,306 @@
+//! A session: a device that stays up, and what is opened on it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bytemuck::Pod;
+use pto_abi::session::ring::{MAX_RING_ENTRIES, MIN_RING_ENTRIES};
+use pto_abi::{FuncId, GmAddr};
+
+use super::error::SessionError;
+use super::event::{Event, EventCore};
+use super::hands::Hands;
+use super::ids::EventId;
+use super::kept::Barrier;
+use super::options::{Drive, LAST_PRIORITY, SessionOptions, StreamOptions};
+use super::owned_work::OwnedWork;
+use super::performer::Performer;
+use super::running::{SteppedService, serve};
+use super::service::Service;
+use super::shared::Shared;
+use super::stream::Stream;
+use crate::{Device, DeviceBuffer, DeviceMemory, Kernel, RunOptions, RunReport};
+
+/// A device that takes commands from streams until the session is closed. It may be shared between threads.
+///
+/// When it is dropped, commands that have not begun are dropped, and those that have are waited for.
+pub struct Session {
+    shared: Arc<Shared>,
+    device: Arc<Mutex<Device>>,
+    service: Running,
+}
+
+/// What steps the service.
+enum Running {
+    Thread(Option<JoinHandle<()>>),
+    Stepped(Arc<SteppedService>),
+}
+
+impl Device {
+    /// Opens a session on the device; [`Session::close`] gives the device back.
+    ///
+    /// # Errors
+    /// `Option`: an option that cannot be. `Thread`: the process gets no thread. The device is closed then.
+    pub fn session(self, options: SessionOptions) -> Result<Session, SessionError> {
+        check(&options)?;
+        let stepped = Drive::Stepped { seed: 0 };
+        let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };
+        let drive = options.drive.unwrap_or(otherwise);
+        let shared = Arc::new(Shared::new(&self, options));
+        let device = Arc::new(Mutex::new(self));
+        let performer = Performer { device: Arc::clone(&device), shared: Arc::clone(&shared) };
+        let service = match drive {
+            Drive::Thread => {
+                let hands = Hands::crews(&performer)?;
+                let service = Service::new(Arc::clone(&shared), hands, None);
+                let of_service = Arc::clone(&shared);
+                let named = std::thread::Builder::new().name("pto-session".to_owned());
+                let thread = named.spawn(move || serve(&of_service, service));
+                Running::Thread(Some(thread.map_err(|cause| SessionError::Thread {
+                    what: "the session",
+                    cause: Arc::new(cause),
+                })?))
+            }
+            Drive::Stepped { seed } => {
+                let hands = Hands::own(performer);
+                let service = Service::new(Arc::clone(&shared), hands, Some(seed));
+                let service = SteppedService::new(service);
+                let step: Arc<dyn super::seat::Step> = Arc::<SteppedService>::clone(&service);
+                shared.driver.set_stepped(Arc::downgrade(&step));
+                Running::Stepped(service)
+            }
+        };
+        Ok(Session { shared, device, service })
+    }
+}
+
+fn check(options: &SessionOptions) -> Result<(), SessionError> {
+    let entries = options.ring_entries;
+    if !entries.is_power_of_two() || !(MIN_RING_ENTRIES..=MAX_RING_ENTRIES).contains(&entries) {
+        let allowed = "a power of two, 32 to 1,048,576";
+        return Err(refuse("ring_entries", entries.to_string(), allowed));
+    }
+    let counts = [
+        ("batch_launches", options.batch_launches),
+        ("copy_workers", options.copy_workers),
+        ("host_functions", options.host_functions),
+    ];
+    match counts.into_iter().find(|(_, count)| *count == 0) {
+        Some((option, _)) => Err(refuse(option, "0".to_owned(), "at least 1")),
+        None => Ok(()),
+    }
+}
+
+fn refuse(option: &'static str, found: String, allowed: &'static str) -> SessionError {
+    SessionError::Option { option, found, allowed }
+}
+
+/// Streams and events.
+impl Session {
+    /// Opens a stream with the default options.
+    ///
+    /// # Errors
+    /// `TooManyStreams`; `Device` with `OutOfMemory`: its ring does not fit GM; `Ended`.
+    pub fn stream(&self) -> Result<Stream, SessionError> {
+        self.stream_with(StreamOptions::default())
+    }
+
+    /// Opens a stream.
+    ///
+    /// # Errors
+    /// Those of [`Session::stream`]; `Option`: a priority above 7.
+    pub fn stream_with(&self, options: StreamOptions) -> Result<Stream, SessionError> {
+        if options.priority > LAST_PRIORITY {
+            return Err(refuse("priority", options.priority.to_string(), "0 (first) to 7 (last)"));
+        }
+        let core = self.shared.open_stream(options)?;
+        Ok(Stream::of(core, Arc::clone(&self.shared)))
+    }
+
+    /// Makes an event.
+    ///
+    /// # Errors
+    /// `Device` with `OutOfMemory`: its line does not fit GM.
+    pub fn event(&self) -> Result<Event, SessionError> {
+        let id = EventId(self.shared.next_event());
+        let core = EventCore::new(id, &self.shared.memory, &self.shared.driver)?;
+        Ok(Event::of(core))
+    }
+
+    /// Makes these streams wait for each other: none goes on before all have come to this point.
+    ///
+    /// # Errors
+    /// Those of every call that submits; then the barrier is open, and nobody waits at it.
+    pub fn barrier(&self, streams: &[&Stream]) -> Result<(), SessionError> {
+        let barrier = Barrier::of(streams.iter().map(|stream| stream.id()).collect());
+        let barrier = Arc::new(barrier);
+        for (submitted, stream) in streams.iter().enumerate() {
+            if let Err(error) = stream.barrier(&barrier) {
+                streams[submitted..].iter().for_each(|_| barrier.arrive());
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until everything is over that was submitted to any stream before this call.
+    ///
+    /// # Errors
+    /// `Failed`: the first failure of the stream with the lowest number that has one; the failures of the other streams stay with
+    /// them. `Stuck`: in a session that is stepped, the streams cannot go on.
+    pub fn synchronize(&self) -> Result<(), SessionError> {
+        self.await_streams(None)
+    }
+
+    /// As [`Session::synchronize`], at most for `limit`.
+    ///
+    /// # Errors
+    /// Those of [`Session::synchronize`]; `TimedOut`, with the first stream that is not done.
+    pub fn synchronize_within(&self, limit: Duration) -> Result<(), SessionError> {
+        self.await_streams(Some(limit))
+    }
+
+    fn await_streams(&self, limit: Option<Duration>) -> Result<(), SessionError> {
+        let start = Instant::now();
+        for stream in self.shared.streams() {
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            super::stream::await_core(&stream, &self.shared.driver, left)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the commands of every stream that have not begun, and ends the run that is on.
+    pub fn abort(&self) {
+        self.shared.streams().iter().for_each(|stream| stream.abort());
+        self.shared.cancel_run();
+        self.shared.touch();
+    }
+
+    /// As [`Session::abort`]; then streams that have stopped take commands again, and failures are forgotten.
+    ///
+    /// # Errors
+    /// `Stuck`, where a function of the host calls it in a session that is stepped.
+    pub fn reset(&self) -> Result<(), SessionError> {
+        self.abort();
+        for stream in self.shared.streams() {
+            super::stream::await_idle(&stream, &self.shared.driver)?;
+        }
+        self.shared.reset();
+        for stream in self.shared.streams() {
+            super::stream::await_running(&stream, &self.shared.driver)?;
+        }
+        Ok(())
+    }
+
+    /// Runs `work` in a stream of its own, and waits for it: [`Device::run`] as a session of one command.
+    ///
+    /// # Errors
+    /// Those of [`Session::stream`] and [`Stream::synchronize`].
+    pub fn run(
+        &self,
+        work: impl Into<OwnedWork>,
+        options: RunOptions,
+    ) -> Result<RunReport, SessionError> {
+        let stream = self.stream()?;
+        let ticket = stream.run_with(work, options)?;
+        stream.synchronize()?;
+        Ok(ticket.take_report().expect("a run without a failure has a report"))
+    }
+}
+
+/// Memory and kernels.
+impl Session {
+    /// The device's memory.
+    #[must_use]
+    pub fn memory(&self) -> DeviceMemory {
+        DeviceMemory::of(Arc::clone(&self.shared.memory))
+    }
+
+    /// As [`Device::alloc`].
+    ///
+    /// # Errors
+    /// Those of [`Device::alloc`].
+    pub fn alloc(&self, bytes: u64) -> Result<GmAddr, SessionError> {
+        Ok(self.memory().alloc(bytes)?)
+    }
+
+    /// As [`Device::upload`]: at once, beside every stream.
+    ///
+    /// # Errors
+    /// Those of [`Device::upload`].
+    pub fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>, SessionError> {
+        Ok(DeviceBuffer::upload(&self.shared.memory, values)?)
+    }
+
+    /// As [`Device::zeroed`].
+    ///
+    /// # Errors
+    /// Those of [`Device::zeroed`].
+    pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>, SessionError> {
+        Ok(DeviceBuffer::zeroed(&self.shared.memory, len)?)
+    }
+
+    /// As [`Device::register_kernel`]. Waits while a run is on.
+    ///
+    /// # Errors
+    /// Those of [`Device::register_kernel`].
+    pub fn register_kernel(&self, func_id: FuncId, kernel: Kernel) -> Result<(), SessionError> {
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        device.register_kernel(func_id, kernel)?;
+        self.shared.kernels.read(&device);
+        Ok(())
+    }
+
+    /// Looks at the device, for example to build a graph for it. Waits while a run is on.
+    pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
+        look(&self.device.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Time since the session was opened, on the clock that events have their times from: of this machine, or in virtual time
+    /// the sum of the makespans of the runs.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        Duration::from_nanos(self.shared.clock.now_ns())
+    }
+
+    /// Waits until every stream is idle, and gives the device back. Streams and events that are left can be dropped; they
+    /// take no commands. Failures that nobody was told of are not told any more.
+    #[must_use = "the device is closed when it is dropped"]
+    pub fn close(mut self) -> Option<Device> {
+        for stream in self.shared.streams() {
+            super::stream::await_idle(&stream, &self.shared.driver).unwrap_or_default();
+        }
+        self.end();
+        let device = Arc::clone(&self.device);
+        drop(self);
+        let device = Arc::try_unwrap(device).ok()?;
+        Some(device.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn end(&mut self) {
+        self.shared.end();
+        self.shared.streams().iter().for_each(|stream| stream.abort());
+        self.shared.touch();
+        match &mut self.service {
+            // A service that panicked has said so on standard error.
+            Running::Thread(thread) => {
+                thread.take().into_iter().for_each(|thread| thread.join().unwrap_or_default());
+            }
+            Running::Stepped(service) => service.run_dry(),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session with {} streams", self.shared.streams().len())
+    }
+}

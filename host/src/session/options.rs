@@ -1,0 +1,85 @@
+//! What a session and its streams are opened with.
+
+use std::time::Duration;
+
+use crate::RunOptions;
+
+/// Who steps the service of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drive {
+    /// A thread of the session: commands make progress while nobody waits for them.
+    Thread,
+    /// Whoever waits: nothing happens between two waits, and the seed decides which of the ready commands is next. The same
+    /// calls and the same seed give the same order of commands.
+    Stepped {
+        /// Decides every choice.
+        seed: u64,
+    },
+}
+
+/// How a session is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// How kernels and programs are run, where a command does not say it itself.
+    pub run: RunOptions,
+    /// Entries of the ring of each stream: a power of two, 32 to 1,048,576. A command takes one, a launch with more than three
+    /// arguments more.
+    pub ring_entries: usize,
+    /// The most launches that share one run; at least one. A device that limits the time of a run wants few.
+    pub batch_launches: usize,
+    /// Threads that copy beside the cores; at least one.
+    pub copy_workers: usize,
+    /// The most functions of the host that run at once; at least one. Further ones wait.
+    pub host_functions: usize,
+    /// Who steps the service; `None`: a thread, and on a device in virtual time whoever waits, with seed 0.
+    pub drive: Option<Drive>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            run: RunOptions::default(),
+            ring_entries: 1024,
+            batch_launches: 512,
+            copy_workers: 2,
+            host_functions: 16,
+            drive: None,
+        }
+    }
+}
+
+/// What becomes of the commands behind one that failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// They run.
+    #[default]
+    Continue,
+    /// They are skipped, and the stream takes no more commands before a reset. Other streams go on.
+    Stop,
+    /// As `Stop`, for every stream of the session.
+    StopAll,
+}
+
+/// How a stream is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamOptions {
+    /// 0 is served first, 7 last. Within a priority streams take turns.
+    pub priority: u8,
+    /// What becomes of the commands behind one that failed.
+    pub on_failure: OnFailure,
+    /// How long a command is waited for room in the ring for, before the call gives up.
+    pub room_budget: Duration,
+}
+
+/// The priority that is served last.
+pub const LAST_PRIORITY: u8 = 7;
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            priority: LAST_PRIORITY,
+            on_failure: OnFailure::default(),
+            room_budget: Duration::from_secs(60),
+        }
+    }
+}

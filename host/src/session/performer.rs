@@ -1,0 +1,78 @@
+//! Does the jobs of a session: whoever calls it, a thread of a crew or somebody who steps the service.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::batch;
+use super::copies::Copy;
+use super::error::Cause;
+use super::kept::{HostFunction, RunCommand, RunWork};
+use super::shared::Shared;
+use super::work::{Job, Launch, Report};
+use crate::{Device, Error, RunControl, Work};
+
+/// What does the jobs.
+#[derive(Clone)]
+pub(super) struct Performer {
+    pub(super) device: Arc<Mutex<Device>>,
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Performer {
+    /// Does a job to the end.
+    pub(super) fn perform(&self, job: Job) -> Report {
+        match job {
+            Job::Batch(launches, control) => self.batch(&launches, &control),
+            Job::Run(stream, command, control) => {
+                Report::Over(stream, self.run(&command, &control).map_err(of_device))
+            }
+            Job::Copy(stream, copy) => Report::Over(stream, self.copy(&copy)),
+            Job::Call(stream, function) => Report::Over(stream, call(function)),
+        }
+    }
+
+    fn device(&self) -> MutexGuard<'_, Device> {
+        // A panic in a run is a bug of the runtime; the device checks its own state at the next run.
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn batch(&self, launches: &[Launch], control: &RunControl) -> Report {
+        let options = &self.shared.options.run;
+        let ran = batch::run(&mut self.device(), launches, options, control);
+        if let Some(report) = ran.report {
+            self.shared.clock.advance(report.makespan);
+        }
+        Report::Batch(ran.outcomes)
+    }
+
+    fn run(&self, command: &RunCommand, control: &RunControl) -> Result<(), Error> {
+        let options = command.options.as_ref().unwrap_or(&self.shared.options.run);
+        let mut device = self.device();
+        let report = match &command.work {
+            RunWork::Work(work) => device.run_controlled(work.as_work(), options, control)?,
+            RunWork::Recording(recording, bindings) => {
+                let image = recording.image(&device, bindings)?;
+                device.run_controlled(Work::HostGraph(&image), options, control)?
+            }
+        };
+        self.shared.clock.advance(report.makespan);
+        command.ticket.set(report);
+        Ok(())
+    }
+
+    fn copy(&self, copy: &Copy) -> Result<(), Cause> {
+        copy.perform(&self.shared.memory)
+    }
+}
+
+fn of_device(error: Error) -> Cause {
+    Cause::Device(Arc::new(error))
+}
+
+fn call(function: HostFunction) -> Result<(), Cause> {
+    std::panic::catch_unwind(AssertUnwindSafe(function)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Cause::HostFunction(text.unwrap_or_else(|| "without a message".to_owned()))
+    })
+}

@@ -1,0 +1,148 @@
+//! What makes a service go on: a thread that sleeps while there is nothing to do, or those who wait.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::seat::{Step, Stepped};
+use super::service::Service;
+use super::shared::Shared;
+
+/// How long the thread looks for news before it sleeps: about what its sleep would cost.
+const AWAKE: Duration = Duration::from_micros(50);
+/// Looks between two looks at the clock.
+const LOOKS_A_CLOCK: u32 = 16;
+/// How often a word of GM is looked at that a stream waits for.
+const POLL_EVERY: Duration = Duration::from_micros(200);
+/// How long the thread sleeps where nobody rings.
+const LONG: Duration = Duration::from_secs(3600);
+
+/// Steps a service until its session has ended.
+pub(super) fn serve(shared: &Shared, mut service: Service) {
+    shared.bell.occupy();
+    let can_spin = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    loop {
+        if service.step() {
+            continue;
+        }
+        if shared.has_ended() && service.is_quiet() {
+            return;
+        }
+        if !(can_spin && rings_soon(shared)) {
+            let limit = if service.has_to_poll() { POLL_EVERY } else { LONG };
+            shared.bell.sleep(limit);
+        }
+    }
+}
+
+fn rings_soon(shared: &Shared) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < AWAKE {
+        for _ in 0..LOOKS_A_CLOCK {
+            if shared.bell.has_rung() {
+                return shared.bell.take_ring();
+            }
+            std::hint::spin_loop();
+        }
+    }
+    false
+}
+
+/// A service that is stepped by those who wait.
+pub(super) struct SteppedService {
+    service: Mutex<Service>,
+    /// The thread that steps it, by a number of its own; zero: nobody.
+    stepper: AtomicU64,
+}
+
+impl SteppedService {
+    pub(super) fn new(service: Service) -> Arc<Self> {
+        Arc::new(Self { service: Mutex::new(service), stepper: AtomicU64::new(0) })
+    }
+
+    /// Steps it until nothing is left to do.
+    pub(super) fn run_dry(&self) {
+        while self.step() == Stepped::Worked {}
+    }
+
+    fn is_mine(&self) -> bool {
+        self.stepper.load(Ordering::Relaxed) == this_thread()
+    }
+}
+
+impl Step for SteppedService {
+    fn step(&self) -> Stepped {
+        if self.is_mine() {
+            return Stepped::Within;
+        }
+        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stepper.store(this_thread(), Ordering::Relaxed);
+        let worked = service.step();
+        self.stepper.store(0, Ordering::Relaxed);
+        if worked { Stepped::Worked } else { Stepped::Idle }
+    }
+
+    fn state(&self) -> String {
+        self.service.lock().unwrap_or_else(PoisonError::into_inner).state()
+    }
+}
+
+/// A number that no other thread of this process has; never zero.
+fn this_thread() -> u64 {
+    static THREADS: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = THREADS.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|number| *number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::serve;
+    use crate::backend::fake::{Fake, SUCCESS};
+    use crate::session::hands::Hands;
+    use crate::session::performer::Performer;
+    use crate::session::service::Service;
+    use crate::session::shared::Shared;
+    use crate::session::stream::Stream;
+    use crate::session::{SessionOptions, StreamOptions};
+    use crate::{Device, DeviceOptions};
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    fn cpu_time() -> Duration {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the call writes to `time`, which lives as long as the call.
+        let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        assert_eq!(failed, 0);
+        let seconds = u64::try_from(time.tv_sec).unwrap();
+        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap())
+    }
+
+    #[test]
+    fn an_idle_service_uses_no_cpu_and_wakes_up() {
+        let options = DeviceOptions { gm_bytes: 1 << 22, ..DeviceOptions::default() };
+        let device = Device::open_fake(options, Fake::new(|_, _| SUCCESS)).unwrap();
+        let shared = Arc::new(Shared::new(&device, SessionOptions::default()));
+        let device = Arc::new(Mutex::new(device));
+        let performer = Performer { device, shared: Arc::clone(&shared) };
+        let hands = Hands::crews(&performer).unwrap();
+        let service = Service::new(Arc::clone(&shared), hands, None);
+        let of_service = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            serve(&of_service, service);
+            cpu_time()
+        });
+        let core = shared.open_stream(StreamOptions::default()).unwrap();
+        let stream = Stream::of(core, Arc::clone(&shared));
+        let words = shared.memory.alloc(64, crate::allocator::Owner::User).unwrap();
+        for value in 0..10 {
+            std::thread::sleep(Duration::from_millis(50));
+            stream.write_value(words, value).unwrap();
+            stream.synchronize_within(Duration::from_secs(60)).unwrap();
+        }
+        shared.end();
+        let used = thread.join().unwrap();
+        assert!(used < Duration::from_millis(100), "{used:?} of half a second");
+    }
+}

@@ -1,0 +1,143 @@
+//! Where a host thread waits for news of a stream or an event, and who makes the news happen meanwhile.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// A state that one side changes and the other one waits for.
+#[derive(Default)]
+pub(super) struct Seat<S> {
+    state: Mutex<S>,
+    changed: Condvar,
+    /// Threads that wait; changed while `state` is locked. Waking nobody would cost a system call.
+    waiters: AtomicUsize,
+}
+
+/// Somebody who can be stepped.
+pub(super) trait Step: Send + Sync {
+    /// One bounded turn of the service.
+    fn step(&self) -> Stepped;
+    /// Which streams wait for what.
+    fn state(&self) -> String;
+}
+
+/// What a turn of the service has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stepped {
+    /// Something.
+    Worked,
+    /// Nothing: nothing can happen unless somebody submits something.
+    Idle,
+    /// The caller is called by the service.
+    Within,
+}
+
+/// Who steps the service: a thread of the session, or who waits.
+#[derive(Default)]
+pub(super) struct Driver {
+    /// Not set: a thread.
+    stepped: OnceLock<Weak<dyn Step>>,
+}
+
+/// Why a wait has ended without what was waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unmet {
+    /// The time is over.
+    TimedOut(Duration),
+    /// Nothing will happen any more.
+    Stuck(String),
+}
+
+impl Driver {
+    /// From now on `step` is stepped by those who wait.
+    pub(super) fn set_stepped(&self, step: Weak<dyn Step>) {
+        // A session sets it once, before anybody can wait.
+        self.stepped.set(step).unwrap_or_default();
+    }
+
+    /// One turn, where those who wait make the turns; `None`: a thread does.
+    pub(super) fn step(&self) -> Option<Stepped> {
+        let step = self.stepped.get()?;
+        Some(step.upgrade().map_or(Stepped::Idle, |step| step.step()))
+    }
+
+    fn state(&self) -> String {
+        let step = self.stepped.get().and_then(Weak::upgrade);
+        step.map_or_else(|| "the session has ended".to_owned(), |step| step.state())
+    }
+
+    /// Waits at `seat` until `look` finds something, at most for `limit`.
+    pub(super) fn wait<S, T>(
+        &self,
+        seat: &Seat<S>,
+        limit: Option<Duration>,
+        mut look: impl FnMut(&mut S) -> Option<T>,
+    ) -> Result<T, Unmet> {
+        if self.stepped.get().is_none() {
+            return seat.wait(limit, look).ok_or(Unmet::TimedOut(limit.unwrap_or_default()));
+        }
+        let start = Instant::now();
+        loop {
+            if let Some(found) = look(&mut seat.lock()) {
+                return Ok(found);
+            }
+            match self.step() {
+                Some(Stepped::Worked) => {}
+                Some(Stepped::Within) => {
+                    let state = "a function of the host waits for the session that calls it";
+                    return Err(Unmet::Stuck(state.to_owned()));
+                }
+                _ => {
+                    // The last turn may have brought what is waited for.
+                    let found = look(&mut seat.lock());
+                    return found.ok_or_else(|| match limit {
+                        Some(_) => Unmet::TimedOut(start.elapsed()),
+                        None => Unmet::Stuck(self.state()),
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl<S> Seat<S> {
+    /// The state, to be looked at.
+    pub(super) fn lock(&self) -> MutexGuard<'_, S> {
+        // Every state that a panic could leave is a valid one.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes who waits for it.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut S) -> R) -> R {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let has_waiters = self.waiters.load(Ordering::Relaxed) > 0;
+        drop(state);
+        if has_waiters {
+            self.changed.notify_all();
+        }
+        result
+    }
+
+    fn wait<T>(
+        &self,
+        limit: Option<Duration>,
+        mut look: impl FnMut(&mut S) -> Option<T>,
+    ) -> Option<T> {
+        let start = Instant::now();
+        let mut state = self.lock();
+        loop {
+            if let Some(found) = look(&mut state) {
+                return Some(found);
+            }
+            let left = match limit {
+                None => Duration::from_secs(3600),
+                Some(limit) => limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero())?,
+            };
+            self.waiters.fetch_add(1, Ordering::Relaxed);
+            let woken = self.changed.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.waiters.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a session, its streams and its service share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pto_abi::limits::{MAX_FUNC_ID, MAX_STREAMS};
+use pto_abi::{CoreKind, FuncId};
+
+use super::bell::Bell;
+use super::clock::SessionClock;
+use super::error::SessionError;
+use super::holds::Holds;
+use super::ids::StreamId;
+use super::lines::RingMemory;
+use super::options::{SessionOptions, StreamOptions};
+use super::seat::{Driver, Seat, Unmet};
+use super::stream_core::StreamCore;
+use crate::memory::Memory;
+use crate::{Device, RunControl};
+
+/// How long a stream more than there may be waits for one that is being closed.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// What they share.
+pub(super) struct Shared {
+    pub(super) options: SessionOptions,
+    pub(super) memory: Arc<Memory>,
+    pub(super) bell: Bell,
+    pub(super) driver: Arc<Driver>,
+    pub(super) clock: SessionClock,
+    pub(super) holds: Holds,
+    pub(super) kernels: KernelKinds,
+    streams: Seat<StreamTable>,
+    /// Changes of the table, aborts and resets: when it is another one, the service looks at all streams.
+    version: AtomicU64,
+    /// How often the session was reset.
+    resets: AtomicU64,
+    events: AtomicU32,
+    has_ended: AtomicBool,
+    /// Of the run that is on.
+    control: Mutex<RunControl>,
+}
+
+#[derive(Default)]
+struct StreamTable {
+    opened: u32,
+    live: Vec<Arc<StreamCore>>,
+}
+
+impl Shared {
+    pub(super) fn new(device: &Device, options: SessionOptions) -> Self {
+        let memory = Arc::clone(device.shared_memory());
+        let kernels = KernelKinds::default();
+        kernels.read(device);
+        Self {
+            bell: Bell::default(),
+            driver: Arc::default(),
+            clock: SessionClock::new(device.has_virtual_clock()),
+            holds: Holds::new(&memory),
+            kernels,
+            streams: Seat::default(),
+            version: AtomicU64::new(0),
+            resets: AtomicU64::new(0),
+            events: AtomicU32::new(0),
+            has_ended: AtomicBool::new(false),
+            control: Mutex::default(),
+            memory,
+            options,
+        }
+    }
+
+    /// Opens a stream.
+    pub(super) fn open_stream(
+        &self,
+        options: StreamOptions,
+    ) -> Result<Arc<StreamCore>, SessionError> {
+        let has_room = |table: &mut StreamTable| (table.live.len() < MAX_STREAMS).then_some(());
+        let room = self.driver.wait(&self.streams, Some(CLOSING), has_room);
+        room.map_err(|_: Unmet| SessionError::TooManyStreams)?;
+        let ring = RingMemory::new(&self.memory, self.options.ring_entries)?;
+        let core = self.streams.change(|table| {
+            let core = Arc::new(StreamCore::new(StreamId(table.opened), options, ring));
+            table.opened += 1;
+            table.live.push(Arc::clone(&core));
+            core
+        });
+        self.touch();
+        Ok(core)
+    }
+
+    /// A stream is over.
+    pub(super) fn retire(&self, stream: StreamId) {
+        self.streams.change(|table| table.live.retain(|live| live.id != stream));
+        self.touch();
+    }
+
+    /// The streams that there are.
+    pub(super) fn streams(&self) -> Vec<Arc<StreamCore>> {
+        self.streams.lock().live.clone()
+    }
+
+    /// The service is to look at all streams.
+    pub(super) fn touch(&self) {
+        // Release: pairs with the Acquire load in `version`.
+        self.version.fetch_add(1, Ordering::Release);
+        self.bell.ring();
+    }
+
+    /// The number of changes.
+    pub(super) fn version(&self) -> u64 {
+        // Acquire: pairs with the Release in `touch`.
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Stopped streams are to take commands again.
+    pub(super) fn reset(&self) {
+        // Release: pairs with the Acquire load in `resets`.
+        self.resets.fetch_add(1, Ordering::Release);
+        self.touch();
+    }
+
+    /// How often the session was reset.
+    pub(super) fn resets(&self) -> u64 {
+        // Acquire: pairs with the Release in `reset`.
+        self.resets.load(Ordering::Acquire)
+    }
+
+    /// The number of a new event.
+    pub(super) fn next_event(&self) -> u32 {
+        self.events.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Nothing is submitted any more.
+    pub(super) fn end(&self) {
+        // Release: pairs with the Acquire load in `has_ended`.
+        self.has_ended.store(true, Ordering::Release);
+        self.touch();
+    }
+
+    #[inline]
+    pub(super) fn has_ended(&self) -> bool {
+        // Acquire: pairs with the Release store in `end`.
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// A control for the next run.
+    pub(super) fn new_control(&self) -> RunControl {
+        let control = RunControl::new();
+        *self.control.lock().unwrap_or_else(PoisonError::into_inner) = control.clone();
+        control
+    }
+
+    /// Ends the run that is on.
+    pub(super) fn cancel_run(&self) {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+    }
+}
+
+/// Which kernels are registered, and the core kind of each: launches are checked without asking the device, which may be busy.
+pub(super) struct KernelKinds(Vec<AtomicU8>);
+
+impl Default for KernelKinds {
+    fn default() -> Self {
+        Self((0..MAX_FUNC_ID).map(|_| AtomicU8::new(0)).collect())
+    }
+}
+
+impl KernelKinds {
+    /// Takes over what is registered now. A kernel that stays registered can be launched meanwhile.
+    pub(super) fn read(&self, device: &Device) {
+        let mut kinds = [0; MAX_FUNC_ID];
+        for kernel in device.describe().kernels {
+            if device.cores(kernel.kind) > 0 {
+                kinds[kernel.func_id.index()] = kernel.kind.get() + 1;
+            }
+        }
+        for (place, kind) in self.0.iter().zip(kinds) {
+            place.store(kind, Ordering::Relaxed);
+        }
+    }
+
+    /// The core kind of a kernel; `None`: it is not registered, or the device has no such cores.
+    #[inline]
+    pub(super) fn of(&self, func_id: FuncId) -> Option<CoreKind> {
+        let kind = self.0.get(func_id.index())?.load(Ordering::Relaxed);
+        CoreKind::try_from(kind.checked_sub(1)?).ok()
+    }
+}

@@ -1,0 +1,597 @@
+//! A stream: commands in order, independent of other streams but for events.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pto_abi::limits::MAX_ARGS;
+use pto_abi::session::command::LAUNCH_WORDS;
+use pto_abi::session::{CommandHead, CommandKind, ValueTest};
+use pto_abi::{CoreKind, FuncId, GmAddr};
+
+use super::capture::{Capture, KernelCall, Recording};
+use super::error::SessionError;
+use super::event::Event;
+use super::host_buffer::HostBuffer;
+use super::ids::StreamId;
+use super::kept::{Barrier, Kept, RunCommand, RunWork};
+use super::owned_work::{OwnedWork, RunTicket};
+use super::seat::{Driver, Unmet};
+use super::shared::Shared;
+use super::stream_core::{StreamCore, Submitting, Told};
+use crate::RunOptions;
+
+/// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
+/// dropped, the commands that were submitted still run.
+pub struct Stream {
+    core: Arc<StreamCore>,
+    shared: Arc<Shared>,
+}
+
+impl Stream {
+    pub(super) fn of(core: Arc<StreamCore>, shared: Arc<Shared>) -> Self {
+        Self { core, shared }
+    }
+
+    /// Its number in the session.
+    #[must_use]
+    pub fn id(&self) -> StreamId {
+        self.core.id
+    }
+
+    /// Launches a registered kernel with the arguments `args`, on one core of the kind that it is written for. The number of
+    /// the command is returned, here and by the other calls.
+    ///
+    /// # Errors
+    /// `Argument`: the kernel is not registered, the device has no core for it, or there are more than 128 arguments.
+    /// `Stopped`, `RingFull`, `Ended`, of every call that submits.
+    #[inline]
+    pub fn launch(&self, func_id: FuncId, args: &[u64]) -> Result<u64, SessionError> {
+        self.launch_blocks(func_id, 1, args)
+    }
+
+    /// Launches a kernel in `blocks` blocks: each runs once, with the same arguments and its own block context behind them.
+    ///
+    /// # Errors
+    /// Those of [`Stream::launch`]; `Argument`: no block, or more than 65,535; more than 127 arguments with several blocks.
+    #[inline]
+    pub fn launch_blocks(
+        &self,
+        func_id: FuncId,
+        blocks: u32,
+        args: &[u64],
+    ) -> Result<u64, SessionError> {
+        let kind = self.check_launch(func_id, blocks, args)?;
+        let mut words = [0; LAUNCH_WORDS + MAX_ARGS];
+        let words = &mut words[..LAUNCH_WORDS + args.len()];
+        words[..LAUNCH_WORDS].copy_from_slice(&[
+            func_id.0.into(),
+            kind.get().into(),
+            blocks.into(),
+        ]);
+        words[LAUNCH_WORDS..].copy_from_slice(args);
+        let side = self.core.submitting();
+        if let Some(capture) = &side.capture {
+            capture.launch(self.id(), KernelCall { func_id, kind, blocks, args: args.to_vec() });
+            return Ok(0);
+        }
+        self.submit(&side, CommandKind::LAUNCH, words, None)
+    }
+
+    #[inline]
+    fn check_launch(
+        &self,
+        func_id: FuncId,
+        blocks: u32,
+        args: &[u64],
+    ) -> Result<CoreKind, SessionError> {
+        let most = MAX_ARGS - usize::from(blocks > 1);
+        match self.shared.kernels.of(func_id) {
+            Some(kind) if args.len() <= most && (1..=MAX_LAUNCH_BLOCKS).contains(&blocks) => {
+                Ok(kind)
+            }
+            kernel => Err(refuse_launch(func_id, kernel, blocks, args.len())),
+        }
+    }
+
+    /// Runs a graph or a builder program, with the run options of the session. A run has the cores for itself: it begins when
+    /// the kernels and runs that are on have ended; copies and functions of the host go on beside it.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn run(&self, work: impl Into<OwnedWork>) -> Result<RunTicket, SessionError> {
+        self.submit_run(RunWork::Work(work.into()), None)
+    }
+
+    /// As [`Stream::run`], with options of its own.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn run_with(
+        &self,
+        work: impl Into<OwnedWork>,
+        options: RunOptions,
+    ) -> Result<RunTicket, SessionError> {
+        self.submit_run(RunWork::Work(work.into()), Some(options))
+    }
+
+    /// Launches a recording as one command. Where an argument of a launch is the first address of a pair of `bindings`, the
+    /// second one stands for it.
+    ///
+    /// # Errors
+    /// `Argument`: no launch has the first address of a pair. Those of every call that submits.
+    pub fn launch_recording(
+        &self,
+        recording: &Recording,
+        bindings: &[(GmAddr, GmAddr)],
+    ) -> Result<RunTicket, SessionError> {
+        if let Some((unbound, _)) = bindings.iter().find(|(from, _)| !recording.has_argument(*from))
+        {
+            return Err(SessionError::Argument {
+                what: "launch_recording: a binding",
+                found: format!("no launch has the argument {unbound}"),
+                allowed: "an address that was an argument while the stream was captured",
+            });
+        }
+        self.submit_run(RunWork::Recording(recording.clone(), bindings.to_vec()), None)
+    }
+
+    fn submit_run(
+        &self,
+        work: RunWork,
+        options: Option<RunOptions>,
+    ) -> Result<RunTicket, SessionError> {
+        let ticket = RunTicket::default();
+        let command = RunCommand { work, options, ticket: ticket.clone() };
+        let side = self.uncaptured("a run")?;
+        self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
+        Ok(ticket)
+    }
+
+    /// Copies `from` to `to`. A buffer is read when the copy's turn comes; a vector or a slice is taken over by this call.
+    ///
+    /// # Errors
+    /// `Device` with `CopyOutOfRange`: the range is not in one live allocation. Those of every call that submits.
+    pub fn copy_to_device(
+        &self,
+        to: GmAddr,
+        from: impl Into<HostBuffer>,
+    ) -> Result<u64, SessionError> {
+        let from = from.into();
+        let words = [to.0, from.bytes()];
+        self.check_range(to, from.bytes())?;
+        let side = self.uncaptured("a copy")?;
+        self.submit(&side, CommandKind::COPY_IN, &words, Some(Kept::Buffer(from)))
+    }
+
+    /// Fills `to` from `from`.
+    ///
+    /// # Errors
+    /// As [`Stream::copy_to_device`].
+    pub fn copy_from_device(&self, from: GmAddr, to: &HostBuffer) -> Result<u64, SessionError> {
+        let words = [from.0, to.bytes()];
+        self.check_range(from, to.bytes())?;
+        let side = self.uncaptured("a copy")?;
+        self.submit(&side, CommandKind::COPY_OUT, &words, Some(Kept::Buffer(to.clone())))
+    }
+
+    /// Copies `bytes` bytes on the device.
+    ///
+    /// # Errors
+    /// `Argument`: the ranges overlap. As [`Stream::copy_to_device`].
+    pub fn copy_on_device(
+        &self,
+        from: GmAddr,
+        to: GmAddr,
+        bytes: u64,
+    ) -> Result<u64, SessionError> {
+        self.check_range(from, bytes)?;
+        self.check_range(to, bytes)?;
+        if from.0 < to.0.saturating_add(bytes) && to.0 < from.0.saturating_add(bytes) {
+            return Err(SessionError::Argument {
+                what: "copy_on_device: source and target",
+                found: format!("{bytes} bytes at {from} and at {to} overlap"),
+                allowed: "ranges that do not",
+            });
+        }
+        let side = self.uncaptured("a copy")?;
+        self.submit(&side, CommandKind::COPY, &[from.0, to.0, bytes], None)
+    }
+
+    /// Fills `bytes` bytes with `byte`.
+    ///
+    /// # Errors
+    /// As [`Stream::copy_to_device`].
+    pub fn fill(&self, to: GmAddr, byte: u8, bytes: u64) -> Result<u64, SessionError> {
+        self.check_range(to, bytes)?;
+        let side = self.uncaptured("a fill")?;
+        self.submit(&side, CommandKind::FILL, &[to.0, bytes, byte.into()], None)
+    }
+
+    /// Calls `function` on a thread of the session; the stream waits for its return. A panic of it is a failure of the command.
+    /// The function must not wait for this stream.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn call(&self, function: impl FnOnce() + Send + 'static) -> Result<u64, SessionError> {
+        let side = self.uncaptured("a function of the host")?;
+        let kept = Kept::Function(Box::new(function));
+        self.submit(&side, CommandKind::CALL, &[], Some(kept))
+    }
+
+    /// Records `event`: its next record is complete when everything before in this stream is.
+    ///
+    /// # Errors
+    /// `OtherSession`. Those of every call that submits.
+    pub fn record(&self, event: &Event) -> Result<u64, SessionError> {
+        self.check_event(event)?;
+        let side = self.core.submitting();
+        if let Some(capture) = &side.capture {
+            event.core().set_joint(capture.joint(self.id()));
+            return Ok(0);
+        }
+        let record = event.core().next_record(self.id());
+        let words = [event.id().0.into(), record];
+        let kept = Kept::Event(Arc::clone(event.core()));
+        self.submit(&side, CommandKind::RECORD, &words, Some(kept))
+            .inspect_err(|_| event.core().forget(record))
+    }
+
+    /// Makes the stream wait for the record of `event` that is the last one now. An event that was never recorded is not
+    /// waited for. An event that was recorded in a capture takes this stream into the capture.
+    ///
+    /// # Errors
+    /// `OtherSession`; `Capture`: the stream is captured, and the event was not recorded in the same capture. Those of every
+    /// call that submits.
+    pub fn wait(&self, event: &Event) -> Result<u64, SessionError> {
+        self.check_event(event)?;
+        let mut side = self.core.submitting();
+        if let Some(joint) = event.core().joint() {
+            let joined = joint.join(self.id(), side.capture.as_ref());
+            side.capture = Some(joined.ok_or_else(|| self.no_capture("wait", MIXED))?);
+            return Ok(0);
+        }
+        self.check_uncaptured(&side, "wait", FOREIGN)?;
+        self.submit_wait(&side, event, event.core().awaited())
+    }
+
+    /// Makes the stream wait for the next record of `event` that is submitted after this call.
+    ///
+    /// # Errors
+    /// As [`Stream::wait`].
+    pub fn wait_next(&self, event: &Event) -> Result<u64, SessionError> {
+        self.check_event(event)?;
+        let side = self.uncaptured("wait_next")?;
+        self.submit_wait(&side, event, event.core().next())
+    }
+
+    fn submit_wait(
+        &self,
+        side: &Submitting,
+        event: &Event,
+        record: u64,
+    ) -> Result<u64, SessionError> {
+        let words = [event.id().0.into(), record];
+        let kept = Kept::Event(Arc::clone(event.core()));
+        self.submit(side, CommandKind::WAIT, &words, Some(kept))
+    }
+
+    /// Resets `event`: until it is recorded again it is not complete, and a wait waits for that record.
+    ///
+    /// # Errors
+    /// `OtherSession`. Those of every call that submits.
+    pub fn reset(&self, event: &Event) -> Result<u64, SessionError> {
+        self.check_event(event)?;
+        let side = self.uncaptured("reset")?;
+        let number = self.submit(&side, CommandKind::RESET, &[event.id().0.into()], None)?;
+        event.core().reset();
+        Ok(number)
+    }
+
+    /// Writes a word of GM.
+    ///
+    /// # Errors
+    /// `Argument`: the address is not a multiple of 8. As [`Stream::copy_to_device`].
+    pub fn write_value(&self, at: GmAddr, value: u64) -> Result<u64, SessionError> {
+        self.check_word(at)?;
+        let side = self.uncaptured("write_value")?;
+        self.submit(&side, CommandKind::WRITE_VALUE, &[at.0, value], None)
+    }
+
+    /// Makes the stream wait until a word of GM is as `test` says, whoever writes it: a stream, a kernel, the host.
+    ///
+    /// # Errors
+    /// As [`Stream::write_value`].
+    pub fn wait_value(&self, at: GmAddr, test: ValueTest, value: u64) -> Result<u64, SessionError> {
+        self.check_word(at)?;
+        let side = self.uncaptured("wait_value")?;
+        let words = [at.0, value, test.get().into()];
+        self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
+    }
+
+    pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<u64, SessionError> {
+        let side = self.uncaptured("barrier")?;
+        let kept = Kept::Barrier(Arc::clone(barrier));
+        self.submit(&side, CommandKind::BARRIER, &[0], Some(kept))
+    }
+
+    #[inline]
+    fn submit(
+        &self,
+        _side: &Submitting,
+        kind: CommandKind,
+        words: &[u64],
+        kept: Option<Kept>,
+    ) -> Result<u64, SessionError> {
+        let ring = self.core.ring();
+        let entries = CommandHead::entries_of(words.len());
+        if self.shared.has_ended() || self.core.has_stopped() || ring.room() < entries {
+            self.await_room(entries)?;
+        }
+        self.shared.holds.submitted();
+        if let Some(kept) = kept {
+            self.core.keep(kept);
+        }
+        let number = ring.put(kind, words);
+        let number = number.expect("there is room, and nobody else submits");
+        self.shared.bell.ring();
+        Ok(number)
+    }
+
+    /// Waits until there is room for a command.
+    #[cold]
+    fn await_room(&self, entries: u64) -> Result<(), SessionError> {
+        self.check_open()?;
+        let ring = self.core.ring();
+        let limit = Some(self.core.options.room_budget);
+        let look = |_: &mut Told| {
+            let is_over = self.shared.has_ended() || self.core.has_stopped();
+            (is_over || ring.room() >= entries).then_some(())
+        };
+        match self.shared.driver.wait(&self.core.told, limit, look) {
+            Ok(()) => self.check_open(),
+            Err(Unmet::TimedOut(waited)) => {
+                let (stream, state) = (self.id(), self.core.describe());
+                Err(SessionError::RingFull { stream, waited, state })
+            }
+            Err(Unmet::Stuck(state)) => Err(SessionError::Stuck { state }),
+        }
+    }
+
+    fn check_open(&self) -> Result<(), SessionError> {
+        if self.shared.has_ended() {
+            return Err(SessionError::Ended);
+        }
+        let stopped = self.core.told.lock().stopped.clone();
+        stopped.map_or(Ok(()), |cause| Err(SessionError::Stopped { stream: self.id(), cause }))
+    }
+
+    fn check_event(&self, event: &Event) -> Result<(), SessionError> {
+        if event.is_of(&self.shared.driver) {
+            return Ok(());
+        }
+        Err(SessionError::OtherSession { what: event.id().to_string() })
+    }
+
+    fn check_range(&self, address: GmAddr, bytes: u64) -> Result<(), SessionError> {
+        Ok(self.shared.memory.check_user_range(address, bytes)?)
+    }
+
+    fn check_word(&self, at: GmAddr) -> Result<(), SessionError> {
+        if !at.0.is_multiple_of(8) {
+            return Err(SessionError::Argument {
+                what: "the address of a word",
+                found: at.to_string(),
+                allowed: "a multiple of 8",
+            });
+        }
+        self.check_range(at, 8)
+    }
+}
+
+/// Waiting for a stream.
+impl Stream {
+    /// Whether every command that was submitted is over. It tells no failure.
+    ///
+    /// # Errors
+    /// `Capture`: the stream is captured.
+    pub fn query(&self) -> Result<bool, SessionError> {
+        let _side = self.uncaptured("query")?;
+        Ok(self.core.is_idle())
+    }
+
+    /// How many commands of the stream are over.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.core.told.lock().completed
+    }
+
+    /// Waits until every command that was submitted before this call is over.
+    ///
+    /// # Errors
+    /// `Failed`: the first command that failed since the last synchronise; the others are over as well. `Aborted`: the stream
+    /// was aborted meanwhile. `Stuck`: in a session that is stepped, the stream cannot go on. `Capture`.
+    pub fn synchronize(&self) -> Result<(), SessionError> {
+        self.await_commands(None)
+    }
+
+    /// As [`Stream::synchronize`], at most for `limit`.
+    ///
+    /// # Errors
+    /// Those of [`Stream::synchronize`]; `TimedOut`, with what the stream does.
+    pub fn synchronize_within(&self, limit: Duration) -> Result<(), SessionError> {
+        self.await_commands(Some(limit))
+    }
+
+    fn await_commands(&self, limit: Option<Duration>) -> Result<(), SessionError> {
+        // The lock on submissions is not held while this call waits.
+        drop(self.uncaptured("synchronize")?);
+        await_core(&self.core, &self.shared.driver, limit)
+    }
+
+    /// Drops the commands that have not begun; those that have go on to their end. Records among the dropped ones count as
+    /// complete. Who waits for the stream is told `Aborted`.
+    pub fn abort(&self) {
+        self.core.abort();
+        self.shared.touch();
+    }
+}
+
+/// Capture.
+impl Stream {
+    /// From here on launches become part of a recording instead of being done. Streams that wait for an event which was recorded
+    /// in the capture join it.
+    ///
+    /// # Errors
+    /// `Capture`: the stream is captured.
+    pub fn begin_capture(&self) -> Result<(), SessionError> {
+        let mut side = self.uncaptured("begin_capture")?;
+        side.capture = Some(Capture::begin(self.id()));
+        Ok(())
+    }
+
+    /// Ends the capture that was begun on this stream, for every stream that takes part.
+    ///
+    /// # Errors
+    /// `Capture`: the capture was not begun on this stream, or this stream has not waited for the end of another one that takes
+    /// part. The capture is over in both cases but the first.
+    pub fn end_capture(&self) -> Result<Recording, SessionError> {
+        let capture = {
+            let side = self.core.submitting();
+            let begun = side.capture.clone().filter(|capture| capture.is_origin);
+            begun.ok_or_else(|| self.no_capture("end_capture", NOT_BEGUN))?
+        };
+        let ended = capture.end(self.id());
+        for stream in self.shared.streams() {
+            let mut side = stream.submitting();
+            if side.capture.as_ref().is_some_and(|other| other.is_same(&capture)) {
+                side.capture = None;
+            }
+        }
+        ended.map_err(|stream| SessionError::Capture {
+            stream,
+            call: "end_capture",
+            why: "finds launches of this stream that the captured stream has not waited for; record an event behind them \
+                  and wait for it",
+        })
+    }
+
+    /// Whether it is captured.
+    #[must_use]
+    pub fn is_captured(&self) -> bool {
+        self.core.submitting().capture.is_some()
+    }
+
+    fn uncaptured(
+        &self,
+        call: &'static str,
+    ) -> Result<std::sync::MutexGuard<'_, Submitting>, SessionError> {
+        let side = self.core.submitting();
+        self.check_uncaptured(&side, call, CAPTURED)?;
+        Ok(side)
+    }
+
+    fn check_uncaptured(
+        &self,
+        side: &Submitting,
+        call: &'static str,
+        why: &'static str,
+    ) -> Result<(), SessionError> {
+        if side.capture.is_some() { Err(self.no_capture(call, why)) } else { Ok(()) }
+    }
+
+    fn no_capture(&self, call: &'static str, why: &'static str) -> SessionError {
+        SessionError::Capture { stream: self.id(), call, why }
+    }
+}
+
+/// Waits until every command that was submitted before this call is over, and takes the stream's failure.
+pub(super) fn await_core(
+    core: &StreamCore,
+    driver: &Driver,
+    limit: Option<Duration>,
+) -> Result<(), SessionError> {
+    let last = core.ring().commands();
+    let aborts = core.told.lock().aborts;
+    let waited = driver.wait(&core.told, limit, |told| {
+        (told.completed >= last).then(|| (told.failure.take(), told.aborts != aborts))
+    });
+    let stream = core.id;
+    match waited {
+        Ok((Some(failure), _)) => Err(SessionError::Failed(failure)),
+        Ok((None, true)) => Err(SessionError::Aborted { stream }),
+        Ok((None, false)) => Ok(()),
+        Err(Unmet::TimedOut(waited)) => {
+            Err(SessionError::TimedOut { stream, waited, state: core.describe() })
+        }
+        Err(Unmet::Stuck(state)) => Err(SessionError::Stuck { state }),
+    }
+}
+
+/// Waits until the stream is idle; failures stay where they are.
+pub(super) fn await_idle(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+    let is_idle = |told: &mut Told| (told.completed >= core.ring().commands()).then_some(());
+    driver.wait(&core.told, None, is_idle).map_err(stuck)
+}
+
+/// Waits until a stream that had stopped takes commands again.
+pub(super) fn await_running(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+    // What stopped the stream is forgotten before the failure is; so is the other one then.
+    let is_running = |told: &mut Told| (told.stopped.is_none()).then_some(());
+    driver.wait(&core.told, None, is_running).map_err(stuck)
+}
+
+fn stuck(unmet: Unmet) -> SessionError {
+    match unmet {
+        Unmet::Stuck(state) => SessionError::Stuck { state },
+        Unmet::TimedOut(_) => SessionError::Stuck { state: "the time is over".to_owned() },
+    }
+}
+
+const CAPTURED: &str = "is not possible while the stream is captured; end the capture first";
+const FOREIGN: &str =
+    "names an event that was not recorded in the capture; record it in a stream that takes part";
+const MIXED: &str = "would mix two captures; end one of them first";
+const NOT_BEGUN: &str =
+    "ends a capture that was not begun on this stream; call it on the stream of begin_capture";
+
+/// Blocks of one launch, at most.
+pub const MAX_LAUNCH_BLOCKS: u32 = 0xFFFF;
+
+#[cold]
+fn refuse_launch(
+    func_id: FuncId,
+    kernel: Option<CoreKind>,
+    blocks: u32,
+    args: usize,
+) -> SessionError {
+    let (what, found, allowed) = match kernel {
+        None => (
+            "launch: the kernel",
+            format!("func id {func_id} has no kernel, or the device has no core for it"),
+            "a func id that was registered with the session",
+        ),
+        Some(_) if blocks == 0 || blocks > MAX_LAUNCH_BLOCKS => {
+            ("launch: the blocks", blocks.to_string(), "1 to 65,535")
+        }
+        Some(_) => (
+            "launch: the arguments",
+            format!("{args} words"),
+            "at most 128, or 127 where there are several blocks",
+        ),
+    };
+    SessionError::Argument { what, found, allowed }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.core.close();
+        self.shared.touch();
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.core.describe())
+    }
+}

@@ -1,0 +1,168 @@
+//! A stream as its owner and the service share it.
+//!
+//! Who writes what: submitters (one at a time, by the lock `submitting`) the producer's line of the ring and the end of `kept`;
+//! the service the consumer's line and the front of `kept`; `told` is changed by the service and read by whoever waits.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_abi::session::CommandRing;
+use pto_abi::sync::Ordering as LineOrdering;
+
+use super::capture::Capture;
+use super::error::CommandFailure;
+use super::ids::StreamId;
+use super::kept::Kept;
+use super::lines::RingMemory;
+use super::options::StreamOptions;
+use super::seat::Seat;
+
+/// What stream and service share.
+pub(super) struct StreamCore {
+    pub(super) id: StreamId,
+    pub(super) options: StreamOptions,
+    memory: RingMemory,
+    pub(super) submitting: Mutex<Submitting>,
+    kept: Mutex<VecDeque<(u64, Kept)>>,
+    pub(super) told: Seat<Told>,
+    /// Commands up to this number are skipped, unless they have begun.
+    skip_to: AtomicU64,
+    is_closed: AtomicBool,
+}
+
+/// The submitters' side.
+#[derive(Default)]
+pub(super) struct Submitting {
+    pub(super) capture: Option<Capture>,
+}
+
+/// What those who wait are told.
+#[derive(Default)]
+pub(super) struct Told {
+    /// Commands up to this number are over.
+    pub(super) completed: u64,
+    /// The first failure that nobody was told of.
+    pub(super) failure: Option<Arc<CommandFailure>>,
+    /// What stopped the stream.
+    pub(super) stopped: Option<Arc<CommandFailure>>,
+    /// How often it was aborted.
+    pub(super) aborts: u64,
+}
+
+impl StreamCore {
+    pub(super) fn new(id: StreamId, options: StreamOptions, memory: RingMemory) -> Self {
+        Self {
+            id,
+            options,
+            memory,
+            submitting: Mutex::default(),
+            kept: Mutex::default(),
+            told: Seat::default(),
+            skip_to: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn ring(&self) -> CommandRing<'_> {
+        self.memory.ring()
+    }
+
+    /// The right to submit.
+    pub(super) fn submitting(&self) -> MutexGuard<'_, Submitting> {
+        // Every state that a panic could leave is a valid one.
+        self.submitting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<(u64, Kept)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps something for the command that is about to be submitted.
+    pub(super) fn keep(&self, kept: Kept) {
+        let number = self.ring().commands() + 1;
+        self.kept().push_back((number, kept));
+    }
+
+    /// Looks at what is kept for a command.
+    pub(super) fn with_kept<R>(
+        &self,
+        number: u64,
+        look: impl FnOnce(&Kept) -> Option<R>,
+    ) -> Option<R> {
+        let kept = self.kept();
+        kept.front().filter(|(of, _)| *of == number).and_then(|(_, kept)| look(kept))
+    }
+
+    /// Takes what is kept for a command, and drops what belongs to commands before it.
+    pub(super) fn take_kept(&self, number: u64) -> Option<Kept> {
+        let mut kept = self.kept();
+        while kept.front().is_some_and(|(of, _)| *of < number) {
+            kept.pop_front();
+        }
+        if kept.front().is_none_or(|(of, _)| *of != number) {
+            return None;
+        }
+        kept.pop_front().map(|(_, kept)| kept)
+    }
+
+    /// Whether every command is over.
+    pub(super) fn is_idle(&self) -> bool {
+        self.told.lock().completed >= self.ring().commands()
+    }
+
+    /// Whether it takes no commands, since one has failed.
+    #[inline]
+    pub(super) fn has_stopped(&self) -> bool {
+        self.ring().consumer().stopped.load(LineOrdering::Relaxed) != 0
+    }
+
+    /// It takes no commands before a reset, and those that have not begun are skipped. The service's.
+    pub(super) fn stop(&self, failure: &Arc<CommandFailure>) {
+        self.told.change(|told| {
+            told.stopped.get_or_insert_with(|| Arc::clone(failure));
+        });
+        self.ring().consumer().stopped.store(1, LineOrdering::Relaxed);
+    }
+
+    /// Asks the service to skip what was submitted so far.
+    pub(super) fn abort(&self) {
+        // Release: pairs with the Acquire load in `skip_to`.
+        self.skip_to.fetch_max(self.ring().commands(), Ordering::Release);
+        self.told.change(|told| told.aborts += 1);
+    }
+
+    /// Commands up to this number are skipped.
+    #[inline]
+    pub(super) fn skip_to(&self) -> u64 {
+        // Acquire: pairs with the Release in `abort`.
+        self.skip_to.load(Ordering::Acquire)
+    }
+
+    /// Nobody submits to it any more.
+    pub(super) fn close(&self) {
+        // Release: pairs with the Acquire load in `is_closed`.
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release store in `close`: then the last command is seen as well.
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// What kind its first command that is not over has, for people.
+    pub(super) fn describe(&self) -> String {
+        let ring = self.ring();
+        let open = ring.commands().saturating_sub(self.told.lock().completed);
+        let head = ring.accept(ring.taken()).and_then(Result::ok);
+        match head {
+            Some(head) => {
+                format!(
+                    "{} is at command {} ({}), with {open} not over",
+                    self.id, head.number, head.kind
+                )
+            }
+            None => format!("{} has {open} commands that are not over", self.id),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Capture: what was submitted becomes a command of its own.
+
+use pto_host::func;
+use pto_host::session::SessionError;
+
+use super::support::{LONG, on_each, session};
+
+#[test]
+fn a_recording_of_two_streams_is_launched_again_and_again() {
+    on_each(|session, mode| {
+        let (one, other) = (session.stream().unwrap(), session.stream().unwrap());
+        let ones = session.upload(&[1.0_f32; 64]).unwrap();
+        let (a, b) = (session.zeroed::<f32>(64).unwrap(), session.zeroed::<f32>(64).unwrap());
+        let (fork, join) = (session.event().unwrap(), session.event().unwrap());
+        let [a_at, b_at, one_at] = [a.address().0, b.address().0, ones.address().0];
+        one.begin_capture().unwrap();
+        one.launch(func::ADD, &[a_at, one_at, a_at, 64]).unwrap();
+        one.record(&fork).unwrap();
+        other.wait(&fork).unwrap();
+        other.launch(func::ADD, &[b_at, a_at, b_at, 64]).unwrap();
+        other.record(&join).unwrap();
+        one.wait(&join).unwrap();
+        one.launch(func::ADD, &[a_at, one_at, a_at, 64]).unwrap();
+        let recording = one.end_capture().unwrap();
+        assert!(!one.is_captured() && !other.is_captured() && recording.launches() == 3);
+        assert_eq!(a.read().unwrap(), [0.0; 64], "{mode}: nothing was done");
+        for _ in 0..3 {
+            one.launch_recording(&recording, &[]).unwrap();
+        }
+        one.synchronize_within(LONG).unwrap();
+        assert_eq!((a.read().unwrap()[0], b.read().unwrap()[0]), (6.0, 1.0 + 3.0 + 5.0), "{mode}");
+        let bound = session.zeroed::<f32>(64).unwrap();
+        let bindings = [(a.address(), bound.address())];
+        let ticket = one.launch_recording(&recording, &bindings).unwrap();
+        one.synchronize_within(LONG).unwrap();
+        assert_eq!((a.read().unwrap()[0], bound.read().unwrap()[0]), (6.0, 2.0), "{mode}");
+        assert_eq!(ticket.take_report().unwrap().tasks, 3);
+    });
+}
+
+#[test]
+fn what_a_captured_stream_does_not_take_is_refused() {
+    let session = session();
+    let (one, other) = (session.stream().unwrap(), session.stream().unwrap());
+    let (event, foreign) = (session.event().unwrap(), session.event().unwrap());
+    let byte = session.zeroed::<u8>(1).unwrap();
+    other.record(&foreign).unwrap();
+    assert!(one.end_capture().is_err());
+    one.begin_capture().unwrap();
+    let refused = [
+        one.begin_capture().unwrap_err(),
+        one.synchronize().unwrap_err(),
+        one.query().map(drop).unwrap_err(),
+        one.fill(byte.address(), 0, 1).map(drop).unwrap_err(),
+        one.wait(&foreign).map(drop).unwrap_err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, SessionError::Capture { .. }), "{error}");
+    }
+    one.launch(func::EMPTY_AIV, &[]).unwrap();
+    one.record(&event).unwrap();
+    other.wait(&event).unwrap();
+    other.launch(func::EMPTY_AIV, &[]).unwrap();
+    let unjoined = one.end_capture().unwrap_err().to_string();
+    assert!(unjoined.contains("stream 1: end_capture"), "{unjoined}");
+    assert!(!one.is_captured() && !other.is_captured());
+    other.wait(&event).unwrap();
+    session
+        .synchronize_within(LONG)
+        .expect("the event of a capture that is over keeps nobody waiting");
+}

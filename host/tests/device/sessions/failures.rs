@@ -1,0 +1,172 @@
+//! Commands that fail: who is told what, who goes on, and what a reset does.
+
+use std::time::Duration;
+
+use pto_host::abi::{CoreKind, Fault, FuncId};
+use pto_host::func;
+use pto_host::session::{
+    Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions,
+};
+use pto_host::{Kernel, RunOptions, Session};
+
+use super::support::{LONG, device, on_each, options, pool, session};
+
+/// Spins for longer than any task budget here.
+const FOR_EVER: u64 = 2_000_000_000;
+
+fn impatient() -> Session {
+    let run = RunOptions { task_budget: Duration::from_millis(30), ..options().run };
+    device(pool()).session(SessionOptions { run, ..options() }).unwrap()
+}
+
+fn stream_with(session: &Session, on_failure: OnFailure) -> pto_host::Stream {
+    session.stream_with(StreamOptions { on_failure, ..StreamOptions::default() }).unwrap()
+}
+
+#[test]
+fn a_fault_stays_with_its_stream_and_is_told_with_its_post_mortem() {
+    let session = impatient();
+    let (bad, good) = (session.stream().unwrap(), session.stream().unwrap());
+    let bytes = session.zeroed::<u8>(2).unwrap();
+    bad.launch(func::EMPTY_AIV, &[]).unwrap();
+    bad.launch(func::SPIN_AIV, &[FOR_EVER]).unwrap();
+    bad.fill(bytes.address(), 1, 1).unwrap();
+    for _ in 0..20 {
+        good.launch(func::EMPTY_AIC, &[]).unwrap();
+    }
+    good.fill(bytes.address().offset(1), 1, 1).unwrap();
+    let error = bad.synchronize_within(LONG).unwrap_err();
+    let SessionError::Failed(failure) = &error else { panic!("{error}") };
+    assert_eq!((failure.stream, failure.command), (bad.id(), 2), "{error}");
+    assert_eq!(failure.kind, Some(CommandKind::LAUNCH));
+    let fault = error.fault().unwrap();
+    assert!([Fault::STALL_CORE, Fault::STALL_INSTANCE].contains(&fault), "{error}");
+    assert!(error.to_string().contains("What to do"), "the whole post-mortem: {error}");
+    // What was on a core then may be lost; that stream is told so, and goes on as well.
+    match good.synchronize_within(LONG) {
+        Ok(()) => {}
+        Err(SessionError::Failed(failure)) => {
+            assert!(matches!(failure.cause, Cause::Interrupted(_)), "{failure}");
+        }
+        Err(error) => panic!("{error}"),
+    }
+    assert_eq!(good.completed(), 21);
+    bad.synchronize_within(LONG).expect("it is told once, and the stream goes on");
+    assert_eq!(bytes.read().unwrap(), [1, 1]);
+}
+
+#[test]
+fn a_panic_of_a_function_is_a_failure_of_its_command() {
+    on_each(|session, mode| {
+        let stream = session.stream().unwrap();
+        stream.call(|| panic!("{} of them", 3)).unwrap();
+        stream.launch(func::EMPTY_AIV, &[]).unwrap();
+        let error = stream.synchronize_within(LONG).unwrap_err();
+        let SessionError::Failed(failure) = &error else { panic!("{mode}: {error}") };
+        assert!(matches!(&failure.cause, Cause::HostFunction(text) if text == "3 of them"));
+        assert_eq!(stream.completed(), 2, "{mode}");
+    });
+}
+
+#[test]
+fn a_stream_that_stops_skips_the_rest_until_a_reset() {
+    on_each(|session, mode| {
+        let (stops, goes_on) = (stream_with(session, OnFailure::Stop), session.stream().unwrap());
+        let bytes = session.zeroed::<u8>(2).unwrap();
+        let skipped = session.event().unwrap();
+        stops.call(|| panic!("on purpose")).unwrap();
+        stops.fill(bytes.address(), 1, 1).unwrap();
+        stops.record(&skipped).unwrap();
+        goes_on.wait(&skipped).unwrap();
+        goes_on.fill(bytes.address().offset(1), 1, 1).unwrap();
+        goes_on.synchronize_within(LONG).expect("a record that is skipped keeps nobody waiting");
+        assert!(stops.synchronize_within(LONG).is_err());
+        assert_eq!(bytes.read().unwrap(), [0, 1], "{mode}");
+        assert!(skipped.is_complete() && skipped.time().is_none());
+        let refused = stops.launch(func::EMPTY_AIV, &[]).unwrap_err();
+        assert!(matches!(refused, SessionError::Stopped { .. }), "{mode}: {refused}");
+        session.reset().unwrap();
+        stops.fill(bytes.address(), 2, 1).unwrap();
+        stops.synchronize_within(LONG).unwrap();
+        assert_eq!(bytes.read().unwrap(), [2, 1], "{mode}");
+    });
+}
+
+#[test]
+fn a_failure_can_stop_every_stream() {
+    on_each(|session, mode| {
+        let (stops, other) = (stream_with(session, OnFailure::StopAll), session.stream().unwrap());
+        stops.call(|| panic!("on purpose")).unwrap();
+        assert!(stops.synchronize_within(LONG).is_err());
+        let refused = other.launch(func::EMPTY_AIV, &[]).unwrap_err().to_string();
+        assert!(refused.contains("command 1 of stream 0"), "{mode}: {refused}");
+        session.reset().unwrap();
+        other.launch(func::EMPTY_AIV, &[]).unwrap();
+        other.synchronize_within(LONG).unwrap();
+    });
+}
+
+#[test]
+fn an_abort_drops_what_has_not_begun_and_tells_who_waits() {
+    let session = session();
+    let stream = session.stream().unwrap();
+    let byte = session.zeroed::<u8>(1).unwrap();
+    let event = session.event().unwrap();
+    stream.wait_next(&event).unwrap();
+    stream.fill(byte.address(), 1, 1).unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| stream.synchronize_within(LONG));
+        while !waits.is_finished() {
+            std::thread::sleep(Duration::from_millis(2));
+            stream.abort();
+        }
+        // The thread may have come to its wait only after the last abort.
+        let waited = waits.join().unwrap();
+        assert!(matches!(waited, Err(SessionError::Aborted { .. }) | Ok(())), "{waited:?}");
+    });
+    assert_eq!((byte.read().unwrap()[0], stream.completed()), (0, 2));
+    stream.fill(byte.address(), 2, 1).unwrap();
+    stream.synchronize_within(LONG).unwrap();
+    assert_eq!(byte.read().unwrap(), [2]);
+}
+
+#[test]
+fn a_full_ring_is_told_after_its_budget() {
+    let session = session();
+    let room_budget = Duration::from_millis(5);
+    let options = StreamOptions { room_budget, ..StreamOptions::default() };
+    let stream = session.stream_with(options).unwrap();
+    let event = session.event().unwrap();
+    stream.wait_next(&event).unwrap();
+    let full = (0..65).find_map(|_| stream.launch(func::EMPTY_AIV, &[]).err()).unwrap();
+    assert!(matches!(full, SessionError::RingFull { .. }), "{full}");
+    stream.abort();
+    stream.synchronize_within(LONG).unwrap_or_default();
+    stream.launch(func::EMPTY_AIV, &[]).unwrap();
+}
+
+extern "C" fn naps(_: *const u64) {
+    std::thread::sleep(Duration::from_millis(2));
+}
+
+/// A session is a series of runs: with small batches it lasts longer than any run may.
+#[test]
+fn a_session_outlives_the_limit_of_a_run() {
+    let outcome = |batch_launches| {
+        let run = RunOptions { run_budget: Some(Duration::from_millis(150)), ..options().run };
+        let all = SessionOptions { run, batch_launches, ring_entries: 512, ..options() };
+        let session = device(pool()).session(all).unwrap();
+        let naps = Kernel::from_fn("naps", CoreKind::AIV, naps);
+        session.register_kernel(FuncId(201), naps).unwrap();
+        let (stream, gate) = (session.stream().unwrap(), session.stream().unwrap());
+        let event = session.event().unwrap();
+        stream.wait_next(&event).unwrap();
+        for _ in 0..200 {
+            stream.launch(FuncId(201), &[]).unwrap();
+        }
+        gate.record(&event).unwrap();
+        stream.synchronize_within(LONG).map_err(|error| error.fault())
+    };
+    assert_eq!(outcome(8), Ok(()));
+    assert_eq!(outcome(512), Err(Some(Fault::STALL_RUN_BUDGET)), "the limit is there");
+}

@@ -1,0 +1,9 @@
+//! Sessions on the simulator: streams, events, copies, functions of the host, capture, failures; and random programs.
+
+mod capture;
+mod documented;
+mod events;
+mod failures;
+mod random;
+mod streams;
+mod support;

@@ -1,0 +1,62 @@
+//! What the tests of examples share on every device: each way to run an example gives what the reference says, and the same
+//! bits as every other way. The table of examples has a test for each row.
+
+use pto_examples::Builders;
+use pto_examples::host::{Example, Prepared, Program, Tensor, Way};
+use pto_host::graph::BuilderSet;
+use pto_host::{Device, RunOptions, RunReport};
+
+/// What an example gives: its outputs by name.
+pub(crate) type Outputs = Vec<(&'static str, Tensor)>;
+
+/// Runs an example in every way on one device; the outputs of the first one are those of all.
+pub(crate) fn in_every_way(
+    example: &dyn Example,
+    device: &mut Device,
+    prepared: &mut Prepared,
+    first: &mut Option<Outputs>,
+) {
+    for way in Way::of(example.program()) {
+        let told = format!("{}, {}, {way}", example.name(), device.name());
+        let report = way.run(device, prepared, &RunOptions::default());
+        let report = report.unwrap_or_else(|error| panic!("{told}: {error}"));
+        check_report(example, prepared, &report, &told);
+        let verdict = prepared.verify().expect("the outputs are read");
+        assert!(verdict.passed(), "{told}: {verdict:?}");
+        let outputs = prepared.outputs().expect("the outputs are read");
+        assert!(*first.get_or_insert_with(|| outputs.clone()) == outputs, "{told}: other bits");
+    }
+}
+
+fn check_report(example: &dyn Example, prepared: &Prepared, report: &RunReport, way: &str) {
+    let (program, size) = (example.program(), prepared.size());
+    // What a program submits that waits for values is known when it has ended.
+    if program == Program::TensorsAndValues {
+        assert!((1..=size.tasks).contains(&report.tasks), "{way}");
+    } else {
+        assert_eq!(report.tasks, size.tasks, "{way}");
+    }
+    // A streaming program derives its edges, and has none from tasks that are retired.
+    let derives = Builders.stream_names().contains(&example.name());
+    if report.stream.is_none() || !derives {
+        assert_eq!(report.edges, size.edges, "{way}");
+    }
+    // A task that needs several cores may run on several, or not at all.
+    if program == Program::Graph {
+        assert_eq!(report.tasks_run.iter().sum::<u64>(), report.tasks, "{way}");
+    }
+}
+
+/// A test for each example, which hands it to the function `in_every_way` of the module.
+macro_rules! test_each {
+    ($($name:literal $module:ident $job:ident $graph:tt $stream:tt;)*) => {
+        $(
+            #[test]
+            fn $module() {
+                super::in_every_way(pto_examples::host::find($name).expect("it is in the table"));
+            }
+        )*
+    };
+}
+
+pub(crate) use test_each;
