@@ -27,7 +27,7 @@ fn an_image_says_what_it_is() {
     let own =
         vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking", "shapes"];
     for (path, builders) in [
-        (&Images::get().firmware, [&examples[..], &shapes, &tensors].concat()),
+        (&Images::get().firmware, [examples, &shapes, &tensors].concat()),
         (&Images::get().misbehaving, own),
     ] {
         let identity = identity(&read(path)).expect("the image has a note");
