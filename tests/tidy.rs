@@ -6,7 +6,7 @@ use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, Package, Target}
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, circles, links, rooms, rules};
+use pto_tests::tidy::{Finding, circles, links, recipes, rooms, rules};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -34,6 +34,34 @@ fn every_link_in_the_documentation_leads_somewhere() {
     let pages = files(&root, "md");
     let exists = |path: &str| root.join(path).exists();
     let findings: Vec<_> = pages.iter().flat_map(|page| links::broken(page, exists)).collect();
+    assert_tidy(&findings);
+}
+
+/// Files beside the table that list every example. The first one is the list of modules; the others only get fewer.
+const LISTS_OF_EXAMPLES: &[&str] = &[
+    "examples/src/table.rs",
+    "examples/src/lib.rs",
+    "tools/cli/tests/command/checks.rs",
+    "tools/cli/tests/command/runs.rs",
+];
+const LISTS_OF_KERNELS: &[&str] = &["aicore-kernels/src/library/table.rs"];
+
+#[test]
+fn an_example_or_a_kernel_is_one_row_of_one_table() {
+    let sources = files(&root(), "rs");
+    let text_of = |path: &str| {
+        let table = sources.iter().find(|source| source.path == path);
+        table.unwrap_or_else(|| panic!("{path} is gone")).text.as_str()
+    };
+    let examples = recipes::examples(text_of(LISTS_OF_EXAMPLES[0]));
+    let kernels = recipes::kernels(text_of(LISTS_OF_KERNELS[0]));
+    assert!(examples.len() >= 9 && kernels.len() >= 40, "{examples:?} {kernels:?}");
+    for example in &examples {
+        let job = format!("examples/src/{example}/job.rs");
+        assert!(text_of(&job).contains("fn sizes(&self)"), "{job} has its sizes beside it");
+    }
+    let mut findings = recipes::second_tables(&examples, &sources, LISTS_OF_EXAMPLES);
+    findings.extend(recipes::second_tables(&kernels, &sources, LISTS_OF_KERNELS));
     assert_tidy(&findings);
 }
 

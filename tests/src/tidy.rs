@@ -10,6 +10,7 @@ pub mod circles;
 pub mod dependencies;
 pub mod links;
 mod modules;
+pub mod recipes;
 pub mod rooms;
 pub mod rules;
 pub mod source;

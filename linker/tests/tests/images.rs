@@ -5,6 +5,8 @@ use pto_abi::layout::LAYOUT_HASH;
 use pto_aicore_kernels::LIBRARY;
 use std::fmt::Write;
 
+use pto_examples::Builders;
+use pto_graph::BuilderSet;
 use pto_linker_tests::code::{
     Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
 };
@@ -18,20 +20,16 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 #[test]
 fn an_image_says_what_it_is() {
     let shapes = ["chain", "independent", "fork_join", "wavefront"];
-    let examples = ["vector_example", "matmul", "paged_attention", "random_dag"];
-    let tensors = [
-        "cholesky",
-        "newton_solve",
-        "decoder_layer",
-        "moe_layer",
-        "task_shapes",
-        "tensors",
-        "workload",
-    ];
+    // A program that is there as a graph and as a stream is named once. The image has one more before the last, which expands
+    // workloads.
+    let examples = Builders.names();
+    let streams = Builders.stream_names().iter().filter(|name| !examples.contains(name));
+    let mut tensors: Vec<_> = streams.copied().collect();
+    tensors.insert(tensors.len() - 1, "tensors");
     let own =
         vec!["increments", "polynomials", "diamond", "crashing", "failing", "panicking", "shapes"];
     for (path, builders) in [
-        (&Images::get().firmware, [&examples[..], &shapes, &tensors].concat()),
+        (&Images::get().firmware, [examples, &shapes[..], &tensors].concat()),
         (&Images::get().misbehaving, own),
     ] {
         let identity = identity(&read(path)).expect("the image has a note");

@@ -110,6 +110,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pto-linker-tests",
         &[
             "pto-abi",
+            "pto-examples",
             "pto-graph",
             "pto-host",
             "pto-aicpu-fw",
