@@ -206,7 +206,7 @@ fn a_fault_names_loop_kernel_argument_and_what_was_found() {
         (
             "each p (r, c) in ragged(rows, lengths) { step[p](x = X[r], by = 1) }",
             lengths(rows(4)),
-            "At loop p in ragged(rows, lengths), with p = 2, r = 1, c = 1: element 2 of the array is -1, and cannot be. (PLAN_ELEMENT",
+            "At loop p in ragged(rows, lengths): element 2 of the array is -1, and cannot be. (PLAN_ELEMENT",
         ),
         (
             "each p (r, c) in ragged(rows, lengths) { step[p](x = X[r], by = 1) }",

@@ -165,7 +165,10 @@ impl Kernel {
     fn push_op(&mut self, op: Op) -> Result<(), Rejected> {
         let number = self.steps.len();
         let mut types: Vec<TileType, { limits::OPS }> = Vec::new();
-        types.extend(self.values.iter().map(|value| value.tile));
+        for value in &self.values {
+            // There is room for as many as there are values. `extend` would hold a panic.
+            let _ = types.push(value.tile);
+        }
         let wrong = |mistake| Rejected::Wrong(number, mistake);
         let given = infer(&op, &types, &self.params).map_err(wrong)?;
         let mut result = None;

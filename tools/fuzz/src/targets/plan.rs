@@ -39,7 +39,7 @@ impl Gm {
         let at = |base: u64| usize::try_from((address - base) / 8).ok();
         match address {
             PLAN..BINDINGS => {
-                let at = usize::try_from((address - PLAN) / 4 & !1).ok()?;
+                let at = usize::try_from(((address - PLAN) / 4) & !1).ok()?;
                 let half = |at: usize| self.plan.get(at).copied().unwrap_or(0);
                 (at < self.plan.len()).then(|| u64::from(half(at)) | u64::from(half(at + 1)) << 32)
             }
