@@ -104,11 +104,7 @@ impl Run {
             return Err(format!("{verdict:?}"));
         }
         let outputs = prepared.outputs().map_err(|error| error.to_string())?;
-        let bits: Vec<u8> = outputs
-            .iter()
-            .flat_map(|(_, tensor)| tensor.bits())
-            .flat_map(u32::to_le_bytes)
-            .collect();
+        let bits: Vec<u8> = outputs.iter().flat_map(|(_, tensor)| tensor.bytes()).collect();
         Ok(format!("{} tasks, bits {:#018x}", prepared.size().tasks, Checksum::of(&bits)))
     }
 }

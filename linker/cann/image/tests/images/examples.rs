@@ -40,8 +40,8 @@ pub(crate) fn on_simulator(run: &str) -> u64 {
     let report = device.run(prepared.work(variant), &options);
     report.unwrap_or_else(|error| panic!("{error}"));
     let outputs = prepared.outputs().expect("the outputs are read");
-    let words = outputs.iter().flat_map(|(_, tensor)| tensor.bits());
-    Checksum::of(&words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>())
+    let bytes: Vec<u8> = outputs.iter().flat_map(|(_, tensor)| tensor.bytes()).collect();
+    Checksum::of(&bytes)
 }
 
 #[test]
