@@ -14,7 +14,7 @@ use pto_graph::plan::layout::form;
 use pto_graph::plan::{record, task};
 
 use self::scratch::{Loaded, Scratch};
-use self::shared::atomic;
+use self::shared::shared_word;
 use crate::args::{load, size, store};
 use crate::tile::element::{Element, bits_of};
 use crate::tile::{Call, Cause, DType, Kernel, ParamKind, TileFault, View};
@@ -33,7 +33,7 @@ pub unsafe fn run(words: u64) {
     let word = |at: usize| unsafe { load::<u64>(words, at) };
     let record = word(task::RECORD);
     // SAFETY: the record is there, aligned, and its state is reached by atomics only.
-    let state = unsafe { atomic(record, record::STATE) };
+    let state = unsafe { shared_word(record, record::STATE) };
     // Relaxed: a kernel that misses the fault of another one does work that nobody looks at.
     if state.load(Ordering::Relaxed) != record::FREE {
         return;

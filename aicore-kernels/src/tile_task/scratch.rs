@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_graph::plan::task::scratch as layout;
 
-use super::shared::atomic;
+use super::shared::shared_word;
 use crate::args::{load, size, store};
 use crate::tile::{Kernel, Machine};
 
@@ -51,7 +51,7 @@ impl Scratch<'_> {
         let first = size(hint / 64).checked_rem(places)?;
         (first..places).chain(0..first).find_map(|number| {
             // SAFETY: the caller promises the memory: each place has its flag.
-            let flag = unsafe { atomic(pool, layout::FLAGS + number * layout::FLAG_WORDS) };
+            let flag = unsafe { shared_word(pool, layout::FLAGS + number * layout::FLAG_WORDS) };
             // Acquire: pairs with the Release of `drop`.
             flag.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
             let at = layout::places_at(places) + number * place_words;

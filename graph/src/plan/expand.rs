@@ -23,6 +23,8 @@ use crate::tensor::TensorView;
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [record] then says at which word of the plan.
+// Not inlined: the copy of the plan would stand on the stack of every other program as well.
+#[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let words = stream.orch_args().first_chunk::<{ orch::COUNT }>();
     let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;

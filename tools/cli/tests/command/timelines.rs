@@ -340,10 +340,10 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
             let told = run["virtual"][of]["overhead_ns"].as_u64().expect("a number");
             let read = kind["overhead_span_ns"].as_u64().expect("a number");
             let makespan = run["virtual"]["makespan_ns"].as_u64().expect("a number");
-            assert!(
-                told.abs_diff(read) * 100 <= makespan,
-                "{name} {of}: {told} ns, read {read} ns"
-            );
+            // Where tasks need several cores at once, a timeline counts what no scheduler could have used as well.
+            let unfit = run["virtual"][of]["unfit_core_ns"].as_u64().expect("a number");
+            let (low, high) = (told.saturating_sub(makespan / 100), told + unfit + makespan / 100);
+            assert!((low..=high).contains(&read), "{name} {of}: {told} ns, read {read} ns");
         }
     }
 }
