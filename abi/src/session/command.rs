@@ -10,7 +10,7 @@ closed_set! {
     pub struct CommandKind(u32) {
         /// Launch a kernel: [func id, core kind, blocks, arguments..].
         LAUNCH = 1, "launch";
-        /// Run a graph or a builder program, which the host keeps under the command's number: [].
+        /// Run a graph or a builder program, which the host keeps under the command's number. It has no words.
         RUN = 2, "run";
         /// Copy from the host, from memory that the host keeps under the command's number: [target, bytes].
         COPY_IN = 3, "copy to the device";
@@ -24,15 +24,15 @@ closed_set! {
         RECORD = 7, "record";
         /// Wait until a record of an event is complete: [event, record].
         WAIT = 8, "wait";
-        /// Reset an event: [event].
+        /// Reset an event. Its word is the event.
         RESET = 9, "reset";
         /// Write a word of GM: [address, value].
         WRITE_VALUE = 10, "write value";
         /// Wait for a word of GM: [address, value, a `ValueTest`].
         WAIT_VALUE = 11, "wait for value";
-        /// Call a function of the host, which the host keeps under the command's number: [].
+        /// Call a function of the host, which the host keeps under the command's number. It has no words.
         CALL = 12, "call the host";
-        /// Wait until every stream has come to this barrier: [barrier].
+        /// Wait until every stream has come to this barrier. Its word is the barrier.
         BARRIER = 13, "barrier";
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A **plan** is some hundred words whatever the sizes: the loops, expressions, views and kernels of a workload, without
 //! addresses and without values that are bound by name. `pto-workload` writes it. [`Plan::accept`] checks it completely;
-//! [`expand`] is the program of the streaming runtime that walks it and submits a task for each kernel call, with tensors, so
+//! [`expand()`] is the program of the streaming runtime that walks it and submits a task for each kernel call, with tensors, so
 //! that the edges follow from the tiles. Sizes, lengths, indices, predicates and slots are read when they are reached, after
 //! their producers. The memory that the expansion needs does not depend on the number of tasks.
 //!
@@ -29,7 +29,7 @@ mod tile;
 mod values;
 mod walk;
 
-/// The name by which a launch asks for [`expand`].
+/// The name by which a launch asks for [`expand()`].
 pub const BUILDER: &str = "workload";
 
 pub use accept::Plan;
