@@ -1,6 +1,6 @@
 //! Runs tasks: binds views and scalars, and lets the tile machine work.
 
-use crate::tile::element::Element;
+use crate::tile::element::{Element, bits_of};
 use crate::tile::{Call, DType, Machine, ParamKind, TileType, View as TileView};
 use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
 
@@ -137,13 +137,13 @@ impl<'a> Runner<'a> {
         use super::eval::Value;
         Ok(match argument {
             Argument::Expr(expr) => match self.inputs.eval(expr, place, &[])? {
-                Value::Int(value) => element_bits(dtype, value),
-                value => element_bits(dtype, value.bits()),
+                Value::Int(value) => bits_of(dtype, value),
+                value => bits_of(dtype, value.bits()),
             },
-            Argument::Number(value) => element_bits(dtype, *value),
+            Argument::Number(value) => bits_of(dtype, *value),
             Argument::Symbol(name) => {
                 let bits = self.inputs.bindings.find_symbol(name)?;
-                element_bits(dtype, <f32 as Element>::from_bits(bits))
+                bits_of(dtype, <f32 as Element>::from_bits(bits))
             }
             Argument::View(_) => 0,
         })
@@ -246,24 +246,5 @@ impl<'a> Runner<'a> {
             place: place.clone(),
             message: format!("the element of {}: {cause}", tensor.name),
         })
-    }
-}
-
-/// A number as an element of a type.
-fn element_bits<T: Element>(dtype: DType, value: T) -> u64 {
-    use crate::tile::element::{bf16, f16};
-    match dtype {
-        DType::F16 => value.cast::<f16>().bits(),
-        DType::BF16 => value.cast::<bf16>().bits(),
-        DType::F32 => value.cast::<f32>().bits(),
-        DType::F64 => value.cast::<f64>().bits(),
-        DType::I8 => value.cast::<i8>().bits(),
-        DType::I16 => value.cast::<i16>().bits(),
-        DType::I32 => value.cast::<i32>().bits(),
-        DType::I64 => value.cast::<i64>().bits(),
-        DType::U8 => value.cast::<u8>().bits(),
-        DType::U16 => value.cast::<u16>().bits(),
-        DType::U32 => value.cast::<u32>().bits(),
-        DType::U64 => value.cast::<u64>().bits(),
     }
 }
