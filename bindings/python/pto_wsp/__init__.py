@@ -117,8 +117,9 @@ from .type_checker import (
     layout_join,
     validate_axis_index,
 )
+from .tree import Task
 from .types import DType, Location, Tensor
-from .workload import Task, Workload
+from .workload import Workload
 
 Shard, Replicate = TensorShard, TensorReplicate
 #: The module of nodes, by the name that programs look for.

@@ -12,7 +12,7 @@ from .loop_var import LoopVar
 from .lowering import Lowered, plain
 from .scalar_expr import ScalarExpr, Symbol, TaskView, as_expr
 from .types import Tensor
-from .workload import Workload
+from .tree import Node
 
 _INTEGERS = {"i64": "int64_t", "u64": "uint64_t", "bool": "bool"}
 
@@ -60,7 +60,7 @@ class CNames(Names):
 class Expander:
     """Writes the statements of a tree."""
 
-    def __init__(self, root: Workload, lowered: Lowered) -> None:
+    def __init__(self, root: Node, lowered: Lowered) -> None:
         self.root = root
         self.lowered = lowered
         self.symbols: list[str] = []
@@ -73,7 +73,7 @@ class Expander:
     def say(self, line: str) -> None:
         self.lines.append("  " * self.depth + line)
 
-    def inside(self, head: str, *nodes: Workload) -> None:
+    def inside(self, head: str, *nodes: Node) -> None:
         """Nodes in braces."""
         self.say(f"{head}{{")
         self.depth += 1
@@ -82,7 +82,7 @@ class Expander:
         self.depth -= 1
         self.say("}")
 
-    def node(self, node: Workload) -> None:
+    def node(self, node: Node) -> None:
         """A node."""
         parts, kind = node._kwargs, node._kind
         if kind in ("connect", "send", "consume"):
@@ -104,7 +104,7 @@ class Expander:
         else:
             self.loop(parts["var"], parts["body"])
 
-    def loop(self, variable: LoopVar, body: Workload) -> None:
+    def loop(self, variable: LoopVar, body: Node) -> None:
         """A loop, in program order."""
         axis = variable.axis
         with self.names.around(variable) as name:
@@ -118,7 +118,7 @@ class Expander:
             row, place = places if len(places) == 2 else (f"{name}_r", f"{name}_p")
             self.rows((name, row, place), axis, body)
 
-    def rows(self, names: tuple[str, str, str], axis: Any, body: Workload) -> None:
+    def rows(self, names: tuple[str, str, str], axis: Any, body: Node) -> None:
         """A loop over rows of different lengths."""
         name, row, place = names
         outer = f"int64_t({self.names.symbol_text(f'outer_{id(axis)}')})"
@@ -161,7 +161,7 @@ class Expander:
             f"{self.view(tensor, (2, 2))}, {row}, {col});"
         )
 
-    def task(self, node: Workload) -> None:
+    def task(self, node: Node) -> None:
         """A task."""
         parts, kernel = node._kwargs, node._kwargs["kernel"]
         given = {**kernel.defaults, **parts["resources"]}
@@ -207,7 +207,7 @@ class Expander:
         return f"uint64_t({self.names.text(as_expr(fn(TaskView())), is_key=True)})"
 
 
-def expand(root: Workload, lowered: Lowered) -> str:
+def expand(root: Node, lowered: Lowered) -> str:
     """The source of the expander."""
     expander = Expander(root, lowered)
     expander.node(root)

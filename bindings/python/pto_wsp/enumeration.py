@@ -7,12 +7,12 @@ from typing import Any, Iterator
 from .axes import Dense, DenseDyn, Ragged
 from .evaluation import evaluated
 from .loop_var import LoopVar
-from .workload import Task, Workload
+from .tree import Node, Task
 
 Scope = list[tuple[LoopVar, int]]
 
 
-def tasks_of(root: Workload) -> list[Task]:
+def tasks_of(root: Node) -> list[Task]:
     """All tasks in program order."""
     found = list(_tasks(root, []))
     for number, task in enumerate(found):
@@ -36,7 +36,7 @@ def _elements(axis: Any) -> Iterator[tuple[int, int, int]]:
                 yield int(axis.indices[place]), row, place
 
 
-def _tasks(node: Workload, scope: Scope) -> Iterator[Task]:
+def _tasks(node: Node, scope: Scope) -> Iterator[Task]:
     parts, kind = node._kwargs, node._kind
     if kind == "task":
         params = [evaluated(param, scope) for param in parts["params"]]

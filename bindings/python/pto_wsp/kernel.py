@@ -24,7 +24,6 @@ from .kernel_types import (  # noqa: F401
 )
 from .pto_ops import pto  # noqa: F401
 from .ptoisa_ops import ptoisa  # noqa: F401
-from .workload import Workload
 
 
 class CompiledKernel:
@@ -137,7 +136,7 @@ class KernelCall:
         self.kernel_ref = kernel_ref
         self.axes = axes
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Workload:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         building = tracing.current()
         kernel = self.kernel_ref
         if building is None:
@@ -145,7 +144,7 @@ class KernelCall:
         resources = kernel.bound(args, kwargs)
         if building.checker is not None:
             building.checker.check_kernel_call(kernel, self.axes, resources)
-        return building.add(Workload("task", kernel=kernel, params=list(self.axes), resources=resources))
+        return building.add(building.node("task", kernel=kernel, params=list(self.axes), resources=resources))
 
 
 def kernel(

@@ -16,7 +16,7 @@ from .loop_var import LoopVar
 from .scalar_expr import ScalarExpr, Symbol, as_expr
 from .schedule_text import schedule_text
 from .types import DType, Tensor
-from .workload import Workload
+from .tree import Node
 
 
 @dataclass
@@ -62,7 +62,7 @@ def unique(name: str, taken: Any) -> str:
 class Lowering:
     """Goes through a workload and writes its text."""
 
-    def __init__(self, root: Workload) -> None:
+    def __init__(self, root: Node) -> None:
         self.root = root
         self.result = Lowered()
         self.kernels: dict[tuple, tuple[str, str]] = {}
@@ -71,7 +71,7 @@ class Lowering:
         self.names = Names(self.result)
         self.place: list[str] = []
 
-    def error(self, message: str, node: Optional[Workload] = None) -> CompileError:
+    def error(self, message: str, node: Optional[Node] = None) -> CompileError:
         """An error at a node."""
         line = f"{node._line}: " if node is not None and node._line else ""
         where = "".join(f", {part}" for part in self.place)
@@ -93,38 +93,38 @@ class Lowering:
         self.result.text = "\n".join(lines) + "\n"
         return self.result
 
-    def block(self, nodes: list[Workload], depth: int) -> str:
+    def block(self, nodes: list[Node], depth: int) -> str:
         """Nodes in braces."""
         inner = "  " * (depth + 1)
         lines = [inner + self.node(node, depth + 1) for node in nodes]
         return "{\n" + "\n".join(lines) + "\n" + "  " * depth + "}"
 
-    def node(self, node: Workload, depth: int) -> str:
+    def node(self, node: Node, depth: int) -> str:
         """A node."""
         found = getattr(self, f"_{node._kind}", None)
         if found is None:
             raise self.error(f"There is no node of kind {node._kind!r}.", node)
         return found(node, depth)
 
-    def _empty(self, node: Workload, depth: int) -> str:
+    def _empty(self, node: Node, depth: int) -> str:
         return "empty"
 
-    def _combine(self, node: Workload, depth: int) -> str:
+    def _combine(self, node: Node, depth: int) -> str:
         return "combine " + self.block(node._kwargs["workloads"], depth)
 
-    def _sequential(self, node: Workload, depth: int) -> str:
+    def _sequential(self, node: Node, depth: int) -> str:
         return "sequential " + self.block(node._kwargs["workloads"], depth)
 
-    def _parallel_for(self, node: Workload, depth: int) -> str:
+    def _parallel_for(self, node: Node, depth: int) -> str:
         return self.loop("parallel", node, depth)
 
-    def _for_each(self, node: Workload, depth: int) -> str:
+    def _for_each(self, node: Node, depth: int) -> str:
         return self.loop("each", node, depth)
 
-    def _select(self, node: Workload, depth: int) -> str:
+    def _select(self, node: Node, depth: int) -> str:
         return self.loop("select", node, depth)
 
-    def loop(self, keyword: str, node: Workload, depth: int) -> str:
+    def loop(self, keyword: str, node: Node, depth: int) -> str:
         """A loop."""
         variable: LoopVar = node._kwargs["var"]
         with self.names.around(variable) as name:
@@ -150,29 +150,29 @@ class Lowering:
         kind = "ragged" if isinstance(axis, Ragged) else "sparse"
         return f"{kind}({', '.join(f'{name}_{id(axis)}' for name in names)})"
 
-    def _cond(self, node: Workload, depth: int) -> str:
+    def _cond(self, node: Node, depth: int) -> str:
         predicate = self.expression(node._kwargs["predicate"], node)
         then = self.block([node._kwargs["then"]], depth)
         return f"if {predicate} {then} else " + self.block([node._kwargs["otherwise"]], depth)
 
-    def expression(self, expr: Any, node: Workload) -> str:
+    def expression(self, expr: Any, node: Node) -> str:
         """An expression at a node."""
         try:
             return self.names.text(as_expr(expr))
         except (TypeError, LookupError) as error:
             raise self.error(str(error), node) from None
 
-    def _slot_set(self, node: Workload, depth: int) -> str:
+    def _slot_set(self, node: Node, depth: int) -> str:
         return f"slot {node._kwargs['slot']} = {self.expression(node._kwargs['value'], node)}"
 
-    def _slot_load(self, node: Workload, depth: int) -> str:
+    def _slot_load(self, node: Node, depth: int) -> str:
         row, col = (self.expression(node._kwargs[name], node) for name in ("row", "col"))
         tensor = node._kwargs["tensor"]
         if not isinstance(tensor, Tensor):
             raise self.error(f"slot_load_u64 needs a tensor, not {type(tensor).__name__}.", node)
         return f"slot {node._kwargs['slot']} from {self.view(tensor, 'slot', node)} at ({row}, {col})"
 
-    def _task(self, node: Workload, depth: int) -> str:
+    def _task(self, node: Node, depth: int) -> str:
         kernel = node._kwargs["kernel"]
         if not isinstance(kernel, Kernel):
             raise self.error(f"The task names the kernel {kernel!r} as text. Give the @kernel function.", node)
@@ -186,7 +186,7 @@ class Lowering:
         self.place.pop()
         return f"{name}[{axes}]({arguments})"
 
-    def kernel(self, kernel: Kernel, constants: dict[str, Any], node: Workload) -> str:
+    def kernel(self, kernel: Kernel, constants: dict[str, Any], node: Node) -> str:
         """The name of a kernel, which is added where it is new."""
         key = (id(kernel), tuple(sorted(constants.items())))
         if key not in self.kernels:
@@ -202,7 +202,7 @@ class Lowering:
             self.kernels[key] = (name, "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n"))
         return self.kernels[key][0]
 
-    def arguments(self, kernel: Kernel, node: Workload) -> tuple[str, dict[str, Any]]:
+    def arguments(self, kernel: Kernel, node: Node) -> tuple[str, dict[str, Any]]:
         """The arguments of a call as text, and the constants among them."""
         given = node._kwargs["resources"]
         extra = [name for name in given if all(name != param.name for param in kernel.params)]
@@ -224,24 +224,24 @@ class Lowering:
             self.place.pop()
         return ", ".join(texts), constants
 
-    def check_whole(self, kernel: Kernel, name: str, view: Tensor, node: Workload) -> None:
+    def check_whole(self, kernel: Kernel, name: str, view: Tensor, node: Node) -> None:
         """Some instructions need whole tiles."""
         if kernel.is_ptoisa and any(view._ranges) and name in kernel.compiled({}).whole:
             raise self.error("store_topk_indices_i32 needs a whole tile, and a slice may be partial. Index it.", node)
 
-    def constant(self, value: Any, node: Workload) -> Any:
+    def constant(self, value: Any, node: Node) -> Any:
         """The value of a `Constexpr`."""
         if isinstance(value, (bool, int, float, str, DType, tuple)):
             return value
         raise self.error(f"A constant is a number or a text, not {type(value).__name__}.", node)
 
-    def tensor(self, value: Any, name: str, node: Workload) -> str:
+    def tensor(self, value: Any, name: str, node: Node) -> str:
         """A view, for a parameter with this name."""
         if not isinstance(value, Tensor):
             raise self.error(f"A tile is needed, and {value!r} is no Tensor.", node)
         return self.view(value, name, node)
 
-    def view(self, view: Tensor, name: str, node: Workload) -> str:
+    def view(self, view: Tensor, name: str, node: Node) -> str:
         """A view of a tensor."""
         root = view._root()
         if id(root) not in self.tensors:
@@ -256,7 +256,7 @@ class Lowering:
             indices.append(f"{self.expression(start, node)} for {self.expression(length, node)}")
         return self.tensors[id(root)] + (f"[{', '.join(indices)}]" if indices else "")
 
-    def scalar(self, value: Any, dtype: DType, node: Workload) -> str:
+    def scalar(self, value: Any, dtype: DType, node: Node) -> str:
         """A scalar argument."""
         if isinstance(value, Symbol):
             self.names.symbol(value.name, "f32" if dtype.is_float else "u64")
@@ -270,7 +270,7 @@ class Lowering:
             return f"number({float(value)!r})" if math.isfinite(value) else f"number(bits {_bits(value)})"
         return self.expression(self.integer(value, dtype, node), node)
 
-    def integer(self, value: Any, dtype: DType, node: Workload) -> int:
+    def integer(self, value: Any, dtype: DType, node: Node) -> int:
         """A number that an integer type has."""
         width = 8 * dtype.nbytes
         low, high = (0, 2**width) if dtype.value[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1))
@@ -278,21 +278,21 @@ class Lowering:
             raise self.error(f"{value!r} is no {dtype.value}.", node)
         return int(value)
 
-    def channel(self, channel: Any, node: Workload) -> str:
+    def channel(self, channel: Any, node: Node) -> str:
         """The name of a channel."""
         if id(channel) not in self.channels:
             raise self.error(f"The channel {channel.name} is not among those that are connected.", node)
         return self.channels[id(channel)][0]
 
-    def _send(self, node: Workload, depth: int) -> str:
+    def _send(self, node: Node, depth: int) -> str:
         return f"send {self.channel(node._kwargs['channel'], node)} {self._task(node._kwargs['task'], depth)}"
 
-    def _consume(self, node: Workload, depth: int) -> str:
+    def _consume(self, node: Node, depth: int) -> str:
         channel = self.channel(node._kwargs["channel"], node)
         with self.names.around(node._kwargs["var"]) as name:
             return f"consume {channel} as {name} " + self.block([node._kwargs["body"]], depth)
 
-    def _connect(self, node: Workload, depth: int) -> str:
+    def _connect(self, node: Node, depth: int) -> str:
         for channel in node._kwargs["channels"]:
             if id(channel) not in self.channels:
                 taken = {name for name, _ in self.channels.values()}
@@ -317,6 +317,6 @@ def _bits(value: float) -> int:
     return struct.unpack("<Q", struct.pack("<d", value))[0]
 
 
-def lowered(root: Workload) -> Lowered:
+def lowered(root: Node) -> Lowered:
     """The text of a workload, and what a run has to bind."""
     return Lowering(root).lowered()

@@ -19,8 +19,8 @@ from .errors import CompileError, ExecutionError, KernelError, PtoError, Workloa
 from .foreign import body_of
 from .lowering import Lowered, lowered
 from .trace import ExecutionTrace, TraceLevel
+from .tree import Node
 from .types import as_array
-from .workload import Workload
 
 CHANNEL_LATENCY = "__pto_wsp_channel_latency_cycles"
 TARGETS = ("cpu_sim", "ascend_npu")
@@ -43,7 +43,7 @@ class ProgramStats:
 class Program:
     """A workload that was checked, with the sizes and symbols of its next run."""
 
-    def __init__(self, workload: Workload, target: str, axis_sizes: dict[str, int]) -> None:
+    def __init__(self, workload: Node, target: str, axis_sizes: dict[str, int]) -> None:
         if target not in TARGETS:
             raise CompileError(f"There is no target {target!r}. Use {' or '.join(TARGETS)}.")
         begin = time.perf_counter()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 
 class Building:
     """A workload that is being built: blocks inside of blocks, the innermost last."""
 
-    def __init__(self, checker: Any) -> None:
+    def __init__(self, checker: Any, node: Callable[..., Any]) -> None:
         self.blocks: list[list[Any]] = [[]]
         #: What `P.otherwise` completes: the block, and the node of the `P.when` before it.
         self.last_when: Optional[tuple[list[Any], Any]] = None
         self.checker = checker
+        #: Makes a node of the tree, for who stands below it.
+        self.node = node
         self._names = 0
 
     def next_name(self) -> str:

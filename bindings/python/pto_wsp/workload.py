@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import warnings
-from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
 from . import tracing
+from .enumeration import tasks_of
+from .program import Program
 from .schedule import (
     Deps,
     DispatchPolicy,
@@ -19,61 +20,12 @@ from .schedule import (
     TimingPolicy,
     TracePolicy,
 )
-from .source import user_line
+from .tree import Node, Task
+from .type_checker import TypeCheckContext, TypeChecker
 
 
-@dataclass
-class Schedule:
-    """What a workload says of its schedule."""
-
-    dispatch: Optional[Any] = None
-    streams: int = 1
-    stream_by: Optional[Callable[[Any], Any]] = None
-    timing: Optional[Any] = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """What is not the default."""
-        defaults = Schedule()
-        fields = ("dispatch", "streams", "stream_by", "timing")
-        return {name: getattr(self, name) for name in fields if getattr(self, name) != getattr(defaults, name)}
-
-
-@dataclass
-class Task:
-    """A task, as `Workload.enumerate` gives it."""
-
-    kernel: Any
-    params: list[Any] = field(default_factory=list)
-    resources: Any = None
-    id: int = 0
-
-
-class Workload:
+class Workload(Node):
     """A node of the tree, and with its schedule a whole workload. Methods give changed copies."""
-
-    def __init__(self, kind: str, **kwargs: Any) -> None:
-        self._kind = kind
-        self._kwargs = kwargs
-        self._name: Optional[str] = None
-        self._params: list[tuple[str, Any]] = []
-        self._schedule = Schedule()
-        self._dispatch_policy: Optional[DispatchPolicy] = None
-        self._stream_count: Optional[int] = None
-        self._stream_by_fn: Optional[Callable[[Any], Any]] = None
-        self._timing_policy: Optional[TimingPolicy] = None
-        self._task_graph_config: Optional[TaskGraphConfig] = None
-        self._spatial_map: Optional[Any] = None
-        self._layouts: list[tuple[Any, tuple]] = []
-        self._type_errors: list[Any] = []
-        self._line = user_line()
-
-    def _copy(self) -> Workload:
-        copy = Workload(self._kind, **self._kwargs)
-        vars(copy).update(vars(self))
-        copy._schedule = Schedule(**vars(self._schedule))
-        copy._params = list(self._params)
-        copy._layouts = list(self._layouts)
-        return copy
 
     def named(self, name: str) -> Workload:
         """With a name, which errors and traces show."""
@@ -155,14 +107,10 @@ class Workload:
 
     def enumerate(self) -> list[Task]:
         """All tasks in program order, as far as they are known before a run."""
-        from .enumeration import tasks_of
-
         return tasks_of(self)
 
     def compile(self, target: str = "cpu_sim", axis_sizes: Optional[dict[str, int]] = None) -> Any:
         """The program: `cpu_sim` runs on this machine on the v9 clock, `ascend_npu` is C++ source."""
-        from .program import Program
-
         return Program(self, target, axis_sizes or {})
 
     def __repr__(self) -> str:
@@ -194,11 +142,9 @@ def workload(fn: Optional[Callable[..., Any]] = None, *, type_check: bool = True
 
 
 def _build(fn: Callable[..., Any], args: tuple, kwargs: dict, checks: tuple[bool, bool]) -> Workload:
-    from .type_checker import TypeCheckContext, TypeChecker
-
     type_check, fail_on_type_error = checks
     checker = TypeChecker(TypeCheckContext(workload_name=fn.__name__)) if type_check else None
-    building = tracing.Building(checker)
+    building = tracing.Building(checker, Workload)
     tracing.begin(building)
     try:
         result = fn(*args, **kwargs)
