@@ -98,7 +98,7 @@ class Program:
     def _compile(self) -> tuple[Lowered, Any]:
         found = Lowered()
         try:
-            found = lowered(self.workload)
+            found = lowered(self.workload, self.target)
             checked = _native.CheckedWorkload(found.text)
         except (PtoError, TypeError, ValueError, LookupError, RuntimeError) as error:
             lines = _lines_of(found.lines, str(error))

@@ -28,6 +28,7 @@ pub(super) struct Bindings {
     pub(super) record: GmAddr,
     pub(super) scratch: GmAddr,
     pub(super) descriptors: GmAddr,
+    pub(super) cores: u64,
     arrays: [Array; limits::ARRAYS],
     tensors: [TensorView<'static>; limits::TENSORS],
 }
@@ -101,6 +102,7 @@ impl Bindings {
             record: place.record(graph)?,
             scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
             descriptors: place.base.offset(tensors_at as u64 * 8),
+            cores: place.word(graph, binding::CORES)?,
             arrays: [Array::default(); limits::ARRAYS],
             tensors: [TensorView::default(); limits::TENSORS],
         };

@@ -72,6 +72,7 @@ impl WorkloadRun {
         words[binding::CODE_BYTES] = compiled.code().len() as u64;
         words[binding::RECORD] = record.address().0;
         words[binding::SCRATCH] = scratch.address().0;
+        words[binding::CORES] = places as u64;
         let bindings = device.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
@@ -87,7 +88,9 @@ impl WorkloadRun {
     pub fn rebind(&mut self, bound: &WorkloadBindings) -> Result<(), WorkloadError> {
         let mut words = bound.words(&self.compiled)?;
         let head = self.bindings.read()?;
-        for at in [binding::CODE, binding::CODE_BYTES, binding::RECORD, binding::SCRATCH] {
+        let kept =
+            [binding::CODE, binding::CODE_BYTES, binding::RECORD, binding::SCRATCH, binding::CORES];
+        for at in kept {
             words[at] = head[at];
         }
         Ok(self.bindings.write(&words)?)

@@ -8,7 +8,7 @@ use pto_graph::plan::layout::{
 use pto_graph::plan::{Plan, Stop};
 
 use crate::kernel::TileKernel;
-use crate::tree::{Checked, Node, Tensor, Window, Workload};
+use crate::tree::{Checked, Node, Schedule, Tensor, Window, WindowMode, Workload};
 
 use super::error::PlanError;
 use super::kernels::{self, element};
@@ -119,6 +119,7 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     if let Node::Pipeline(_) = workload.root {
         return Err(PlanError::Pipeline(workload.name.clone()));
     }
+    check_schedule(workload)?;
     check_counts(
         workload,
         [
@@ -136,6 +137,7 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     }
     let root = words.len();
     let mut writer = Writer { workload, words, names: Names::default(), places: Places::default() };
+    writer.schedule();
     writer.node(&workload.root);
     let Writer { mut words, names, places, .. } = writer;
     let counts = [
@@ -144,6 +146,9 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
         ("words of plan", words.len(), limits::WORDS),
     ];
     check_counts(workload, counts)?;
+    if let Some(number) = names.missing {
+        return Err(PlanError::Param { workload: workload.name.clone(), number });
+    }
     let head = [
         (header::MAGIC, MAGIC),
         (header::VERSION, VERSION),
@@ -166,6 +171,32 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     let Names { symbols, arrays, .. } = names;
     let window = schedule.window;
     Ok(Compiled { name, words, code, tensors, kernels, symbols, arrays, window, places })
+}
+
+/// Whether a device keeps the schedule.
+fn check_schedule(workload: &Workload) -> Result<(), PlanError> {
+    let Schedule { workers, window, batch, start, .. } = &workload.schedule;
+    let name = || workload.name.clone();
+    if window.mode != WindowMode::Stall {
+        return Err(PlanError::WindowMode { workload: name(), mode: window.mode.name() });
+    }
+    // A task that is held back has a slot of the ring.
+    let slots = usize::try_from(slots(*window)).unwrap_or(0);
+    let size = |tasks: u64| usize::try_from(tasks).unwrap_or(usize::MAX);
+    check_counts(
+        workload,
+        [
+            ("workers", size(*workers), limits::LANES),
+            ("tasks in a batch", size(*batch), limits::HELD.min(slots)),
+            ("tasks before the first one starts", size(*start), limits::HELD.min(slots)),
+        ],
+    )
+}
+
+/// Slots of the ring.
+fn slots(window: Window) -> u64 {
+    let tasks = if window.tasks == 0 { MOST_SLOTS } else { window.tasks.min(MOST_SLOTS) };
+    1 << tasks.ilog2()
 }
 
 fn check_counts<const N: usize>(
