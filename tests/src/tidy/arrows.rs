@@ -11,7 +11,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
-    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
+    ("pto-rig", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
+    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-rig"]),
     (
         "pto-host",
         &[
@@ -28,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
-    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
+    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig"]),
     // Other languages.
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
