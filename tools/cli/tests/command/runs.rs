@@ -51,6 +51,15 @@ fn every_example_with_tensors_passes_in_every_hosting() {
 }
 
 #[test]
+fn a_number_of_a_workload_is_shown_as_it_was_given() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads/softmax.workload");
+    let run = ["run", file, "--param", "scale=0.5"];
+    let text = pto(&run, 0).stdout;
+    assert!(text.contains("scale 0.5"), "{text}");
+    assert_eq!(json(&run, 0)["params"]["scale"], 0.5);
+}
+
+#[test]
 fn an_example_with_tensors_is_for_one_runtime() {
     for runtime in ["host_build_graph", "aicpu_build_graph"] {
         let parts = ["'cholesky'", runtime, "--runtime tensormap_and_ringbuffer"];
