@@ -25,6 +25,7 @@ use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
 use crate::loader;
 use crate::platform::Platform;
+use crate::resident;
 use crate::scheduler::{Scheduler, Step};
 use crate::stall;
 use crate::stream::{Schedulers, Stream};
@@ -372,6 +373,9 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     inputs: BuilderInputs<'_>,
     host: H,
 ) -> Result<u64, Blame> {
+    if resident::is_program(launch.builder) {
+        return resident::serve::<S, F, _>(launch, inputs, host);
+    }
     let memory = ArenaMemory::of(launch.arena);
     let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
     let built = builders.build(launch.builder, &mut builder);

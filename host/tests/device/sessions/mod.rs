@@ -5,5 +5,6 @@ mod documented;
 mod events;
 mod failures;
 mod random;
+mod resident;
 mod streams;
 mod support;
