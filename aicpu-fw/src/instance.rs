@@ -355,9 +355,10 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.platform.relax();
     }
 
+    /// The host's clock, where that goes on while the program is under way and the platform's stands still.
     #[inline]
     fn now_ns(&self) -> u64 {
-        self.platform.now_ns()
+        self.platform.now_ns().max(self.host.now_ns())
     }
 
     #[inline]

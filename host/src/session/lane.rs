@@ -192,6 +192,10 @@ impl Lane {
         if shared.is_up() && !self.is_handed(shared) {
             return Look::Theirs;
         }
+        if self.core.completed() != self.known {
+            // It was handed over after the last `catch_up`, which says where the head is.
+            return Look::Theirs;
+        }
         self.look_at_head(shared)
     }
 

@@ -279,6 +279,7 @@ impl Service {
         let shared = Arc::clone(&self.shared);
         for done in 0..IN_A_ROW {
             let lane = &mut self.lanes[at];
+            lane.catch_up(&shared);
             match lane.look(&shared) {
                 Look::Ready(Wants::Here) => lane.do_here(&shared),
                 Look::Ready(Wants::Worker) => {
