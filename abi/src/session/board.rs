@@ -8,12 +8,16 @@
 //! host's. Then it hands the stream over (`LaneLine::handed` differs from `StreamLine::returned`), and the host returns it.
 //! Whoever has the head is the consumer of the ring and writes the consumer's line. While no firmware is up, the host has all.
 
-use crate::limits::MAX_STREAMS;
+use crate::limits::{MAX_ARGS, MAX_STREAMS};
 use crate::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The name of the builder program that is the resident firmware. Its one word is the address of the board.
 pub const RESIDENT_PROGRAM: &str = "pto.session";
+
+/// Argument words of a launch on its way: the arguments, and two contexts of blocks.
+pub const LAUNCH_PAYLOAD_WORDS: u32 = 130;
+const _: () = assert!(LAUNCH_PAYLOAD_WORDS as usize == MAX_ARGS + 2);
 
 /// Streams that share a doorbell.
 pub const STREAMS_A_BELL: usize = 62;

@@ -6,7 +6,7 @@
 use core::marker::PhantomData;
 
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_ARGS;
+use pto_abi::session::board::LAUNCH_PAYLOAD_WORDS as PAYLOAD_WORDS;
 use pto_abi::session::{LaunchNote, SessionBoard};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
@@ -22,8 +22,6 @@ use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 use crate::state::SharedState;
 
-/// Argument words of a slot: the arguments, and block contexts.
-const PAYLOAD_WORDS: u32 = MAX_ARGS as u32 + 2;
 /// No slot.
 pub(super) const NO_SLOT: u32 = u32::MAX;
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_ARGS;
 use pto_abi::runtime::region;
-use pto_abi::session::board::RESIDENT_PROGRAM;
+use pto_abi::session::board::{LAUNCH_PAYLOAD_WORDS, RESIDENT_PROGRAM};
 use pto_abi::session::{LaneLine, SessionBoard};
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault, TaskId};
@@ -78,7 +77,7 @@ pub(super) fn run(
 fn resident_options(of_session: &RunOptions, slots: u32) -> RunOptions {
     let capacities = Capacities {
         tasks: slots,
-        arg_words: u64::from(slots) * (MAX_ARGS as u64 + 2),
+        arg_words: u64::from(slots) * u64::from(LAUNCH_PAYLOAD_WORDS),
         edges: 0,
         image_bytes: 0,
         ..of_session.capacities
