@@ -28,6 +28,8 @@ use crate::builder::{BuilderHost, BuilderInputs};
 use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
 
+/// Turns in which something moved between two that the host gives the schedulers, where one thread steps everything.
+const TURNS_A_RELAX: u32 = 16;
 /// Commands of one stream that are served before the next stream is.
 const IN_A_ROW: u32 = 64;
 
@@ -50,7 +52,8 @@ pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
     let state = inputs.state;
     let around = Surroundings { gm, board, run: inputs.generation };
     let launches = Launches::<S, F, _, _>::new(inputs, ArenaMemory::of(launch.arena), &board, host);
-    let mut resident = Resident { around, launches, lanes: ActiveLanes::default(), idle_ns: None };
+    let lanes = ActiveLanes::default();
+    let mut resident = Resident { around, launches, lanes, idle_ns: None, turns: 0 };
     resident.begin();
     while !resident.step()? {
         if state.fault.is_raised() {
@@ -67,6 +70,8 @@ struct Resident<'a, S, F, M, H> {
     lanes: ActiveLanes,
     /// Since when there has been nothing to do.
     idle_ns: Option<u64>,
+    /// Turns since the host had one.
+    turns: u32,
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: crate::DeviceMemory, H: BuilderHost> Resident<'_, S, F, M, H> {
@@ -86,6 +91,10 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::DeviceMemory, H: BuilderHost> Reside
             if is_last {
                 self.launches.begin_no_more();
             }
+            self.turns += 1;
+            if self.turns >= TURNS_A_RELAX {
+                self.relax();
+            }
             return Ok(false);
         }
         if is_last || self.launches.has_ended() {
@@ -96,8 +105,13 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::DeviceMemory, H: BuilderHost> Reside
         } else if !self.launches.has_any() && self.may_sleep() {
             return Ok(true);
         }
-        self.launches.host().relax();
+        self.relax();
         Ok(false)
+    }
+
+    fn relax(&mut self) {
+        self.turns = 0;
+        self.launches.host().relax();
     }
 
     /// Looks which streams were rung for.
@@ -137,7 +151,7 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::DeviceMemory, H: BuilderHost> Reside
     }
 
     /// Whether nothing more may begin: the host asks for it, or the time of this run is over. Never before the first turn.
-    fn is_out_of_time(&mut self) -> bool {
+    fn is_out_of_time(&self) -> bool {
         let orders = self.around.board.orders;
         let limit_ns = orders.limit_ns.load(Ordering::Relaxed);
         let is_asked = orders.leave.load(Ordering::Relaxed) != 0;

@@ -216,9 +216,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         self.host.published();
     }
 
-    /// Whether the task in `slot` is over; then its slot is free again.
+    /// Takes the task out of `slot` if it is over: then the slot is free again.
     #[inline]
-    pub(super) fn is_over(&mut self, slot: u32) -> bool {
+    pub(super) fn take_over(&mut self, slot: u32) -> bool {
         let Some(task) = self.state.task(slot) else { return false };
         // Acquire: pairs with the Release store in `Flow::note_completed`: nobody touches the task any more, and what it wrote is
         // seen.

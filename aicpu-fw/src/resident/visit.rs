@@ -152,7 +152,7 @@ impl<'v, 'a> Visit<'v, 'a> {
             let Some(note) = launches.note(slot) else { break };
             // The note is the next one's as soon as the slot is free.
             let next = note.next.load(Ordering::Relaxed);
-            if !launches.is_over(slot) {
+            if !launches.take_over(slot) {
                 break;
             }
             in_flight -= 1;

@@ -1,7 +1,6 @@
 //! The resident firmware, as the session brings it up: how it is run, and after a fault what has become of what was on its way.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::kinds::TaskState;
@@ -13,24 +12,8 @@ use pto_abi::{BuildMode, Fault, TaskId};
 
 use super::error::Cause;
 use super::lines::BoardMemory;
-use super::work::Outcome;
+use super::work::{Ended, Left, Outcome};
 use crate::{Device, Error, KernelTimes, RunControl, RunOptions, Work};
-
-/// What has come of a firmware that has returned.
-pub(super) struct Ended {
-    /// How long it was up, or why it ended.
-    pub(super) result: Result<Duration, Arc<Error>>,
-    /// Launches that were on their way when a fault ended it, those of each stream in their order.
-    pub(super) left: Vec<Left>,
-}
-
-/// A launch that was on its way.
-#[derive(Clone, Debug)]
-pub(super) struct Left {
-    /// The place of its stream on the board.
-    pub(super) stream: usize,
-    pub(super) outcome: Outcome,
-}
 
 /// The launch of a stream as the board and the tasks of the run have it.
 struct OnItsWay {

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pto_abi::Fault;
 use pto_abi::session::board;
 use pto_abi::sync::Ordering;
 
@@ -20,9 +21,8 @@ use super::error::Cause;
 use super::hands::Hands;
 use super::ids::StreamId;
 use super::lane::{Block, Lane, Look, Wants};
-use super::resident::Ended;
 use super::shared::Shared;
-use super::work::{Job, Outcome, Report};
+use super::work::{Ended, Job, Outcome, Report};
 use crate::Error;
 
 /// Commands that the service does for one stream before it looks at the next one.
@@ -240,6 +240,7 @@ impl Service {
         }
         if let Err(error) = ended.result
             && !has_failed
+            && error.fault() != Some(Fault::RUN_CANCELLED)
         {
             self.fail_some_launch(&error);
         }

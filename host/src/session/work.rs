@@ -1,11 +1,13 @@
 //! What the service hands out to be done, and what it gets back.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::copies::Copy;
 use super::error::Cause;
 use super::ids::StreamId;
 use super::kept::{HostFunction, RunCommand};
-use super::resident::Ended;
-use crate::RunControl;
+use crate::{Error, RunControl};
 
 /// Something that takes time.
 pub(super) enum Job {
@@ -36,6 +38,22 @@ pub(super) enum Outcome {
     Failed(Cause),
     /// It has not begun.
     NotBegun,
+}
+
+/// What has come of a firmware that has returned.
+pub(super) struct Ended {
+    /// How long it was up, or why it ended.
+    pub(super) result: Result<Duration, Arc<Error>>,
+    /// Launches that were on their way when a fault ended it, those of each stream in their order.
+    pub(super) left: Vec<Left>,
+}
+
+/// A launch that was on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Left {
+    /// The place of its stream on the board.
+    pub(super) stream: usize,
+    pub(super) outcome: Outcome,
 }
 
 /// Who does a job.

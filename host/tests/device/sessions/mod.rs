@@ -1,5 +1,6 @@
 //! Sessions on the simulator: streams, events, copies, functions of the host, capture, failures; and random programs.
 
+mod campaign;
 mod capture;
 mod documented;
 mod events;

@@ -132,3 +132,36 @@ fn a_visitor_does_not_wait_until_the_session_is_idle() {
         stop.store(true, Ordering::Relaxed);
     });
 }
+
+/// Bytes of this process in memory.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    4096 * text.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
+}
+
+/// `PTO_SESSION_COMMANDS` sets how many commands there are: 10,000,000 take some seconds.
+#[test]
+fn a_long_session_needs_no_more_memory_than_a_short_one() {
+    let commands = std::env::var("PTO_SESSION_COMMANDS").ok();
+    let commands: u64 = commands.and_then(|text| text.parse().ok()).unwrap_or(200_000);
+    let session = session();
+    let (stream, other) = (session.stream().unwrap(), session.stream().unwrap());
+    let event = session.event().unwrap();
+    let some = |count: u64| {
+        for number in 0..count / 4 {
+            stream.launch(func::EMPTY_AIV, &[number]).unwrap();
+            stream.record(&event).unwrap();
+            other.wait(&event).unwrap();
+            other.launch(func::EMPTY_AIC, &[number]).unwrap();
+        }
+        session.synchronize_within(Duration::from_secs(600)).unwrap();
+    };
+    let free = || session.with_device(|device| device.describe().gm_free_bytes);
+    some(20_000);
+    let (gm_before, before) = (free(), resident_bytes());
+    some(commands);
+    assert_eq!(free(), gm_before);
+    let grown = resident_bytes().saturating_sub(before);
+    // Other tests of this process run meanwhile, each with a device.
+    assert!(grown < 256 << 20, "{grown} bytes more after {commands} commands");
+}
