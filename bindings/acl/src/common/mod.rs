@@ -1,0 +1,8 @@
+//! The common library: handles, messages, threads, arguments. It knows no device, and calls nothing above it.
+
+pub(crate) mod argument;
+pub(crate) mod codes;
+pub(crate) mod entry;
+pub(crate) mod refusal;
+pub(crate) mod table;
+pub(crate) mod thread;
