@@ -72,7 +72,9 @@ fn flag(value: u32) -> Answer<u32> {
 }
 
 fn set_failure_mode(stream: &Stream, mode: u64) -> Answer {
-    require(mode <= 1, || Refusal::value(format!("there is no failure mode {mode}; there are 0 and 1")))?;
+    require(mode <= 1, || {
+        Refusal::value(format!("there is no failure mode {mode}; there are 0 and 1"))
+    })?;
     require(!stream.is_default(), || Refusal::value("the default stream always continues"))?;
     let mut attributes = stream.attributes();
     require(attributes.failure_mode.is_none(), || {

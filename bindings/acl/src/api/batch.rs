@@ -82,12 +82,18 @@ impl Batch {
         require(self.count > 0 && self.attribute_count > 0, || {
             Refusal::argument("the batch has no copy or no attribute; pass one at least")
         })?;
-        let [to, rooms, from, sizes] = [("to", &self.to), ("rooms", &self.rooms), ("from", &self.from), ("sizes", &self.sizes)]
-            .map(|(name, list)| list.list(name, self.count));
+        let [to, rooms, from, sizes] = [
+            ("to", &self.to),
+            ("rooms", &self.rooms),
+            ("from", &self.from),
+            ("sizes", &self.sizes),
+        ]
+        .map(|(name, list)| list.list(name, self.count));
         let (to, rooms, from, sizes) = (to?, rooms?, from?, sizes?);
         self.check_attributes(&to, &from)?;
         let copy = |index: usize| {
-            Transfer::checked(to[index], rooms[index], from[index], sizes[index], 4).inspect_err(|_| tell(index))
+            Transfer::checked(to[index], rooms[index], from[index], sizes[index], 4)
+                .inspect_err(|_| tell(index))
         };
         (0..self.count).map(copy).collect()
     }
@@ -97,7 +103,9 @@ impl Batch {
         let attributes = self.attributes.list("attributes", self.attribute_count)?;
         let rises = firsts.windows(2).all(|pair| pair[0] < pair[1]);
         require(firsts[0] == 0 && rises && firsts.iter().all(|first| *first < self.count), || {
-            Refusal::value("the first copies of the attributes do not begin at 0 and rise below the count")
+            Refusal::value(
+                "the first copies of the attributes do not begin at 0 and rise below the count",
+            )
         })?;
         let is_device = |address| -> Answer<bool> { Ok(places::device_of(address, 1)?.is_some()) };
         for (index, attribute) in attributes.iter().enumerate() {
@@ -111,7 +119,11 @@ impl Batch {
             for copy in firsts[index]..end {
                 let fits = is_device(to[copy])? == (attribute.to.kind == 1)
                     && is_device(from[copy])? == (attribute.from.kind == 1);
-                require(fits, || Refusal::value(format!("copy {copy} is not between the places that its attribute names")))?;
+                require(fits, || {
+                    Refusal::value(format!(
+                        "copy {copy} is not between the places that its attribute names"
+                    ))
+                })?;
             }
         }
         Ok(())

@@ -75,7 +75,9 @@ api! {
 
 fn load(bytes: Vec<u8>, name: String, options: &In<Options>) -> Answer<Handle> {
     require(bytes.starts_with(b"\x7FELF"), || {
-        let text = format!("{name} is no ELF object; pass a shared or a relocatable object with kernels for this machine");
+        let text = format!(
+            "{name} is no ELF object; pass a shared or a relocatable object with kernels for this machine"
+        );
         Refusal::new(codes::INVALID_FILE, text)
     })?;
     let kind = kind(options)?;
@@ -85,7 +87,9 @@ fn load(bytes: Vec<u8>, name: String, options: &In<Options>) -> Answer<Handle> {
 /// The cores that the options name: vector cores, unless the magic is that of cube cores.
 fn kind(options: &In<Options>) -> Answer<CoreKind> {
     let Some(Options { list, count }) = options.optional() else { return Ok(CoreKind::AIV) };
-    require(!list.is_null() || count == 0, || Refusal::argument("the options are at null; pass an array"))?;
+    require(!list.is_null() || count == 0, || {
+        Refusal::argument("the options are at null; pass an array")
+    })?;
     let mut kind = CoreKind::AIV;
     for index in 0..count {
         // SAFETY: the caller of the entry point vouches for as many options.
@@ -96,7 +100,11 @@ fn kind(options: &In<Options>) -> Answer<CoreKind> {
             1 | 3 => {}
             2 if option.value[0] == CUBE => kind = CoreKind::AIC,
             2 => kind = CoreKind::AIV,
-            other => return Err(Refusal::argument(format!("there is no option {other} of a binary; there are 1, 2 and 3"))),
+            other => {
+                return Err(Refusal::argument(format!(
+                    "there is no option {other} of a binary; there are 1, 2 and 3"
+                )));
+            }
         }
     }
     Ok(kind)

@@ -127,7 +127,9 @@ of_exceptions! {
 }
 
 fn told(exception: *const Exception) -> Answer<Exception> {
-    require(!exception.is_null(), || Refusal::argument("the exception is null; pass what the callback is given"))?;
+    require(!exception.is_null(), || {
+        Refusal::argument("the exception is null; pass what the callback is given")
+    })?;
     // SAFETY: the caller has it as the argument of its callback, during the call.
     Ok(unsafe { exception.read() })
 }
@@ -137,7 +139,7 @@ fn named(function: Option<OfException>) -> Answer<OfException> {
 }
 
 fn checked(function: Option<Function>, argument: Address) -> Answer<Call> {
-    let function = function.ok_or_else(|| Refusal::argument("function is null; pass a function"))?;
+    let function =
+        function.ok_or_else(|| Refusal::argument("function is null; pass a function"))?;
     Ok(Call { function, argument: argument.number() })
 }
-

@@ -100,6 +100,8 @@ api! {
 }
 
 fn checked(graph: Handle) -> Answer<Arc<Graph>> {
-    require(graph != 0, || Refusal::argument("the graph is null; pass what aclmdlRICaptureEnd gave"))?;
+    require(graph != 0, || {
+        Refusal::argument("the graph is null; pass what aclmdlRICaptureEnd gave")
+    })?;
     GRAPHS.get(graph)
 }

@@ -135,7 +135,9 @@ api! {
 pub(super) fn copy_async(copy: Option<Transfer>, kind: u32, stream: Handle) -> Answer {
     let stream = current::submitting(stream)?;
     let Some(copy) = copy else { return Ok(()) };
-    require(kind != 0 || !copy.is_on_host()?, || Refusal::unsupported("asynchronous copies within the host; use aclrtMemcpy"))?;
+    require(kind != 0 || !copy.is_on_host()?, || {
+        Refusal::unsupported("asynchronous copies within the host; use aclrtMemcpy")
+    })?;
     let waits = copy.is_pageable()?;
     check_pageable(waits, &stream)?;
     stream.submit("copy", copy.work())?;
@@ -152,7 +154,9 @@ fn check_pageable(waits: bool, stream: &crate::device::stream::Stream) -> Answer
 fn checked(address: Address, room: usize, count: usize) -> Answer<usize> {
     let at = address.required("address")?;
     require(count > 0, || Refusal::argument("the count is 0; fill one byte at least"))?;
-    require(count <= room, || Refusal::value(format!("{count} bytes do not fit the {room} of the target")))?;
+    require(count <= room, || {
+        Refusal::value(format!("{count} bytes do not fit the {room} of the target"))
+    })?;
     places::device_of(at, count)?;
     Ok(at)
 }
@@ -164,12 +168,26 @@ fn fill_words(at: usize, value: u32, count: usize) {
     }
 }
 
-fn rows(to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, kind: u32) -> Answer<Vec<Transfer>> {
+fn rows(
+    to: Address,
+    to_pitch: usize,
+    from: Address,
+    from_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: u32,
+) -> Answer<Vec<Transfer>> {
     let (to, from) = (to.required("to")?, from.required("from")?);
-    require(width > 0 && height > 0, || Refusal::argument("the width or the height is 0; copy one byte at least"))?;
-    require(width <= to_pitch && width <= from_pitch, || {
-        Refusal::value(format!("the width {width} is more than a pitch ({to_pitch} and {from_pitch})"))
+    require(width > 0 && height > 0, || {
+        Refusal::argument("the width or the height is 0; copy one byte at least")
     })?;
-    let row = |index| Transfer::checked(to + index * to_pitch, to_pitch, from + index * from_pitch, width, kind);
+    require(width <= to_pitch && width <= from_pitch, || {
+        Refusal::value(format!(
+            "the width {width} is more than a pitch ({to_pitch} and {from_pitch})"
+        ))
+    })?;
+    let row = |index| {
+        Transfer::checked(to + index * to_pitch, to_pitch, from + index * from_pitch, width, kind)
+    };
     (0..height).filter_map(|index| row(index).transpose()).collect()
 }

@@ -42,7 +42,9 @@ api! {
 /// A limit in milliseconds: -1 is none; 0 and everything else below is refused.
 pub(super) fn limit(milliseconds: i32) -> Answer<Option<Duration>> {
     require(milliseconds == -1 || milliseconds > 0, || {
-        Refusal::value(format!("a limit of {milliseconds} ms is none; pass -1 for no limit, or 1 and more"))
+        Refusal::value(format!(
+            "a limit of {milliseconds} ms is none; pass -1 for no limit, or 1 and more"
+        ))
     })?;
     Ok(u64::try_from(milliseconds).ok().map(Duration::from_millis))
 }

@@ -9,7 +9,7 @@ use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::current;
-use crate::device::event::{EVENTS, Event, Style, TIME_LINE, SYNC};
+use crate::device::event::{EVENTS, Event, SYNC, Style, TIME_LINE};
 
 api! {
     fn aclrtCreateEvent(event: Out<Handle>) {
@@ -109,7 +109,7 @@ api! {
 
 fn make(event: Out<Handle>, style: Style, flags: u32) -> Answer {
     let place = event.place("event")?;
-    place.set(Event::new(&current::context()?.open, style, flags, None)?);
+    place.set(Event::open(&current::context()?.open, style, flags, None)?);
     Ok(())
 }
 
@@ -130,7 +130,9 @@ fn wait(stream: Handle, event: Handle, external: bool, limit: Option<Duration>) 
 }
 
 fn external(flag: u32) -> Answer<bool> {
-    require(flag <= 1, || Refusal::value(format!("there is no flag {flag}; there are 0 and 1 (external)")))?;
+    require(flag <= 1, || {
+        Refusal::value(format!("there is no flag {flag}; there are 0 and 1 (external)"))
+    })?;
     Ok(flag == 1)
 }
 

@@ -65,6 +65,7 @@ api! {
 
 fn raise(exception: &Exception) -> Answer {
     callbacks::tell_exception(exception);
-    let text = format!("task {} of stream {} raised an exception", exception.task, exception.stream);
+    let text =
+        format!("task {} of stream {} raised an exception", exception.task, exception.stream);
     Err(Refusal::new(exception.code.cast_signed(), text))
 }

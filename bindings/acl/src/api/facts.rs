@@ -155,9 +155,13 @@ fn attribute(open: &Open, attribute: u32) -> Answer<i64> {
         402 => i64::from(settings().devices[fleet::check(open.index)?]),
         501 => 1,
         202 | 203 | 205..=212 | 401 | 403..=409 | 601 => {
-            return Err(Refusal::unsupported(format!("the devices here do not know attribute {attribute}")));
+            return Err(Refusal::unsupported(format!(
+                "the devices here do not know attribute {attribute}"
+            )));
         }
-        _ => return Err(Refusal::argument(format!("there is no attribute {attribute} of a device"))),
+        _ => {
+            return Err(Refusal::argument(format!("there is no attribute {attribute} of a device")));
+        }
     })
 }
 
@@ -171,7 +175,10 @@ fn known(number: i32) -> Answer<i32> {
     let all = &settings().devices;
     let is = |held: &&u32| held.cast_signed() == number;
     require(all.iter().any(|held| is(&held)), || {
-        Refusal::new(crate::common::codes::BAD_DEVICE, format!("this process sees no device {number}"))
+        Refusal::new(
+            crate::common::codes::BAD_DEVICE,
+            format!("this process sees no device {number}"),
+        )
     })?;
     Ok(number)
 }

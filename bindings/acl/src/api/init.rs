@@ -79,7 +79,10 @@ fn number(version: &str) -> i32 {
 /// A configuration is a file with a JSON object; the library takes its defaults whatever stands there.
 fn check_config(path: &str) -> Result<(), Refusal> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Refusal::new(codes::INVALID_FILE, format!("the configuration {path} cannot be read: {error}"))
+        Refusal::new(
+            codes::INVALID_FILE,
+            format!("the configuration {path} cannot be read: {error}"),
+        )
     })?;
     require(text.trim_start().starts_with('{'), || {
         Refusal::new(codes::INVALID_FILE, format!("the configuration {path} is no JSON object"))
@@ -89,7 +92,13 @@ fn check_config(path: &str) -> Result<(), Refusal> {
 /// Writes a line of the program's log to standard error.
 // SAFETY: the name is that of the interface, and no other function here has it. It takes further arguments in C, which are not read.
 #[unsafe(no_mangle)]
-extern "C" fn aclAppLog(level: u32, function: *const c_char, file: *const c_char, line: u32, text: *const c_char) {
+extern "C" fn aclAppLog(
+    level: u32,
+    function: *const c_char,
+    file: *const c_char,
+    line: u32,
+    text: *const c_char,
+) {
     let [function, file, text] = [function, file, text].map(super::values::said);
     let level = ["DEBUG", "INFO", "WARNING", "ERROR"].get(level as usize).unwrap_or(&"LOG");
     if std::env::var_os("ASCEND_SLOG_PRINT_TO_STDOUT").is_some() {

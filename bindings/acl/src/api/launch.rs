@@ -144,7 +144,9 @@ pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
 }
 
 fn list(arguments: Handle) -> Answer<Arc<Arguments>> {
-    require(arguments != 0, || Refusal::argument("the arguments are null; call aclrtKernelArgsInit first"))?;
+    require(arguments != 0, || {
+        Refusal::argument("the arguments are null; call aclrtKernelArgsInit first")
+    })?;
     ARGUMENTS.get(arguments)
 }
 
@@ -156,12 +158,22 @@ fn check_config(config: &In<Config>) -> Answer {
 }
 
 /// Arguments that lie in memory of the device: they are read when the launch's turn comes.
-fn from_device(function: Handle, blocks: u32, arguments: Address, bytes: usize, stream: Handle) -> Answer {
+fn from_device(
+    function: Handle,
+    blocks: u32,
+    arguments: Address,
+    bytes: usize,
+    stream: Handle,
+) -> Answer {
     let at = arguments.number();
-    require(at != 0 || bytes == 0, || Refusal::argument("arguments is null; pass memory of the device"))?;
+    require(at != 0 || bytes == 0, || {
+        Refusal::argument("arguments is null; pass memory of the device")
+    })?;
     let function = checked(function)?;
     require(bytes == 0 || places::device_of(at, bytes)?.is_some(), || {
-        Refusal::value(format!("the arguments at {at:#x} are not in memory of a device; use aclrtLaunchKernelWithHostArgs"))
+        Refusal::value(format!(
+            "the arguments at {at:#x} are not in memory of a device; use aclrtLaunchKernelWithHostArgs"
+        ))
     })?;
     let count = words(&vec![0; bytes])?.len();
     let work: Work = Arc::new(move |lane| function.launch_from(lane, blocks, at, count));
@@ -169,7 +181,13 @@ fn from_device(function: Handle, blocks: u32, arguments: Address, bytes: usize, 
 }
 
 /// Launches a kernel; `extra` is kept until it is over.
-pub(super) fn launch(function: Handle, blocks: u32, held: Vec<u64>, extra: Vec<Arc<Vec<u64>>>, stream: Handle) -> Answer {
+pub(super) fn launch(
+    function: Handle,
+    blocks: u32,
+    held: Vec<u64>,
+    extra: Vec<Arc<Vec<u64>>>,
+    stream: Handle,
+) -> Answer {
     let function = checked(function)?;
     require(blocks > 0, || Refusal::argument("the number of blocks is 0; launch one at least"))?;
     let work: Work = Arc::new(move |lane| {

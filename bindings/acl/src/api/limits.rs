@@ -123,7 +123,11 @@ api! {
 }
 
 fn index(kind: u32) -> Answer<usize> {
-    require(kind <= 1, || Refusal::argument(format!("there is no kind {kind} of cores; there are 0 (cube) and 1 (vector)")))?;
+    require(kind <= 1, || {
+        Refusal::argument(format!(
+            "there is no kind {kind} of cores; there are 0 (cube) and 1 (vector)"
+        ))
+    })?;
     Ok(kind as usize)
 }
 

@@ -13,7 +13,7 @@ use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::device::current;
-use crate::device::event::{Event, Style, IPC};
+use crate::device::event::{Event, IPC, Style};
 use crate::device::lane::Work;
 use crate::device::mapping::Shared;
 use crate::device::open::gm;
@@ -136,7 +136,7 @@ api! {
         })?;
         let open = current_open()?;
         let words = Words::over(&open, Some(shared))?;
-        place.set(Event::new(&open, Style::New, IPC, Some(words))?);
+        place.set(Event::open(&open, Style::New, IPC, Some(words))?);
         Ok(())
     }
 }

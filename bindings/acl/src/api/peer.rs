@@ -47,5 +47,7 @@ api! {
 fn check(device: i32, peer: i32) -> Answer {
     fleet::check(device)?;
     fleet::check(peer)?;
-    require(device != peer, || Refusal::value(format!("device {device} is its own peer; name another one")))
+    require(device != peer, || {
+        Refusal::value(format!("device {device} is its own peer; name another one"))
+    })
 }

@@ -28,9 +28,15 @@ pub(super) fn key(sort: &str, shared: &Shared) -> String {
 /// The process and the file that a key names.
 pub(super) fn parse(sort: &str, text: &str) -> Answer<(u32, i32)> {
     let rest = text.strip_prefix("pto-acl-").and_then(|rest| rest.strip_prefix(sort));
-    let numbers = rest.and_then(|rest| rest.strip_prefix('-')).and_then(|rest| rest.split_once('-'));
-    let parsed = numbers.and_then(|(process, file)| Some((process.parse().ok()?, file.parse().ok()?)));
-    parsed.ok_or_else(|| Refusal::value(format!("\"{text}\" is no key of this library; pass what the exporter was given")))
+    let numbers =
+        rest.and_then(|rest| rest.strip_prefix('-')).and_then(|rest| rest.split_once('-'));
+    let parsed =
+        numbers.and_then(|(process, file)| Some((process.parse().ok()?, file.parse().ok()?)));
+    parsed.ok_or_else(|| {
+        Refusal::value(format!(
+            "\"{text}\" is no key of this library; pass what the exporter was given"
+        ))
+    })
 }
 
 /// Every process may import it.
@@ -41,7 +47,9 @@ pub(super) fn allow_all(shared: &Shared) -> Answer {
 /// The file of a key that this process exported.
 fn exported(text: &str) -> Answer<Shared> {
     let shared = Shared::open(parse("memory", text)?)?;
-    require(!shared.is_foreign(), || Refusal::value("another process exported the key; it names who may import"))?;
+    require(!shared.is_foreign(), || {
+        Refusal::value("another process exported the key; it names who may import")
+    })?;
     Ok(shared)
 }
 
@@ -157,6 +165,8 @@ fn number(shared: &Shared) -> u64 {
 fn origin(handle: u64) -> Answer<(u32, i32)> {
     let process = u32::try_from(handle >> 32).unwrap_or(0);
     let file = u32::try_from(handle & 0xFFFF_FFFF).unwrap_or(0).cast_signed();
-    require(process != 0, || Refusal::new(codes::BAD_VALUE, format!("{handle:#x} is no handle that was exported")))?;
+    require(process != 0, || {
+        Refusal::new(codes::BAD_VALUE, format!("{handle:#x} is no handle that was exported"))
+    })?;
     Ok((process, file))
 }

@@ -131,7 +131,9 @@ api! {
 // SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 extern "C" fn aclrtCreateStreamConfigHandle() -> *mut StreamConfig {
-    give("aclrtCreateStreamConfigHandle", std::ptr::null_mut(), || Ok(Box::into_raw(Box::default())))
+    give("aclrtCreateStreamConfigHandle", std::ptr::null_mut(), || {
+        Ok(Box::into_raw(Box::default()))
+    })
 }
 
 fn number(bytes: &[u8]) -> Answer<usize> {
@@ -153,10 +155,15 @@ fn make(stream: Out<Handle>, priority: u32, flags: u32) -> Answer {
 
 /// A stream that is to be destroyed.
 fn own(stream: Handle) -> Answer<std::sync::Arc<Stream>> {
-    require(stream != 0, || Refusal::argument("stream is null; the default stream cannot be destroyed"))?;
+    require(stream != 0, || {
+        Refusal::argument("stream is null; the default stream cannot be destroyed")
+    })?;
     let stream = current::submitting(stream)?;
     require(!stream.is_default(), || {
-        Refusal::new(codes::BAD_VALUE, "the stream is the default one of its context; it goes with the context")
+        Refusal::new(
+            codes::BAD_VALUE,
+            "the stream is the default one of its context; it goes with the context",
+        )
     })?;
     Ok(stream)
 }

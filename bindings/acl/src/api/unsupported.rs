@@ -26,7 +26,9 @@ macro_rules! refuse_pointer {
 }
 
 fn refusal(name: &str) -> Refusal {
-    Refusal::unsupported(format!("{name} is not supported here; docs/acl-functions.md lists what is"))
+    Refusal::unsupported(format!(
+        "{name} is not supported here; docs/acl-functions.md lists what is"
+    ))
 }
 
 refuse_pointer! {

@@ -78,7 +78,10 @@ impl Element {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the types have as many bits; sums of integers wrap as the device's do")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the types have as many bits; sums of integers wrap as the device's do"
+    )]
     fn store(self, address: usize, value: f64) {
         match self {
             Self::Float => write(address, (value as f32).to_bits()),
@@ -236,24 +239,4 @@ pub(super) fn said(text: *const c_char) -> String {
     }
     // SAFETY: the caller of the entry point vouches for the zero at the end.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{narrow, widen};
-
-    #[test]
-    fn every_half_goes_through_single_precision() {
-        for half in 0..=u16::MAX {
-            let wide = widen(half);
-            if wide.is_nan() {
-                assert!(narrow(wide) & 0x7C00 == 0x7C00 && narrow(wide) & 0x3FF != 0);
-            } else {
-                assert_eq!(narrow(wide), half, "{wide}");
-            }
-        }
-        assert_eq!(narrow(65_520.0), 0x7C00, "rounds up to infinity");
-        assert_eq!(narrow(65_519.0), 0x7BFF);
-        assert_eq!(narrow(1.0 + 1.0 / 2048.0), 0x3C00, "a tie goes to even");
-    }
 }

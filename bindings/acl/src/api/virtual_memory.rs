@@ -42,7 +42,9 @@ impl Physical {
     pub(super) fn export(&self) -> Answer<Arc<Shared>> {
         // Relaxed: nothing else is told by it.
         let again = self.was_exported.swap(true, Ordering::Relaxed);
-        require(!again, || Refusal::value("the memory was exported; a handle can be exported once"))?;
+        require(!again, || {
+            Refusal::value("the memory was exported; a handle can be exported once")
+        })?;
         Ok(Arc::clone(&self.shared))
     }
 }
@@ -87,7 +89,9 @@ const _: () = assert!(size_of::<Property>() == 32 && size_of::<Access>() == 24);
 
 /// The physical memory of a handle.
 pub(super) fn physical(handle: Handle) -> Answer<Arc<Physical>> {
-    require(handle != 0, || Refusal::argument("the handle is null; pass one of aclrtMallocPhysical"))?;
+    require(handle != 0, || {
+        Refusal::argument("the handle is null; pass one of aclrtMallocPhysical")
+    })?;
     PHYSICAL.get(handle)
 }
 
@@ -229,7 +233,10 @@ fn checked(property: &Property) -> Answer {
     })?;
     require(property.reserve == 0, || Refusal::argument("reserve is not 0; pass 0"))?;
     require(matches!(property.location.kind, 0 | 1 | 4), || {
-        Refusal::argument(format!("there is no place of kind {} for physical memory", property.location.kind))
+        Refusal::argument(format!(
+            "there is no place of kind {} for physical memory",
+            property.location.kind
+        ))
     })?;
     if property.location.kind == 1 {
         fleet::check(i32::try_from(property.location.id).unwrap_or(-1))?;
@@ -240,16 +247,24 @@ fn checked(property: &Property) -> Answer {
 fn map(address: Address, bytes: usize, offset: usize, handle: Handle, flags: u64) -> Answer {
     let at = address.required("address")?;
     require(bytes > 0, || Refusal::argument("the size is 0; pass that of the physical memory"))?;
-    require(offset == 0 && flags == 0, || Refusal::argument("offset and flags are reserved; pass 0"))?;
+    require(offset == 0 && flags == 0, || {
+        Refusal::argument("offset and flags are reserved; pass 0")
+    })?;
     let memory = physical(handle)?;
     require(bytes == memory.shared.bytes(), || {
-        Refusal::value(format!("{bytes} bytes are not the size of the physical memory, {}", memory.shared.bytes()))
+        Refusal::value(format!(
+            "{bytes} bytes are not the size of the physical memory, {}",
+            memory.shared.bytes()
+        ))
     })?;
     let block = places::block_at(at).filter(|block| {
-        block.purpose == Purpose::Addresses && at + bytes <= block.address + mapping::pages(block.bytes)
+        block.purpose == Purpose::Addresses
+            && at + bytes <= block.address + mapping::pages(block.bytes)
     });
     require(block.is_some() && at.is_multiple_of(mapping::PAGE), || {
-        Refusal::value(format!("{bytes} bytes at {at:#x} are not reserved addresses; reserve them first"))
+        Refusal::value(format!(
+            "{bytes} bytes at {at:#x} are not reserved addresses; reserve them first"
+        ))
     })?;
     let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
     let below = mappings.range(..at + bytes).next_back();
@@ -267,5 +282,7 @@ fn mapped(at: usize) -> Answer<(usize, Handle, Arc<Physical>)> {
     let held = mappings.range(..=at).next_back();
     let held = held.filter(|(start, (_, memory))| at - **start < memory.shared.bytes());
     let found = held.map(|(start, (handle, memory))| (*start, *handle, Arc::clone(memory)));
-    found.ok_or_else(|| Refusal::value(format!("nothing is mapped at {at:#x}; map physical memory there first")))
+    found.ok_or_else(|| {
+        Refusal::value(format!("nothing is mapped at {at:#x}; map physical memory there first"))
+    })
 }

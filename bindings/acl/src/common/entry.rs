@@ -45,7 +45,10 @@ fn attempt<T>(act: impl FnOnce() -> Answer<T>) -> Answer<T> {
         return Err(Refusal::new(codes::INTERNAL, text));
     }
     let panicked = |_| {
-        Refusal::new(codes::INTERNAL, "the library panicked; standard error has the place: report it")
+        Refusal::new(
+            codes::INTERNAL,
+            "the library panicked; standard error has the place: report it",
+        )
     };
     std::panic::catch_unwind(AssertUnwindSafe(act)).map_err(panicked)?
 }

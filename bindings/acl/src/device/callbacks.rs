@@ -174,7 +174,8 @@ pub(crate) fn subscribe(sort: Sort, thread: u64, stream: Handle) -> Answer {
 /// The calls of a stream go to nobody from now on.
 pub(crate) fn unsubscribe(sort: Sort, thread: u64, stream: Handle) -> Answer {
     let mut all = subscriptions();
-    let is_it = |held: &Subscription| (held.sort, held.thread, held.stream) == (sort, thread, stream);
+    let is_it =
+        |held: &Subscription| (held.sort, held.thread, held.stream) == (sort, thread, stream);
     let found = all.iter().position(is_it);
     let found = found.ok_or_else(|| {
         Refusal::new(codes::THREAD_NOT_SUBSCRIBED, "the thread is not subscribed to the stream")
@@ -193,7 +194,10 @@ pub(crate) fn deliver(sort: Sort, stream: Handle, call: Call) -> Answer<Arc<Done
     let all = subscriptions();
     let held = all.iter().find(|held| held.sort == sort && held.stream == stream);
     let queue = held.map(|held| Arc::clone(&held.queue)).ok_or_else(|| {
-        Refusal::new(codes::STREAM_NOT_SUBSCRIBED, "no thread takes the calls of the stream; subscribe one")
+        Refusal::new(
+            codes::STREAM_NOT_SUBSCRIBED,
+            "no thread takes the calls of the stream; subscribe one",
+        )
     })?;
     drop(all);
     let done = Arc::<Done>::default();
@@ -210,7 +214,10 @@ pub(crate) fn process(sort: Sort, thread: u64, limit: Option<Duration>) -> Answe
         held.map(|held| Arc::clone(&held.queue))
     };
     let queue = queue.ok_or_else(|| {
-        Refusal::new(codes::THREAD_NOT_SUBSCRIBED, "this thread takes the calls of no stream; subscribe it first")
+        Refusal::new(
+            codes::THREAD_NOT_SUBSCRIBED,
+            "this thread takes the calls of no stream; subscribe it first",
+        )
     })?;
     let start = Instant::now();
     let mut calls = queue.calls.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,7 +28,9 @@ impl Mode {
             0 => Ok(Self::Global),
             1 => Ok(Self::ThreadLocal),
             2 => Ok(Self::Relaxed),
-            _ => Err(Refusal::argument(format!("there is no capture mode {number}; there are 0, 1 and 2"))),
+            _ => Err(Refusal::argument(format!(
+                "there is no capture mode {number}; there are 0, 1 and 2"
+            ))),
         }
     }
 }
@@ -173,7 +175,8 @@ impl Joint {
         let member = match member {
             Some(member) if Arc::ptr_eq(&member.capture, &self.capture) => member.clone(),
             Some(_) => {
-                let text = "the event belongs to another capture than the stream; end one of them first";
+                let text =
+                    "the event belongs to another capture than the stream; end one of them first";
                 return Err(Refusal::new(codes::CAPTURES_MIXED, text));
             }
             None => Member { capture: Arc::clone(&self.capture), index: self.capture.join(stream) },

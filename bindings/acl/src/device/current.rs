@@ -16,7 +16,8 @@ use crate::common::thread;
 pub(crate) fn context() -> Answer<Arc<Context>> {
     let handle = thread::with(|thread| thread.context);
     let handle = handle.ok_or_else(|| {
-        let text = "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext first";
+        let text =
+            "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext first";
         Refusal::new(codes::NO_CONTEXT, text)
     })?;
     fleet::context(handle)
@@ -30,7 +31,8 @@ pub(crate) fn submitting(stream: Handle) -> Answer<Arc<Stream>> {
     }
     let stream = STREAMS.get(stream)?;
     require(stream.context.handle == context.handle, || {
-        let text = "the stream belongs to another context than the current one; set its context first";
+        let text =
+            "the stream belongs to another context than the current one; set its context first";
         Refusal::new(codes::OTHER_CONTEXT, text)
     })?;
     Ok(stream)

@@ -66,9 +66,16 @@ struct State {
 
 impl Event {
     /// Makes an event on a device; `words` are those of another process.
-    pub(crate) fn new(open: &Arc<Open>, style: Style, flags: u32, words: Option<Words>) -> Answer<Handle> {
+    pub(crate) fn open(
+        open: &Arc<Open>,
+        style: Style,
+        flags: u32,
+        words: Option<Words>,
+    ) -> Answer<Handle> {
         require(flags & !FLAGS == 0 && (style == Style::Plain || flags != 0), || {
-            Refusal::value(format!("event flags {flags:#x} are none; use SYNC, TIME_LINE and their neighbours"))
+            Refusal::value(format!(
+                "event flags {flags:#x} are none; use SYNC, TIME_LINE and their neighbours"
+            ))
         })?;
         let words = match words {
             Some(words) => Some(words),
@@ -132,9 +139,15 @@ impl Event {
     }
 
     /// Makes a stream wait for it.
-    pub(crate) fn wait(self: &Arc<Self>, stream: &Stream, external: bool, limit: Option<Duration>) -> Answer {
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        stream: &Stream,
+        external: bool,
+        limit: Option<Duration>,
+    ) -> Answer {
         require(self.style == Style::Plain || self.flags & (SYNC | EXTERNAL | IPC) != 0, || {
-            let text = "the event was made without ACL_EVENT_SYNC, so that streams cannot wait for it";
+            let text =
+                "the event was made without ACL_EVENT_SYNC, so that streams cannot wait for it";
             Refusal::unsupported(text)
         })?;
         let joint = self.state().joint.clone().filter(|_| !external);
@@ -162,7 +175,8 @@ impl Event {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);
             words.at(1).wait(lane, ValueTest::AT_LEAST, record, limit)?;
-        } else if lane.open.index != self.open.index || limit.is_some() && settings().seed.is_none() {
+        } else if lane.open.index != self.open.index || limit.is_some() && settings().seed.is_none()
+        {
             let point = self.point.clone();
             lane.call(move || wait_for(&point, limit))?;
         } else if !self.state().was_recorded && self.style == Style::Flagged {
@@ -181,7 +195,9 @@ impl Event {
     /// Resets it in a stream.
     pub(crate) fn reset(self: &Arc<Self>, stream: &Stream) -> Answer {
         require(self.style != Style::New, || {
-            Refusal::unsupported("events of aclrtCreateEventExWithFlag are recorded again without a reset")
+            Refusal::unsupported(
+                "events of aclrtCreateEventExWithFlag are recorded again without a reset",
+            )
         })?;
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| {
@@ -251,5 +267,7 @@ impl Event {
 
 fn wait_for(point: &Point, limit: Option<Duration>) -> Answer {
     let Some(limit) = limit else { return Ok(point.synchronize()?) };
-    point.synchronize_within(limit).map_err(|error| Refusal::new(codes::WAIT_TIMEOUT, error.to_string()))
+    point
+        .synchronize_within(limit)
+        .map_err(|error| Refusal::new(codes::WAIT_TIMEOUT, error.to_string()))
 }

@@ -18,7 +18,8 @@ pub(crate) fn fail_command(refusal: &Refusal) -> ! {
 
 impl From<SessionError> for Refusal {
     fn from(error: SessionError) -> Self {
-        if let SessionError::Failed(failure) | SessionError::Stopped { cause: failure, .. } = &error {
+        if let SessionError::Failed(failure) | SessionError::Stopped { cause: failure, .. } = &error
+        {
             return of_command(failure);
         }
         let code = match &error {

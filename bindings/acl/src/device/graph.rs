@@ -41,7 +41,10 @@ impl Graph {
         stream.check_uncaptured()?;
         stream.context.check_running()?;
         require(stream.context.open.index == self.device, || {
-            let text = format!("the graph was captured on device {}; execute it on a stream of that", self.device);
+            let text = format!(
+                "the graph was captured on device {}; execute it on a stream of that",
+                self.device
+            );
             Refusal::new(codes::OTHER_CONTEXT, text)
         })?;
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +66,11 @@ impl Graph {
 
     /// The steps as JSON.
     pub(crate) fn json(&self) -> String {
-        let mut text = format!("{{\"graph\": {}, \"streams\": {}, \"steps\": [", self.id, self.captured.members.len());
+        let mut text = format!(
+            "{{\"graph\": {}, \"streams\": {}, \"steps\": [",
+            self.id,
+            self.captured.members.len()
+        );
         for (index, (member, step)) in self.captured.steps.iter().enumerate() {
             let (name, event) = match step {
                 Step::Do(name, _) => (*name, None),
@@ -73,7 +80,8 @@ impl Graph {
             let comma = if index == 0 { "" } else { "," };
             let event = event.map(|event| format!(", \"event\": {event}")).unwrap_or_default();
             // Writing to a string does not fail.
-            let _ = write!(text, "{comma}\n  {{\"stream\": {member}, \"step\": \"{name}\"{event}}}");
+            let _ =
+                write!(text, "{comma}\n  {{\"stream\": {member}, \"step\": \"{name}\"{event}}}");
         }
         text.push_str("\n]}\n");
         text

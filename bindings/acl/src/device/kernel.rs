@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_host::{Kernel, KernelFn};
 use pto_host::abi::CoreKind;
+use pto_host::{Kernel, KernelFn};
 use pto_native::kernels::{self, KernelSource};
 
 use super::lane::Lane;
@@ -99,7 +99,8 @@ impl Function {
 
     /// Launches it with `count` words at `at` in memory of the device.
     pub(crate) fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
-        let kernel = Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
+        let kernel =
+            Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
         let id = lane.open.kernel(FETCH, &kernel)?;
         let several = u64::from(blocks > 1);
         let words = [self.entry as u64, at as u64, count as u64, several];
@@ -111,7 +112,11 @@ impl Function {
 /// Bytes of arguments as the words that a kernel takes.
 pub(crate) fn words(bytes: &[u8]) -> Answer<Vec<u64>> {
     require(bytes.len() <= 8 * MAX_PARAMETERS, || {
-        Refusal::value(format!("{} bytes of arguments; a kernel takes {} words", bytes.len(), MAX_PARAMETERS))
+        Refusal::value(format!(
+            "{} bytes of arguments; a kernel takes {} words",
+            bytes.len(),
+            MAX_PARAMETERS
+        ))
     })?;
     let word = |part: &[u8]| {
         let mut whole = [0; 8];
@@ -152,7 +157,9 @@ impl Parts {
     pub(crate) fn add(&mut self, part: Part) -> Answer<usize> {
         require(!self.is_final, || Refusal::value("the arguments are final; begin new ones"))?;
         require(self.parameters.len() < MAX_PARAMETERS, || {
-            Refusal::value(format!("a kernel takes {MAX_PARAMETERS} parameters, and there are so many"))
+            Refusal::value(format!(
+                "a kernel takes {MAX_PARAMETERS} parameters, and there are so many"
+            ))
         })?;
         self.parameters.push(part);
         Ok(self.parameters.len())

@@ -100,7 +100,9 @@ impl Shared {
         let count = usize::try_from(words[3]).unwrap_or(0).min(MAX_READERS);
         let own = u64::from(std::process::id());
         require(words[2] == 1 || words[4..4 + count].contains(&own), || {
-            let text = format!("process {own} may not import this; the exporter names it, or exports without a check of processes");
+            let text = format!(
+                "process {own} may not import this; the exporter names it, or exports without a check of processes"
+            );
             Refusal::new(codes::NO_PERMISSION, text)
         })
     }
@@ -155,7 +157,8 @@ fn map(address: usize, bytes: usize, flags: i32, fd: i32, offset: usize) -> Answ
     let offset = libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX);
     // SAFETY: the pages are whole pages of a block of GM that the caller owns; what replaces them can be read and written as before,
     // and everybody reaches GM through raw pointers.
-    let mapped = unsafe { libc::mmap(place, bytes, protection, flags | libc::MAP_FIXED, fd, offset) };
+    let mapped =
+        unsafe { libc::mmap(place, bytes, protection, flags | libc::MAP_FIXED, fd, offset) };
     require(mapped != libc::MAP_FAILED, || refused("pages", &io::Error::last_os_error()))
 }
 

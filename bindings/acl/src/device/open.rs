@@ -37,9 +37,11 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn new(index: i32) -> Answer<Arc<Self>> {
         let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
-        let mut session = SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
+        let mut session =
+            SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
         if let Some(seed) = settings().seed {
-            options.hosting = Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+            options.hosting =
+                Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
             session.drive = Some(Drive::Stepped { seed });
         }
         let device = pto_native::open_device(options)
@@ -104,7 +106,8 @@ impl Open {
         if let Some(known) = kernels.get(&function) {
             return Ok(*known);
         }
-        let next = u16::try_from(kernels.len()).ok().filter(|next| usize::from(*next) < MAX_FUNC_ID);
+        let next =
+            u16::try_from(kernels.len()).ok().filter(|next| usize::from(*next) < MAX_FUNC_ID);
         let Some(next) = next else {
             let text = format!("device {} has no room for one more kernel", self.index);
             return Err(Refusal::new(codes::NO_RESOURCE, text));
@@ -133,6 +136,9 @@ pub(crate) fn gm(address: usize) -> GmAddr {
 pub(crate) fn check_size(bytes: usize) -> Answer {
     require(bytes > 0, || Refusal::argument("the size is 0; ask for at least one byte"))?;
     require((bytes as u64) < ADDRESS_SPACE, || {
-        Refusal::new(codes::OUT_OF_MEMORY, format!("{bytes} bytes are more than a device has addresses"))
+        Refusal::new(
+            codes::OUT_OF_MEMORY,
+            format!("{bytes} bytes are more than a device has addresses"),
+        )
     })
 }

@@ -70,7 +70,8 @@ pub(crate) fn allocate(open: &Arc<Open>, bytes: usize, purpose: Purpose) -> Answ
     let raw = open.session.alloc((room + align) as u64).inspect_err(|_| open.give_back(counted))?;
     let raw = usize::try_from(raw.0).unwrap_or(0);
     let address = raw.next_multiple_of(align);
-    let block = Block { address, bytes, open: Arc::clone(open), purpose, shared: None, raw, counted };
+    let block =
+        Block { address, bytes, open: Arc::clone(open), purpose, shared: None, raw, counted };
     places().blocks.insert(address, block.clone());
     Ok(block)
 }
@@ -79,7 +80,11 @@ pub(crate) fn allocate(open: &Arc<Open>, bytes: usize, purpose: Purpose) -> Answ
 pub(crate) const GRANULARITY: usize = 2 << 20;
 
 /// Takes a block of a device, with the pages of `shared` in it.
-pub(crate) fn allocate_over(open: &Arc<Open>, shared: Arc<Shared>, purpose: Purpose) -> Answer<Block> {
+pub(crate) fn allocate_over(
+    open: &Arc<Open>,
+    shared: Arc<Shared>,
+    purpose: Purpose,
+) -> Answer<Block> {
     let mut block = allocate(open, shared.bytes(), purpose)?;
     shared.map_at(block.address, 0, shared.bytes())?;
     block.shared = Some(shared);
@@ -93,7 +98,9 @@ pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
         let mut places = places();
         let block = places.blocks.get(&address).filter(|block| block.purpose == purpose);
         require(block.is_some(), || {
-            Refusal::value(format!("{address:#x} is not the beginning of a live block; free what was allocated, once"))
+            Refusal::value(format!(
+                "{address:#x} is not the beginning of a live block; free what was allocated, once"
+            ))
         })?;
         places.blocks.remove(&address)
     };
@@ -146,7 +153,9 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
     let block = block_at(address).filter(|block| block.address == address);
     let block = block.filter(|block| block.purpose == Purpose::Memory);
     let block = block.ok_or_else(|| {
-        Refusal::value(format!("{address:#x} is not the beginning of memory of a device; export what aclrtMalloc gave"))
+        Refusal::value(format!(
+            "{address:#x} is not the beginning of memory of a device; export what aclrtMalloc gave"
+        ))
     })?;
     if let Some(shared) = block.shared {
         return Ok(shared);
@@ -165,7 +174,10 @@ pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<Arc<Open>
     let Some(open) = super::fleet::owner(address) else { return Ok(None) };
     let holds = |block: &Block| address - block.address + bytes <= pages(block.bytes);
     require(block_at(address).is_some_and(|block| holds(&block)), || {
-        let text = format!("{bytes} bytes at {address:#x} of device {} are not in one live block", open.index);
+        let text = format!(
+            "{bytes} bytes at {address:#x} of device {} are not in one live block",
+            open.index
+        );
         Refusal::value(text)
     })?;
     Ok(Some(open))
@@ -193,7 +205,8 @@ pub(crate) fn free_pinned(address: usize) -> Answer {
         if is_own { places.pinned.remove(&address) } else { None }
     };
     let Some(Pinned { layout: Some(layout), .. }) = taken else {
-        let text = format!("{address:#x} is not the beginning of memory of aclrtMallocHost; free it once");
+        let text =
+            format!("{address:#x} is not the beginning of memory of aclrtMallocHost; free it once");
         return Err(Refusal::value(text));
     };
     // SAFETY: `allocate_pinned` took it with this layout, and it was in the map until now.
@@ -206,7 +219,10 @@ pub(crate) fn register(address: usize, bytes: usize) -> Answer {
     let mut places = places();
     let overlaps = places.pinned.range(..address + bytes).next_back();
     require(overlaps.is_none_or(|(start, held)| start + held.bytes <= address), || {
-        Refusal::new(codes::HOST_REGISTERED, format!("{address:#x} is registered; unregister it first"))
+        Refusal::new(
+            codes::HOST_REGISTERED,
+            format!("{address:#x} is registered; unregister it first"),
+        )
     })?;
     places.pinned.insert(address, Pinned { bytes, layout: None });
     Ok(())

@@ -26,7 +26,7 @@ pub(crate) struct Settings {
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let count = number(DEVICES_VARIABLE).unwrap_or(2).clamp(1, 64);
+        let count = number(DEVICES_VARIABLE).unwrap_or(8).clamp(1, 64);
         let count = u32::try_from(count).unwrap_or(1);
         Settings {
             devices: visible(count, std::env::var(VISIBLE_VARIABLE).ok().as_deref()),
@@ -50,17 +50,4 @@ fn visible(count: u32, list: Option<&str>) -> Vec<u32> {
     let Some(list) = list else { return (0..count).collect() };
     let numbers = list.split(',').map_while(|part| part.trim().parse().ok());
     numbers.take_while(|number| *number < count).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::visible;
-
-    #[test]
-    fn the_list_of_visible_devices_ends_at_the_first_that_is_none() {
-        assert_eq!(visible(4, None), [0, 1, 2, 3]);
-        assert_eq!(visible(4, Some("3, 1")), [3, 1]);
-        assert_eq!(visible(4, Some("2,9,1")), [2]);
-        assert!(visible(4, Some("")).is_empty());
-    }
 }

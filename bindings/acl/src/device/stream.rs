@@ -53,7 +53,9 @@ impl Stream {
         require(priority <= LAST_PRIORITY, || {
             Refusal::value(format!("priority {priority} is none; use 0 (first) to {LAST_PRIORITY}"))
         })?;
-        require(flags & !FLAGS == 0, || Refusal::value(format!("flags {flags:#x} have unknown bits")))?;
+        require(flags & !FLAGS == 0, || {
+            Refusal::value(format!("flags {flags:#x} have unknown bits"))
+        })?;
         let open = &context.open;
         check_count(open)?;
         let lane = Arc::new(Lane::new(open, u8::try_from(priority).unwrap_or(0))?);
@@ -142,7 +144,11 @@ fn check_count(open: &Arc<Open>) -> Answer {
             let held = streams.iter().filter(|(_, stream)| stream.context.handle == handle).count();
             holders.push(format!("context {handle:#x} holds {held}"));
         }
-        let text = format!("device {} has {MAX_STREAMS} streams: {}; destroy some", open.index, holders.join(", "));
+        let text = format!(
+            "device {} has {MAX_STREAMS} streams: {}; destroy some",
+            open.index,
+            holders.join(", ")
+        );
         Refusal::new(codes::NO_STREAMS, text)
     })
 }

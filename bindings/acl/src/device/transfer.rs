@@ -22,12 +22,20 @@ const KINDS: u32 = 8;
 
 impl Transfer {
     /// Checks the arguments of a copy; `None`: there is nothing to do.
-    pub(crate) fn checked(to: usize, room: usize, from: usize, bytes: usize, kind: u32) -> Answer<Option<Self>> {
+    pub(crate) fn checked(
+        to: usize,
+        room: usize,
+        from: usize,
+        bytes: usize,
+        kind: u32,
+    ) -> Answer<Option<Self>> {
         require(kind < KINDS, || Refusal::argument(format!("there is no copy of kind {kind}")))?;
         if bytes == 0 {
             return Ok(None);
         }
-        require(to != 0 && from != 0, || Refusal::argument("an address is null; pass two addresses"))?;
+        require(to != 0 && from != 0, || {
+            Refusal::argument("an address is null; pass two addresses")
+        })?;
         require(bytes <= room, || {
             Refusal::value(format!("{bytes} bytes do not fit the {room} of the target"))
         })?;
@@ -41,7 +49,8 @@ impl Transfer {
 
     /// Whether neither side is of a device.
     pub(crate) fn is_on_host(&self) -> Answer<bool> {
-        Ok(places::device_of(self.to, self.bytes)?.is_none() && places::device_of(self.from, self.bytes)?.is_none())
+        Ok(places::device_of(self.to, self.bytes)?.is_none()
+            && places::device_of(self.from, self.bytes)?.is_none())
     }
 
     /// Whether a side is memory of the host that is not pinned.
@@ -103,5 +112,7 @@ fn buffer(address: usize, bytes: usize) -> HostBuffer {
 /// Fills bytes now.
 pub(crate) fn fill(address: usize, byte: u8, bytes: usize) {
     // SAFETY: as for `Transfer::perform`.
-    unsafe { std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(address), byte, bytes) };
+    unsafe {
+        std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(address), byte, bytes)
+    };
 }

@@ -108,7 +108,10 @@ pub(crate) fn wait_on_host(
     // Acquire: pairs with the Release store of whoever writes the word.
     while !test.is_met(cell.load(Ordering::Acquire), value) {
         if limit.is_some_and(|limit| start.elapsed() >= limit) {
-            let text = format!("a wait was not over after {:?}; look at who was to end it", start.elapsed());
+            let text = format!(
+                "a wait was not over after {:?}; look at who was to end it",
+                start.elapsed()
+            );
             return Err(Refusal::new(codes::WAIT_TIMEOUT, text));
         }
         std::thread::sleep(POLL);

@@ -2,15 +2,16 @@
    parameters that the samples declare; the kernels are ours. SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <initializer_list>
 
 #include "pto_acl.h"
 
 namespace {
 
-/* The block of a launch in several blocks: the low half of the word behind the arguments. */
+/* The block of a launch in several blocks: the low 24 bits of the word behind the arguments. */
 uint32_t block_of(const int64_t *args, int count, int64_t blocks) {
-    return blocks > 1 ? static_cast<uint32_t>(args[count] & 0xFFFF) : 0;
+    return blocks > 1 ? static_cast<uint32_t>(args[count] & 0xFFFFFF) : 0;
 }
 
 void add_one(int64_t *args) {
@@ -46,6 +47,15 @@ void add(int64_t *args) {
     for (int64_t i = 0; i < args[3]; i++) sum[i] = a[i] + b[i];
 }
 
+void add_scaled(int64_t *args) {
+    const auto *a = reinterpret_cast<const float *>(args[0]);
+    const auto *b = reinterpret_cast<const float *>(args[1]);
+    auto *sum = reinterpret_cast<float *>(args[2]);
+    float alpha;
+    std::memcpy(&alpha, &args[3], sizeof alpha);
+    for (int64_t i = 0; i < args[4]; i++) sum[i] = a[i] + alpha * b[i];
+}
+
 void launch(aclrtFuncHandle &function, const char *name, ptoAclKernel kernel, uint32_t blocks, void *stream,
             std::initializer_list<uint64_t> words) {
     aclError failed = function == nullptr ? ptoAclKernelFromFunction(name, kernel, 1, &function) : ACL_SUCCESS;
@@ -58,7 +68,7 @@ void launch(aclrtFuncHandle &function, const char *name, ptoAclKernel kernel, ui
 
 uint64_t word(const void *pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
-aclrtFuncHandle easy, later, writes, reads, prints, adds;
+aclrtFuncHandle easy, later, writes, reads, prints, adds, scales;
 
 }  // namespace
 
@@ -76,6 +86,9 @@ void PrintDo(uint32_t blocks, void *stream) { launch(prints, "print", print, blo
 void AddDo(uint32_t blocks, void *stream, float *a, float *b, float *sum, uint32_t count) {
     launch(adds, "add", add, blocks, stream, {word(a), word(b), word(sum), count});
 }
-void VectorAddDo(uint32_t blocks, void *stream, const float *a, const float *b, float *sum, uint32_t count) {
-    launch(adds, "add", add, blocks, stream, {word(a), word(b), word(sum), count});
+int32_t VectorAddDo(uint32_t blocks, void *stream, float *a, float *b, float *sum, float alpha, uint32_t count) {
+    uint32_t bits;
+    std::memcpy(&bits, &alpha, sizeof bits);
+    launch(scales, "add scaled", add_scaled, blocks, stream, {word(a), word(b), word(sum), bits, count});
+    return 0;
 }
