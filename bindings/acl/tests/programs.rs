@@ -31,6 +31,13 @@ fn run(command: &mut Command) -> String {
     said
 }
 
+/// A program that finds the library beside this test, and no other one that cargo has put somewhere.
+fn start(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library_folder());
+    command
+}
+
 /// A compiler with warnings as errors, and our headers.
 fn compiler(program: &str, standard: &str) -> Command {
     let mut command = Command::new(program);
@@ -51,9 +58,12 @@ fn compiler(program: &str, standard: &str) -> Command {
 /// Compiles C sources below `tests/c` to a program.
 fn build(sources: &[&str], to: &Path) {
     let mut command = compiler("cc", "-std=c11");
-    command.args(sources.iter().map(|source| here().join("tests/c").join(source)));
-    command.arg("-o").arg(to).arg("-L").arg(library_folder()).arg("-lascendcl");
-    run(command.arg(format!("-Wl,-rpath,{}", library_folder().display())));
+    let source = |word: &&str| here().join("tests/c").join(word);
+    let (sources, options): (Vec<&str>, Vec<&str>) =
+        sources.iter().partition(|word| word.ends_with(".c"));
+    command.args(sources.iter().map(source)).args(options);
+    command.arg("-o").arg(to).arg("-L").arg(library_folder());
+    run(command.arg("-lascendcl"));
 }
 
 const CONFORMANCE: &[&str] = &[
@@ -82,7 +92,7 @@ fn the_conformance_suite_passes() {
     build(CONFORMANCE, &program);
     let source = here().join("tests/c/conformance/object.c");
     run(compiler("cc", "-std=c11").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&object));
-    let said = run(Command::new(&program).arg(&object));
+    let said = run(start(&program).arg(&object));
     let count: u32 = said.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
     assert!(said.contains(", 0 failed") && count >= 800, "{said}");
 }
@@ -92,10 +102,10 @@ fn a_pool_with_streams_events_and_a_graph_works() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("pool");
     build(&["pool.c"], &program);
-    assert_eq!(run(&mut Command::new(&program)), "pool: ok\n");
+    assert_eq!(run(&mut start(&program)), "pool: ok\n");
     // In virtual time, for some orders of the same commands.
     for seed in ["1", "7"] {
-        assert_eq!(run(Command::new(&program).env("PTO_ACL_SEED", seed)), "pool: ok\n");
+        assert_eq!(run(start(&program).env("PTO_ACL_SEED", seed)), "pool: ok\n");
     }
 }
 
@@ -105,9 +115,47 @@ fn a_process_may_end_in_any_way() {
     let program = folder.path().join("ends");
     build(&["ends.c"], &program);
     for way in ["return", "_exit", "fork", "busy", "reset", "cycles"] {
-        let said = run(Command::new("timeout").arg("30").arg(&program).arg(way));
+        let said = run(start(Path::new("timeout")).arg("30").arg(&program).arg(way));
         assert_eq!(said, format!("{way}: ok\n"));
     }
+}
+
+#[test]
+fn the_validation_layer_names_the_rule_the_call_and_the_place() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c", "-rdynamic"], &program);
+    let check = |words: &[&str], mode: &str| {
+        let output = output(start(&program).args(words).env("PTO_ACL_CHECK", mode));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "over\n");
+        (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+    };
+    let rules: [(&str, &[&str]); 6] = [
+        ("handle", &["ACL-HANDLE-01: aclrtSynchronizeStream", "made by aclrtCreateStream in main"]),
+        ("free", &["ACL-MEMORY-01: aclrtFree in frees_twice", "ended by aclrtFree in frees_twice"]),
+        ("copy", &["ACL-COPY-01", "4096 bytes"]),
+        ("leak", &["ACL-LEAK-01: an event is left", "aclrtCreateEvent in leaks, 3 times"]),
+        ("context", &["ACL-CONTEXT-01: aclrtLaunchHostFunc in main"]),
+        ("reset", &["ACL-DEVICE-01: aclrtResetDevice in main"]),
+    ];
+    for (word, parts) in rules {
+        let (said, code) = check(&[word], "report");
+        assert!(parts.iter().all(|part| said.contains(part)), "{word}: {said}");
+        assert_eq!((said.lines().count(), code), (1, Some(0)), "{said}");
+        assert_eq!(check(&[word], "strict").1, Some(1));
+        assert_eq!(check(&[word], "off"), (String::new(), Some(0)));
+    }
+    assert_eq!(check(&[], "strict"), (String::new(), Some(0)));
+}
+
+#[test]
+fn a_call_fails_where_a_user_asks_for_it() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c"], &program);
+    let mut command = start(&program);
+    command.args(["fail", "fail", "fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:3:207001");
+    assert_eq!(run(&mut command), "0 207001 0 over\n");
 }
 
 #[test]
@@ -115,9 +163,8 @@ fn the_list_of_visible_devices_ends_at_the_first_that_is_none() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("ends");
     build(&["ends.c"], &program);
-    let count = |list: &str| {
-        run(Command::new(&program).arg("count").env("ASCEND_RT_VISIBLE_DEVICES", list))
-    };
+    let count =
+        |list: &str| run(start(&program).arg("count").env("ASCEND_RT_VISIBLE_DEVICES", list));
     assert_eq!(count("5,2"), "0 2 2\n");
     assert_eq!(count("2,9,1"), "0 1 2\n");
     assert_eq!(count(""), "0 0 -1\n");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::device::limit;
+use super::time::limit;
 use crate::common::argument::{Address, Out};
 use crate::common::codes;
 use crate::common::entry::{api, give};

@@ -72,7 +72,7 @@ api! {
     }
 
     fn aclmdlRIExecute(graph: Handle, milliseconds: i32) {
-        let limit = super::device::limit(milliseconds)?;
+        let limit = super::time::limit(milliseconds)?;
         let stream = STREAMS.get(current::context()?.default_stream())?;
         checked(graph)?.execute(&stream)?;
         stream.synchronize(limit)

@@ -1,11 +1,10 @@
 //! Devices: set, reset, waited for.
 
-use std::time::Duration;
-
 use crate::common::argument::Out;
 use crate::common::entry::api;
-use crate::common::refusal::{Answer, Refusal, require};
 use crate::device::{current, fleet};
+
+use super::time::limit;
 
 api! {
     fn aclrtSetDevice(device: i32) {
@@ -37,19 +36,4 @@ api! {
         }
         active.put("active", i32::from(is_active))
     }
-}
-
-/// A limit in milliseconds: -1 is none; 0 and everything else below is refused.
-pub(super) fn limit(milliseconds: i32) -> Answer<Option<Duration>> {
-    require(milliseconds == -1 || milliseconds > 0, || {
-        Refusal::value(format!(
-            "a limit of {milliseconds} ms is none; pass -1 for no limit, or 1 and more"
-        ))
-    })?;
-    Ok(u64::try_from(milliseconds).ok().map(Duration::from_millis))
-}
-
-/// A limit in seconds: 0 is none.
-pub(super) fn seconds(seconds: u32) -> Option<Duration> {
-    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
 }

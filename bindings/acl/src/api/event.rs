@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::device::{limit, seconds};
+use super::time::{limit, seconds};
 use crate::common::argument::Out;
 use crate::common::codes;
 use crate::common::entry::api;

@@ -160,7 +160,9 @@ fn attribute(open: &Open, attribute: u32) -> Answer<i64> {
             )));
         }
         _ => {
-            return Err(Refusal::argument(format!("there is no attribute {attribute} of a device")));
+            return Err(Refusal::argument(format!(
+                "there is no attribute {attribute} of a device"
+            )));
         }
     })
 }

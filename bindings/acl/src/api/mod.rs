@@ -21,6 +21,7 @@ mod notify;
 mod peer;
 mod sharing;
 mod stream;
+mod time;
 mod unsupported;
 mod values;
 mod virtual_memory;

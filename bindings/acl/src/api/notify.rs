@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pto_host::session::ValueTest;
 
-use super::device::seconds;
 use super::facts::current_open;
 use super::sharing::{allow_all, key, parse};
+use super::time::seconds;
 use crate::common::argument::{Address, In, Out, Text, put_text};
 use crate::common::codes;
 use crate::common::entry::api;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::device::limit;
+use super::time::limit;
 use crate::common::argument::{In, Out};
 use crate::common::codes;
 use crate::common::entry::{api, give};

@@ -3,9 +3,9 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::codes;
 use super::refusal::{Answer, Refusal};
 use super::thread;
+use super::{checks, codes, faults};
 
 /// Set in a child of `fork`: the threads of the devices are not there.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -25,13 +25,17 @@ pub(crate) use api;
 
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
-    let Err(refusal) = attempt(act) else { return 0 };
+    checks::enter(call);
+    let tried = || faults::check(call).and_then(|()| act());
+    let Err(refusal) = attempt(tried) else { return 0 };
+    checks::refused(&refusal);
     thread::with(|thread| thread.keep(call, &refusal));
     refusal.code
 }
 
 /// Runs a call that returns something else than a code; `otherwise` where it fails.
 pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> Answer<T>) -> T {
+    checks::enter(call);
     attempt(act).unwrap_or_else(|refusal| {
         thread::with(|thread| thread.keep(call, &refusal));
         otherwise

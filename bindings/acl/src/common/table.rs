@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::codes;
 use super::refusal::{Answer, Refusal};
+use super::{checks, codes};
 
 /// A handle as programs have it.
 pub(crate) type Handle = usize;
@@ -89,6 +89,7 @@ impl<T> Table<T> {
     /// Puts the object of a reserved handle in.
     pub(crate) fn insert(&self, handle: Handle, object: Arc<T>) {
         self.write().insert(handle, object);
+        checks::born(handle, self.kind);
     }
 
     /// A handle for an object.
@@ -111,12 +112,16 @@ impl<T> Table<T> {
     /// Takes an object out.
     pub(crate) fn take(&self, handle: Handle) -> Answer<Arc<T>> {
         let taken = self.write().remove(&handle);
+        if taken.is_some() {
+            checks::died(handle);
+        }
         taken.ok_or_else(|| self.refuse(handle))
     }
 
     /// Takes an object out, where somebody else has not done so at the same moment.
     pub(crate) fn forget(&self, handle: Handle) {
         drop(self.write().remove(&handle));
+        checks::died(handle);
     }
 
     /// All objects, in the order in which they were made.
@@ -136,6 +141,12 @@ impl<T> Table<T> {
             Some(kind) => format!("{handle:#x} is {kind}; pass {wanted}"),
             None => format!("{handle:#x} is no handle of this library; pass {wanted}"),
         };
+        let is_dead = Kind::of(handle) == Some(wanted);
+        checks::misused(
+            if is_dead { checks::DEAD_HANDLE } else { checks::NO_HANDLE },
+            handle,
+            &text,
+        );
         Refusal::new(codes::BAD_HANDLE, text)
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Thread {
     pub(crate) capture_mode: u32,
     /// The stream whose core limits hold for this thread.
     pub(crate) limits_of: Option<Handle>,
+    /// The call that the thread is in; empty unless the validation layer is on.
+    pub(crate) call: &'static str,
     /// The number of the last task that this thread submitted.
     pub(crate) last_task: u32,
 }

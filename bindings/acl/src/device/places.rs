@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::mapping::{self, PAGE, Shared, pages};
 use super::open::{Open, check_size, gm};
-use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::{checks, codes};
 
 /// What a block of a device is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,9 @@ pub(crate) fn allocate(open: &Arc<Open>, bytes: usize, purpose: Purpose) -> Answ
     let block =
         Block { address, bytes, open: Arc::clone(open), purpose, shared: None, raw, counted };
     places().blocks.insert(address, block.clone());
+    if purpose != Purpose::Words {
+        checks::born(address, format_args!("a block of {bytes} bytes of a device"));
+    }
     Ok(block)
 }
 
@@ -96,21 +99,24 @@ pub(crate) fn allocate_over(
 pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
     let block = {
         let mut places = places();
-        let block = places.blocks.get(&address).filter(|block| block.purpose == purpose);
-        require(block.is_some(), || {
-            Refusal::value(format!(
-                "{address:#x} is not the beginning of a live block; free what was allocated, once"
-            ))
-        })?;
-        places.blocks.remove(&address)
+        let fits = places.blocks.get(&address).is_some_and(|block| block.purpose == purpose);
+        if fits { places.blocks.remove(&address) } else { None }
     };
-    block.map_or(Ok(()), release)
+    let Some(block) = block else {
+        let text = format!(
+            "{address:#x} is not the beginning of a live block; free what was allocated, once"
+        );
+        checks::misused(checks::BAD_FREE, address, &text);
+        return Err(Refusal::value(text));
+    };
+    release(block)
 }
 
 fn release(block: Block) -> Answer {
     if block.shared.is_some() {
         mapping::restore(block.address, pages(block.bytes))?;
     }
+    checks::died(block.address);
     block.open.give_back(block.counted);
     block.open.session.memory().free(gm(block.raw))?;
     Ok(())
@@ -194,6 +200,7 @@ pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
         Refusal::new(codes::OUT_OF_MEMORY, format!("the host has no {bytes} bytes left"))
     })?;
     places().pinned.insert(start, Pinned { bytes, layout: Some(layout) });
+    checks::born(start, format_args!("{bytes} bytes of pinned memory"));
     Ok(start)
 }
 
@@ -207,8 +214,10 @@ pub(crate) fn free_pinned(address: usize) -> Answer {
     let Some(Pinned { layout: Some(layout), .. }) = taken else {
         let text =
             format!("{address:#x} is not the beginning of memory of aclrtMallocHost; free it once");
+        checks::misused(checks::BAD_FREE, address, &text);
         return Err(Refusal::value(text));
     };
+    checks::died(address);
     // SAFETY: `allocate_pinned` took it with this layout, and it was in the map until now.
     unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
     Ok(())

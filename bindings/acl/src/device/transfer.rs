@@ -7,6 +7,7 @@ use pto_host::session::HostBuffer;
 use super::lane::{Lane, Work};
 use super::open::gm;
 use super::places;
+use crate::common::checks;
 use crate::common::refusal::{Answer, Refusal, require};
 
 /// A copy of bytes.
@@ -75,6 +76,24 @@ impl Transfer {
         Arc::new(move |lane| self.submit(lane))
     }
 
+    /// With the validation layer: says when the source is not as it was, once the copy's turn has come.
+    fn watch_source(&self, lane: &Lane) -> Answer {
+        if !checks::is_on() {
+            return Ok(());
+        }
+        let Self { from, bytes, .. } = *self;
+        let before = sum(from, bytes);
+        lane.call(move || {
+            if sum(from, bytes) != before {
+                let text = format!(
+                    "{bytes} bytes at {from:#x} changed between the call of a copy and the copy"
+                );
+                checks::report(checks::CHANGED_SOURCE, &text);
+            }
+            Ok(())
+        })
+    }
+
     fn submit(&self, lane: &Lane) -> Answer {
         let own = lane.open.index;
         let is_own = |address| -> Answer<Option<bool>> {
@@ -86,6 +105,7 @@ impl Transfer {
                 lane.stream().copy_on_device(gm(self.from), gm(self.to), self.bytes as u64)?;
             }
             (Some(true), None) => {
+                self.watch_source(lane)?;
                 lane.stream().copy_to_device(gm(self.to), buffer(self.from, self.bytes))?;
             }
             (None, Some(true)) => {
@@ -101,6 +121,19 @@ impl Transfer {
         }
         Ok(())
     }
+}
+
+/// The bytes at an address, as one number.
+fn sum(address: usize, bytes: usize) -> u64 {
+    let start = std::ptr::with_exposed_provenance::<u8>(address);
+    let byte = |offset| {
+        // SAFETY: the program keeps the source of a copy until the copy is over.
+        let place = unsafe { start.add(offset) };
+        // SAFETY: as above. Volatile: the program may write it at the same time, which is what is looked for.
+        u64::from(unsafe { place.read_volatile() })
+    };
+    let mix = |sum: u64, byte: u64| (sum ^ byte).wrapping_mul(0x0100_0000_01B3);
+    (0..bytes).map(byte).fold(0xCBF2_9CE4_8422_2325, mix)
 }
 
 /// Memory of the program as a stream reaches it.

@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use super::Generated;
-
 /// A header: its name, what it includes, and the file with its types.
 struct Header {
     path: &'static str,
@@ -76,7 +74,7 @@ struct Constant {
 }
 
 /// The headers and the page's table.
-pub(super) fn files(root: &Path) -> Result<Vec<Generated>, String> {
+pub(super) fn files(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let interface = root.join("bindings/acl/interface");
     let functions = functions(&read(&interface.join("functions.tsv"))?)?;
     let constants = constants(&read(&interface.join("constants.tsv"))?)?;
