@@ -22,6 +22,8 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Simulation in virtual time", "simulation.md"),
             ("Tasks with tensors", "streaming.md"),
             ("Streams, events, copies", "sessions.md"),
+            ("Programs for aclrt", "acl.md"),
+            ("Functions of aclrt", "acl-functions.md"),
             ("Firmware images", "firmware.md"),
             ("Programs as loops over tiles", "workloads.md"),
             ("What the commands print as JSON", "json.md"),
