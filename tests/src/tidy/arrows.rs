@@ -34,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
+    ("pto-acl", &["pto-host", "pto-native"]),
     ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",

@@ -1,5 +1,6 @@
 //! What a user can write.
 
+mod acl;
 mod bench;
 mod check;
 mod fw;
@@ -19,6 +20,7 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use crate::form::Form;
 use crate::help::{self, VERSION};
 
+pub(crate) use acl::{AclArgs, AclCommand, AclRunArgs};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
 pub(crate) use fw::{
@@ -73,6 +75,8 @@ pub(crate) enum Command {
     /// Builds, inspects and flashes firmware images
     #[command(after_help = help::FW)]
     Fw(FwArgs),
+    /// Runs programs that are written for the CANN interface (`aclrt*`)
+    Acl(AclArgs),
     /// Writes a script that completes the words of this command in a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -88,7 +92,7 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Soak(args) => args.json,
             Self::Analyze(args) => args.json,
-            Self::View(_) | Self::Completions(_) | Self::Man(_) => false,
+            Self::View(_) | Self::Acl(_) | Self::Completions(_) | Self::Man(_) => false,
             Self::Graph(args) => args.json && args.output.is_none(),
             Self::Check(args) => args.json,
             Self::Bench(args) => args.json,

@@ -1,9 +1,10 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`manual`]);
+//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`manual`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
+mod acl;
 mod analyze;
 mod args;
 mod arguments;
@@ -83,6 +84,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::List(args) => list::list(args),
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
+        Command::Acl(args) => acl::acl(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
     }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::python;
+use crate::{acceptance_cann, python};
 
 /// What each example prints as its cycles, by the name that it prints.
 const CYCLES: [(&str, &str, u64); 14] = [
@@ -30,13 +30,14 @@ const CYCLES: [(&str, &str, u64); 14] = [
 /// How many of its tests have to pass: 203 pass there.
 const TESTS: usize = 190;
 
-/// Runs `acceptance --pto-wsp FOLDER`, or `acceptance --pto-wsp FOLDER --seeds COUNT`.
+/// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, or `acceptance --cann FOLDER`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
         ["--pto-wsp", folder] => folder,
         ["--pto-wsp", folder, "--seeds", count] => return seeds((root, target), folder, count),
+        ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
         _ => {
-            return Err("name the folder of the project: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, or `--cann DIR`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;
