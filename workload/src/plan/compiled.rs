@@ -16,13 +16,13 @@ use super::places::Places;
 /// A workload that was compiled: what a device gets, and what people are told. [`Plan::accept`] accepts its words.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    name: String,
-    words: Vec<u32>,
-    code: Vec<u8>,
-    tensors: Vec<Tensor>,
+    pub(super) name: String,
+    pub(super) words: Vec<u32>,
+    pub(super) code: Vec<u8>,
+    pub(super) tensors: Vec<Tensor>,
     pub(super) kernels: Vec<TileKernel>,
-    symbols: Vec<(String, SymbolUse)>,
-    arrays: Vec<String>,
+    pub(super) symbols: Vec<(String, SymbolUse)>,
+    pub(super) arrays: Vec<String>,
     pub(super) places: Places,
 }
 
@@ -61,6 +61,18 @@ impl Compiled {
     #[must_use]
     pub fn arrays(&self) -> &[String] {
         &self.arrays
+    }
+
+    /// The kernels.
+    #[must_use]
+    pub fn kernels(&self) -> &[TileKernel] {
+        &self.kernels
+    }
+
+    /// Which words of the plan are which loop, kernel and argument.
+    #[must_use]
+    pub const fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Words of scratch memory that a core needs to execute any of the kernels.
