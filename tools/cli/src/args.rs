@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod fw;
+mod ptop;
 mod soak;
 mod value;
 mod virtual_time;
@@ -24,6 +25,10 @@ pub(crate) use check::CheckArgs;
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
+};
+pub(crate) use ptop::{
+    ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
+    ProgramInspectArgs, QueryArgs, ShownSection,
 };
 pub(crate) use soak::SoakArgs;
 use value::{
@@ -73,6 +78,12 @@ pub(crate) enum Command {
     /// Builds, inspects and flashes firmware images
     #[command(after_help = help::FW)]
     Fw(FwArgs),
+    /// Builds, inspects, checks and compares program files
+    #[command(after_help = help::PROGRAM)]
+    Program(ProgramArgs),
+    /// Describes the system here, for checks of programs elsewhere
+    #[command(after_help = help::QUERY)]
+    Query(QueryArgs),
     /// Writes a script that completes the words of this command in a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -95,6 +106,8 @@ impl Command {
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
             Self::Fw(args) => args.command.json(),
+            Self::Program(args) => args.command.json(),
+            Self::Query(args) => args.json,
         })
     }
 }

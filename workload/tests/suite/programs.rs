@@ -54,6 +54,10 @@ fn a_seal_proves_nothing() {
         changed[at] ^= 1;
         seal(&mut changed);
         if let Ok(read) = Program::from_bytes(&changed) {
+            // What only a newer reader knows is not written again.
+            if read.sections().iter().any(|section| !section.is_known) {
+                continue;
+            }
             // The minor version may be another one.
             changed[10..12].copy_from_slice(&file[10..12]);
             seal(&mut changed);
