@@ -10,11 +10,13 @@ use crate::Error;
 use crate::allocator::{Allocator, Owner};
 use crate::gm::Gm;
 use crate::runs::Runs;
+use crate::traffic::{TrafficCounters, Way};
 
 /// The memory of one device.
 pub(crate) struct Memory {
     gm: Gm,
     books: Mutex<Books>,
+    traffic: TrafficCounters,
 }
 
 /// Who has what.
@@ -58,12 +60,18 @@ impl Memory {
     /// Takes `gm` over.
     pub(crate) fn of(gm: Gm) -> Self {
         let allocator = Allocator::new(gm.address(), gm.bytes());
-        Self { gm, books: Mutex::new(Books { allocator, runs: Runs::default() }) }
+        let books = Mutex::new(Books { allocator, runs: Runs::default() });
+        Self { gm, books, traffic: TrafficCounters::default() }
     }
 
     /// The mapping.
     pub(crate) fn gm(&self) -> &Gm {
         &self.gm
+    }
+
+    /// What was moved in and out of it.
+    pub(crate) fn traffic(&self) -> &TrafficCounters {
+        &self.traffic
     }
 
     /// Takes a block; its bytes are what the last owner left.
@@ -126,6 +134,7 @@ impl Memory {
     /// Copies into one live allocation.
     pub(crate) fn copy_in(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
         let (window, offset) = self.user_range(to, from.len() as u64)?;
+        self.traffic.count(Way::ToDevice, from.len() as u64);
         window.write_bytes(offset, from).ok_or_else(|| self.outside(to, from.len() as u64))
     }
 
@@ -133,6 +142,7 @@ impl Memory {
     pub(crate) fn copy_out(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
         let bytes = to.len() as u64;
         let (window, offset) = self.user_range(from, bytes)?;
+        self.traffic.count(Way::ToHost, bytes);
         window.read_bytes(offset, to).ok_or_else(|| self.outside(from, bytes))
     }
 

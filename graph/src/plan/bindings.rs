@@ -11,7 +11,7 @@ use super::task::descriptor;
 use super::values::Values;
 use crate::builder::GraphBuilder;
 use crate::element::ElementType;
-use crate::tensor::TensorView;
+use crate::tensor::{RawView, TensorView};
 
 /// An array of an axis.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,7 +142,7 @@ fn read_array<G: GraphBuilder>(graph: &G, place: Place, at: usize) -> Result<Arr
     Ok(Array { view: TensorView::dense(base, ElementType::I32, &[extent]), length })
 }
 
-/// A tensor whose descriptor says the same of it as the plan.
+/// A tensor of the plan, whose elements stand in memory at the distances that its descriptor says.
 fn read_tensor<G: GraphBuilder>(
     graph: &G,
     (plan, number): (&Plan<'_>, u32),
@@ -151,16 +151,25 @@ fn read_tensor<G: GraphBuilder>(
 ) -> Result<TensorView<'static>, Stop> {
     let base = GmAddr(place.word(graph, at + descriptor::BASE)?);
     let wrong = Stop::new(Fault::PLAN_BINDINGS, at);
-    let tensor = plan.tensor(number, base).ok_or(wrong)?;
+    let dense = plan.tensor(number, base).ok_or(wrong)?;
     let bytes = place.word(graph, at + descriptor::BYTES)?;
-    if bytes != tensor.tensor_bytes() || !base.0.is_multiple_of(tensor.element().bytes()) {
-        return Err(wrong.detail(bytes, tensor.tensor_bytes()));
+    if !base.0.is_multiple_of(dense.element().bytes()) {
+        return Err(wrong.detail(base.0, dense.element().bytes()));
     }
-    for (dimension, stride) in tensor.strides().iter().enumerate() {
-        let found = place.word(graph, at + descriptor::STRIDES + dimension)?;
-        if found != *stride {
-            return Err(wrong.detail(found, *stride));
-        }
+    let mut strides = [0; limits::RANK];
+    for (dimension, stride) in strides.iter_mut().enumerate().take(dense.shape().len()) {
+        *stride = place.word(graph, at + descriptor::STRIDES + dimension)?;
+    }
+    let tensor = TensorView::alleged(&RawView {
+        base,
+        bytes,
+        element: dense.element().get(),
+        offset: 0,
+        shape: dense.shape(),
+        strides: strides.get(..dense.shape().len()).unwrap_or(&[]),
+    });
+    if tensor.defect().is_some() {
+        return Err(wrong.detail(bytes, dense.tensor_bytes()));
     }
     check_range(graph, base, bytes, at)?;
     Ok(tensor)

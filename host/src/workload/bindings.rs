@@ -41,10 +41,13 @@ pub struct ArrayBinding {
     pub length: u64,
 }
 
-/// What a workload is bound to. Tensors are dense, in row-major order.
+/// Where a tensor is; `None`: its elements stand side by side, in row-major order.
+type TensorPlace = (GmAddr, Option<Vec<u64>>);
+
+/// What a workload is bound to.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadBindings {
-    tensors: BTreeMap<String, GmAddr>,
+    tensors: BTreeMap<String, TensorPlace>,
     arrays: BTreeMap<String, ArrayBinding>,
     sizes: BTreeMap<String, u64>,
     symbols: BTreeMap<String, u64>,
@@ -57,10 +60,17 @@ impl WorkloadBindings {
         Self::default()
     }
 
-    /// Where a tensor is.
+    /// Where a tensor is whose elements stand side by side, in row-major order.
     #[must_use]
     pub fn tensor(mut self, name: &str, address: GmAddr) -> Self {
-        self.tensors.insert(name.to_owned(), address);
+        self.tensors.insert(name.to_owned(), (address, None));
+        self
+    }
+
+    /// Where a tensor is whose elements stand at these distances, in elements, one for each dimension.
+    #[must_use]
+    pub fn strided_tensor(mut self, name: &str, address: GmAddr, strides: Vec<u64>) -> Self {
+        self.tensors.insert(name.to_owned(), (address, Some(strides)));
         self
     }
 
@@ -99,7 +109,7 @@ impl WorkloadBindings {
     }
 
     /// The words of the bindings of a workload, all but those of the head.
-    pub(super) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
+    pub(crate) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
         self.check_known(compiled)?;
         let (symbols, arrays, tensors) =
             (compiled.symbols(), compiled.arrays(), compiled.tensors());
@@ -118,7 +128,7 @@ impl WorkloadBindings {
         for (words, tensor) in words[at..].chunks_mut(binding::TENSOR).zip(tensors) {
             let address =
                 self.tensors.get(&tensor.name).ok_or_else(|| missing("tensor", &tensor.name))?;
-            describe(tensor, *address, words);
+            describe(tensor, address, words);
         }
         Ok(words)
     }
@@ -163,12 +173,20 @@ fn missing(what: &'static str, name: &str) -> BindingError {
     BindingError::Missing { what, name: name.to_owned() }
 }
 
-/// The descriptor of a tensor; its extents fit, as compiling it has seen.
-fn describe(tensor: &Tensor, address: GmAddr, words: &mut [u64]) {
+/// The descriptor of a tensor; its extents fit, as compiling it has seen. Strides of which there are not as many as dimensions, the
+/// device refuses.
+fn describe(tensor: &Tensor, (address, strides): &TensorPlace, words: &mut [u64]) {
     let shape: Vec<u32> =
         tensor.shape.iter().map(|extent| u32::try_from(*extent).unwrap_or(u32::MAX)).collect();
-    let view = TensorView::dense(address, Compiled::element(tensor), &shape);
+    let view = TensorView::dense(*address, Compiled::element(tensor), &shape);
+    let strides = strides.as_deref().unwrap_or(view.strides());
+    let reach = tensor.shape.iter().zip(strides);
+    let last = reach.fold(0_u64, |last, (extent, stride)| {
+        last.saturating_add((extent - 1).saturating_mul(*stride))
+    });
     words[descriptor::BASE] = address.0;
-    words[descriptor::BYTES] = view.tensor_bytes();
-    words[descriptor::STRIDES..descriptor::STRIDES + shape.len()].copy_from_slice(view.strides());
+    words[descriptor::BYTES] = (last.saturating_add(1)).saturating_mul(view.element().bytes());
+    for (word, stride) in words[descriptor::STRIDES..].iter_mut().zip(strides) {
+        *word = *stride;
+    }
 }

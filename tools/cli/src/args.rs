@@ -28,7 +28,7 @@ pub(crate) use fw::{
 };
 pub(crate) use ptop::{
     ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
-    ProgramInspectArgs, QueryArgs, ShownSection,
+    ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
 };
 pub(crate) use soak::SoakArgs;
 use value::{
@@ -78,7 +78,7 @@ pub(crate) enum Command {
     /// Builds, inspects and flashes firmware images
     #[command(after_help = help::FW)]
     Fw(FwArgs),
-    /// Builds, inspects, checks and compares program files
+    /// Builds, inspects, runs, checks and compares program files
     #[command(after_help = help::PROGRAM)]
     Program(ProgramArgs),
     /// Describes the system here, for checks of programs elsewhere

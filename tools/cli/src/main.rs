@@ -44,6 +44,7 @@ mod target;
 mod tensor_folder;
 mod text;
 mod timeline;
+mod training;
 mod view;
 mod virtual_time;
 

@@ -20,6 +20,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Simulation in virtual time", "simulation.md"),
             ("Tasks with tensors", "streaming.md"),
             ("Streams, events, copies", "sessions.md"),
+            ("Program files, stitching", "programs.md"),
             ("Firmware images", "firmware.md"),
             ("Programs as loops over tiles", "workloads.md"),
             ("What the commands print as JSON", "json.md"),

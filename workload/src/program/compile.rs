@@ -1,9 +1,9 @@
 //! From a workload to a program.
 
+use super::content::{Body, Program};
 use super::description::TensorDescription;
 use super::error::ProgramError;
 use super::layout::Layout;
-use super::program::{Body, Program};
 use super::roles::roles;
 use crate::plan::compile;
 use crate::tree::Checked;

@@ -1,7 +1,7 @@
 //! In what two programs differ.
 
+use super::content::{Body, Program};
 use super::description::TensorDescription;
-use super::program::{Body, Program};
 
 /// Something in which two programs differ.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@
 
 mod bytes;
 mod compile;
+mod content;
 mod description;
 mod differences;
 mod error;
@@ -17,11 +18,12 @@ mod format;
 mod graph;
 mod layout;
 mod needs;
-mod program;
+
 mod read;
 mod roles;
 mod write;
 
+pub use content::{ANY_TARGET, Body, Program};
 pub use description::{Role, TensorDescription};
 pub use differences::{Difference, differences};
 pub use error::ProgramError;
@@ -29,4 +31,3 @@ pub use format::{MAGIC, MAJOR, MINOR, Section, checksum, seal};
 pub use graph::{GraphArgument, GraphTask};
 pub use layout::{Format, Layout, Place, dense_strides};
 pub use needs::Needs;
-pub use program::{ANY_TARGET, Body, Program};

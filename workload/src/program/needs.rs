@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 
-use super::program::{Body, Program};
+use super::content::{Body, Program};
 use crate::tile::Op;
 
 /// What a program needs of the device that runs it.

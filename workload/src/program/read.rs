@@ -4,12 +4,12 @@
 use pto_abi::runtime::ABI_MAJOR;
 
 use super::bytes::Reader;
+use super::content::{Body, Program};
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
 use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
 use super::layout::{Format, Layout, Place};
-use super::program::{Body, Program};
 use crate::plan::{Compiled, Places, Stored, SymbolUse};
 use crate::tile::DType;
 

@@ -3,11 +3,11 @@
 use pto_abi::runtime::ABI_MAJOR;
 
 use super::bytes::Writer;
+use super::content::{Body, Program};
 use super::description::{Role, TensorDescription};
 use super::format::{Kind, put_together, short_hash};
 use super::graph;
 use super::layout::{Format, Place};
-use super::program::{Body, Program};
 use crate::plan::{Compiled, SymbolUse};
 
 impl Program {

@@ -83,11 +83,11 @@ fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program
         program = changed(program, name, |tensor| tensor.layout.place = place)?;
     }
     for (name, text) in &args.roles {
-        let role =
-            Role::from_name(text).filter(|role| matches!(role, Role::Output | Role::Temporary));
+        let role = Role::from_name(text)
+            .filter(|role| matches!(role, Role::Output | Role::Updated | Role::Temporary));
         let role = role.ok_or_else(|| {
             Failure::usage(format!(
-                "--role {name}: '{text}' cannot be chosen; use output or temporary"
+                "--role {name}: '{text}' cannot be chosen; use output, updated or temporary"
             ))
         })?;
         let before = program.tensor(name).map_err(refused)?.role;

@@ -1,4 +1,4 @@
-//! `pto program`: program files. [`build`] writes them, [`inspect`] says what they hold, [`check`] compares them with a system, [`diff`]
+//! `pto program`: program files. [`build`] writes them, [`inspect`] says what they hold, [`mod@run`] runs them, [`check`] compares them with a system, [`diff`]
 //! with each other. `pto query` ([`query`]) describes the system here.
 
 mod build;
@@ -6,10 +6,13 @@ mod check;
 mod diff;
 mod graph;
 mod inspect;
+mod judge;
 mod layouts;
 mod query;
+mod run;
 mod shown;
 mod system;
+mod told;
 
 use std::path::Path;
 
@@ -23,6 +26,7 @@ pub(crate) fn program(args: &ProgramArgs) -> Result<Exit, Failure> {
     match &args.command {
         ProgramCommand::Build(args) => build::build(args),
         ProgramCommand::Inspect(args) => inspect::inspect(args, &read(&args.file)?),
+        ProgramCommand::Run(args) => run::run(args, read(&args.file)?),
         ProgramCommand::Check(args) => check::check(args, &read(&args.file)?),
         ProgramCommand::Diff(args) => diff::diff(args, &read(&args.first)?, &read(&args.second)?),
     }
