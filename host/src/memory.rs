@@ -140,9 +140,15 @@ impl Memory {
 
     /// Copies out of one live allocation.
     pub(crate) fn copy_out(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
+        self.peek(from, to)?;
+        self.traffic.count(Way::ToHost, to.len() as u64);
+        Ok(())
+    }
+
+    /// As [`copy_out`](Self::copy_out), beside the counters.
+    pub(crate) fn peek(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
         let bytes = to.len() as u64;
         let (window, offset) = self.user_range(from, bytes)?;
-        self.traffic.count(Way::ToHost, bytes);
         window.read_bytes(offset, to).ok_or_else(|| self.outside(from, bytes))
     }
 

@@ -88,15 +88,21 @@ impl<'f> Side<'f> {
         Some((layout.storage_shape(&self.extents)?, layout))
     }
 
-    /// The view of a tile of `rows` x `cols` at the loop variables `m` and `n`.
+    /// The view of a tile of `rows` x `cols` at the loop variables `m` and `n`. What lies beyond a matrix that stands side by side
+    /// does not count by itself; of tiles it is there, and has to be left out.
     fn view(&self, name: &str, [rows, cols]: [u64; 2]) -> String {
-        match self.tile_columns() {
-            Some(width) if width == cols => format!("{name}[n, m * {rows} for {rows}]"),
-            Some(width) => format!(
-                "{name}[n * {cols} / {width}, m * {rows} for {rows}, n * {cols} % {width} for {cols}]"
-            ),
-            None => format!("{name}[m * {rows} for {rows}, n * {cols} for {cols}]"),
-        }
+        let Some(width) = self.tile_columns() else {
+            return format!("{name}[m * {rows} for {rows}, n * {cols} for {cols}]");
+        };
+        let counted = |var: &str, step: u64, extent: u64| match extent % step {
+            0 => step.to_string(),
+            rest => format!("({var} == {} ? {rest} : {step})", extent / step),
+        };
+        let [of_rows, of_cols] = self.extents;
+        let (rows_there, cols_there) = (counted("m", rows, of_rows), counted("n", cols, of_cols));
+        format!(
+            "{name}[n * {cols} / {width}, m * {rows} for {rows_there}, n * {cols} % {width} for {cols_there}]"
+        )
     }
 }
 
@@ -125,7 +131,7 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
     let program = program.with_tensor(SOURCE, |tensor| {
         (tensor.shape, tensor.layout) = (matrix.clone(), x_layout);
     })?;
-    // Every element is written; those that fill up tiles are zeros, because a tile beyond the matrix is loaded as such.
+    // Every element is written but those that fill up tiles, which whoever runs the program has filled with zeros.
     Ok(program.with_tensor(TARGET, |tensor| {
         (tensor.shape, tensor.layout) = (matrix.clone(), y_layout);
         tensor.begins_with_zeros = false;
@@ -139,7 +145,7 @@ fn tile(x: &Side<'_>, y: &Side<'_>) -> [u64; 2] {
         (Some(cols), None) | (None, Some(cols)) => cols,
         (None, None) => x.extents[1].min(TILE_COLUMNS),
     };
-    [(TILE_ELEMENTS / cols).clamp(1, x.extents[0].next_multiple_of(16)), cols]
+    [(TILE_ELEMENTS / cols).clamp(1, x.extents[0]), cols]
 }
 
 const fn common_divisor(a: u64, b: u64) -> u64 {
@@ -154,15 +160,7 @@ fn text(
 ) -> String {
     let [rows, cols] = tile;
     let (from, to) = (x.form.dtype, y.form.dtype);
-    // Tiles that only fill up the target are written as well.
-    let reach = |dim: usize| {
-        let stored = match y.form.layout.format {
-            Format::Tiles { .. } if dim == 0 => y_stored[1],
-            Format::Tiles { .. } => y_stored[0] * y_stored[2],
-            _ => y.extents[dim],
-        };
-        stored.div_ceil(tile[dim])
-    };
+    let [outer, inner] = [1, 0].map(|dim: usize| y.extents[dim].div_ceil(tile[dim]));
     let mut text = String::new();
     let mut line = |line: String| writeln!(text, "{line}").unwrap_or_default();
     line("workload convert {".to_owned());
@@ -179,7 +177,7 @@ fn text(
     }
     line("}".to_owned());
     let (source, target) = (x.view(SOURCE, tile), y.view(TARGET, tile));
-    line(format!("do parallel n in dense {} {{ parallel m in dense {} {{", reach(1), reach(0)));
+    line(format!("do parallel n in dense {outer} {{ parallel m in dense {inner} {{"));
     line(format!("convert[n, m](x = {source}, y = {target})"));
     line("} } }".to_owned());
     text

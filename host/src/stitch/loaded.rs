@@ -199,7 +199,7 @@ impl Loaded {
         else {
             return Ok(None);
         };
-        let found = compiled.fault(&record.read()?);
+        let found = compiled.fault(&record.peek()?);
         if found.is_some() {
             record.write(&vec![0; record.len()])?;
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
-use pto_workload::program::{Layout, Place, Role, TensorDescription};
+use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
 use pto_workload::tile::DType;
 
 use super::conversion::{Conversions, SOURCE, TARGET};
@@ -21,7 +21,7 @@ use super::loaded::{Bound, Loaded, LoadedProgram};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
-use crate::session::{HostBuffer, OwnedWork, Session, SessionError, Stream, StreamId};
+use crate::session::{HostBuffer, OwnedWork, Session, Stream, StreamId};
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
 pub struct ProgramStream<'s> {
@@ -275,20 +275,19 @@ impl<'s> ProgramStream<'s> {
         Ok(())
     }
 
-    /// Waits until everything that was asked is over.
+    /// Waits until everything that was asked is over. Nothing that a program computed comes to the host before.
     ///
     /// # Errors
-    /// The fault of the first program that failed, in the words of its workload; those of [`Stream::synchronize`].
+    /// The fault of a program that failed, in the words of its workload; those of [`Stream::synchronize`].
     pub fn synchronize(&self) -> Result<(), StitchError> {
         self.flush()?;
         let result = self.stream.synchronize();
         let used = std::mem::take(&mut self.state().used);
-        if let Err(SessionError::Failed(_)) = &result {
-            for (loaded, bound) in used.into_values() {
-                if let Some(fault) = loaded.take_fault(&bound)? {
-                    let program = loaded.program.name().to_owned();
-                    return Err(StitchError::Fault { program, fault });
-                }
+        // A kernel that ends with a fault lets the launch go on: only its record says so.
+        for (loaded, bound) in used.into_values() {
+            if let Some(fault) = loaded.take_fault(&bound)? {
+                let program = loaded.program.name().to_owned();
+                return Err(StitchError::Fault { program, fault });
             }
         }
         Ok(result?)
@@ -383,7 +382,8 @@ impl ProgramStream<'_> {
             });
         }
         let target = self.fresh(&form)?;
-        if form.layout.format == tensor.form.layout.format && form.dtype == tensor.form.dtype {
+        let moved = Layout { place: form.layout.place, ..tensor.form.layout.clone() };
+        if form.layout == moved && form.dtype == tensor.form.dtype {
             self.flush()?;
             self.stream.copy_on_device(tensor.address(), target.address(), tensor.bytes())?;
             return Ok(target);
@@ -394,6 +394,12 @@ impl ProgramStream<'_> {
         debug_assert!(
             program.0.program.tensors().iter().map(|one| one.name.as_str()).eq([SOURCE, TARGET])
         );
+        if matches!(form.layout.format, Format::Tiles { .. })
+            && form.layout.has_padding(&form.shape)
+        {
+            self.flush()?;
+            self.stream.fill(target.address(), 0, target.bytes())?;
+        }
         let addresses = [tensor.address().0, target.address().0];
         let session = self.session;
         let bound =
