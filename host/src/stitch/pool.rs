@@ -6,7 +6,7 @@
 //! A block that is given back may still be in use by commands of its stream. Only the same stream gets it again, and the commands of
 //! a stream are in order, so that nobody waits for that. What is on the chip has an owner of its own: [`Region`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pto_abi::GmAddr;
 
@@ -15,25 +15,26 @@ use crate::session::StreamId;
 /// The blocks that nobody owns.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    free: BTreeMap<(StreamKey, u64), Vec<GmAddr>>,
+    free: BTreeMap<(StreamKey, u64), BTreeSet<u64>>,
 }
 
 /// The number of a stream.
 type StreamKey = u32;
 
 impl Pool {
-    /// A block of this size that the stream gave back.
+    /// A block of this size that the stream gave back: that with the lowest address, so that each round of a loop gets the same blocks,
+    /// in whatever order the one before gave them back.
     pub(super) fn take(&mut self, stream: StreamId, bytes: u64) -> Option<GmAddr> {
-        self.free.get_mut(&(stream.0, bytes))?.pop()
+        self.free.get_mut(&(stream.0, bytes))?.pop_first().map(GmAddr)
     }
 
     pub(super) fn give(&mut self, stream: StreamId, bytes: u64, address: GmAddr) {
-        self.free.entry((stream.0, bytes)).or_default().push(address);
+        self.free.entry((stream.0, bytes)).or_default().insert(address.0);
     }
 
     /// All blocks, which are not in the pool any more.
     pub(super) fn drain(&mut self) -> Vec<GmAddr> {
-        std::mem::take(&mut self.free).into_values().flatten().collect()
+        std::mem::take(&mut self.free).into_values().flatten().map(GmAddr).collect()
     }
 }
 

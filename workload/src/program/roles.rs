@@ -114,6 +114,7 @@ fn covers(view: &View, shape: &[u64], tile: TileType, loops: &BTreeMap<String, u
                 };
                 match start {
                     Expr::Int(0) => length >= *extent,
+                    Expr::Var(var) => length > 0 && covered(var, 1, *extent, loops, &mut used),
                     Expr::Binary(BinaryOp::Mul, operands) => match &**operands {
                         (Expr::Var(var), Expr::Int(step)) => {
                             u64::try_from(*step).is_ok_and(|step| step <= length && step > 0)
