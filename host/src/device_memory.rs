@@ -62,6 +62,12 @@ impl DeviceMemory {
         self.0.copy_out(from, to)
     }
 
+    /// Bytes that users have allocated and not freed.
+    #[must_use]
+    pub fn user_bytes(&self) -> u64 {
+        self.0.user_bytes()
+    }
+
     /// What was moved in and out of it so far, by whomever.
     #[must_use]
     pub fn traffic(&self) -> Traffic {

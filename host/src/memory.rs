@@ -121,6 +121,11 @@ impl Memory {
         allocator.lose_users();
     }
 
+    /// Bytes that users have allocated and not freed.
+    pub(crate) fn user_bytes(&self) -> u64 {
+        self.books().allocator.user_bytes()
+    }
+
     /// Bytes that are free, and the largest block among them.
     pub(crate) fn free_bytes(&self) -> (u64, u64) {
         self.books().allocator.free_bytes()

@@ -23,6 +23,7 @@ impl Problem {
         let weights = drawn(seed, "weights", inner * outer, scale);
         let true_weights = drawn(seed, "true weights", inner * outer, 2.0 * scale);
         let sums = product(&x, &true_weights, [batch, inner, outer]);
+        #[expect(clippy::cast_possible_truncation, reason = "the programs take f32")]
         let target = sums.into_iter().map(|sum| sum.tanh() as f32).collect();
         Self { x, weights, target }
     }

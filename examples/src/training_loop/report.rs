@@ -59,7 +59,7 @@ impl Report {
             })
             .collect();
         let (first, last) = (self.losses.first(), self.losses.last());
-        if self.rounds > 1 && first.zip(last).is_none_or(|(first, last)| !(last < first)) {
+        if self.rounds > 1 && first.zip(last).is_none_or(|(first, last)| !falls(*first, *last)) {
             failures.push(format!(
                 "the loss does not fall: {first:?} in the first round, {last:?} in the last"
             ));
@@ -71,13 +71,23 @@ impl Report {
         ];
         let low = correlations.into_iter().filter(|(what, pcc)| {
             // One loss has no correlation.
-            !(*pcc >= WANTED_PCC) && (*what != "losses" || self.rounds > 1)
+            !is_high(*pcc) && (*what != "losses" || self.rounds > 1)
         });
         failures.extend(low.map(|(what, pcc)| {
             format!("the {what} have a correlation of {pcc} with the reference, and {WANTED_PCC} is wanted")
         }));
         failures
     }
+}
+
+/// Not of a number that is none.
+fn falls(first: f32, last: f32) -> bool {
+    last < first
+}
+
+/// Not of a number that is none.
+fn is_high(pcc: f64) -> bool {
+    pcc >= WANTED_PCC
 }
 
 /// The Pearson correlation of two lists of the same length; of values that are all the same there is none, and it is not a number.

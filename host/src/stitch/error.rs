@@ -30,7 +30,7 @@ pub enum StitchError {
         /// The program.
         program: String,
         /// The fault, in the words of the workload.
-        fault: RunFault,
+        fault: Box<RunFault>,
     },
     /// A tensor is in another layout than the program needs.
     #[error(
@@ -43,9 +43,9 @@ pub enum StitchError {
         /// The tensor.
         tensor: String,
         /// The layout that the program needs.
-        wanted: Layout,
+        wanted: Box<Layout>,
         /// The layout of what was given.
-        found: Layout,
+        found: Box<Layout>,
     },
     /// A tensor has other elements or extents than the program needs.
     #[error("program {program} needs {tensor} as {wanted}, and the tensor is {found}")]

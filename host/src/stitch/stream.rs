@@ -171,7 +171,7 @@ impl<'s> ProgramStream<'s> {
             return Err(StitchError::Shape { program: program(), tensor: tensor(), wanted, found });
         }
         if form.layout != found.form.layout {
-            let (wanted, found) = (form.layout, found.form.layout.clone());
+            let (wanted, found) = (Box::new(form.layout), Box::new(found.form.layout.clone()));
             return Err(StitchError::Layout {
                 program: program(),
                 tensor: tensor(),
@@ -287,7 +287,7 @@ impl<'s> ProgramStream<'s> {
         for (loaded, bound) in used.into_values() {
             if let Some(fault) = loaded.take_fault(&bound)? {
                 let program = loaded.program.name().to_owned();
-                return Err(StitchError::Fault { program, fault });
+                return Err(StitchError::Fault { program, fault: Box::new(fault) });
             }
         }
         Ok(result?)

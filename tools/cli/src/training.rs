@@ -161,7 +161,7 @@ fn as_json(report: &Report, failures: &[String], took: Duration) -> Value {
         "planned": report.planned,
         "first_round": counters(&report.first),
         "after_it": counters(&report.rest),
-        "wall_ns": took.as_nanos() as u64,
+        "wall_ns": u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
         "failures": failures,
     })
 }

@@ -1,6 +1,6 @@
 //! `pto program build`: writes a program file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Place, Program, ProgramError, Role, checksum};
@@ -108,7 +108,7 @@ fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program
     })
 }
 
-fn with_constant(program: Program, name: &str, path: &PathBuf) -> Result<Program, Failure> {
+fn with_constant(program: Program, name: &str, path: &Path) -> Result<Program, Failure> {
     let tensor = npy::read(path)?;
     let wanted = program.tensor(name).map_err(refused)?;
     if tensor.elements().dtype().name() != wanted.dtype.name() {

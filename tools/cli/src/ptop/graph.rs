@@ -66,8 +66,9 @@ fn check_memory(graph: &GraphProgram) -> Result<(), String> {
         })
         .collect();
     ranges.sort_unstable();
-    let shared = ranges.array_windows().find(|[a, b]| a.0 == b.0 && b.1 < a.2);
-    shared.map_or(Ok(()), |[a, b]| {
+    let shared = ranges.iter().zip(ranges.iter().skip(1));
+    let shared = shared.into_iter().find(|(a, b)| a.0 == b.0 && b.1 < a.2);
+    shared.map_or(Ok(()), |(a, b)| {
         let [a, b] = [a.3, b.3].map(|place| graph.tensor_name(place));
         Err(format!("{a} and {b} share memory; give each its own"))
     })

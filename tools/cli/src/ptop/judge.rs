@@ -42,16 +42,22 @@ pub(super) fn judge(
         )));
     }
     let (found, expected) = (numbers(&found), numbers(expected));
-    let errors = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
+    let errors = found.iter().zip(&expected).map(|(found, expected)| distance(*found, *expected));
     let is_wrong = |(error, expected): &(f64, &f64)| {
         // Nothing is near to what is not a number.
-        !(*error <= args.atol + args.rtol * expected.abs()) && *error != 0.0
+        let is_near = *error <= args.atol + args.rtol * expected.abs();
+        !is_near
     };
     let wrong = errors.clone().zip(&expected).filter(is_wrong).count();
     let largest_error = errors.fold(0.0, f64::max);
     let pcc = correlation(&found, &expected);
     let is_right = args.pcc.map_or(wrong == 0, |least| pcc >= least);
     Ok(Judged { name: name.to_owned(), elements: found.len(), wrong, largest_error, pcc, is_right })
+}
+
+/// How far apart two numbers are. Infinities of the same sign are the same number.
+fn distance(found: f64, expected: f64) -> f64 {
+    if found.total_cmp(&expected).is_eq() { 0.0 } else { (found - expected).abs() }
 }
 
 /// The elements as numbers; whole ones beyond 2^53 lose their last digits.

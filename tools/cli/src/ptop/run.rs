@@ -30,9 +30,9 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
             .map_err(|error| Failure::internal(format!("'{}': {error}", folder.display())))?;
     }
     let session = session(args.hosting)?;
-    let free_before = session.memory().size().1;
+    let before_run = session.memory().user_bytes();
     let ran = run_on(&session, args, (program, &given))?;
-    let left_bytes = free_before.saturating_sub(session.memory().size().1);
+    let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
     let judged = expected
         .iter()
         .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, args))
@@ -118,10 +118,12 @@ fn run_on(
     let stream = stitcher.stream().map_err(refused)?;
     let program = stitcher.load(program).map_err(refused)?;
     let mut tensors = tensors(&stream, args, (&program, given))?;
-    let (mut times, mut outputs) = (Vec::new(), None);
+    let (mut times, mut outputs) = (Vec::new(), None::<pto_host::stitch::Outputs>);
     stream.synchronize().map_err(refused)?;
     let (before, start) = (stitcher.counters(), session.now());
     for _ in 0..args.loops {
+        // The outputs of the run before go back to the pool.
+        drop(outputs.take());
         let begun = Instant::now();
         let inputs = inputs(args, program.program(), &mut tensors)?;
         let of_run = stream.run(&program, inputs).map_err(refused)?;

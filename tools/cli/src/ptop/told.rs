@@ -78,6 +78,11 @@ fn text(told: &Told) -> String {
     table(&rows, &[])
 }
 
+/// Whole nanoseconds; of more than 584 years as many as fit.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn as_json(told: &Told) -> Value {
     let counters: Map<String, Value> = told
         .counters
@@ -85,7 +90,7 @@ fn as_json(told: &Told) -> Value {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
-    let [least, median, most] = spread(&told.times).map(|time| time.as_nanos() as u64);
+    let [least, median, most] = spread(&told.times).map(nanoseconds);
     let judged = |one: &Judged| {
         json!({
             "name": one.name,
@@ -104,7 +109,7 @@ fn as_json(told: &Told) -> Value {
         "compared": told.judged.iter().map(judged).collect::<Vec<_>>(),
         "counters": counters,
         "run_ns": { "least": least, "median": median, "most": most },
-        "virtual_ns": told.virtual_time.map(|time| time.as_nanos() as u64),
+        "virtual_ns": told.virtual_time.map(nanoseconds),
         "left_bytes": told.left_bytes,
         "saved": told.saved,
     })
