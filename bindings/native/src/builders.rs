@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::abi::symbol::symbol;
 use pto_host::abi::{Fault, GmAddr, TaskId};
 use pto_host::graph::{
-    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec,
+    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec, plan,
 };
 
 /// A builder program.
@@ -62,10 +62,12 @@ impl BuilderSet for Builders {
 
     fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
-        symbol: u64,
+        number: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        self.build(symbol, &mut Streaming(stream))
+        let given = self.build(number, &mut Streaming(stream));
+        // Every device expands plans. A program that was given by this name goes first.
+        given.or_else(|| (number == symbol(plan::BUILDER)).then(|| plan::expand(stream)))
     }
 }
 

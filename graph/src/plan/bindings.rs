@@ -28,6 +28,7 @@ pub(super) struct Bindings {
     pub(super) record: GmAddr,
     pub(super) scratch: GmAddr,
     pub(super) descriptors: GmAddr,
+    pub(super) cores: u64,
     arrays: [Array; limits::ARRAYS],
     tensors: [TensorView<'static>; limits::TENSORS],
 }
@@ -101,6 +102,7 @@ impl Bindings {
             record: place.record(graph)?,
             scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
             descriptors: place.base.offset(tensors_at as u64 * 8),
+            cores: place.word(graph, binding::CORES)?,
             arrays: [Array::default(); limits::ARRAYS],
             tensors: [TensorView::default(); limits::TENSORS],
         };
@@ -142,7 +144,7 @@ fn read_array<G: GraphBuilder>(graph: &G, place: Place, at: usize) -> Result<Arr
     Ok(Array { view: TensorView::dense(base, ElementType::I32, &[extent]), length })
 }
 
-/// A tensor of the plan, whose elements stand in memory at the distances that its descriptor says.
+/// A tensor with the shape and the elements of the plan, in the memory that its descriptor says.
 fn read_tensor<G: GraphBuilder>(
     graph: &G,
     (plan, number): (&Plan<'_>, u32),
@@ -151,25 +153,24 @@ fn read_tensor<G: GraphBuilder>(
 ) -> Result<TensorView<'static>, Stop> {
     let base = GmAddr(place.word(graph, at + descriptor::BASE)?);
     let wrong = Stop::new(Fault::PLAN_BINDINGS, at);
-    let dense = plan.tensor(number, base).ok_or(wrong)?;
+    let planned = plan.tensor(number, base).ok_or(wrong)?;
     let bytes = place.word(graph, at + descriptor::BYTES)?;
-    if !base.0.is_multiple_of(dense.element().bytes()) {
-        return Err(wrong.detail(base.0, dense.element().bytes()));
-    }
+    let offset = place.word(graph, at + descriptor::FIRST)?;
     let mut strides = [0; limits::RANK];
-    for (dimension, stride) in strides.iter_mut().enumerate().take(dense.shape().len()) {
+    for (dimension, stride) in strides.iter_mut().enumerate() {
         *stride = place.word(graph, at + descriptor::STRIDES + dimension)?;
     }
+    let (shape, element) = (planned.shape(), planned.element());
     let tensor = TensorView::alleged(&RawView {
         base,
         bytes,
-        element: dense.element().get(),
-        offset: 0,
-        shape: dense.shape(),
-        strides: strides.get(..dense.shape().len()).unwrap_or(&[]),
+        element: element.get(),
+        offset,
+        shape,
+        strides: strides.get(..shape.len()).unwrap_or(&[]),
     });
-    if tensor.defect().is_some() {
-        return Err(wrong.detail(bytes, dense.tensor_bytes()));
+    if tensor.defect().is_some() || !base.0.is_multiple_of(element.bytes()) {
+        return Err(wrong.detail(bytes, planned.tensor_bytes()));
     }
     check_range(graph, base, bytes, at)?;
     Ok(tensor)

@@ -73,7 +73,7 @@ fn run<G: StreamBuilder>(
     let plan = Plan::accept(words)?;
     let bound = Bindings::read(stream, &plan, place)?;
     let mut walk = Walk::new(stream, &plan, bound);
-    let walked = walk.node(&mut plan.root());
+    let walked = walk.node(&mut plan.root()).and_then(|()| walk.release(words.len()));
     walked.inspect_err(|stop| {
         let mut vars = [0; record::VAR_COUNT];
         for (number, var) in (0..walk.vars).zip(&mut vars) {
@@ -168,6 +168,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
             *place = u32::try_from(found).ok().filter(|found| found < extent).ok_or(wrong)?;
         }
         let index = index.get(..shape.len()).unwrap_or(&[]);
+        self.release(at)?;
         let bits = self.stream.get(&tensor, index).map_err(|fault| Stop::new(fault, at))?;
         self.values.set_slot(operand & 0xFF, as_unsigned(tensor.element(), bits));
         Ok(())

@@ -7,18 +7,20 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::{CoreKind, FuncId};
+use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::library;
 use pto_graph::plan::layout::{binding, orch};
 use pto_graph::plan::record;
 use pto_graph::plan::task::scratch;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_workload::plan::{Compiled, RunFault};
-use pto_workload::program::{Body, GraphArgument, GraphTask, Layout, Program};
+use pto_workload::program::{
+    Body, Format, GraphArgument, GraphTask, Layout, Program, dense_strides,
+};
 
 use super::error::StitchError;
 use super::shared::Shared;
-use crate::workload::WorkloadBindings;
+use crate::workload::{TensorBinding, WorkloadBindings};
 use crate::{Device, DeviceBuffer, GraphImage, HostGraph};
 
 /// Bindings of a program that are kept.
@@ -161,10 +163,12 @@ impl Loaded {
             self.program.tensors().iter().zip(compiled.tensors()).zip(addresses)
         {
             let strides = match &tensor.layout.format {
-                pto_workload::program::Format::Strided(strides) => strides.clone(),
-                _ => pto_workload::program::dense_strides(&of_plan.shape),
+                Format::Strided(strides) => strides.clone(),
+                _ => dense_strides(&of_plan.shape),
             };
-            bound = bound.strided_tensor(&tensor.name, pto_abi::GmAddr(*address), strides);
+            let (base, bytes) = (GmAddr(*address), tensor.bytes());
+            let binding = TensorBinding { base, bytes, first: 0, strides };
+            bound = bound.strided(&tensor.name, binding);
         }
         bound.words(compiled).map_err(|cause| StitchError::Binding {
             program: self.program.name().to_owned(),
@@ -187,6 +191,7 @@ impl Loaded {
         words[binding::CODE_BYTES] = kernels.map_or(0, |code| code.len() as u64);
         words[binding::RECORD] = record.address().0;
         words[binding::SCRATCH] = scratch.address().0;
+        words[binding::CORES] = self.shared.cores as u64;
         let bindings = DeviceBuffer::upload(memory, &words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];

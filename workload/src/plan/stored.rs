@@ -9,7 +9,7 @@ use super::names::SymbolUse;
 use super::places::Places;
 use crate::kernel::TileKernel;
 use crate::tile::{DType, Kernel};
-use crate::tree::Tensor;
+use crate::tree::{Tensor, Window, WindowMode};
 
 /// The parts of a compiled workload.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub struct Stored {
     pub symbols: Vec<(String, SymbolUse)>,
     /// The arrays.
     pub arrays: Vec<String>,
+    /// Tasks that may be under way; 0: any number.
+    pub window: u64,
     /// Which words are which loop, kernel and argument.
     pub places: Places,
 }
@@ -40,7 +42,7 @@ impl Compiled {
     /// The word of the plan at which the check stopped, and what is wrong: the plan itself, a kernel, or names that are not as many as
     /// the plan has.
     pub fn restore(stored: Stored) -> Result<Self, (usize, String)> {
-        let Stored { name, words, code, tensors, symbols, arrays, places } = stored;
+        let Stored { name, words, code, tensors, symbols, arrays, window, places } = stored;
         let accepted = Plan::accept(&words).map(|plan| plan.counts());
         let counts = accepted.map_err(|stop| (stop.at, stop.fault.to_string()))?;
         let counted =
@@ -50,11 +52,13 @@ impl Compiled {
                 return Err((0, format!("the plan has {wanted} {what}, and {found} have names")));
             }
         }
+        // A device knows no other mode.
+        let window = Window { tasks: window, mode: WindowMode::Stall };
         let kernels = kernels_of(&words, &code, tensors.len())?;
         let named = tensors.into_iter().enumerate();
         let tensors =
             named.map(|(number, name)| tensor(&words, number, name)).collect::<Result<_, _>>()?;
-        Ok(Self { name, words, code, tensors, kernels, symbols, arrays, places })
+        Ok(Self { name, words, code, tensors, kernels, symbols, arrays, window, places })
     }
 }
 

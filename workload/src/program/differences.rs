@@ -82,7 +82,7 @@ fn symbol(program: &Program, name: &str) -> Option<String> {
 fn kernel_names(program: &Program) -> Vec<String> {
     match program.body() {
         Body::Plan(compiled) => {
-            compiled.kernels().iter().map(|kernel| kernel.name().to_owned()).collect()
+            compiled.tile_kernels().iter().map(|kernel| kernel.name().to_owned()).collect()
         }
         Body::Graph(_) => Vec::new(),
     }
@@ -90,7 +90,7 @@ fn kernel_names(program: &Program) -> Vec<String> {
 
 fn kernel(program: &Program, name: &str) -> Option<String> {
     let Body::Plan(compiled) = program.body() else { return None };
-    compiled.kernels().iter().find(|kernel| kernel.name() == name).map(ToString::to_string)
+    compiled.tile_kernels().iter().find(|kernel| kernel.name() == name).map(ToString::to_string)
 }
 
 /// What a body is, in a line that is another one for another body.

@@ -30,7 +30,8 @@ impl Program {
             Body::Plan(compiled) => {
                 let is_product = |op: &Op| matches!(op, Op::Matmul { .. });
                 let kind = |is_product| if is_product { CoreKind::AIC } else { CoreKind::AIV };
-                let kinds = compiled.kernels().iter().map(|one| kind(one.ops().any(is_product)));
+                let kinds =
+                    compiled.tile_kernels().iter().map(|one| kind(one.ops().any(is_product)));
                 let bytes = 4 * compiled.words().len() + compiled.code().len();
                 (kinds.collect(), Vec::new(), bytes as u64)
             }

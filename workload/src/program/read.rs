@@ -101,7 +101,7 @@ fn body(
             what,
         });
     }
-    let (symbols, arrays) = names(sections.need(Kind::Names)?)?;
+    let Bound { symbols, arrays, window } = names(sections.need(Kind::Names)?)?;
     let stored = Stored {
         name: name.to_owned(),
         words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
@@ -109,6 +109,7 @@ fn body(
         tensors: tensors.iter().map(|tensor| tensor.name.clone()).collect(),
         symbols,
         arrays,
+        window,
         places: sections.get(Kind::Places).map_or(Ok(Places::default()), places)?,
     };
     let compiled = Compiled::restore(stored);
@@ -120,15 +121,20 @@ fn body(
     Ok(Body::Plan(Box::new(compiled)))
 }
 
-/// Symbols and arrays.
-type Bound = (Vec<(String, SymbolUse)>, Vec<String>);
+/// What is bound for a run, and the window of the schedule.
+struct Bound {
+    symbols: Vec<(String, SymbolUse)>,
+    arrays: Vec<String>,
+    window: u64,
+}
 
 fn names(content: &[u8]) -> Result<Bound, ProgramError> {
     let mut reader = Reader::new(Kind::Names.name(), content);
     let symbols = (0..reader.count()?).map(|_| symbol(&mut reader)).collect::<Result<_, _>>()?;
     let arrays = (0..reader.count()?).map(|_| reader.name()).collect::<Result<_, _>>()?;
+    let window = reader.number()?;
     reader.end()?;
-    Ok((symbols, arrays))
+    Ok(Bound { symbols, arrays, window })
 }
 
 fn symbol(reader: &mut Reader<'_>) -> Result<(String, SymbolUse), ProgramError> {

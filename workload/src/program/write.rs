@@ -108,6 +108,7 @@ fn names(compiled: &Compiled) -> Vec<u8> {
     }
     writer.count(compiled.arrays().len());
     compiled.arrays().iter().for_each(|name| writer.text(name));
+    writer.number(compiled.task_window().tasks);
     writer.0
 }
 

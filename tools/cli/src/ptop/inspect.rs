@@ -26,7 +26,7 @@ pub(super) fn inspect(args: &ProgramInspectArgs, program: &Program) -> Result<Ex
 fn kernels(program: &Program) -> String {
     match program.body() {
         Body::Plan(compiled) => {
-            let texts: Vec<_> = compiled.kernels().iter().map(ToString::to_string).collect();
+            let texts: Vec<_> = compiled.tile_kernels().iter().map(ToString::to_string).collect();
             texts.join("\n")
         }
         Body::Graph(_) => program.needs().kernels.join("\n"),
@@ -66,7 +66,7 @@ fn text(program: &Program) -> String {
 fn body(program: &Program) -> String {
     match program.body() {
         Body::Plan(compiled) => {
-            let (words, kernels) = (compiled.words().len(), compiled.kernels().len());
+            let (words, kernels) = (compiled.words().len(), compiled.tile_kernels().len());
             let code = bytes(compiled.code().len() as u64);
             format!("plan of {words} words, {kernels} tile kernels of {code}")
         }

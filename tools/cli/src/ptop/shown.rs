@@ -69,7 +69,7 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
     match program.body() {
         Body::Plan(compiled) => {
             compiled
-                .kernels()
+                .tile_kernels()
                 .iter()
                 .flat_map(|kernel| kernel.ops())
                 .for_each(|op| count(op.name()));

@@ -6,6 +6,7 @@ mod budgets;
 mod checks;
 mod debian;
 mod dumps;
+mod examples;
 mod files;
 mod firmware;
 mod graph_files;
