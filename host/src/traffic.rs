@@ -1,6 +1,6 @@
 //! How many bytes were moved: counted where they are, so that nobody moves one beside the counters.
 //!
-//! [`Memory`](crate::memory::Memory) counts what the host copies itself, and the copy workers of a session count what streams copy.
+//! The memory of a device counts what the host copies itself, and the copy workers of a session count what streams copy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

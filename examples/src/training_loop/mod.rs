@@ -10,6 +10,7 @@
 
 mod reference;
 mod report;
+mod sizes;
 mod texts;
 mod training;
 
@@ -17,7 +18,8 @@ mod training;
 mod tests;
 
 pub use report::Report;
-pub use training::{Layouts, Sizes, Training};
+pub use sizes::Sizes;
+pub use training::{Layouts, Training};
 
 /// What `pto run` calls it.
 pub const NAME: &str = "training_loop";

@@ -4,7 +4,7 @@
 use std::vec;
 use std::vec::Vec;
 
-use super::training::{Sizes, drawn};
+use super::sizes::{Sizes, drawn};
 use crate::host::job::index;
 
 /// The data, and the weights in the beginning.

@@ -7,7 +7,8 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
 
 use super::report::Report;
-use super::training::{Layouts, Sizes, Training};
+use super::sizes::Sizes;
+use super::training::{Layouts, Training};
 use crate::host::open_sim;
 
 const SIZES: Sizes =

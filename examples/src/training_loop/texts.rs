@@ -3,7 +3,7 @@
 use std::format;
 use std::string::String;
 
-use super::training::Sizes;
+use super::sizes::Sizes;
 
 const HEAD: &str = "  schedule round_robin workers 1 window 8192 stall\n";
 

@@ -1,6 +1,5 @@
 //! The loop: programs from files, tensors on the device, round after round.
 
-use std::borrow::ToOwned;
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
@@ -16,42 +15,9 @@ use pto_host::workloads::tile::DType;
 
 use super::reference::{Problem, Reference};
 use super::report::{Report, correlation};
+use super::sizes::Sizes;
 use super::texts;
 use crate::host::job::index;
-
-/// How large the model is, and how it is trained.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sizes {
-    /// Rows of the data.
-    pub batch: u64,
-    /// Columns of the data, rows of the weights.
-    pub inner: u64,
-    /// Columns of the weights.
-    pub outer: u64,
-    /// Rows and columns of a tile of the weights; it divides both.
-    pub tile: u64,
-    /// Rounds.
-    pub iterations: u64,
-    /// The step is this, divided by `inner`.
-    pub rate: f32,
-    /// From which data and weights are drawn.
-    pub seed: u64,
-}
-
-impl Default for Sizes {
-    /// Weights of 16 MiB and 1,000 rounds.
-    fn default() -> Self {
-        Self {
-            batch: 8,
-            inner: 2048,
-            outer: 2048,
-            tile: 128,
-            iterations: 1000,
-            rate: 0.05,
-            seed: 1,
-        }
-    }
-}
 
 /// In which layouts the programs were compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,12 +227,4 @@ impl<'s> Training<'s> {
             planned: self.plan.conversions.iter().map(|one| one.why.clone()).collect(),
         })
     }
-}
-
-/// Numbers that a name and a seed decide.
-pub(super) fn drawn(seed: u64, name: &str, count: u64, scale: f32) -> Vec<f32> {
-    let mut random = crate::host::random::Random::new(seed, name);
-    let mut values = random.units(index(count)).to_owned();
-    values.iter_mut().for_each(|value| *value *= scale);
-    values
 }

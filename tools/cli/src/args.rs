@@ -31,6 +31,7 @@ pub(crate) use ptop::{
     ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
 };
 pub(crate) use soak::SoakArgs;
+pub(crate) use value::HostingMode;
 use value::{
     MAX_AICPU, build_mode, byte_count, fanout, heap_bytes, milliseconds, os_threads, pair, runtime,
     tolerance, window,
@@ -339,18 +340,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct ManArgs {
     /// The folder to write the pages to; it is made if it is not there
     pub(crate) folder: PathBuf,
-}
-
-/// How the simulated device is hosted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HostingMode {
-    /// A few OS threads step all AICPU instances and cores
-    Pool,
-    /// One OS thread for each AICPU instance and each core
-    Threads,
-    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
-    /// take, and can be made to fail; see docs/simulation.md
-    Virtual,
 }
 
 /// Which list.

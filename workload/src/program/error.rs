@@ -1,6 +1,6 @@
 //! Why a file is no program that can be used here, or why there is no program to write.
 
-use super::format::{MAJOR, MINOR};
+use super::version::{MAJOR, MINOR};
 
 /// What is wrong with a program or its file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

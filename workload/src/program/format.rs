@@ -13,13 +13,7 @@ use std::ops::Range;
 use sha2::{Digest, Sha256};
 
 use super::error::ProgramError;
-
-/// The first bytes of a file.
-pub const MAGIC: &[u8; 8] = b"PTOPROG\n";
-/// The version of the format: another one is refused.
-pub const MAJOR: u16 = 1;
-/// What was added since: sections that older readers pass over.
-pub const MINOR: u16 = 0;
+use super::version::{MAGIC, MAJOR, MINOR};
 
 const HEADER_BYTES: usize = 64;
 const ENTRY_BYTES: usize = 24;

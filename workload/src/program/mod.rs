@@ -21,13 +21,15 @@ mod needs;
 
 mod read;
 mod roles;
+mod version;
 mod write;
 
 pub use content::{ANY_TARGET, Body, Program};
 pub use description::{Role, TensorDescription};
 pub use differences::{Difference, differences};
 pub use error::ProgramError;
-pub use format::{MAGIC, MAJOR, MINOR, Section, checksum, seal};
+pub use format::{Section, checksum, seal};
 pub use graph::{GraphArgument, GraphTask};
 pub use layout::{Format, Layout, Place, dense_strides};
 pub use needs::Needs;
+pub use version::{MAGIC, MAJOR, MINOR};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::value::pair;
+use super::value::{HostingMode, pair, tolerance};
 use crate::help;
 
 /// Program files.
@@ -150,20 +150,20 @@ pub(crate) struct ProgramRunArgs {
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) expect: Vec<(String, PathBuf)>,
     /// How far an output may be from that of --expect, as a part of the value
-    #[arg(long, value_name = "X", default_value_t = 1e-5, value_parser = super::value::tolerance)]
+    #[arg(long, value_name = "X", default_value_t = 1e-5, value_parser = tolerance)]
     pub(crate) rtol: f64,
     /// How far an output may be from that of --expect, beside --rtol
-    #[arg(long, value_name = "X", default_value_t = 1e-8, value_parser = super::value::tolerance)]
+    #[arg(long, value_name = "X", default_value_t = 1e-8, value_parser = tolerance)]
     pub(crate) atol: f64,
     /// Compares by Pearson correlation instead, which has to be at least this
-    #[arg(long, value_name = "X", value_parser = super::value::tolerance)]
+    #[arg(long, value_name = "X", value_parser = tolerance)]
     pub(crate) pcc: Option<f64>,
     /// A folder for the outputs, a NumPy file for each; it is made if it is not there
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
     /// How the simulator is hosted on this machine
     #[arg(long, value_name = "MODE", value_enum, default_value = "pool")]
-    pub(crate) hosting: super::HostingMode,
+    pub(crate) hosting: HostingMode,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,7 +3,7 @@
 use pto_examples::host::{Elements, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;
 
-use super::run::file_tensor;
+use super::file_tensor::file_tensor;
 use crate::args::ProgramRunArgs;
 use crate::errors::Failure;
 

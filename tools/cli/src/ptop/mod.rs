@@ -4,6 +4,7 @@
 mod build;
 mod check;
 mod diff;
+mod file_tensor;
 mod graph;
 mod inspect;
 mod judge;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pto_examples::host::random::Random;
-use pto_examples::host::{DType as FileType, Elements, Tensor as FileTensor, open_sim};
+use pto_examples::host::{Tensor as FileTensor, open_sim};
 use pto_host::stitch::{
     Counters, HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher, Tensor,
 };
@@ -14,6 +14,7 @@ use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
 use pto_host::workloads::tile::element::bits_of;
 use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
 
+use super::file_tensor::file_tensor;
 use super::judge::{Judged, judge};
 use super::told::{Told, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
@@ -255,12 +256,6 @@ fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> 
 
 fn read_all(files: &[(String, std::path::PathBuf)]) -> Result<Vec<(String, FileTensor)>, Failure> {
     files.iter().map(|(name, path)| Ok((name.clone(), npy::read(path)?))).collect()
-}
-
-/// A tensor as a NumPy file holds it; `None`: no such file holds its elements.
-pub(super) fn file_tensor(tensor: &HostTensor) -> Option<FileTensor> {
-    let dtype = FileType::ALL.iter().find(|dtype| dtype.name() == tensor.dtype().name())?;
-    FileTensor::new(tensor.shape().to_vec(), Elements::from_bytes(*dtype, tensor.bytes()))
 }
 
 /// A refusal of the request, or a fault of the run.
