@@ -224,7 +224,7 @@ pub mod form {
     pub const F32: u64 = 3;
 }
 
-/// The orchestration words of the program.
+/// The orchestration words of the program, for each of the plans that it expands.
 pub mod orch {
     /// Where the plan is.
     pub const PLAN: usize = 0;
@@ -234,8 +234,10 @@ pub mod orch {
     pub const BINDINGS: usize = 2;
     /// Words of 64 bits of the bindings.
     pub const BINDINGS_WORDS: usize = 3;
-    /// How many words.
+    /// How many words for a plan.
     pub const COUNT: usize = 4;
+    /// How many plans one launch expands at most.
+    pub const MOST_PLANS: usize = pto_abi::limits::MAX_ORCH_ARGS / COUNT;
 }
 
 /// The words of the bindings, 64 bits each: a head, a word for each symbol, two for each array, a descriptor for each tensor.

@@ -137,7 +137,7 @@ impl WorkloadBindings {
     }
 
     /// The words of the bindings of a workload, all but those of the head.
-    pub(super) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
+    pub(crate) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
         self.check_known(compiled)?;
         let (symbols, arrays, tensors) =
             (compiled.symbols(), compiled.arrays(), compiled.tensors());

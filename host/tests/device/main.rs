@@ -13,4 +13,6 @@ mod shapes;
 #[cfg(feature = "sim")]
 mod simulator;
 #[cfg(feature = "sim")]
+mod stitching;
+#[cfg(feature = "sim")]
 mod streaming;

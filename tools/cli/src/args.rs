@@ -4,6 +4,7 @@ mod acl;
 mod bench;
 mod check;
 mod fw;
+mod ptop;
 mod soak;
 mod value;
 mod virtual_time;
@@ -27,7 +28,12 @@ pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
+pub(crate) use ptop::{
+    ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
+    ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
+};
 pub(crate) use soak::SoakArgs;
+pub(crate) use value::HostingMode;
 use value::{
     MAX_AICPU, build_mode, byte_count, fanout, heap_bytes, milliseconds, os_threads, pair, runtime,
     tolerance, window,
@@ -77,6 +83,12 @@ pub(crate) enum Command {
     Fw(FwArgs),
     /// Runs programs that are written for the CANN interface (`aclrt*`)
     Acl(AclArgs),
+    /// Builds, inspects, runs, checks and compares program files
+    #[command(after_help = help::PROGRAM)]
+    Program(ProgramArgs),
+    /// Describes the system here, for checks of programs elsewhere
+    #[command(after_help = help::QUERY)]
+    Query(QueryArgs),
     /// Writes a script that completes the words of this command in a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -99,6 +111,8 @@ impl Command {
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
             Self::Fw(args) => args.command.json(),
+            Self::Program(args) => args.command.json(),
+            Self::Query(args) => args.json,
         })
     }
 }
@@ -330,18 +344,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct ManArgs {
     /// The folder to write the pages to; it is made if it is not there
     pub(crate) folder: PathBuf,
-}
-
-/// How the simulated device is hosted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HostingMode {
-    /// A few OS threads step all AICPU instances and cores
-    Pool,
-    /// One OS thread for each AICPU instance and each core
-    Threads,
-    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
-    /// take, and can be made to fail; see docs/simulation.md
-    Virtual,
 }
 
 /// Which list.

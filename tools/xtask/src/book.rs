@@ -24,6 +24,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Streams, events, copies", "sessions.md"),
             ("Programs for aclrt", "acl.md"),
             ("Functions of aclrt", "acl-functions.md"),
+            ("Program files, stitching", "programs.md"),
             ("Firmware images", "firmware.md"),
             ("Programs as loops over tiles", "workloads.md"),
             ("What the commands print as JSON", "json.md"),

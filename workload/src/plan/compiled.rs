@@ -19,14 +19,14 @@ use super::places::Places;
 /// A workload that was compiled: what a device gets, and what people are told. [`Plan::accept`] accepts its words.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    name: String,
-    words: Vec<u32>,
-    code: Vec<u8>,
-    tensors: Vec<Tensor>,
+    pub(super) name: String,
+    pub(super) words: Vec<u32>,
+    pub(super) code: Vec<u8>,
+    pub(super) tensors: Vec<Tensor>,
     pub(super) kernels: Vec<TileKernel>,
-    symbols: Vec<(String, SymbolUse)>,
-    arrays: Vec<String>,
-    window: Window,
+    pub(super) symbols: Vec<(String, SymbolUse)>,
+    pub(super) arrays: Vec<String>,
+    pub(super) window: Window,
     pub(super) places: Places,
 }
 
@@ -86,6 +86,24 @@ impl Compiled {
     #[must_use]
     pub fn arrays(&self) -> &[String] {
         &self.arrays
+    }
+
+    /// The kernels themselves.
+    #[must_use]
+    pub fn tile_kernels(&self) -> &[TileKernel] {
+        &self.kernels
+    }
+
+    /// Which words of the plan are which loop, kernel and argument.
+    #[must_use]
+    pub const fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Tasks that may be under way, as the schedule says.
+    #[must_use]
+    pub const fn task_window(&self) -> Window {
+        self.window
     }
 
     /// Slots of the ring: the largest power of two that is in the schedule's window, so that at most so many tasks are under way as

@@ -13,6 +13,7 @@ mod graph_files;
 mod host_dies;
 mod manual;
 mod own_kernels;
+mod program_files;
 mod pto;
 mod round_trip;
 mod runs;
