@@ -3,11 +3,15 @@
 use pto_abi::limits::MAX_RANK;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TensorTask, TensorView,
+    BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec, TensorTask,
+    TensorView,
 };
 
 /// Elements of 4 bytes in a line. What several cores write stands in lines of their own: a core writes whole lines back.
 pub(crate) const LINE: u64 = 16;
+
+/// Bytes of an `f32`.
+pub(crate) const F32: u64 = 4;
 
 /// An extent, or a position, of a tensor.
 ///
@@ -105,6 +109,27 @@ impl Stage {
     /// What the next task has to wait for, because it takes its place.
     pub(crate) fn before(&self) -> Option<TaskId> {
         (self.count >= WIDTH).then(|| self.ids[self.count % WIDTH])
+    }
+
+    /// Task number `index` of the stage, or one that waits for it; `None`: there is none.
+    pub(crate) fn at(&self, index: usize) -> Option<TaskId> {
+        (index < self.count).then(|| self.ids[index % WIDTH])
+    }
+
+    /// Submits one more task of the stage, behind all of `after`.
+    pub(crate) fn task<G: GraphBuilder>(
+        &mut self,
+        graph: &mut G,
+        task: TaskSpec<'_>,
+        after: &[Option<TaskId>],
+    ) -> Result<(), BuildError> {
+        let id = graph.add_task(task)?;
+        for before in after.iter().copied().chain([self.before()]).flatten() {
+            graph.add_edge(before, id)?;
+        }
+        graph.publish(id)?;
+        self.push(id);
+        Ok(())
     }
 
     /// Submits a chain of these links as one more task of the stage, behind all of `after`.
