@@ -32,7 +32,7 @@ use crate::paged_attention::row::{Cache, Row, Scratch};
 use crate::streaming::{Stage, dense, extent, floats, part, tile};
 
 /// Into how many chains the norms of a batch are cut.
-const NORMS: u64 = 4;
+const NORMS: u64 = 2;
 /// Tiles that one core activates.
 const ACTIVATED: u64 = 4;
 /// Blocks of a context that one core takes at a time: contexts are few here, and many cores idle.

@@ -98,11 +98,11 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         let stream = &mut **scope;
         let begun = layer.begin(stream)?;
         let routed = layer.route(stream)?;
-        let mut last = begun;
+        let mut last = Stage::new();
         for (first, count) in tiles(args.experts.get(), LISTED) {
             let listed = layer.list(stream, (first, count), routed.tasks())?;
             for number in first..first + count {
-                last = layer.expert(stream, number, (listed, last))?;
+                last = layer.expert(stream, number, (listed, begun), &last)?;
             }
         }
         Ok(())
@@ -223,13 +223,15 @@ impl<'a> Layer<'a> {
         Ok(stream.submit_chain(&Chain::new(&links), after)?)
     }
 
-    /// Submits an expert, behind its list and the scatter of the expert before; returns its own scatter.
+    /// Submits an expert, behind its list and the scatters of the expert before, or the copy of all tokens; returns its own
+    /// scatters.
     fn expert<G: StreamBuilder>(
         &self,
         stream: &mut G,
         number: u64,
-        (listed, last): (TaskId, TaskId),
-    ) -> Result<TaskId, BuildError> {
+        (listed, begun): (TaskId, TaskId),
+        last: &Stage,
+    ) -> Result<Stage, BuildError> {
         let args = self.args;
         let (tokens, hidden, inner) = (args.tokens, args.hidden, args.intermediate);
         let counts = dense(args.counts, ElementType::U32, &[args.experts.get(), LINE])?;
@@ -254,7 +256,7 @@ impl<'a> Layer<'a> {
             let stream = &mut **scope;
             let gathered = expert.gather(stream, listed)?;
             let gated = expert.gated(stream, gathered)?;
-            expert.down(stream, (gated, last))
+            expert.down(stream, (gated, begun), last)
         })
     }
 }
@@ -349,15 +351,16 @@ impl Expert<'_> {
         self.submit(stream, links.whole(), after)
     }
 
-    /// `out += weight * (gate @ wd)`.
+    /// `out += weight * (gate @ wd)`: some tiles at a time, behind those of the expert before.
     fn down<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        (gated, last): (TaskId, TaskId),
-    ) -> Result<TaskId, BuildError> {
+        (gated, begun): (TaskId, TaskId),
+        last: &Stage,
+    ) -> Result<Stage, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
-        let mut products = Stage::new();
-        for (col, cols) in tiles(hidden, group(self.args.tile_n.get())) {
+        let mut scattered = Stage::new();
+        for (index, (col, cols)) in tiles(hidden, group(self.args.tile_n.get())).enumerate() {
             let cut = Cut::of(cols, self.args.tile_n);
             let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
             let product = |at: u64, cols| {
@@ -368,24 +371,30 @@ impl Expert<'_> {
             let varies = [step(1, cut.width), step(2, cut.width)];
             let links =
                 cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
-            let after = [gated, products.before().unwrap_or(gated)];
-            let count = 1 + usize::from(products.before().is_some());
-            products.push(self.submit(stream, links.whole(), &after[..count])?);
+            let product = self.submit(stream, links.whole(), &[gated])?;
+            let before = last.at(index).unwrap_or(begun);
+            let after = [product, before, scattered.before().unwrap_or(before)];
+            let id = self.scatter(
+                stream,
+                (col, cut),
+                &after[..2 + usize::from(scattered.before().is_some())],
+            )?;
+            scattered.push(id);
         }
-        products.push(last);
-        self.scatter(stream, products.tasks())
+        Ok(scattered)
     }
 
+    /// The tiles from column `first` on.
     fn scatter<G: StreamBuilder>(
         &self,
         stream: &mut G,
+        (first, cut): (u64, Cut),
         after: &[TaskId],
     ) -> Result<TaskId, BuildError> {
         let args = self.args;
         let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
-        let cut = Cut::of(hidden, args.tile_n);
         let scatter = |col: u64, cols: u64| {
-            let [results, out] = [self.results, args.out].map(|at| at.offset(col * F32));
+            let [results, out] = [self.results, args.out].map(|at| at.offset((first + col) * F32));
             let (list, count, weights) = (self.list, self.count, args.weights);
             library::moe_scatter(
                 results, list, count, weights, out, tokens, cols, top_k, hidden, hidden,
