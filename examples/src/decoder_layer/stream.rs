@@ -312,7 +312,7 @@ impl<'a, 's> Layer<'a, 's> {
             let after = &after[..1 + usize::from(before.is_some())];
             let last = stream.scope::<_, BuildError>(DependencyMode::MANUAL, |scope| {
                 let scratch = args.scratch(scope, tokens)?;
-                let row = Row { cache: &cache, q, out, kv_head, tokens, table, scratch };
+                let row = Row { cache: &cache, q, out, kv_head, heads: 1, tokens, table, scratch };
                 row.submit(&mut **scope, after).map(|(_, last)| last)
             })?;
             last.into_iter().for_each(|id| attended.push(id));

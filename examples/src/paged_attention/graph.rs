@@ -10,14 +10,18 @@
 //! head: one core runs it for all of them. Requests and heads run side by side. Context lengths and block numbers are
 //! read from GM.
 
+use core::num::NonZeroU64;
+
 use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
-use super::row::{Cache, RUN, Row, Scratch};
-use crate::args::{Size, check_elements};
+use super::row::{Cache, HEADS, RUN, Row, Scratch};
+use crate::args::{Size, check_elements, tiles};
 
 /// Bytes of an element.
 pub(crate) const F32: u64 = 4;
+/// Heads of a row.
+const AT_ONCE: NonZeroU64 = NonZeroU64::MIN.saturating_add(HEADS as u64 - 1);
 /// Bytes of an entry of a table.
 pub(crate) const I32: u64 = 4;
 /// Tasks of one unit.
@@ -96,10 +100,9 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         if tokens == 0 || tokens > args.max_blocks.get() * args.block_size.get() {
             return Err(BuildError::Failed(BAD_CONTEXT_LEN));
         }
-        for kv_head in 0..args.kv_heads.get() {
-            let (units, _) =
-                args.row(&cache, (request, kv_head, unit), tokens).submit(graph, &[])?;
-            unit += units;
+        for (kv_head, heads) in tiles(args.kv_heads.get(), AT_ONCE) {
+            let row = args.row(&cache, (request, kv_head, heads), (unit, tokens))?;
+            unit += heads * row.submit(graph, &[])?.0;
         }
     }
     Ok(())
@@ -111,13 +114,13 @@ impl Args {
         Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run: RUN }
     }
 
-    /// One request and head, whose first unit has this number.
+    /// Some heads of one request, whose first unit has this number.
     fn row<'c>(
         &self,
         cache: &'c Cache,
-        (request, kv_head, unit): (u64, u64, u64),
-        tokens: u64,
-    ) -> Row<'c> {
+        (request, kv_head, heads): (u64, u64, u64),
+        (unit, tokens): (u64, u64),
+    ) -> Result<Row<'c>, Fault> {
         let (rows, dim, size) = (self.rows.get(), self.head_dim.get(), self.block_size.get());
         let pair = request * self.kv_heads.get() + kv_head;
         let at = |tensor: GmAddr, element: u64| tensor.offset(element * F32);
@@ -129,6 +132,7 @@ impl Args {
         };
         let (q, out) = (at(self.q, pair * rows * dim), at(self.out, pair * rows * dim));
         let table = self.block_table.offset(request * self.max_blocks.get() * I32);
-        Row { cache, q, out, kv_head, tokens, table, scratch }
+        let heads = usize::try_from(heads).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        Ok(Row { cache, q, out, kv_head, heads, tokens, table, scratch })
     }
 }

@@ -1,4 +1,5 @@
-//! One request and head of the cache as chains: a kernel over the blocks of a context is one dispatch.
+//! Some heads of the cache of one request as chains: a kernel over the blocks of a context, for up to [`HEADS`] heads, is one
+//! dispatch.
 //!
 //! ```text
 //! blocks      0  1  2  ..  RUN-1 | RUN ..
@@ -10,12 +11,15 @@
 
 use pto_abi::{GmAddr, TaskId};
 use pto_aicore_kernels::{UpdateFlags, library};
+use pto_graph::call::Call;
 use pto_graph::{BuildError, Chain, GraphBuilder, Link, TaskSpec, Variation};
 
 use super::graph::{BAD_BLOCK, F32, I32};
 use crate::args::{Size, tiles};
 
-/// Blocks of a run: as many kernels as one core runs in one dispatch. With more, the last run of a row keeps few cores busy.
+/// Heads of one row: what is built and dispatched once for two heads costs half.
+pub(crate) const HEADS: usize = 2;
+/// Blocks of a run: as many kernels of a head as one core runs in one dispatch. With more, the last run of a row keeps few cores busy.
 pub(crate) const RUN: usize = 16;
 
 /// The cache, and what is the same for all rows.
@@ -40,7 +44,7 @@ pub(crate) struct Cache {
     pub(crate) run: usize,
 }
 
-/// Memory for the units of one row, one behind the other.
+/// Memory for the units of one row: the blocks of the first head, then those of the next.
 #[derive(Clone, Copy)]
 pub(crate) struct Scratch {
     /// Scores, then probabilities, `f32 [units, rows, block_size]`.
@@ -49,17 +53,22 @@ pub(crate) struct Scratch {
     pub(crate) stats: GmAddr,
     /// `f32 [units, rows, head_dim]`.
     pub(crate) new: GmAddr,
-    /// Running maxima, then sums, `f32 [2, rows]`.
+    /// Running maxima, then sums, `f32 [heads, 2, rows]`.
     pub(crate) running: GmAddr,
 }
 
 impl Scratch {
-    /// The memory of the units from number `units` on.
-    fn behind(self, units: u64, cache: &Cache) -> Self {
+    /// The memory of a head, from its block number `first` on, where each head has so many `blocks`.
+    fn of(self, (head, first): (u64, u64), blocks: u64, cache: &Cache) -> Self {
         let [scores, stats, new] = cache.unit();
+        let units = head * blocks + first;
         let skip = |at: GmAddr, unit: u64| at.offset(units * unit * F32);
-        let Self { scores: s, stats: t, new: n, running } = self;
-        Self { scores: skip(s, scores), stats: skip(t, stats), new: skip(n, new), running }
+        Self {
+            scores: skip(self.scores, scores),
+            stats: skip(self.stats, stats),
+            new: skip(self.new, new),
+            running: self.running.offset(head * stats * F32),
+        }
     }
 }
 
@@ -76,14 +85,17 @@ impl Cache {
     }
 }
 
-/// One request and head of the cache.
+/// Heads of the cache of one request.
 pub(crate) struct Row<'a> {
     pub(crate) cache: &'a Cache,
-    /// `f32 [rows, head_dim]`.
+    /// `f32 [heads, rows, head_dim]`.
     pub(crate) q: GmAddr,
     /// As `q`.
     pub(crate) out: GmAddr,
+    /// The first head.
     pub(crate) kv_head: u64,
+    /// How many, at most [`HEADS`].
+    pub(crate) heads: usize,
     /// Tokens of the context.
     pub(crate) tokens: u64,
     /// The request's row of the block table.
@@ -130,36 +142,28 @@ impl Row<'_> {
         run: &Run,
         (after, last): (&[TaskId], Option<TaskId>),
     ) -> Result<TaskId, BuildError> {
-        let cache = self.cache;
-        let (rows, dim, size) = (cache.rows.get(), cache.head_dim.get(), cache.block_size.get());
-        let ld = cache.kv_heads.get() * dim;
-        let (q, out) = (self.q, self.out);
-        let Scratch { scores, stats, new, running } = self.scratch.behind(run.first, cache);
-        let (max, sum) = (stats, stats.offset(rows * F32));
-        let (run_max, run_sum) = (running, running.offset(rows * F32));
-        let [next_scores, next_stats, next_new] = cache.unit().map(step);
-        let [k, v] =
-            [cache.k, cache.v].map(|at| run.cached.map(|element| at.offset(element * F32).0));
-        let [k, v, tokens, flags] =
-            [&k, &v, &run.tokens, &run.flags].map(|column| column.get(..run.len).unwrap_or(column));
-        // What varies takes the place of these.
-        let (n, block) = (run.tokens[0], cache.k);
+        let blocks = self.tokens.div_ceil(self.cache.block_size.get());
+        let heads: [_; HEADS] = core::array::from_fn(|head| Head::of(self, run, blocks, head));
+        let [next_scores, next_stats, next_new] = self.cache.unit().map(step);
+        let [tokens, flags] = [&run.tokens, &run.flags].map(|column| run.column(column));
+        let submit = |graph: &mut G,
+                      tasks: [TaskSpec<'_>; HEADS],
+                      varies: [&[Variation<'_>]; HEADS],
+                      after: &[TaskId]| {
+            let times = u32::try_from(run.len).unwrap_or(0);
+            let mut links = tasks.map(|task| Link::new(task).times(times));
+            links.iter_mut().zip(varies).for_each(|(link, varies)| *link = link.varying(varies));
+            let links = links.get(..self.heads).unwrap_or(&links);
+            graph.submit_chain(&Chain::new(links), after)
+        };
 
-        let qk = library::attention_qk(q, block, scores, rows, n, dim, dim, ld, size);
-        let varies = [Variation::of(1, k), Variation::by(2, next_scores), Variation::of(4, tokens)];
-        let qk = run.submit(graph, qk.task(), &varies, after)?;
-        // The probabilities replace the scores.
-        let softmax = library::attention_softmax_partial(
-            scores,
-            scores,
-            max,
-            sum,
-            rows,
-            n,
-            size,
-            size,
-            cache.scale,
-        );
+        let qk = heads.each_ref().map(|head| head.qk(self.cache));
+        let varies = heads.each_ref().map(|head| {
+            let k = Variation::of(1, run.column(&head.k));
+            [k, Variation::by(2, next_scores), Variation::of(4, tokens)]
+        });
+        let qk = submit(graph, tasks(&qk), lists(&varies), after)?;
+        let softmax = heads.each_ref().map(|head| head.softmax(self.cache));
         let varies = [
             Variation::by(0, next_scores),
             Variation::by(1, next_scores),
@@ -167,40 +171,92 @@ impl Row<'_> {
             Variation::by(3, next_stats),
             Variation::of(5, tokens),
         ];
-        let softmax = run.submit(graph, softmax.task(), &varies, &[qk])?;
-        let pv = library::attention_pv(scores, block, new, rows, n, dim, size, ld, dim);
-        let varies = [
-            Variation::by(0, next_scores),
-            Variation::of(1, v),
-            Variation::by(2, next_new),
-            Variation::of(4, tokens),
-        ];
-        let pv = run.submit(graph, pv.task(), &varies, &[softmax])?;
-        // The output is its own accumulator; the last update divides it in place.
-        let update = library::attention_update(
-            max,
-            sum,
-            new,
-            run_max,
-            run_sum,
-            out,
-            out,
-            rows,
-            dim,
-            dim,
-            dim,
-            run.flags[0],
-        );
+        let softmax = submit(graph, tasks(&softmax), [&varies; HEADS], &[qk])?;
+        let pv = heads.each_ref().map(|head| head.pv(self.cache));
+        let varies = heads.each_ref().map(|head| {
+            let v = Variation::of(1, run.column(&head.v));
+            [Variation::by(0, next_scores), v, Variation::by(2, next_new), Variation::of(4, tokens)]
+        });
+        let pv = submit(graph, tasks(&pv), lists(&varies), &[softmax])?;
+        let update = heads.each_ref().map(|head| head.update(self.cache));
         let varies = [
             Variation::by(0, next_stats),
             Variation::by(1, next_stats),
             Variation::by(2, next_new),
             Variation::of(11, flags),
         ];
-        match last {
-            Some(last) => run.submit(graph, update.task(), &varies, &[pv, last]),
-            None => run.submit(graph, update.task(), &varies, &[pv]),
+        let after = [pv, last.unwrap_or(pv)];
+        let after = if last.is_some() { &after[..] } else { &after[..1] };
+        Ok(submit(graph, tasks(&update), [&varies; HEADS], after)?)
+    }
+}
+
+/// The tasks of these calls.
+fn tasks<const N: usize>(calls: &[Call<u64, N>; HEADS]) -> [TaskSpec<'_>; HEADS] {
+    calls.each_ref().map(Call::<u64, N>::task)
+}
+
+/// These lists as slices.
+fn lists<'v, const N: usize>(
+    lists: &'v [[Variation<'v>; N]; HEADS],
+) -> [&'v [Variation<'v>]; HEADS] {
+    lists.each_ref().map(|list| &list[..])
+}
+
+/// One head in a run: where its tensors are. What varies from block to block is that of the first one.
+struct Head {
+    q: GmAddr,
+    out: GmAddr,
+    scratch: Scratch,
+    /// Addresses of the keys and of the values, by block.
+    k: [u64; RUN],
+    v: [u64; RUN],
+}
+
+impl Head {
+    fn of(row: &Row<'_>, run: &Run, blocks: u64, head: usize) -> Self {
+        let (cache, head) = (row.cache, head as u64);
+        let (rows, dim) = (cache.rows.get(), cache.head_dim.get());
+        let own = |at: GmAddr| at.offset(head * rows * dim * F32);
+        let cached =
+            |at: GmAddr| run.cached.map(|element| at.offset((element + head * dim) * F32).0);
+        Self {
+            q: own(row.q),
+            out: own(row.out),
+            scratch: row.scratch.of((head, run.first), blocks, cache),
+            k: cached(cache.k),
+            v: cached(cache.v),
         }
+    }
+
+    fn qk(&self, cache: &Cache) -> Call<u64, 9> {
+        let (rows, dim, size) = (cache.rows.get(), cache.head_dim.get(), cache.block_size.get());
+        let (k, ld) = (GmAddr(self.k[0]), cache.kv_heads.get() * dim);
+        library::attention_qk(self.q, k, self.scratch.scores, rows, size, dim, dim, ld, size)
+    }
+
+    /// The probabilities replace the scores.
+    fn softmax(&self, cache: &Cache) -> Call<u64, 9> {
+        let (rows, size) = (cache.rows.get(), cache.block_size.get());
+        let Scratch { scores, stats: max, .. } = self.scratch;
+        let sum = max.offset(rows * F32);
+        let scale = cache.scale;
+        library::attention_softmax_partial(scores, scores, max, sum, rows, size, size, size, scale)
+    }
+
+    fn pv(&self, cache: &Cache) -> Call<u64, 9> {
+        let (rows, dim, size) = (cache.rows.get(), cache.head_dim.get(), cache.block_size.get());
+        let (v, ld) = (GmAddr(self.v[0]), cache.kv_heads.get() * dim);
+        let Scratch { scores, new, .. } = self.scratch;
+        library::attention_pv(scores, v, new, rows, size, dim, size, ld, dim)
+    }
+
+    /// The output is its own accumulator; the last update divides it in place.
+    fn update(&self, cache: &Cache) -> Call<u64, 12> {
+        let (rows, dim, out) = (cache.rows.get(), cache.head_dim.get(), self.out);
+        let Scratch { stats: max, new, running, .. } = self.scratch;
+        let [sum, run_sum] = [max, running].map(|at| at.offset(rows * F32));
+        library::attention_update(max, sum, new, running, run_sum, out, out, rows, dim, dim, dim, 0)
     }
 }
 
@@ -234,16 +290,8 @@ impl Run {
         self.len += 1;
     }
 
-    /// Submits a kernel for every block.
-    fn submit<G: GraphBuilder>(
-        &self,
-        graph: &mut G,
-        task: TaskSpec<'_>,
-        varies: &[Variation<'_>],
-        after: &[TaskId],
-    ) -> Result<TaskId, BuildError> {
-        let times = u32::try_from(self.len).unwrap_or(0);
-        let links = [Link::new(task).times(times).varying(varies)];
-        Ok(graph.submit_chain(&Chain::new(&links), after)?)
+    /// What a column says of the blocks that there are.
+    fn column<'c>(&self, column: &'c [u64; RUN]) -> &'c [u64] {
+        column.get(..self.len).unwrap_or(column)
     }
 }
