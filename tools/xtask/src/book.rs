@@ -19,6 +19,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Checking a program", "check.md"),
             ("Simulation in virtual time", "simulation.md"),
             ("Tasks with tensors", "streaming.md"),
+            ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
             ("Firmware images", "firmware.md"),
             ("Programs as loops over tiles", "workloads.md"),
