@@ -201,7 +201,8 @@ fn tell_kernel(
     let name = u16::try_from(epitaph.func_id).ok().and_then(|id| kernel_name(FuncId(id)));
     let name = name.map_or("an unregistered kernel".to_owned(), |name| format!("kernel {name}"));
     let place = match epitaph.kernel {
-        0 => String::new(),
+        // A chain has no code of its own.
+        address if address == 0 || address == CHAIN_KERNEL.0 => String::new(),
         address => format!(" at {}", GmAddr(address)),
     };
     Some(format!("{name} (func id {}){place}", epitaph.func_id))
