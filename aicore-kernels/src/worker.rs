@@ -83,7 +83,7 @@ fn run_chain<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) {
     let words: *const u64 = ptr::with_exposed_provenance(size(dispatch.args));
     // SAFETY: the word is one of the chain, or its header: the builder that wrote the chain states there how many words it has, and the
     // reader asks for no others. They stay as they are until the chain has been reported.
-    let mut reader = ChainReader::new(|at| unsafe { words.add(at).read() });
+    let mut reader = ChainReader::new(|at| unsafe { words.wrapping_add(at).read() });
     let mut own: ChainWords = [0; MAX_CHAIN_ARGS + 1];
     while let Some(kernel) = reader.next(&mut own) {
         let args = own.as_ptr().expose_provenance() as u64;
