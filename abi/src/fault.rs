@@ -199,6 +199,16 @@ faults! {
             "See the builder's log lines for the word.";
         0x13 BUILD_FANIN_LIMIT: "A task has more producers than the limit.",
             "Join in stages: 2,147,483,647 producers are the most.";
+        0x14 BUILD_CHAIN_EMPTY: "A chain has no kernel, or a link of it runs no time.",
+            "Give a chain at least one link, and each link at least one time.";
+        0x15 BUILD_CHAIN_KIND: "The kernels of a chain run on cores of different kinds.",
+            "One core runs a chain: make a chain for each kind, and let one wait for the other.";
+        0x16 BUILD_CHAIN_VARIES: "What varies in a chain is no argument of its kernel, or has a column of another length, or too large a step.",
+            "Name an argument that the kernel has; give a column one word for each time; steps have 56 bits.";
+        0x17 BUILD_CHAIN_LIMIT: "A chain has more kernels, or a kernel in it more arguments, than the limit.",
+            "Use at most 16,383 kernels of 31 arguments in one chain; cut it in two, of which one waits for the other.";
+        0x18 BUILD_CHAIN_WORDS: "A chain of a streaming run takes more words than the limit.",
+            "Use at most 128 words in one chain: each link takes 2, its arguments, one for each that varies, and its columns.";
         0x40 BUILD_NOT_STREAMING: "A builder submits tensors, and the run does not stream.",
             "Run it under tensormap_and_ringbuffer.";
         0x41 BUILD_FOREIGN_STRUCT: "A structure that a builder in C passes has a size or a field that this firmware does not know.",

@@ -82,8 +82,12 @@ shared_struct! {
         16 => tasks_run: AtomicU64,
         /// Time in kernels since bring-up, if the run asks for it.
         24 => busy_ns: AtomicU64,
+        /// Which kernel of a chain it runs, from 1 on; zero: it runs none.
+        32 => chain_kernel: AtomicU32,
+        /// Its func id.
+        36 => chain_func: AtomicU32,
         /// Not used; zero.
-        32 => reserved: [AtomicU64; 4],
+        40 => reserved: [AtomicU64; 3],
     }
 }
 
@@ -382,6 +386,20 @@ impl Handshake {
         self.count_task();
         let total = self.worker.busy_ns.load(Ordering::Relaxed);
         self.worker.busy_ns.store(total.wrapping_add(busy_ns), Ordering::Relaxed);
+    }
+
+    /// Says which kernel of a chain the core runs: its number from 1 on, and its func id; zero: none.
+    #[inline]
+    pub fn note_chain(&self, number: u32, func_id: u16) {
+        self.worker.chain_func.store(func_id.into(), Ordering::Relaxed);
+        self.worker.chain_kernel.store(number, Ordering::Relaxed);
+    }
+
+    /// Which kernel of a chain the core runs, from 1 on, and its func id, as far as it has said; for reports.
+    #[must_use]
+    pub fn chain_kernel(&self) -> Option<(u32, u32)> {
+        let number = self.worker.chain_kernel.load(Ordering::Relaxed);
+        (number > 0).then(|| (number, self.worker.chain_func.load(Ordering::Relaxed)))
     }
 
     /// Says that the core has left its loop.

@@ -21,6 +21,7 @@
 
 pub mod arena;
 pub mod block;
+pub mod chain;
 pub mod closed_set;
 pub mod fault;
 pub mod foreign;

@@ -19,7 +19,7 @@ pub const RUNTIME_MAGIC: u64 = u64::from_le_bytes(*b"PTORUNT1");
 /// Host and firmware must agree on it.
 pub const ABI_MAJOR: u16 = 1;
 /// The firmware takes this one and lower ones.
-pub const ABI_MINOR: u16 = 7;
+pub const ABI_MINOR: u16 = 8;
 
 /// Index into the directory of regions.
 pub mod region {
@@ -182,8 +182,8 @@ shared_struct! {
         40 => edges_satisfied: AtomicU64,
         /// Cores without a dispatch, by kind; only where cores may have two dispatches.
         48 => free_cores: [AtomicU32; CoreKind::COUNT],
-        /// Not used; zero.
-        56 => reserved: AtomicU64,
+        /// Kernels of published chains, without the first of each.
+        56 => chained: AtomicU64,
     }
 }
 

@@ -6,7 +6,12 @@
 //! The loop is the same on every machine; a [`WorkerPort`] is one core's way to its lines and to the code of
 //! kernels. All state is in the core's own line, so a step may be made by any agent that has the core.
 
+use core::ptr;
+
+use pto_abi::chain::{CHAIN_KERNEL, ChainKernel, ChainReader, ChainWords, MAX_CHAIN_ARGS};
 use pto_abi::handshake::{Command, Dispatch};
+
+use crate::args::size;
 
 /// One core's view of the machine.
 pub trait WorkerPort {
@@ -24,6 +29,13 @@ pub trait WorkerPort {
 
     /// Calls the kernel.
     fn run(&mut self, dispatch: &Dispatch);
+
+    /// Calls one kernel of a chain: `dispatch` is the chain's, with the code and the arguments of this kernel, which stand in
+    /// `args` as well. Whether the core goes on with the next one.
+    fn run_link(&mut self, dispatch: &Dispatch, _kernel: &ChainKernel, _args: &[u64]) -> bool {
+        self.run(dispatch);
+        true
+    }
 
     /// Reports the dispatch; what the kernel wrote becomes visible with it.
     fn finish(&mut self, id: u32);
@@ -56,9 +68,30 @@ pub fn step<P: WorkerPort>(port: &mut P) -> WorkerStep {
 /// Runs a dispatch that was found to come next, and reports it.
 #[inline(always)]
 pub fn run<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) -> WorkerStep {
-    port.run(dispatch);
+    if dispatch.kernel == CHAIN_KERNEL.0 {
+        run_chain(port, dispatch);
+    } else {
+        port.run(dispatch);
+    }
     port.finish(dispatch.id);
     WorkerStep::Worked
+}
+
+/// Runs the kernels of a chain, one after another. Each finds its arguments in words of this core's own.
+#[inline(never)]
+fn run_chain<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) {
+    let words: *const u64 = ptr::with_exposed_provenance(size(dispatch.args));
+    // SAFETY: the word is one of the chain, or its header: the builder that wrote the chain states there how many words it has, and the
+    // reader asks for no others. They stay as they are until the chain has been reported.
+    let mut reader = ChainReader::new(|at| unsafe { words.wrapping_add(at).read() });
+    let mut own: ChainWords = [0; MAX_CHAIN_ARGS + 1];
+    while let Some(kernel) = reader.next(&mut own) {
+        let args = own.as_ptr().expose_provenance() as u64;
+        let link = Dispatch { kernel: kernel.kernel, args, ..*dispatch };
+        if !port.run_link(&link, &kernel, &own[..kernel.args.min(MAX_CHAIN_ARGS)]) {
+            return;
+        }
+    }
 }
 
 /// Does whatever is wanted of the core.
@@ -82,6 +115,7 @@ fn obey<P: WorkerPort>(port: &mut P) -> WorkerStep {
 mod tests {
     extern crate std;
     use super::{WorkerPort, WorkerStep, step};
+    use pto_abi::chain::{CHAIN_KERNEL, by_steps, header, shape};
     use pto_abi::handshake::{Command, Dispatch};
     use std::vec::Vec;
 
@@ -106,6 +140,19 @@ mod tests {
         fn leave(&mut self) {
             self.calls.push(("leave", 0));
         }
+    }
+
+    #[test]
+    fn the_kernels_of_a_chain_are_run_and_reported_once() {
+        let words =
+            [header(2, 8), 0x40, shape(3, 1, 1, 2), 9, by_steps(0, 1), 0x80, shape(4, 0, 0, 1)];
+        let words = [words[0], words[1], words[2], words[3], words[4], words[5], words[6], 0];
+        let args = words.as_ptr().expose_provenance() as u64;
+        let chain = Dispatch { id: 4, task: 9, kernel: CHAIN_KERNEL.0, args };
+        let mut port = Script { commands: std::vec![Command::Run(chain)], calls: Vec::new() };
+        assert_eq!(step(&mut port), WorkerStep::Worked);
+        let calls = [("run", 9), ("run", 9), ("run", 9), ("finish", 4)];
+        assert_eq!(port.calls, calls);
     }
 
     #[test]

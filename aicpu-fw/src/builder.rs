@@ -9,6 +9,7 @@
 //! kernels are accepted (`kernels.rs`), where consumers are put (`consumers.rs`), what a publish counts (`publisher.rs`) and
 //! what the host is told (`events.rs`).
 
+pub(crate) mod chain;
 pub(crate) mod consumers;
 pub(crate) mod events;
 pub(crate) mod kernels;
@@ -19,6 +20,7 @@ pub(crate) mod task_line;
 use core::cell::Cell;
 use core::marker::PhantomData;
 
+use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::runtime::InstanceLine;
@@ -26,7 +28,7 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_graph::{Chain, EdgeOutcome, GraphBuilder, TaskSpec};
 
 use self::consumers::put_consumer;
 use self::events::Events;
@@ -314,10 +316,44 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         let args = (payload, u8::try_from(spec.args.len()).unwrap_or(u8::MAX));
         let id = TaskId { slot, generation: self.generation };
         TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
+        self.count_added(slot, spec);
+        Ok((task, slot))
+    }
+
+    #[inline]
+    fn count_added(&mut self, slot: u32, spec: &TaskSpec<'_>) {
         self.next_task = slot + 1;
         self.publisher.line().added.store(u64::from(slot) + 1, Ordering::Relaxed);
         self.events.added(slot, spec.func_id.0, spec.kind.get());
-        Ok((task, slot))
+    }
+
+    /// Adds a chain of several kernels: writes its line and its words.
+    #[inline(never)]
+    fn insert_chain(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
+        let slot = self.next_task;
+        let id = TaskId { slot, generation: self.generation };
+        let checked = chain.check().and(chain.links().first().ok_or(Fault::BUILD_CHAIN_EMPTY));
+        let spec = match checked {
+            Ok(first) => first.task(),
+            Err(fault) => return Err(self.refuse_task(fault, id, chain.kernels(), 0)),
+        };
+        let Some(task) = self.state.task(slot) else {
+            let (found, bound) = (slot as usize, self.state.tasks.len());
+            return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
+        };
+        let (payload, end) = (self.next_word, self.next_word as usize + chain.words());
+        let payloads = self.state.payloads;
+        let Some((words, next)) = payloads.get(payload as usize..end).zip(u32::try_from(end).ok())
+        else {
+            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, end, payloads.len()));
+        };
+        chain::write(chain, words, |task| self.accept(task))?;
+        self.next_word = next;
+        let line = TaskLine::added(spec.func_id.0, spec.kind.get(), (payload, 0), CHAIN_KERNEL.0);
+        line.write(task, id);
+        count_some(&self.publisher.line().chained, chain.kernels() - 1);
+        self.count_added(slot, &spec);
+        Ok(id)
     }
 }
 
@@ -383,6 +419,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
             self.publish_task(task, slot, edges_in)?;
         }
         Ok(id)
+    }
+
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        if chain.kernels() == 1 { Ok(None) } else { self.insert_chain(chain).map(Some) }
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

@@ -61,7 +61,7 @@ static NOWHERE: InstanceLine = InstanceLine {
     edges: AtomicU64::new(0),
     edges_satisfied: AtomicU64::new(0),
     free_cores: [const { AtomicU32::new(0) }; CoreKind::COUNT],
-    reserved: AtomicU64::new(0),
+    chained: AtomicU64::new(0),
 };
 
 /// One AICPU instance.

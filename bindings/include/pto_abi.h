@@ -30,8 +30,8 @@ typedef struct pto_task_id {
 #define PTO_RUNTIME_MAGIC UINT64_C(0x31544e55524f5450)       /* RuntimeHeader.magic */
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
-#define PTO_ABI_MINOR UINT32_C(7)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xcd779d85b7c5ea01)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_ABI_MINOR UINT32_C(8)                            /* the firmware takes this one and lower ones */
+#define PTO_LAYOUT_HASH UINT64_C(0x09696bbd0ba4b65c)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -285,6 +285,16 @@ typedef struct pto_task_id {
 #define PTO_FAULT_BUILD_ORCH_ARGS UINT32_C(0x00030012)
 /* A task has more producers than the limit. Join in stages: 2,147,483,647 producers are the most. */
 #define PTO_FAULT_BUILD_FANIN_LIMIT UINT32_C(0x00030013)
+/* A chain has no kernel, or a link of it runs no time. Give a chain at least one link, and each link at least one time. */
+#define PTO_FAULT_BUILD_CHAIN_EMPTY UINT32_C(0x00030014)
+/* The kernels of a chain run on cores of different kinds. One core runs a chain: make a chain for each kind, and let one wait for the other. */
+#define PTO_FAULT_BUILD_CHAIN_KIND UINT32_C(0x00030015)
+/* What varies in a chain is no argument of its kernel, or has a column of another length, or too large a step. Name an argument that the kernel has; give a column one word for each time; steps have 56 bits. */
+#define PTO_FAULT_BUILD_CHAIN_VARIES UINT32_C(0x00030016)
+/* A chain has more kernels, or a kernel in it more arguments, than the limit. Use at most 16,383 kernels of 31 arguments in one chain; cut it in two, of which one waits for the other. */
+#define PTO_FAULT_BUILD_CHAIN_LIMIT UINT32_C(0x00030017)
+/* A chain of a streaming run takes more words than the limit. Use at most 128 words in one chain: each link takes 2, its arguments, one for each that varies, and its columns. */
+#define PTO_FAULT_BUILD_CHAIN_WORDS UINT32_C(0x00030018)
 /* A builder submits tensors, and the run does not stream. Run it under tensormap_and_ringbuffer. */
 #define PTO_FAULT_BUILD_NOT_STREAMING UINT32_C(0x00030040)
 /* A structure that a builder in C passes has a size or a field that this firmware does not know. Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release. */
@@ -609,8 +619,8 @@ typedef struct pto_instance_line {
     uint64_t edges_satisfied;
     /* atomic: Cores without a dispatch, by kind; only where cores may have two dispatches. */
     uint32_t free_cores[2];
-    /* atomic: Not used; zero. */
-    uint64_t reserved;
+    /* atomic: Kernels of published chains, without the first of each. */
+    uint64_t chained;
 } pto_instance_line;
 PTO_STATIC_ASSERT(sizeof(pto_instance_line) == 64, "size of pto_instance_line");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, phase) == 0, "offset of pto_instance_line.phase");
@@ -621,7 +631,7 @@ PTO_STATIC_ASSERT(offsetof(pto_instance_line, completed) == 24, "offset of pto_i
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges) == 32, "offset of pto_instance_line.edges");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, edges_satisfied) == 40, "offset of pto_instance_line.edges_satisfied");
 PTO_STATIC_ASSERT(offsetof(pto_instance_line, free_cores) == 48, "offset of pto_instance_line.free_cores");
-PTO_STATIC_ASSERT(offsetof(pto_instance_line, reserved) == 56, "offset of pto_instance_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_instance_line, chained) == 56, "offset of pto_instance_line.chained");
 
 /* The first fault of a run, and whether its epitaph is written. */
 typedef struct pto_fault_line {
@@ -779,8 +789,12 @@ typedef struct pto_worker_line {
     uint64_t tasks_run;
     /* atomic: Time in kernels since bring-up, if the run asks for it. */
     uint64_t busy_ns;
+    /* atomic: Which kernel of a chain it runs, from 1 on; zero: it runs none. */
+    uint32_t chain_kernel;
+    /* atomic: Its func id. */
+    uint32_t chain_func;
     /* atomic: Not used; zero. */
-    uint64_t reserved[4];
+    uint64_t reserved[3];
 } pto_worker_line;
 PTO_STATIC_ASSERT(sizeof(pto_worker_line) == 64, "size of pto_worker_line");
 PTO_STATIC_ASSERT(offsetof(pto_worker_line, aicore_done) == 0, "offset of pto_worker_line.aicore_done");
@@ -789,7 +803,9 @@ PTO_STATIC_ASSERT(offsetof(pto_worker_line, kind) == 8, "offset of pto_worker_li
 PTO_STATIC_ASSERT(offsetof(pto_worker_line, status) == 12, "offset of pto_worker_line.status");
 PTO_STATIC_ASSERT(offsetof(pto_worker_line, tasks_run) == 16, "offset of pto_worker_line.tasks_run");
 PTO_STATIC_ASSERT(offsetof(pto_worker_line, busy_ns) == 24, "offset of pto_worker_line.busy_ns");
-PTO_STATIC_ASSERT(offsetof(pto_worker_line, reserved) == 32, "offset of pto_worker_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, chain_kernel) == 32, "offset of pto_worker_line.chain_kernel");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, chain_func) == 36, "offset of pto_worker_line.chain_func");
+PTO_STATIC_ASSERT(offsetof(pto_worker_line, reserved) == 40, "offset of pto_worker_line.reserved");
 
 /* The two lines of one core. */
 typedef struct pto_handshake {

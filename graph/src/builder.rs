@@ -4,9 +4,11 @@
 //! What a builder answers beside this to whoever runs programs in other languages is
 //! [`HostedBuilder`](crate::HostedBuilder).
 
+use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
 
+use crate::chain::Chain;
 use crate::task::TaskSpec;
 
 /// What became of an edge.
@@ -64,4 +66,49 @@ pub trait GraphBuilder {
         self.publish(id)?;
         Ok(id)
     }
+
+    /// Adds a chain as one task, unpublished. `None`: this builder has no chains, or it is one kernel only; nothing was added.
+    /// [`submit_chain`](Self::submit_chain) does what is right then.
+    ///
+    /// # Errors
+    /// Those of [`add_task`](Self::add_task), and `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`,
+    /// `BUILD_CHAIN_LIMIT`.
+    fn add_chain(&mut self, _chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        Ok(None)
+    }
+
+    /// Adds a chain that waits for `producers`, and publishes it. Whoever waits for the id waits for the chain's last kernel.
+    ///
+    /// A builder on the device gives one core the whole chain in one dispatch. Where a builder has no chains, each kernel
+    /// becomes a task that waits for the one before.
+    ///
+    /// # Errors
+    /// Those of [`add_chain`](Self::add_chain) and [`submit`](Self::submit).
+    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        let Some(id) = self.add_chain(chain)? else {
+            return submit_one_by_one(self, chain, producers);
+        };
+        for &producer in producers {
+            self.add_edge(producer, id)?;
+        }
+        self.publish(id)?;
+        Ok(id)
+    }
+}
+
+/// Adds a task for each kernel of a chain: each waits for the one before, and the first one for `producers`.
+fn submit_one_by_one<G: GraphBuilder + ?Sized>(
+    graph: &mut G,
+    chain: &Chain<'_>,
+    producers: &[TaskId],
+) -> Result<TaskId, Fault> {
+    chain.check()?;
+    let mut words = [0; MAX_CHAIN_ARGS];
+    let mut last = None;
+    for (link, turn) in chain.turns() {
+        let task = link.task_at(turn, &mut words);
+        let before = last.as_ref().map_or(producers, core::slice::from_ref);
+        last = Some(graph.submit(task, before)?);
+    }
+    last.ok_or(Fault::BUILD_CHAIN_EMPTY)
 }

@@ -23,6 +23,7 @@ extern crate alloc;
 mod block_shape;
 mod builder;
 pub mod call;
+mod chain;
 mod element;
 mod error;
 mod foreign;
@@ -41,6 +42,7 @@ mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
 pub use builder::{EdgeOutcome, GraphBuilder};
+pub use chain::{Chain, Link, Variation};
 pub use element::ElementType;
 pub use error::BuildError;
 pub use hosted::HostedBuilder;

@@ -7,15 +7,18 @@
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
+use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
 
 use crate::builder::GraphBuilder;
+use crate::chain::Chain;
 use crate::element::ElementType;
+use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
 use crate::tensor::TensorView;
-use crate::tensor_task::TensorTask;
+use crate::tensor_task::{Arg, TensorTask};
 
 /// Adds tasks whose dependencies follow from their tensors.
 ///
@@ -29,6 +32,41 @@ pub trait StreamBuilder: GraphBuilder {
     /// Those of [`GraphBuilder::add_task`] and [`GraphBuilder::add_edge`]; `STREAM_VIEW_*`, `STREAM_OUT_OVERLAP`,
     /// `STREAM_STALE_TENSOR` with the argument's index; `STREAM_*_RING` when a ring cannot hold the task.
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault>;
+
+    /// As [`add_chain`](GraphBuilder::add_chain), of a chain that runs only if `predicate` is true when it becomes ready; it
+    /// completes without running otherwise. `None`: this builder has no chains.
+    ///
+    /// # Errors
+    /// As `add_chain`, `BUILD_CHAIN_WORDS`, and those of a predicate.
+    fn add_chain_when(
+        &mut self,
+        _chain: &Chain<'_>,
+        _predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        Ok(None)
+    }
+
+    /// Adds a chain with a predicate that waits for `producers`, and publishes it, as
+    /// [`submit_chain`](GraphBuilder::submit_chain). Where scopes derive dependencies, it waits for what writes the element of the
+    /// predicate as well.
+    ///
+    /// # Errors
+    /// Those of [`add_chain_when`](Self::add_chain_when) and [`GraphBuilder::submit`].
+    fn submit_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        producers: &[TaskId],
+        predicate: &Predicate<'_>,
+    ) -> Result<TaskId, Fault> {
+        let Some(id) = self.add_chain_when(chain, predicate)? else {
+            return submit_one_by_one(self, chain, producers, predicate);
+        };
+        for &producer in producers {
+            self.add_edge(producer, id)?;
+        }
+        self.publish(id)?;
+        Ok(id)
+    }
 
     /// Opens a scope. The program itself is a scope, of derived dependencies.
     ///
@@ -138,6 +176,27 @@ pub trait StreamBuilder: GraphBuilder {
         self.close_scope(id)?;
         Ok(result)
     }
+}
+
+/// Adds a task for each kernel of a chain: each waits for the one before, and the first one for `producers`.
+fn submit_one_by_one<G: StreamBuilder + ?Sized>(
+    stream: &mut G,
+    chain: &Chain<'_>,
+    producers: &[TaskId],
+    predicate: &Predicate<'_>,
+) -> Result<TaskId, Fault> {
+    chain.check()?;
+    let (mut words, mut args) = ([0; MAX_CHAIN_ARGS], [Arg::Scalar(0); MAX_CHAIN_ARGS]);
+    let mut last = None;
+    for (link, turn) in chain.turns() {
+        let task = link.task_at(turn, &mut words);
+        let (args, _) = args.split_at_mut(task.args.len());
+        args.iter_mut().zip(task.args).for_each(|(arg, word)| *arg = Arg::Scalar(*word));
+        let before = last.as_ref().map_or(producers, core::slice::from_ref);
+        let task = TensorTask::new(task.func_id, task.kind, args).after(before).when(predicate);
+        last = Some(stream.submit_tensors(&task)?);
+    }
+    last.ok_or(Fault::BUILD_CHAIN_EMPTY)
 }
 
 /// A scope that is open: the builder, and tensors that end with the scope.

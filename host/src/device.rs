@@ -28,7 +28,7 @@ use crate::DeviceOptions;
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
-use crate::fault_report::{Context, FaultReport};
+use crate::fault_report::{Context, FaultReport, tell_chain};
 use crate::fw::Tracing;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch};
@@ -511,7 +511,9 @@ impl Device {
             builders: self.builders(),
             builder: work.builder(),
         };
+        let chain = epitaph.as_ref().and_then(|it| tell_chain(&view, it, context.kernel_name));
         let mut report = FaultReport::new(fault, epitaph, landing.arena_lost, &context, logs);
+        report.sentences.extend(chain);
         report.sentences.extend_from_slice(self.backend.post_mortem());
         report
     }

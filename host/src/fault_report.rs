@@ -3,9 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use pto_abi::arena::Arena;
 use pto_abi::block::BlockContext;
+use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
-use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry};
+use pto_abi::runtime::{Epitaph, NOBODY, WorkerEntry, region};
+use pto_abi::sync::Ordering;
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
@@ -198,10 +201,31 @@ fn tell_kernel(
     let name = u16::try_from(epitaph.func_id).ok().and_then(|id| kernel_name(FuncId(id)));
     let name = name.map_or("an unregistered kernel".to_owned(), |name| format!("kernel {name}"));
     let place = match epitaph.kernel {
-        0 => String::new(),
+        // A chain has no code of its own.
+        address if address == 0 || address == CHAIN_KERNEL.0 => String::new(),
         address => format!(" at {}", GmAddr(address)),
     };
     Some(format!("{name} (func id {}){place}", epitaph.func_id))
+}
+
+/// Which kernel of a chain a core was in, when that is what the epitaph names.
+pub(crate) fn tell_chain(
+    arena: &Arena<'_>,
+    epitaph: &Epitaph,
+    kernel_name: &dyn Fn(FuncId) -> Option<String>,
+) -> Option<String> {
+    let tasks = arena.tasks(arena.regions()[region::TASKS]).ok()?;
+    let task = tasks.get(usize::try_from(epitaph.task.slot).ok()?)?;
+    if task.kernel.load(Ordering::Relaxed) != CHAIN_KERNEL.0 {
+        return None;
+    }
+    let lines = arena.workers().get(usize::try_from(epitaph.core).ok()?)?;
+    let (number, func_id) = lines.chain_kernel()?;
+    let name = u16::try_from(func_id).ok().and_then(|id| kernel_name(FuncId(id)));
+    let name = name.unwrap_or_else(|| "an unregistered kernel".to_owned());
+    Some(format!(
+        "The task is a chain. Its core was in kernel {number} of it, {name} (func id {func_id})."
+    ))
 }
 
 fn tell_part(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {

@@ -74,6 +74,7 @@ impl RunReport {
 /// What the AICPU instances say of a run, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InstanceTotals {
+    /// Kernels of chains by themselves.
     pub(crate) completed: u64,
     pub(crate) edges: u64,
     pub(crate) edges_satisfied: u64,
@@ -85,6 +86,7 @@ impl InstanceTotals {
         let mut totals = Self::default();
         for line in arena.instances() {
             totals.completed += line.completed.load(Ordering::Relaxed);
+            totals.completed += line.chained.load(Ordering::Relaxed);
             totals.edges += line.edges.load(Ordering::Relaxed);
             totals.edges_satisfied += line.edges_satisfied.load(Ordering::Relaxed);
         }

@@ -1,6 +1,7 @@
 //! One simulated core: the worker loop's port over a handshake line, and the call of kernels.
 
 use pto_abi::CoreKind;
+use pto_abi::chain::{self, ChainKernel};
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::WorkerEntry;
@@ -60,19 +61,20 @@ impl<'a> CorePort<'a> {
     }
 
     #[inline]
-    fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
+    fn trace(&self, kind: TraceKind, time_ns: u64, (task, extra): (u32, u32)) {
         if let KernelTimes::Trace(writer) = &self.times {
-            writer.record(TracePoint { time_ns, kind, task, extra: 0 }, clock::pause);
+            writer.record(TracePoint { time_ns, kind, task, extra }, clock::pause);
         }
     }
 
+    /// `extra`: of the events, which kernel of a chain it is.
     #[inline(never)]
-    fn run_timed(&self, dispatch: &Dispatch) {
+    fn run_timed(&self, dispatch: &Dispatch, extra: u32) {
         let start = clock::now_ns();
-        self.trace(TraceKind::STARTED, start, dispatch.task);
+        self.trace(TraceKind::STARTED, start, (dispatch.task, extra));
         CorePort::call(dispatch);
         let end = clock::now_ns();
-        self.trace(TraceKind::FINISHED, end, dispatch.task);
+        self.trace(TraceKind::FINISHED, end, (dispatch.task, extra));
         self.lines.account(end - start);
     }
 
@@ -106,8 +108,18 @@ impl WorkerPort for &CorePort<'_> {
             CorePort::call(dispatch);
             self.lines.count_task();
         } else {
-            self.run_timed(dispatch);
+            self.run_timed(dispatch, 0);
         }
+    }
+
+    fn run_link(&mut self, dispatch: &Dispatch, kernel: &ChainKernel, _: &[u64]) -> bool {
+        self.lines.note_chain(kernel.number + 1, kernel.func_id);
+        if matches!(self.times, KernelTimes::Skip) {
+            self.run(dispatch);
+        } else {
+            self.run_timed(dispatch, chain::event_extra(kernel));
+        }
+        true
     }
 
     #[inline]

@@ -191,7 +191,9 @@ impl<'a> Arena<'a> {
                 word.store(0, Ordering::Relaxed);
             }
             let counts = [&line.added, &line.published, &line.completed];
-            for word in counts.into_iter().chain([&line.edges, &line.edges_satisfied]) {
+            for word in
+                counts.into_iter().chain([&line.edges, &line.edges_satisfied, &line.chained])
+            {
                 word.store(0, Ordering::Relaxed);
             }
         }

@@ -4,14 +4,15 @@
 //! while a recording is made, tasks go to its `Draft` instead (`record.rs`). Invariant: while there is a draft, nothing is
 //! added, published or waited for.
 
+mod chain;
 mod record;
 mod submit;
 
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Recording, ScopeId,
-    StreamBuilder, TaskSpec, TensorTask, TensorView,
+    Bindings, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Predicate, Recording,
+    ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
 use super::map::AccessKind;
@@ -116,6 +117,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.tasks.publish(id)
     }
 
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        if chain.kernels() == 1 { Ok(None) } else { self.add_chain_now(chain).map(Some) }
+    }
+
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.tasks.memory().read_u32(address).ok_or(Fault::BUILD_GM_RANGE)
     }
@@ -140,6 +145,14 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         let id = self.add_now(task)?;
         self.tasks.publish_added(id.slot)?;
         Ok(id)
+    }
+
+    fn add_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        self.add_chain_with(chain, predicate).map(Some)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {

@@ -31,7 +31,7 @@ use super::storage::{Storage, StreamMemory};
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::events::Events;
 use crate::builder::kernels::Kernels;
-use crate::builder::publisher::{Publisher, release_published};
+use crate::builder::publisher::{Publisher, count_some, release_published};
 use crate::builder::task_line::TaskLine;
 use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -228,6 +228,14 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         self.events.host().added(id.slot);
         self.events.added(id.slot, spec.func_id.0, spec.kind.get());
         Ok(id)
+    }
+
+    /// The newest task, in `slot`, is a chain of so many kernels: its words are no kernel's arguments.
+    pub(super) fn chain_newest(&mut self, slot: u32, kernels: u64) {
+        if let Some(task) = self.storage.window().task_in(slot) {
+            task.arg_count.store(0, Ordering::Relaxed);
+        }
+        count_some(&self.publisher.line().chained, kernels - 1);
     }
 
     /// The newest task, in `slot`, has a block shape.

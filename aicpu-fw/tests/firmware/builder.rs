@@ -1,5 +1,6 @@
 //! The builder alone: what it writes, and every fault with its blame.
 
+use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::runtime::NOBODY;
@@ -9,7 +10,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::builder::RESERVE;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
-use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_graph::{Chain, EdgeOutcome, GraphBuilder, Link, TaskSpec, Variation};
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
 use crate::{TestBuilder, both_strategies, builder};
@@ -47,6 +48,53 @@ impl<T: std::fmt::Debug> Refused<T> {
         let found = (blame.fault, blame.task, blame.func_id, blame.detail, blame.worker);
         assert_eq!(found, (self.fault, self.task, self.func_id, self.detail, NOBODY));
     }
+}
+
+fn chains_are_tasks<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let first = add(&mut builder);
+    let grows = [Variation::by(0, 64)];
+    let link = Link::new(spec(&[100, 7]));
+    let links = [link.times(3).varying(&grows), link];
+    let chain = builder.submit_chain(&Chain::new(&links), &[first]).unwrap();
+    let task = &words.tasks[1];
+    let line = (task.kernel.load(Ordering::Relaxed), task.func_id.load(Ordering::Relaxed));
+    assert_eq!((chain, line), (id(1), (CHAIN_KERNEL.0, FUNC.0)));
+    assert_eq!((task.kind.load(Ordering::Relaxed), task.fanin.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!(words.instances[0].chained.load(Ordering::Relaxed), 3);
+    // A chain of one kernel is a task like any other, behind the words of the chain.
+    let one = builder.submit_chain(&Chain::new(&[link]), &[chain]).unwrap();
+    let task = &words.tasks[2];
+    assert_eq!((one, task.kernel.load(Ordering::Relaxed)), (id(2), KERNELS + 3));
+    assert_eq!(
+        task.payload.load(Ordering::Relaxed),
+        1 + u32::try_from(Chain::new(&links).words()).unwrap()
+    );
+    builder.publish(first).unwrap();
+    builder.finish().unwrap();
+}
+
+fn chains_that_are_refused<F: FanoutPolicy>() {
+    let words = Words::new(SMALL);
+    let mut builder = builder::<F>(&words);
+    let (vector, cube) = (spec(&[1]), TaskSpec::new(FUNC, CoreKind::AIC, &[]));
+    let missing = TaskSpec { func_id: FuncId(REGISTERED), ..vector };
+    let wrong = [Variation::by(1, 8)];
+    let links = [
+        (vec![], Fault::BUILD_CHAIN_EMPTY),
+        (vec![Link::new(vector).times(0), Link::new(vector)], Fault::BUILD_CHAIN_EMPTY),
+        (vec![Link::new(vector), Link::new(cube)], Fault::BUILD_CHAIN_KIND),
+        (vec![Link::new(vector).times(2).varying(&wrong)], Fault::BUILD_CHAIN_VARIES),
+        (vec![Link::new(vector), Link::new(missing)], Fault::BUILD_KERNEL_MISSING),
+        (vec![Link::new(vector); 5], Fault::BUILD_PAYLOADS_FULL),
+    ];
+    for (links, fault) in links {
+        let refused = builder.submit_chain(&Chain::new(&links), &[]);
+        assert_eq!(refused, Err(fault));
+        assert_eq!((builder.blame(fault).fault, builder.blame(fault).task.slot), (fault, 0));
+    }
+    assert_eq!((builder.added(), words.instances[0].chained.load(Ordering::Relaxed)), (0, 0));
 }
 
 fn tasks_that_are_refused<F: FanoutPolicy>() {
@@ -256,6 +304,8 @@ fn outstanding_is_raised_before_and_settled_at_the_end<F: FanoutPolicy>() {
 }
 
 both_strategies! {
+    a_chain_is_one_task_to_everybody_else => chains_are_tasks;
+    a_chain_that_cannot_run_is_refused_and_leaves_nothing => chains_that_are_refused;
     a_wrong_task_is_refused_and_blamed => tasks_that_are_refused;
     a_capacity_that_is_used_up_is_named => capacities_that_are_used_up;
     a_wrong_edge_is_refused_and_blamed => edges_that_are_refused;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::abi::symbol::symbol;
 use pto_host::abi::{Fault, GmAddr, TaskId};
 use pto_host::graph::{
-    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec, plan,
+    BuildError, BuilderSet, Chain, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder,
+    TaskSpec, plan,
 };
 
 /// A builder program.
@@ -93,6 +94,11 @@ impl<G: StreamBuilder> GraphBuilder for Streaming<'_, G> {
 
     fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         self.0.submit(task, producers)
+    }
+
+    #[inline]
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        self.0.add_chain(chain)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

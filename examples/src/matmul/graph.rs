@@ -8,9 +8,9 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::{GmAddr, TaskId};
+use pto_abi::{Fault, GmAddr, TaskId};
 use pto_aicore_kernels::library;
-use pto_graph::{BuildError, GraphBuilder};
+use pto_graph::{BuildError, Chain, GraphBuilder, Link, Variation};
 
 use crate::args::{Size, tiles};
 
@@ -18,6 +18,8 @@ use crate::args::{Size, tiles};
 const F32: u64 = 4;
 /// Argument words of `matmul` and `matmul_acc`.
 pub const WORDS_PER_PRODUCT: u64 = 9;
+/// Words of the chain of a tile: at most three links, of which one varies.
+pub const WORDS_PER_CHAIN: u64 = 1 + 3 * (2 + WORDS_PER_PRODUCT) + 2;
 /// Argument words of `add`.
 pub const WORDS_PER_ADD: u64 = 4;
 
@@ -62,9 +64,8 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         let strip = graph.add_task(add.task())?;
         for (col, cols) in tiles(n, args.tile_n) {
             let tile = Tile { row, rows, col, cols };
-            if let Some(last) = products(graph, &args, &tile)? {
-                graph.add_edge(last, strip)?;
-            }
+            let last = products(graph, &args, &tile)?;
+            graph.add_edge(last, strip)?;
         }
         graph.publish(strip)?;
     }
@@ -79,24 +80,42 @@ struct Tile {
     cols: u64,
 }
 
-/// Adds the products of one tile, each after the one before; returns the last.
+/// Adds the products of one tile, which one core runs one after another; returns the last.
 fn products<G: GraphBuilder>(
     graph: &mut G,
     args: &Args,
     tile: &Tile,
-) -> Result<Option<TaskId>, BuildError> {
-    let (n, k) = (args.n.get(), args.k.get());
+) -> Result<TaskId, BuildError> {
+    let (n, k, depth) = (args.n.get(), args.k.get(), args.tile_k.get());
     let ab = args.ab.offset((tile.row * n + tile.col) * F32);
     let (rows, cols) = (tile.rows, tile.cols);
-    let mut last: Option<TaskId> = None;
-    for (start, depth) in tiles(k, args.tile_k) {
+    let at = |start: u64| {
         let a = args.a.offset((tile.row * k + start) * F32);
-        let b = args.b.offset((start * n + tile.col) * F32);
-        let product = match last {
-            None => library::matmul(a, b, ab, rows, cols, depth, k, n, n),
-            Some(_) => library::matmul_acc(a, b, ab, rows, cols, depth, k, n, n),
-        };
-        last = Some(graph.submit(product.task(), last.as_slice())?);
-    }
-    Ok(last)
+        (a, args.b.offset((start * n + tile.col) * F32))
+    };
+    // The first product, those of whole tiles behind it, and the rest.
+    let (whole, rest) = ((k / depth).saturating_sub(1), if k > depth { k % depth } else { 0 });
+    let ((a, b), (next_a, next_b), (last_a, last_b)) = (at(0), at(depth), at(k - rest));
+    let first = library::matmul(a, b, ab, rows, cols, depth.min(k), k, n, n);
+    let next = library::matmul_acc(next_a, next_b, ab, rows, cols, depth, k, n, n);
+    let last = library::matmul_acc(last_a, last_b, ab, rows, cols, rest, k, n, n);
+    let moves = [step(0, depth), step(1, depth * n)];
+    let times = u32::try_from(whole).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+    let links = [
+        Link::new(first.task()),
+        Link::new(next.task()).times(times).varying(&moves),
+        Link::new(last.task()),
+    ];
+    let links = match (times, rest) {
+        (0, 0) => &links[..1],
+        (0, _) => &[links[0], links[2]],
+        (_, 0) => &links[..2],
+        _ => &links[..],
+    };
+    Ok(graph.submit_chain(&Chain::new(links), &[])?)
+}
+
+/// An address that grows by so many elements.
+fn step(arg: usize, elements: u64) -> Variation<'static> {
+    Variation::by(arg, (elements * F32).cast_signed())
 }

@@ -13,7 +13,7 @@ use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
 use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec, parallel};
-use crate::matmul::graph::{Args, WORDS_PER_ADD, WORDS_PER_PRODUCT};
+use crate::matmul::graph::{Args, WORDS_PER_ADD, WORDS_PER_CHAIN, WORDS_PER_PRODUCT};
 
 /// See [`crate::matmul`].
 pub struct Matmul;
@@ -72,7 +72,7 @@ impl Example for Matmul {
     ) -> Result<Prepared, Error> {
         let sizes = Extents::new(params)?;
         let [a_count, b_count, c_count] = sizes.counts();
-        let size = sizes.graph_size();
+        let size = sizes.room();
         check_room(device, &[a_count, b_count, c_count, c_count, c_count], &size)?;
 
         let given = |name: &str, count: u64| match inputs.f32(name) {
@@ -133,6 +133,16 @@ impl Extents {
     fn counts(&self) -> [u64; 3] {
         let [m, n, k] = [self.m, self.n, self.k].map(Size::get);
         [count(&[m, k]), count(&[k, n]), count(&[m, n])]
+    }
+
+    /// Room for the graph, whether its builder has chains or not: one of few products takes more words than its tasks.
+    fn room(&self) -> GraphSize {
+        let [tile_m, tile_n, _] = self.tile.map(NonZeroU64::get);
+        let strips = self.m.get().div_ceil(tile_m);
+        let chains = strips * self.n.get().div_ceil(tile_n) * WORDS_PER_CHAIN;
+        let size = self.graph_size();
+        let arg_words = size.arg_words.max(chains + strips * WORDS_PER_ADD);
+        GraphSize { arg_words, ..size }
     }
 
     fn graph_size(&self) -> GraphSize {

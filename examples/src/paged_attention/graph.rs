@@ -6,17 +6,22 @@
 //!                          update of the block before'      '-> update of the next block
 //! ```
 //!
-//! A *unit* is one such row of four tasks, with scratch of its own, so that the blocks of one request run side
-//! by side and only the updates wait for each other. Context lengths and block numbers are read from GM.
+//! A *unit* is one such row of four tasks, with scratch of its own. Each kernel is a chain over the blocks of one request and
+//! head: one core runs it for all of them. Requests and heads run side by side. Context lengths and block numbers are
+//! read from GM.
 
-use pto_abi::{Fault, GmAddr, TaskId};
-use pto_aicore_kernels::{UpdateFlags, library};
+use core::num::NonZeroU64;
+
+use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
+use super::row::{Cache, HEADS, RUN, Row, Scratch};
 use crate::args::{Size, check_elements, tiles};
 
 /// Bytes of an element.
-const F32: u64 = 4;
+pub(crate) const F32: u64 = 4;
+/// Heads of a row.
+const AT_ONCE: NonZeroU64 = NonZeroU64::MIN.saturating_add(HEADS as u64 - 1);
 /// Bytes of an entry of a table.
 pub(crate) const I32: u64 = 4;
 /// Tasks of one unit.
@@ -88,95 +93,46 @@ impl Args {
 pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
     args.check()?;
+    let cache = args.rows_cache();
     let mut unit = 0;
     for request in 0..args.batch.get() {
         let tokens = graph.read_u32(args.context_lens.offset(request * I32))?.into();
         if tokens == 0 || tokens > args.max_blocks.get() * args.block_size.get() {
             return Err(BuildError::Failed(BAD_CONTEXT_LEN));
         }
-        for kv_head in 0..args.kv_heads.get() {
-            let mut row = Row { args: &args, request, kv_head, tokens, last: None };
-            unit = row.build(graph, unit)?;
+        for (kv_head, heads) in tiles(args.kv_heads.get(), AT_ONCE) {
+            let row = args.row(&cache, (request, kv_head, heads), (unit, tokens))?;
+            unit += heads * row.submit(graph, &[])?.0;
         }
     }
     Ok(())
 }
 
-/// One request and head of the cache: a chain of updates over the blocks of its context.
-struct Row<'a> {
-    args: &'a Args,
-    request: u64,
-    kv_head: u64,
-    tokens: u64,
-    last: Option<TaskId>,
-}
-
-impl Row<'_> {
-    /// Adds the units of all blocks, numbered from `unit`; returns the number after the last.
-    fn build<G: GraphBuilder>(&mut self, graph: &mut G, mut unit: u64) -> Result<u64, BuildError> {
-        let size = self.args.block_size.non_zero();
-        for (index, (start, tokens)) in (0_u64..).zip(tiles(self.tokens, size)) {
-            let block = self.block(graph, index)?;
-            let mut flags = UpdateFlags::empty();
-            flags.set(UpdateFlags::FIRST, start == 0);
-            flags.set(UpdateFlags::LAST, start + tokens == self.tokens);
-            self.unit(graph, &Unit { number: unit, block, tokens, flags })?;
-            unit += 1;
-        }
-        Ok(unit)
+impl Args {
+    fn rows_cache(&self) -> Cache {
+        let &Self { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, .. } = self;
+        Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run: RUN }
     }
 
-    /// Where in the cache the request's block `index` is.
-    fn block<G: GraphBuilder>(&self, graph: &G, index: u64) -> Result<u64, BuildError> {
-        let entry = self.request * self.args.max_blocks.get() + index;
-        let block = graph.read_u32(self.args.block_table.offset(entry * I32))?.into();
-        if block < self.args.num_blocks { Ok(block) } else { Err(BuildError::Failed(BAD_BLOCK)) }
-    }
-
-    fn unit<G: GraphBuilder>(&mut self, graph: &mut G, unit: &Unit) -> Result<(), BuildError> {
-        let args = self.args;
-        let (rows, dim, size) = (args.rows.get(), args.head_dim.get(), args.block_size.get());
-        let ld = args.kv_heads.get() * dim;
-        let pair = self.request * args.kv_heads.get() + self.kv_head;
+    /// Some heads of one request, whose first unit has this number.
+    fn row<'c>(
+        &self,
+        cache: &'c Cache,
+        (request, kv_head, heads): (u64, u64, u64),
+        (unit, tokens): (u64, u64),
+    ) -> Result<Row<'c>, Fault> {
+        let (rows, dim, size) = (self.rows.get(), self.head_dim.get(), self.block_size.get());
+        let pair = request * self.kv_heads.get() + kv_head;
         let at = |tensor: GmAddr, element: u64| tensor.offset(element * F32);
-        let cached = (unit.block * size * args.kv_heads.get() + self.kv_head) * dim;
-        let (q, out) = (at(args.q, pair * rows * dim), at(args.out, pair * rows * dim));
-        let scores = at(args.scores, unit.number * rows * size);
-        let stats = args.block_stats.offset(unit.number * 2 * rows * F32);
-        let (max, sum) = (stats, stats.offset(rows * F32));
-        let new = at(args.block_out, unit.number * rows * dim);
-        let running = args.stats.offset(pair * 2 * rows * F32);
-        let (run_max, run_sum) = (running, running.offset(rows * F32));
-        let n = unit.tokens;
-
-        let (k, v) = (at(args.k, cached), at(args.v, cached));
-        let qk = library::attention_qk(q, k, scores, rows, n, dim, dim, ld, size);
-        let qk = graph.submit(qk.task(), &[])?;
-        // The probabilities replace the scores.
-        let softmax = library::attention_softmax_partial(
-            scores, scores, max, sum, rows, n, size, size, args.scale,
-        );
-        let softmax = graph.submit(softmax.task(), &[qk])?;
-        let pv = library::attention_pv(scores, v, new, rows, n, dim, size, ld, dim);
-        let pv = graph.submit(pv.task(), &[softmax])?;
-        // The output is its own accumulator; the last update divides it in place.
-        let flags = unit.flags.bits();
-        let update = library::attention_update(
-            max, sum, new, run_max, run_sum, out, out, rows, dim, dim, dim, flags,
-        );
-        let update = match self.last {
-            Some(last) => graph.submit(update.task(), &[pv, last])?,
-            None => graph.submit(update.task(), &[pv])?,
+        let scratch = Scratch {
+            scores: at(self.scores, unit * rows * size),
+            stats: at(self.block_stats, unit * 2 * rows),
+            new: at(self.block_out, unit * rows * dim),
+            running: at(self.stats, pair * 2 * rows),
         };
-        self.last = Some(update);
-        Ok(())
+        let (q, out) = (at(self.q, pair * rows * dim), at(self.out, pair * rows * dim));
+        let table = self.block_table.offset(request * self.max_blocks.get() * I32);
+        let heads = usize::try_from(heads).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        Ok(Row { cache, q, out, kv_head, heads, tokens, table, scratch })
     }
-}
-
-/// One block of one [`Row`].
-struct Unit {
-    number: u64,
-    block: u64,
-    tokens: u64,
-    flags: UpdateFlags,
 }

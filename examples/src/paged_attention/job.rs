@@ -11,6 +11,7 @@ use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec};
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
+use crate::paged_attention::row::HEADS;
 
 /// See [`crate::paged_attention`].
 pub struct PagedAttention;
@@ -156,12 +157,13 @@ impl Example for PagedAttention {
 /// The size of the graph.
 pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts) -> GraphSize {
     let units = contexts.units(shape);
-    let chains = shape.batch.get() * shape.kv_heads.get();
+    let rows = shape.batch.get() * shape.kv_heads.get().div_ceil(HEADS as u64);
     GraphSize {
         tasks: units.saturating_mul(TASKS_PER_UNIT),
         arg_words: units.saturating_mul(WORDS_PER_UNIT),
-        // Three inside each unit, and one from each update but the first of its chain.
-        edges: units.saturating_mul(4) - chains,
+        // One to each kernel from the one before, of the same chain or of the chain before, but to the first of a row; updates of a
+        // further run wait for those before as well, instead.
+        edges: units.saturating_mul(4) - rows,
     }
 }
 

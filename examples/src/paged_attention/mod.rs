@@ -10,6 +10,7 @@ pub mod inputs;
 pub mod job;
 #[cfg(feature = "host")]
 pub mod reference;
+pub(crate) mod row;
 pub mod stream;
 #[cfg(all(test, feature = "host"))]
 mod tests;

@@ -5,6 +5,8 @@
 
 mod c_header;
 #[cfg(feature = "sim")]
+mod chains;
+#[cfg(feature = "sim")]
 mod documented;
 #[cfg(feature = "sim")]
 mod sessions;

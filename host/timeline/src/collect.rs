@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pto_abi::block::BlockContext;
+use pto_abi::chain;
 use pto_abi::stream::MAX_LANES;
 use pto_abi::trace::{TraceKind, TraceOwner, TracePoint, lap_of};
 use pto_abi::{CoreKind, TaskId};
@@ -26,6 +27,8 @@ pub struct Collector {
     shapes: HashMap<u32, LaneKernels>,
     /// The part that the next doorbell of this ring is for.
     next_part: Option<(u32, u32)>,
+    /// Where the kernels of chains stand among the parts: by task and number.
+    chains: BTreeMap<(u32, u32), usize>,
     /// The parts that each core was given of each task, in their order.
     given: HashMap<(u32, u32), Vec<usize>>,
     first_ns: Option<u64>,
@@ -37,8 +40,17 @@ impl Collector {
     #[must_use]
     pub fn new(cores: Vec<CoreKind>, instances: u32) -> Self {
         let trace = Trace { cores, instances, ..Trace::default() };
-        let (shapes, given) = (HashMap::new(), HashMap::new());
-        Self { trace, laps: None, shapes, next_part: None, given, first_ns: None, last_ns: 0 }
+        let (shapes, given, chains) = (HashMap::new(), HashMap::new(), BTreeMap::new());
+        Self {
+            trace,
+            laps: None,
+            shapes,
+            next_part: None,
+            chains,
+            given,
+            first_ns: None,
+            last_ns: 0,
+        }
     }
 
     /// The next task, in the order of slots.
@@ -127,7 +139,9 @@ impl Collector {
                 } else if task.at.finished.is_none_or(|before| before <= event.time_ns) {
                     (task.at.finished, task.core) = (at, Some(core));
                 }
-                if let Some(part) = self.part_at(core, &event) {
+                if let Some(kernel) = chain::of_event(event.extra) {
+                    self.chain_kernel(core, &event, kernel);
+                } else if let Some(part) = self.part_at(core, &event) {
                     match event.kind {
                         TraceKind::STARTED => part.run.at.started = at,
                         _ => part.run.at.finished = at,
@@ -169,6 +183,39 @@ impl Collector {
         self.trace.parts.push(Part { task: event.task, block, lane, run });
     }
 
+    /// A core has begun or ended a kernel of a chain, which is a part of its task: its number and its func id.
+    fn chain_kernel(&mut self, core: u32, event: &TracePoint, (number, func_id): (u32, u16)) {
+        let at = Some(event.time_ns);
+        let place = (event.task, number);
+        if event.kind == TraceKind::STARTED {
+            let kind = self.trace.cores.get(core as usize).copied().unwrap_or(CoreKind::AIC);
+            // Nobody dispatches the kernels behind the first one.
+            let at = Moments { dispatched: at, started: at, ..Moments::default() };
+            let run = Task { func_id, kind, core: Some(core), scheduler: None, at };
+            self.chains.insert(place, self.trace.parts.len());
+            self.trace.parts.push(Part { task: event.task, block: number, lane: 0, run });
+        } else if let Some(part) =
+            self.chains.get(&place).and_then(|at| self.trace.parts.get_mut(*at))
+        {
+            (part.run.at.finished, part.run.at.completed) = (at, at);
+        }
+    }
+
+    /// What is known of a chain as a whole is told of its kernels too.
+    fn complete_chains(&mut self) {
+        for (&(task, number), &part) in &self.chains {
+            let (Some(task), Some(part)) =
+                (self.trace.tasks.get(task as usize), self.trace.parts.get_mut(part))
+            else {
+                continue;
+            };
+            part.run.scheduler = task.scheduler;
+            if number == 0 {
+                part.run.at.dispatched = task.at.dispatched;
+            }
+        }
+    }
+
     /// The part of a task that a core had at the time of an event.
     fn part_at(&mut self, core: u32, event: &TracePoint) -> Option<&mut Part> {
         let given = self.given.get(&(core, event.task))?;
@@ -201,7 +248,12 @@ impl Collector {
 
     /// The timeline. `kernels` knows at least the func ids of its tasks; others are left out.
     #[must_use]
-    pub fn finish(self, kernels: &BTreeMap<u16, String>, run: BTreeMap<String, String>) -> Trace {
+    pub fn finish(
+        mut self,
+        kernels: &BTreeMap<u16, String>,
+        run: BTreeMap<String, String>,
+    ) -> Trace {
+        self.complete_chains();
         let mut trace = self.trace;
         let origin = self.first_ns.unwrap_or(0);
         trace.makespan_ns = self.last_ns.saturating_sub(origin);

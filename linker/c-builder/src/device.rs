@@ -3,8 +3,9 @@
 use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
+    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
+    TensorTask, TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -95,6 +96,11 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     }
 
     #[inline]
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        self.graph.add_chain(chain)
+    }
+
+    #[inline]
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.reads.look(address, 4);
         self.graph.read_u32(address)
@@ -137,6 +143,11 @@ impl<G: StreamBuilder, R: DeviceReads> GraphBuilder for Streaming<'_, G, R> {
     }
 
     #[inline]
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        self.0.add_chain(chain)
+    }
+
+    #[inline]
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.0.read_u32(address)
     }
@@ -161,6 +172,14 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
     #[inline]
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.0.graph.submit_tensors(task)
+    }
+
+    fn add_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        self.0.graph.add_chain_when(chain, predicate)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {

@@ -58,6 +58,7 @@ pub(super) struct Report {
     status: u32,
     tasks_run: u64,
     busy_ns: u64,
+    chain: (u32, u32),
 }
 
 impl Report {
@@ -70,6 +71,7 @@ impl Report {
             status: line.status.load(Relaxed),
             tasks_run: line.tasks_run.load(Relaxed),
             busy_ns: line.busy_ns.load(Relaxed),
+            chain: (line.chain_kernel.load(Relaxed), line.chain_func.load(Relaxed)),
         }
     }
 
@@ -80,11 +82,23 @@ impl Report {
         line.status.store(self.status, Relaxed);
         line.tasks_run.store(self.tasks_run, Relaxed);
         line.busy_ns.store(self.busy_ns, Relaxed);
+        line.chain_kernel.store(self.chain.0, Relaxed);
+        line.chain_func.store(self.chain.1, Relaxed);
     }
 }
 
 /// Dispatches that a core may have at once: the one that it runs, and the next.
 pub(super) const SLOTS: usize = 2;
+
+/// A chain that a core is running.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(super) struct ChainRun {
+    pub(super) task: u32,
+    /// Kernels of it that have ended.
+    pub(super) kernels: u64,
+    /// What they took.
+    pub(super) busy_ns: u64,
+}
 
 /// One core.
 pub(super) struct Core {
@@ -108,6 +122,7 @@ pub(super) struct Core {
     pub(super) tasks_started: u64,
     pub(super) slowdown: u64,
     pub(super) ghost: Option<u32>,
+    pub(super) chain: Option<ChainRun>,
 }
 
 impl Core {
@@ -131,6 +146,7 @@ impl Core {
             tasks_started: 0,
             slowdown: 1,
             ghost: None,
+            chain: None,
         }
     }
 
@@ -151,9 +167,10 @@ impl Core {
             tasks_started,
             slowdown,
             ghost,
+            chain,
         } = self;
         (owner, now_ns, kernel_end_ns, unstarted, orders, reports, is_hung).hash(into);
-        (tasks_started, slowdown, ghost).hash(into);
+        (tasks_started, slowdown, ghost, chain).hash(into);
         (Order::of(&lines.scheduler, 0), Report::of(&lines.worker, 0)).hash(into);
     }
 

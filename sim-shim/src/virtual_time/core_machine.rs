@@ -1,6 +1,7 @@
 //! The part of the machine that a core's port uses, and what is noted there of what the core does.
 
 use pto_abi::CoreKind;
+use pto_abi::chain::{self, ChainKernel};
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
@@ -8,7 +9,7 @@ use pto_aicpu_fw::Launch;
 
 use super::account::{Account, Change};
 use super::chooser::Chooser;
-use super::core::Core;
+use super::core::{ChainRun, Core};
 use super::cost::COST_ARGS;
 use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
@@ -41,6 +42,13 @@ pub(super) fn part_of(
     let shaped = Shaped::of(shapes, slot).filter(|_| is_shaped(task))?;
     let part = shaped.part(kind, shapes.context(worker, task));
     (shaped.total() > 1).then_some((shaped, part))
+}
+
+/// The first of these arguments; zero where there are fewer.
+fn first_args(args: &[u64]) -> [u64; COST_ARGS] {
+    let mut first = [0; COST_ARGS];
+    first.iter_mut().zip(args).for_each(|(to, arg)| *to = *arg);
+    first
 }
 
 /// The part of the world that a core's port uses.
@@ -85,7 +93,7 @@ impl CoreMachine<'_> {
             self.ledger.start(slot, now_ns);
         }
         self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
-        self.recorder.core(worker, now_ns, TraceKind::STARTED, slot);
+        self.recorder.core(worker, now_ns, TraceKind::STARTED, (slot, 0));
     }
 
     /// The kernel has ended, at the core's own time.
@@ -107,7 +115,7 @@ impl CoreMachine<'_> {
             self.ledger.finish(slot, core.now_ns, longest_ns);
         }
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
-        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, slot);
+        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, (slot, 0));
         if core.unstarted == 0 {
             self.account.add(core.now_ns, Change::CoreIdle(core.worker));
         }
@@ -126,9 +134,79 @@ impl CoreMachine<'_> {
         trouble: Option<Trouble>,
     ) {
         let Some(task) = self.launch.state.task(slot) else { return };
-        let access = Access::of(&self.launch.arena, task.func_id.load(Relaxed), &self.args(task));
+        let called = (task.func_id.load(Relaxed), self.args(task));
+        self.follow_call(worker, slot, during, trouble, called);
+    }
+
+    /// Follows the lines that a kernel with these first arguments accesses.
+    fn follow_call(
+        &mut self,
+        worker: u32,
+        slot: u32,
+        during: (u64, u64),
+        trouble: Option<Trouble>,
+        (func_id, args): (u16, [u64; COST_ARGS]),
+    ) {
+        let access = Access::of(&self.launch.arena, func_id, &args);
         let found = self.lines.task(worker, slot, during, &access, trouble);
         found.into_iter().for_each(|violation| self.ledger.violate(violation));
+    }
+
+    /// A core begins with a chain.
+    pub(super) fn chain_started(&mut self, now_ns: u64, worker: u32, slot: u32) {
+        self.ledger.start(slot, now_ns);
+        self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
+    }
+
+    /// A core begins with a kernel of a chain.
+    pub(super) fn link_started(
+        &mut self,
+        now_ns: u64,
+        worker: u32,
+        (slot, kernel): (u32, &ChainKernel),
+    ) {
+        let extra = chain::event_extra(kernel);
+        self.recorder.core(worker, now_ns, TraceKind::STARTED, (slot, extra));
+    }
+
+    /// What a kernel of a chain costs.
+    pub(super) fn link_cost(&self, kernel: &ChainKernel, slot: u32, args: &[u64]) -> u64 {
+        // Drawn costs differ from kernel to kernel, as they do from task to task.
+        let draw = slot.wrapping_add(kernel.number << 20);
+        self.options.costs.of(kernel.func_id, draw, &first_args(args))
+    }
+
+    /// A kernel of a chain has ended, at the core's own time.
+    pub(super) fn link_finished(
+        &mut self,
+        core: &Core,
+        (slot, kernel): (u32, &ChainKernel),
+        (started_ns, cost_ns): (u64, u64),
+        (args, trouble): (&[u64], Option<Trouble>),
+    ) {
+        self.busy_ns[core.kind.index()] += cost_ns;
+        self.tasks_run[core.kind.index()] += 1;
+        let extra = chain::event_extra(kernel);
+        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, (slot, extra));
+        if self.options.lines == LineModel::Results {
+            let (during, called) = ((started_ns, core.now_ns), (kernel.func_id, first_args(args)));
+            self.follow_call(core.worker, slot, during, trouble, called);
+        }
+    }
+
+    /// The last kernel of a chain has ended: each of them has run.
+    pub(super) fn chain_finished(&mut self, core: &Core, run: &ChainRun) {
+        self.ledger.chain_has_run(run.task, run.kernels, core.now_ns);
+        self.ledger.finish(run.task, core.now_ns, run.busy_ns);
+        self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, run.task);
+        if core.unstarted == 0 {
+            self.account.add(core.now_ns, Change::CoreIdle(core.worker));
+        }
+    }
+
+    /// From one kernel of a chain to the next.
+    pub(super) fn link_delay(&mut self) -> u64 {
+        self.chooser.delay(self.options.profile.link_ns)
     }
 
     /// Writing results back and reporting.

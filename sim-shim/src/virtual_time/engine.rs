@@ -435,6 +435,9 @@ impl World {
                 let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
                 profile.add_ns.low + of_arguments
             }
+            Note::Chain { words, .. } => {
+                profile.add_ns.low + words as u64 * profile.argument_ns.low
+            }
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,
             Note::Read => profile.line_hit_ns.low,
@@ -443,8 +446,11 @@ impl World {
         };
         self.builder_ns += cost_ns;
         let now_ns = self.builder_ns;
+        if let Note::Chain { slot, kernels, .. } = note {
+            self.ledger.chain_added(slot, kernels);
+        }
         match note {
-            Note::Add { slot, func_and_kind, .. } => {
+            Note::Add { slot, func_and_kind, .. } | Note::Chain { slot, func_and_kind, .. } => {
                 let generation = |task: &Task| task.generation.load(Relaxed);
                 let generation = self.launch.state.task(slot).map_or(0, generation);
                 self.ledger.added(slot, generation);

@@ -86,7 +86,7 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
     let report = VirtualReport {
         makespan_ns,
         graph_ns: world.ledger.last_completed_ns.saturating_sub(first_ns),
-        tasks: world.ledger.completed,
+        tasks: world.ledger.completed + world.ledger.chained,
         trace_hash: world.trace.hash(),
         choices: world.chooser.count(),
         injections: world.trace.injections(),

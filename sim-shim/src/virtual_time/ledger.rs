@@ -6,6 +6,7 @@
 //! that order (*exactly once*); a task is dispatched only when all producers that it has edges from were
 //! completed before (*edge order*).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -107,6 +108,10 @@ pub(super) struct Ledger {
     pub(super) published: u64,
     pub(super) completed: u64,
     pub(super) longest_path_ns: u64,
+    /// Of the chains that stand in slots: how many kernels each has.
+    chains: BTreeMap<u32, u64>,
+    /// Kernels of chains, without the first of each.
+    pub(super) chained: u64,
     /// Of a streaming program, outside searches.
     paths: Option<Paths>,
     pub(super) first_ready_ns: Option<u64>,
@@ -337,6 +342,22 @@ impl Ledger {
         } else if !is_ready {
             let (rule, what) = (Rule::EdgeOrder, "skipped before its producers were completed");
             self.violate(Violation { rule, time_ns, task: slot, other: u32::MAX, what });
+        }
+    }
+
+    /// The program has added a chain of so many kernels.
+    pub(super) fn chain_added(&mut self, slot: u32, kernels: u64) {
+        self.chains.insert(slot, kernels);
+        self.chained += kernels.saturating_sub(1);
+    }
+
+    /// A core is through with a chain, of which it has run so many kernels.
+    pub(super) fn chain_has_run(&mut self, slot: u32, kernels: u64, time_ns: u64) {
+        if self.chains.get(&slot) != Some(&kernels) {
+            let (rule, what) =
+                (Rule::ExactlyOnce, "a core ran another number of the chain's kernels");
+            let other = u32::try_from(kernels).unwrap_or(u32::MAX);
+            self.violate(Violation { rule, time_ns, task: slot, other, what });
         }
     }
 

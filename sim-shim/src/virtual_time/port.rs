@@ -1,9 +1,10 @@
 //! The port of a core's worker loop in virtual time: what the core does, with the machine's costs and troubles.
 
+use pto_abi::chain::ChainKernel;
 use pto_abi::handshake::{Command, Dispatch, FINISHED};
 use pto_aicore_kernels::worker::WorkerPort;
 
-use super::core::{Core, Report};
+use super::core::{ChainRun, Core, Report};
 use super::core_machine::CoreMachine;
 use super::inject::Trouble;
 use super::options::Compute;
@@ -33,6 +34,46 @@ impl VirtualPort<'_> {
     fn start_delay(&mut self) -> u64 {
         self.machine.start_ns
     }
+
+    /// One more kernel; the trouble that it is to have.
+    #[inline]
+    fn begin(&mut self) -> Option<Trouble> {
+        let number = self.core.tasks_started;
+        self.core.tasks_started += 1;
+        self.core.unstarted = self.core.unstarted.saturating_sub(1);
+        let trouble = self.trouble(number);
+        if let Some(trouble) = trouble {
+            self.machine.injected(self.core.now_ns, self.core.worker);
+            if let Trouble::Slow(factor) = trouble {
+                self.core.slowdown = u64::from(factor);
+            }
+        }
+        trouble
+    }
+
+    /// As [`begin`](Self::begin): the kernels of a chain are one dispatch.
+    fn begin_link(&mut self, kernel: &ChainKernel) -> Option<Trouble> {
+        let unstarted = self.core.unstarted;
+        let trouble = self.begin();
+        if kernel.number > 0 {
+            self.core.unstarted = unstarted;
+        }
+        self.core.lines.note_chain(kernel.number + 1, kernel.func_id);
+        trouble
+    }
+
+    /// Calls a kernel, and takes the time that it costs; how much that is.
+    #[inline]
+    fn execute(&mut self, dispatch: &Dispatch, cost_ns: u64) -> u64 {
+        let cost_ns = cost_ns.saturating_mul(self.core.slowdown);
+        if self.machine.options.compute == Compute::Run {
+            CorePort::call(dispatch);
+        }
+        self.core.now_ns += cost_ns;
+        self.core.kernel_end_ns = self.core.now_ns;
+        self.core.lines.account(cost_ns);
+        cost_ns
+    }
 }
 
 impl WorkerPort for VirtualPort<'_> {
@@ -58,16 +99,7 @@ impl WorkerPort for VirtualPort<'_> {
 
     #[inline]
     fn run(&mut self, dispatch: &Dispatch) {
-        let number = self.core.tasks_started;
-        self.core.tasks_started += 1;
-        self.core.unstarted = self.core.unstarted.saturating_sub(1);
-        let trouble = self.trouble(number);
-        if let Some(trouble) = trouble {
-            self.machine.injected(self.core.now_ns, self.core.worker);
-            if let Trouble::Slow(factor) = trouble {
-                self.core.slowdown = u64::from(factor);
-            }
-        }
+        let trouble = self.begin();
         self.core.now_ns += self.start_delay();
         let started_ns = self.core.now_ns;
         let (worker, kind) = (self.core.worker, self.core.kind);
@@ -76,23 +108,51 @@ impl WorkerPort for VirtualPort<'_> {
             self.core.is_hung = true;
             return;
         }
-        let cost_ns = self
-            .machine
-            .kernel_cost(dispatch.task, (worker, kind))
-            .saturating_mul(self.core.slowdown);
-        if self.machine.options.compute == Compute::Run {
-            CorePort::call(dispatch);
-        }
-        self.core.now_ns += cost_ns;
-        self.core.kernel_end_ns = self.core.now_ns;
-        self.core.lines.account(cost_ns);
+        let cost_ns = self.machine.kernel_cost(dispatch.task, (worker, kind));
+        let cost_ns = self.execute(dispatch, cost_ns);
         self.machine.finished(self.core, dispatch.task, started_ns, cost_ns, trouble);
+    }
+
+    /// The first kernel of a chain is started as that of a task; those behind it cost what a warm call does.
+    fn run_link(&mut self, dispatch: &Dispatch, kernel: &ChainKernel, args: &[u64]) -> bool {
+        let trouble = self.begin_link(kernel);
+        let is_first = kernel.number == 0;
+        let delay_ns = if is_first { self.start_delay() } else { self.machine.link_delay() };
+        self.core.now_ns += delay_ns;
+        let (worker, task, started_ns) = (self.core.worker, dispatch.task, self.core.now_ns);
+        if is_first {
+            self.core.chain = Some(ChainRun { task, kernels: 0, busy_ns: 0 });
+            self.machine.chain_started(started_ns, worker, task);
+        }
+        self.machine.link_started(started_ns, worker, (task, kernel));
+        if trouble == Some(Trouble::Hang) {
+            // The line is written back before the kernel is called.
+            self.core.arena_lines.note_chain(kernel.number + 1, kernel.func_id);
+            self.core.is_hung = true;
+            return false;
+        }
+        let cost_ns = self.machine.link_cost(kernel, task, args);
+        let cost_ns = self.execute(dispatch, cost_ns);
+        self.machine.link_finished(
+            self.core,
+            (task, kernel),
+            (started_ns, cost_ns),
+            (args, trouble),
+        );
+        if let Some(run) = &mut self.core.chain {
+            run.kernels += 1;
+            run.busy_ns += cost_ns;
+        }
+        true
     }
 
     #[inline]
     fn finish(&mut self, id: u32) {
         if self.core.is_hung {
             return;
+        }
+        if let Some(run) = self.core.chain.take() {
+            self.machine.chain_finished(self.core, &run);
         }
         let trouble = self.trouble(self.core.tasks_started.saturating_sub(1));
         if let Some(old) = self.core.ghost.take() {

@@ -108,6 +108,8 @@ profile! {
         flush_ns,
         /// Reporting.
         set_cond_ns,
+        /// Between two kernels of a chain.
+        link_ns,
     }
 }
 

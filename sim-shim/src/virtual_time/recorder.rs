@@ -51,11 +51,11 @@ impl Recorder {
         self.record(instance, TracePoint { time_ns, kind, task: of.0, extra: of.1 });
     }
 
-    /// An event of a core.
+    /// An event of a core: of a task, and of which kernel of a chain.
     #[inline]
-    pub(super) fn core(&self, worker: u32, time_ns: u64, kind: TraceKind, task: u32) {
+    pub(super) fn core(&self, worker: u32, time_ns: u64, kind: TraceKind, of: (u32, u32)) {
         let ring = self.instances + worker as usize;
-        self.record(ring, TracePoint { time_ns, kind, task, extra: 0 });
+        self.record(ring, TracePoint { time_ns, kind, task: of.0, extra: of.1 });
     }
 
     #[inline]

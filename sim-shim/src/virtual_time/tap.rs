@@ -9,8 +9,9 @@ use std::hash::Hash;
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    Arg, Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
+    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
+    TensorTask, TensorView,
 };
 
 use super::digest::Digest;
@@ -25,6 +26,13 @@ pub(super) enum Note {
         slot: u32,
         args: usize,
         tensors: usize,
+        func_and_kind: u32,
+    },
+    /// A chain of so many kernels, said in so many words.
+    Chain {
+        slot: u32,
+        words: usize,
+        kernels: u64,
         func_and_kind: u32,
     },
     Edge {
@@ -117,6 +125,13 @@ fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMo
     }
 }
 
+/// Notes that a task reads or writes a tensor. A search compares states, of which that is no part.
+fn note_access(slot: u32, access: Access) {
+    if TOLD.get().is_none() {
+        note(Note::Access { slot, access });
+    }
+}
+
 /// A set of builders whose calls are noted.
 pub(super) struct Tapped<B>(pub(super) std::sync::Arc<B>);
 
@@ -173,6 +188,18 @@ impl<'g, G> TappedGraph<'g, G> {
         args.iter().filter(is_accessed).count()
     }
 
+    /// One more chain, unless the builder is to fail there.
+    fn added_chain(&mut self, id: TaskId, chain: &Chain<'_>) -> Result<TaskId, Fault> {
+        self.count_task()?;
+        tell((id.slot, id.generation));
+        let task = chain.links().first().map(|link| link.task());
+        let func_and_kind =
+            task.map_or(0, |task| u32::from(task.func_id.0) | u32::from(task.kind.get()) << 16);
+        let (slot, words, kernels) = (id.slot, chain.words(), chain.kernels());
+        note(Note::Chain { slot, words, kernels, func_and_kind });
+        Ok(id)
+    }
+
     /// One more task, unless the builder is to fail there.
     fn count_task(&mut self) -> Result<(), Fault> {
         self.added += 1;
@@ -226,6 +253,11 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         self.graph.publish(task)
     }
 
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        let id = self.graph.add_chain(chain)?;
+        id.map(|id| self.added_chain(id, chain)).transpose()
+    }
+
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         note(Note::Read);
         let word = self.graph.read_u32(address)?;
@@ -249,6 +281,19 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
             note_dependencies(id.slot, task, self.modes.last().copied());
         }
         Ok(id)
+    }
+
+    fn add_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let Some(id) = self.graph.add_chain_when(chain, predicate)? else { return Ok(None) };
+        self.added_chain(id, chain)?;
+        if self.modes.last() != Some(&DependencyMode::MANUAL) {
+            note_access(id.slot, Access::of(predicate.element(), Does::Read));
+        }
+        Ok(Some(id))
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {

@@ -21,6 +21,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Checking a program", "check.md"),
             ("Simulation in virtual time", "simulation.md"),
             ("Tasks with tensors", "streaming.md"),
+            ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
             ("Programs for aclrt", "acl.md"),
             ("Functions of aclrt", "acl-functions.md"),

@@ -85,7 +85,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// The newest task reads the element of its predicate, as if it stood behind its arguments.
-    fn read_predicate(
+    pub(super) fn read_predicate(
         &mut self,
         task: &TensorTask<'_>,
         predicate: &Predicate<'_>,

@@ -4,6 +4,7 @@ use core::arch::asm;
 
 use pto_abi::CoreKind;
 use pto_abi::arena::Arena;
+use pto_abi::chain::{self, ChainKernel};
 use pto_abi::handshake::{Command, Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::region;
@@ -114,7 +115,7 @@ impl CorePort<'static> {
 
 impl CorePort<'_> {
     #[inline]
-    fn trace(&self, kind: TraceKind, time_ns: u64, task: u32) {
+    fn trace(&self, kind: TraceKind, time_ns: u64, (task, extra): (u32, u32)) {
         if crate::TRACES
             && let KernelTimes::Trace(writer) = &self.times
         {
@@ -122,7 +123,7 @@ impl CorePort<'_> {
                 core::hint::spin_loop();
                 timer::now_ns()
             };
-            writer.record(TracePoint { time_ns, kind, task, extra: 0 }, pause);
+            writer.record(TracePoint { time_ns, kind, task, extra }, pause);
         }
     }
 
@@ -134,6 +135,22 @@ impl CorePort<'_> {
             Order::Of(seen) => vcpu::boot_block().launch.look(seen).is_some(),
             Order::Only => false,
         }
+    }
+
+    /// Runs a kernel and takes its time, if that is wanted. `extra`: of the events, which kernel of a chain it is.
+    #[inline(always)]
+    fn run_timed(&self, dispatch: &Dispatch, extra: u32) {
+        if matches!(self.times, KernelTimes::Skip) {
+            Self::call(dispatch);
+            self.lines.account(0);
+            return;
+        }
+        let start = timer::now_ns();
+        self.trace(TraceKind::STARTED, start, (dispatch.task, extra));
+        Self::call(dispatch);
+        let end = timer::now_ns();
+        self.trace(TraceKind::FINISHED, end, (dispatch.task, extra));
+        self.lines.account(end.saturating_sub(start));
     }
 
     #[inline]
@@ -158,17 +175,13 @@ impl WorkerPort for CorePort<'_> {
 
     #[inline]
     fn run(&mut self, dispatch: &Dispatch) {
-        if matches!(self.times, KernelTimes::Skip) {
-            Self::call(dispatch);
-            self.lines.account(0);
-            return;
-        }
-        let start = timer::now_ns();
-        self.trace(TraceKind::STARTED, start, dispatch.task);
-        Self::call(dispatch);
-        let end = timer::now_ns();
-        self.trace(TraceKind::FINISHED, end, dispatch.task);
-        self.lines.account(end.saturating_sub(start));
+        self.run_timed(dispatch, 0);
+    }
+
+    fn run_link(&mut self, dispatch: &Dispatch, kernel: &ChainKernel, _: &[u64]) -> bool {
+        self.lines.note_chain(kernel.number + 1, kernel.func_id);
+        self.run_timed(dispatch, chain::event_extra(kernel));
+        true
     }
 
     #[inline]

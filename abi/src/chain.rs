@@ -1,0 +1,278 @@
+//! The words of a chain: kernels that one core runs one after another in one dispatch.
+//!
+//! A chain is a task whose line names [`CHAIN_KERNEL`] in the place of a kernel's code, and whose payload holds, instead of
+//! one kernel's arguments, the links below. A builder writes them, a core reads them; schedulers see a task like any other.
+//!
+//! ```text
+//! header    version in bits 63..56, links in 55..32, words of the whole chain in 31..0
+//! a link    code       GM address of the kernel
+//!           shape      func id in bits 63..48, arguments in 47..40, variations in 39..32, times in 31..0
+//!           arguments  those of its first kernel
+//!           variations argument in bits 62..56; by steps: the step in 55..0, signed; by a column: bit 63 is set
+//!           columns    of each variation by a column, in their order: the argument of every kernel of the link
+//! ```
+//! Invariants: a chain has at least one link, a link runs at least once; no link has more than [`MAX_CHAIN_ARGS`]
+//! arguments. Who reads trusts only the header's version, and stays within its words whatever they say.
+
+use crate::GmAddr;
+use crate::block::BlockContext;
+
+/// What a chain's line names as its kernel. No code stands at this address.
+pub const CHAIN_KERNEL: GmAddr = GmAddr(1);
+/// The format of the words.
+pub const CHAIN_VERSION: u8 = 1;
+/// Arguments of a kernel in a chain: a core holds so many, and the block context, while it runs one.
+pub const MAX_CHAIN_ARGS: usize = 31;
+/// What a core holds of one kernel of a chain: its arguments, and the word of block context behind them.
+pub type ChainWords = [u64; MAX_CHAIN_ARGS + 1];
+/// Kernels of one chain: their numbers stand in events beside func ids.
+pub const MAX_CHAIN_KERNELS: u32 = (1 << 14) - 1;
+
+/// Words of a header.
+const HEADER_WORDS: usize = 1;
+/// Words of a link before its arguments.
+const LINK_WORDS: usize = 2;
+const COLUMN: u64 = 1 << 63;
+const STEP_BITS: u32 = 56;
+
+/// The largest distance of steps, in either direction.
+pub const MAX_CHAIN_STEP: i64 = (1 << (STEP_BITS - 1)) - 1;
+
+/// The first word of a chain of so many links, in so many words.
+#[must_use]
+pub const fn header(links: u32, words: u32) -> u64 {
+    (CHAIN_VERSION as u64) << 56 | (links as u64 & 0xFF_FFFF) << 32 | words as u64
+}
+
+/// The second word of a link.
+#[must_use]
+pub const fn shape(func_id: u16, args: u8, variations: u8, times: u32) -> u64 {
+    (func_id as u64) << 48 | (args as u64) << 40 | (variations as u64) << 32 | times as u64
+}
+
+/// The word of an argument that grows by `step` from kernel to kernel, which is at most [`MAX_CHAIN_STEP`].
+#[must_use]
+pub const fn by_steps(arg: u8, step: i64) -> u64 {
+    (arg as u64 & 0x7F) << STEP_BITS | step.cast_unsigned() & ((1 << STEP_BITS) - 1)
+}
+
+/// The word of an argument that stands in a column.
+#[must_use]
+pub const fn by_column(arg: u8) -> u64 {
+    COLUMN | (arg as u64 & 0x7F) << STEP_BITS
+}
+
+/// Words of a chain's header, for who counts.
+#[must_use]
+pub const fn header_words() -> usize {
+    HEADER_WORDS
+}
+
+/// Words of a link with so many arguments and variations, of which so many are columns.
+#[must_use]
+pub const fn link_words(args: usize, variations: usize, columns: usize, times: u32) -> usize {
+    LINK_WORDS + args + variations + columns * times as usize
+}
+
+/// One kernel of a chain: what a core calls next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainKernel {
+    /// Its number in the chain, from 0 on.
+    pub number: u32,
+    /// Which kernel.
+    pub func_id: u16,
+    /// GM address of its code.
+    pub kernel: u64,
+    /// How many arguments it has.
+    pub args: usize,
+}
+
+/// Reads a chain, kernel by kernel. `word` gives the word at an index of the payload.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainReader<R> {
+    word: R,
+    /// Words of the chain.
+    end: usize,
+    /// Links that have not been begun.
+    links: u32,
+    /// Where the link under way begins.
+    at: usize,
+    /// How often its kernel has been given out, and is to be.
+    turn: u32,
+    times: u32,
+    number: u32,
+}
+
+impl<R: Fn(usize) -> u64> ChainReader<R> {
+    /// A reader at the first kernel; of a chain in another format, one that has none.
+    #[inline]
+    pub fn new(word: R) -> Self {
+        let header = word(0);
+        let is_known = header >> 56 == CHAIN_VERSION as u64;
+        let [low, high] = halves(header);
+        let links = if is_known { high & 0xFF_FFFF } else { 0 };
+        let mut reader =
+            Self { word, end: low as usize, links, at: 0, turn: 0, times: 0, number: 0 };
+        reader.begin(HEADER_WORDS);
+        reader
+    }
+
+    /// Goes to the link that begins at `at`, if there is one.
+    #[inline]
+    fn begin(&mut self, at: usize) {
+        (self.at, self.turn, self.times) = (at, 0, 0);
+        if self.links > 0 && at + LINK_WORDS <= self.end {
+            self.links -= 1;
+            self.times = halves((self.word)(at + 1))[0];
+        }
+    }
+
+    /// The next kernel; its arguments and its block context are written to `args`.
+    #[inline]
+    pub fn next(&mut self, args: &mut ChainWords) -> Option<ChainKernel> {
+        if self.turn >= self.times {
+            return None;
+        }
+        let (code, shape) = ((self.word)(self.at), (self.word)(self.at + 1));
+        let [_, high] = halves(shape);
+        let [variations, count, func_low, func_high] = high.to_le_bytes();
+        let func_id = u16::from_le_bytes([func_low, func_high]);
+        let (count, variations) = (usize::from(count).min(MAX_CHAIN_ARGS), usize::from(variations));
+        let first = self.at + LINK_WORDS;
+        let column = first + count + variations;
+        if column > self.end {
+            return None;
+        }
+        for (index, arg) in args.iter_mut().enumerate().take(count) {
+            *arg = (self.word)(first + index);
+        }
+        let columns = self.vary(args, first + count, variations, column);
+        args[count] = BlockContext::ONLY.word();
+        let kernel = ChainKernel { number: self.number, func_id, kernel: code, args: count };
+        self.number += 1;
+        self.turn += 1;
+        if self.turn == self.times {
+            self.begin(column + columns * self.times as usize);
+        }
+        Some(kernel)
+    }
+
+    /// Changes the arguments that vary; how many of them stand in columns.
+    #[inline]
+    fn vary(&self, args: &mut ChainWords, first: usize, variations: usize, column: usize) -> usize {
+        let mut columns = 0;
+        for variation in first..first + variations {
+            let word = (self.word)(variation);
+            let [.., arg] = (word & !COLUMN).to_le_bytes();
+            let Some(arg) = args.get_mut(usize::from(arg)) else { continue };
+            if word & COLUMN == 0 {
+                let step = (word << (64 - STEP_BITS)).cast_signed() >> (64 - STEP_BITS);
+                let moved = step.wrapping_mul(self.turn.into()).cast_unsigned();
+                *arg = arg.wrapping_add(moved);
+            } else {
+                let at = column + columns * self.times as usize + self.turn as usize;
+                *arg = if at < self.end { (self.word)(at) } else { 0 };
+                columns += 1;
+            }
+        }
+        columns
+    }
+}
+
+/// The low and the high half of a word.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the halves are what is wanted")]
+const fn halves(word: u64) -> [u32; 2] {
+    [word as u32, (word >> 32) as u32]
+}
+
+/// In an event of a core: which kernel of a chain it is about; zero for a task of one kernel.
+#[must_use]
+#[inline]
+pub const fn event_extra(kernel: &ChainKernel) -> u32 {
+    (kernel.number + 1) << 10 | kernel.func_id as u32 & 0x3FF
+}
+
+/// The number and the func id in the extra of an event, if it is about a kernel of a chain.
+#[must_use]
+pub const fn of_event(extra: u32) -> Option<(u32, u16)> {
+    match (extra >> 10).checked_sub(1) {
+        Some(number) => {
+            let [low, high, ..] = (extra & 0x3FF).to_le_bytes();
+            Some((number, u16::from_le_bytes([low, high])))
+        }
+        None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        ChainKernel, ChainReader, MAX_CHAIN_ARGS, MAX_CHAIN_STEP, by_column, by_steps, event_extra,
+        header, header_words, link_words, of_event, shape,
+    };
+
+    /// What a reader finds in these words.
+    fn read(words: &[u64]) -> ([(ChainKernel, [u64; 2]); 4], usize) {
+        let nothing = ChainKernel { number: 0, func_id: 0, kernel: 0, args: 0 };
+        let mut found = [(nothing, [0; 2]); 4];
+        let mut reader = ChainReader::new(|at| words.get(at).copied().unwrap_or(0));
+        let (mut args, mut count) = ([0; MAX_CHAIN_ARGS + 1], 0);
+        while let Some(kernel) = reader.next(&mut args) {
+            found[count] = (kernel, [args[0], args[1]]);
+            count += 1;
+        }
+        (found, count)
+    }
+
+    const TWO_LINKS: [u64; 12] = [
+        header(2, 12),
+        0x100,
+        shape(7, 2, 2, 3),
+        1000,
+        0,
+        by_steps(0, -8),
+        by_column(1),
+        5,
+        17,
+        3,
+        0x200,
+        shape(9, 0, 0, 1),
+    ];
+
+    #[test]
+    fn kernels_come_in_order_with_their_own_arguments() {
+        let (found, count) = read(&TWO_LINKS);
+        let args: [_; 3] = core::array::from_fn(|at| found[at].1);
+        assert_eq!((count, args), (4, [[1000, 5], [992, 17], [984, 3]]));
+        let last = ChainKernel { number: 3, func_id: 9, kernel: 0x200, args: 0 };
+        assert_eq!((found[3].0, found[1].0.func_id, found[1].0.number), (last, 7, 1));
+        let words = header_words() + link_words(2, 2, 1, 3) + link_words(0, 0, 0, 1);
+        assert_eq!(words, TWO_LINKS.len());
+    }
+
+    #[test]
+    fn a_reader_stays_within_the_chain_and_in_its_format() {
+        assert_eq!(read(&[header(2, 12) ^ 1 << 56]).1, 0, "another version");
+        assert_eq!(read(&[header(1, 2), 0x100]).1, 0, "a link that is cut off");
+        let mut cut = TWO_LINKS;
+        cut[0] = header(2, 8);
+        assert_eq!(read(&cut).1, 3, "the second link is outside");
+        cut[2] = shape(7, 2, 200, 3);
+        assert_eq!(read(&cut).1, 0, "more variations than words");
+    }
+
+    #[test]
+    fn steps_of_either_sign_and_the_numbers_of_events_come_back() {
+        for step in [MAX_CHAIN_STEP, -MAX_CHAIN_STEP, -1, 0] {
+            let words = [header(1, 4), 0x100, shape(1, 1, 1, 2), 100, by_steps(0, step)];
+            let words = [words[0] + 1, words[1], words[2], words[3], words[4]];
+            let (found, count) = read(&words);
+            assert_eq!((count, found[1].1[0]), (2, 100_u64.wrapping_add_signed(step)));
+        }
+        let kernel = ChainKernel { number: 16_382, func_id: 1023, kernel: 0, args: 0 };
+        assert_eq!(of_event(event_extra(&kernel)), Some((16_382, 1023)));
+        assert_eq!(of_event(0), None);
+        assert!(event_extra(&kernel) <= crate::trace::MAX_EXTRA);
+    }
+}

@@ -1,0 +1,109 @@
+//! The one writer of a chain's words, for all builders.
+//!
+//! Invariant: what it writes is what [`Chain::words`] counts, and what a core's `ChainReader` reads.
+
+use pto_abi::chain::{by_column, by_steps, header, shape};
+use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+use pto_abi::{Fault, GmAddr};
+use pto_graph::{Chain, Link, TaskSpec, Variation};
+
+/// Words of a payload, written one after another.
+struct Words<'w> {
+    words: &'w [AtomicU64],
+    next: usize,
+}
+
+impl Words<'_> {
+    #[inline]
+    fn put(&mut self, word: u64) {
+        if let Some(to) = self.words.get(self.next) {
+            to.store(word, Relaxed);
+        }
+        self.next += 1;
+    }
+}
+
+/// Writes a chain that was checked into `words`, which are as many as it has. `code` gives the code of each kernel.
+pub(crate) fn write(
+    chain: &Chain<'_>,
+    words: &[AtomicU64],
+    mut code: impl FnMut(&TaskSpec<'_>) -> Result<GmAddr, Fault>,
+) -> Result<(), Fault> {
+    let total = u32::try_from(words.len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
+    let links = u32::try_from(chain.links().len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
+    let mut words = Words { words, next: 0 };
+    words.put(header(links, total));
+    for link in chain.links() {
+        let code = code(&link.task())?;
+        write_link(link, code, &mut words);
+    }
+    Ok(())
+}
+
+fn write_link(link: &Link<'_>, code: GmAddr, words: &mut Words<'_>) {
+    let (task, variations) = (link.task(), link.variations());
+    // `Chain::check` has bounded both by MAX_CHAIN_ARGS, which is 31.
+    let [args, varying] = [task.args.len(), variations.len()].map(|count| count.to_le_bytes()[0]);
+    words.put(code.0);
+    words.put(shape(task.func_id.0, args, varying, link.count()));
+    task.args.iter().for_each(|arg| words.put(*arg));
+    variations.iter().for_each(|variation| words.put(word_of(variation)));
+    for column in variations.iter().map(Variation::column) {
+        column.iter().for_each(|word| words.put(*word));
+    }
+}
+
+fn word_of(variation: &Variation<'_>) -> u64 {
+    // As above: below 31.
+    let arg = variation.arg().to_le_bytes()[0];
+    match variation.step() {
+        Some(step) => by_steps(arg, step),
+        None => by_column(arg),
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    extern crate std;
+    use super::write;
+    use pto_abi::chain::{ChainReader, MAX_CHAIN_ARGS};
+    use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+    use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+    use pto_graph::{Chain, Link, TaskSpec, Variation};
+    use std::vec::Vec;
+
+    fn written(chain: &Chain<'_>) -> Result<Vec<u64>, Fault> {
+        let words: Vec<_> = (0..chain.words()).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let code = |task: &TaskSpec<'_>| match task.func_id.0 {
+            0 => Err(Fault::BUILD_KERNEL_MISSING),
+            func => Ok(GmAddr(u64::from(func) << 8)),
+        };
+        write(chain, &words, code)?;
+        Ok(words.iter().map(|word| word.load(Relaxed)).collect())
+    }
+
+    #[test]
+    fn a_core_reads_what_the_program_said() {
+        let (args, other) = ([100, 7, 0], [3]);
+        let varies = [Variation::of(2, &[9, 8]), Variation::by(0, -64), Variation::of(1, &[1, 2])];
+        let task = TaskSpec::new(FuncId(5), CoreKind::AIV, &args);
+        let last = TaskSpec::new(FuncId(6), CoreKind::AIV, &other);
+        let links = [Link::new(task).times(2).varying(&varies), Link::new(last)];
+        let words = written(&Chain::new(&links)).unwrap();
+        let mut reader = ChainReader::new(|at| words[at]);
+        let mut own = [0; MAX_CHAIN_ARGS + 1];
+        let mut kernels = Vec::new();
+        while let Some(kernel) = reader.next(&mut own) {
+            kernels.push((kernel.func_id, kernel.kernel, own[..kernel.args].to_vec()));
+        }
+        let expected = [(5, 0x500, Vec::from([100, 1, 9])), (5, 0x500, Vec::from([36, 2, 8]))];
+        assert_eq!(kernels[..2], expected);
+        assert_eq!(kernels[2..], [(6, 0x600, Vec::from([3]))]);
+    }
+
+    #[test]
+    fn a_kernel_that_is_missing_is_a_fault() {
+        let links = [Link::new(TaskSpec::new(FuncId(0), CoreKind::AIV, &[]))];
+        assert_eq!(written(&Chain::new(&links)), Err(Fault::BUILD_KERNEL_MISSING));
+    }
+}

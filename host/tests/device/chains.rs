@@ -1,0 +1,139 @@
+//! Chains as `docs/chains.md` has them, on a device, in a stream, behind a predicate, and where a builder has none.
+
+use std::num::NonZeroUsize;
+
+use pto_host::abi::{CoreKind, Fault, GmAddr};
+use pto_host::graph::{
+    BuildError, Chain, Comparison, DependencyMode, ElementType, GraphBuilder, Link, Predicate,
+    StreamBuilder, TaskSpec, TensorView, Variation, builder_set,
+};
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::{Device, DeviceOptions, HostGraph, Hosting, RunOptions, Work, func};
+
+builder_set! { struct Programs { "build" => build, "wide" => wide } stream { "build" => build, "perhaps" => perhaps, "wide" => wide } }
+
+/// out = a + b, in 64 pieces of 256 elements: eight chains of eight kernels.
+fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = graph.orch_args() else { return Err(BuildError::Failed(1)) };
+    for part in 0..8 {
+        let at = |tensor: u64| tensor + part * 8 * 256 * 4;
+        let args = [at(a), at(b), at(out), 256];
+        let first = TaskSpec::new(func::ADD, CoreKind::AIV, &args);
+        // From one kernel to the next, the three addresses grow by a piece.
+        let grows = [0, 1, 2].map(|arg| Variation::by(arg, 256 * 4));
+        let links = [Link::new(first).times(8).varying(&grows)];
+        graph.submit_chain(&Chain::new(&links), &[])?;
+    }
+    Ok(())
+}
+
+/// Two chains of two kernels each, one of which its predicate keeps from running; then one that reads what both left.
+fn perhaps<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
+    let flags = TensorView::dense(GmAddr(b), ElementType::U32, &[16_384]);
+    stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
+        let mut last = Vec::new();
+        for (part, comparison) in [(0, Comparison::EQUAL), (1, Comparison::NOT_EQUAL)] {
+            let holds = Predicate::new(&flags, &[part], comparison, 0);
+            let args = [a, b, out + u64::from(part) * 2048, 256];
+            let task = TaskSpec::new(func::ADD, CoreKind::AIV, &args);
+            let grows = [Variation::by(2, 1024)];
+            let links = [Link::new(task).times(2).varying(&grows)];
+            last.push(scope.submit_chain_when(&Chain::new(&links), &[], &holds)?);
+        }
+        let args = [out, out + 2048, out + 8192, 512];
+        scope.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &last)?;
+        Ok(())
+    })
+}
+
+/// A chain of more words than a streaming run has room for at once.
+fn wide<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = graph.orch_args() else { return Err(BuildError::Failed(1)) };
+    let (args, words) = ([a, b, out, 256], [out; 200]);
+    let task = TaskSpec::new(func::ADD, CoreKind::AIV, &args);
+    let column = [Variation::of(2, &words)];
+    graph.submit_chain(&Chain::new(&[Link::new(task).times(200).varying(&column)]), &[])?;
+    Ok(())
+}
+
+fn hostings() -> [Hosting; 4] {
+    let pool = |n| Hosting::Pool { os_threads: NonZeroUsize::new(n).expect("not zero") };
+    [pool(1), pool(2), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+}
+
+/// A device with a = 2, b = 3 and an output, of 16,384 elements each; runs `work`, and gives back tasks and output.
+fn run(
+    hosting: Hosting,
+    work: impl Fn(&[u64]) -> Work<'_>,
+) -> Result<(u64, [u64; 2], Vec<f32>), pto_host::Error> {
+    let mut device =
+        Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
+    device.register_library()?;
+    let (a, b) = (device.upload(&[2.0_f32; 16_384])?, device.upload(&[3.0_f32; 16_384])?);
+    let out = device.zeroed::<f32>(16_384)?;
+    let orch_args = [a.address().0, b.address().0, out.address().0];
+    let report = device.run(work(&orch_args), &RunOptions::default())?;
+    Ok((report.tasks, report.tasks_run, out.read()?))
+}
+
+#[test]
+fn the_documented_chains_run_in_every_hosting_mode_and_runtime() -> Result<(), pto_host::Error> {
+    for hosting in hostings() {
+        for streams in [false, true] {
+            let found = run(hosting, |orch_args| match streams {
+                false => Work::AicpuBuilder { builder: "build", orch_args },
+                true => Work::Stream { builder: "build", orch_args },
+            })?;
+            assert_eq!(found, (64, [0, 64], vec![5.0; 16_384]), "{hosting}, {streams}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_builder_without_chains_makes_a_task_of_each_kernel() -> Result<(), Box<dyn std::error::Error>>
+{
+    let mut device = Device::open_sim(DeviceOptions::default(), Programs)?;
+    device.register_library()?;
+    let (a, b) = (device.upload(&[2.0_f32; 16_384])?, device.upload(&[3.0_f32; 16_384])?);
+    let out = device.zeroed::<f32>(16_384)?;
+    let mut graph = HostGraph::new(&device, &[a.address().0, b.address().0, out.address().0]);
+    build(&mut graph).map_err(|error| format!("{error:?}"))?;
+    let report = device.run(Work::HostGraph(&graph.finish()?), &RunOptions::default())?;
+    assert_eq!((report.tasks, report.edges), (64, 56));
+    assert_eq!(out.read()?, [5.0; 16_384]);
+    Ok(())
+}
+
+#[test]
+fn a_chain_runs_or_is_skipped_as_its_predicate_says() -> Result<(), pto_host::Error> {
+    for hosting in hostings() {
+        let (tasks, ran, out) =
+            run(hosting, |orch_args| Work::Stream { builder: "perhaps", orch_args })?;
+        // b is 3.0: not zero. Five kernels, of which two are skipped.
+        assert_eq!((tasks, ran), (5, [0, 3]), "{hosting}");
+        assert_eq!((&out[..512], &out[512..1024]), (&[0.0; 512][..], &[5.0; 512][..]), "{hosting}");
+        assert_eq!(&out[2048..2560], &[5.0; 512], "{hosting}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_chain_of_too_many_words_is_refused_in_a_stream_alone() -> Result<(), pto_host::Error> {
+    let pool = hostings()[0];
+    run(pool, |orch_args| Work::AicpuBuilder { builder: "wide", orch_args })?;
+    let refused = run(pool, |orch_args| Work::Stream { builder: "wide", orch_args });
+    assert_eq!(refused.unwrap_err().fault(), Some(Fault::BUILD_CHAIN_WORDS));
+    Ok(())
+}
+
+#[test]
+fn the_documentation_shows_this_file() {
+    let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let here = lines(include_str!("chains.rs"));
+    let page = include_str!("../../../docs/chains.md");
+    let program = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+    let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports stand apart");
+    assert!(here.contains(lines(body).trim()), "not in this file:\n{body}");
+}
