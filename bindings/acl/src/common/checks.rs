@@ -141,6 +141,8 @@ pub(crate) fn born(object: usize, what: impl fmt::Display) {
     let is_own = match what.as_str() {
         "a stream" => site.call.contains("CreateStream"),
         "a context" => site.call == "aclrtCreateContext",
+        // The interface has nothing that ends these.
+        "a kernel function" | "kernel arguments" => false,
         _ => true,
     };
     if is_own {

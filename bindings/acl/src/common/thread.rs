@@ -7,7 +7,6 @@ use std::ffi::{CString, c_void};
 use std::sync::OnceLock;
 
 use super::refusal::Refusal;
-use super::table::Handle;
 
 /// Messages that a thread keeps.
 const KEPT_MESSAGES: usize = 32;
@@ -15,8 +14,8 @@ const KEPT_MESSAGES: usize = 32;
 /// The state of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Thread {
-    /// The current context.
-    pub(crate) context: Option<Handle>,
+    /// The handle of the current context.
+    pub(crate) context: Option<usize>,
     /// The last error that counts.
     pub(crate) last_error: i32,
     messages: VecDeque<String>,
@@ -25,7 +24,7 @@ pub(crate) struct Thread {
     /// The mode that calls of this thread take captures in.
     pub(crate) capture_mode: u32,
     /// The stream whose core limits hold for this thread.
-    pub(crate) limits_of: Option<Handle>,
+    pub(crate) limits_of: Option<usize>,
     /// The call that the thread is in; empty unless the validation layer is on.
     pub(crate) call: &'static str,
     /// The number of the last task that this thread submitted.
