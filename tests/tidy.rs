@@ -37,14 +37,7 @@ fn every_link_in_the_documentation_leads_somewhere() {
     assert_tidy(&findings);
 }
 
-/// Files beside the table that list every example. The tests of the command line give each of them sizes and runtimes.
-const LISTS_OF_EXAMPLES: &[&str] = &[
-    "examples/src/table.rs",
-    "examples/src/lib.rs",
-    "tools/cli/tests/command/checks.rs",
-    "tools/cli/tests/command/runs.rs",
-    "tools/cli/tests/command/saved_runs.rs",
-];
+const LISTS_OF_EXAMPLES: &[&str] = &["examples/src/table.rs", "examples/src/lib.rs"];
 const LISTS_OF_KERNELS: &[&str] = &["aicore-kernels/src/library/table.rs"];
 
 #[test]

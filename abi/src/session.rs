@@ -5,11 +5,16 @@
 //!                              [ CommandEntry; a power of two ]
 //!       RingConsumer.taken <-- service: CommandRing::accept, word, take
 //! ```
-//! A stream has one ring, with one producer (the host's stream) and one consumer (the service of the session). Each of them
-//! writes one line of the ring. [`command`] says what stands in an entry, [`ring`] how entries get through.
+//! A stream has one ring, with one producer (the host's stream) and one consumer at a time: the resident firmware, or the service of
+//! the host. Each of them writes one line of the ring. [`command`] says what stands in an entry, [`ring`] how entries get through,
+//! [`board`] which of the two consumers has a stream.
 
+pub mod board;
 pub mod command;
 pub mod ring;
 
+#[cfg(not(any(loom, shuttle)))]
+pub use board::SessionBoard;
+pub use board::{LaneLine, LaunchNote, SessionNews, SessionOrders, StreamLine};
 pub use command::{CommandDefect, CommandHead, CommandKind, ValueTest};
 pub use ring::{CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer};

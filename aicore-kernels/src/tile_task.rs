@@ -54,6 +54,9 @@ pub unsafe fn run(words: u64) {
         // Bytes that are no kernel were one on the host, and have been changed since.
         None => Err(Ended::early(Cause::Broken)),
     };
+    if let Ok(cycles) = result {
+        place.add_cycles(cycles);
+    }
     drop(place);
     if let Err(ended) = result {
         // SAFETY: the record is there.
@@ -89,7 +92,7 @@ impl Ended {
 ///
 /// # Safety
 /// As [`run`]: the words are those of a task of this kernel.
-unsafe fn execute(loaded: &Loaded, words: u64, frame: &mut [u64]) -> Result<(), Ended> {
+unsafe fn execute(loaded: &Loaded, words: u64, frame: &mut [u64]) -> Result<u64, Ended> {
     let kernel = &loaded.kernel;
     // SAFETY: the caller keeps the contract.
     let word = |at: usize| unsafe { load::<u64>(words, at) };
@@ -115,7 +118,7 @@ unsafe fn execute(loaded: &Loaded, words: u64, frame: &mut [u64]) -> Result<(), 
     }
     let call = Call { tensors: &tensors, scalars: &scalars };
     let ran = loaded.machine.run(kernel, &call, frame);
-    ran.map(drop).map_err(|fault| Ended::fault(kernel, &fault))
+    ran.map_err(|fault| Ended::fault(kernel, &fault))
 }
 
 /// A tile of a tensor.

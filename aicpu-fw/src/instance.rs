@@ -25,6 +25,7 @@ use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
 use crate::loader;
 use crate::platform::Platform;
+use crate::resident;
 use crate::scheduler::{Scheduler, Step};
 use crate::stall;
 use crate::stream::{Schedulers, Stream};
@@ -354,9 +355,10 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.platform.relax();
     }
 
+    /// The host's clock, where that goes on while the program is under way and the platform's stands still.
     #[inline]
     fn now_ns(&self) -> u64 {
-        self.platform.now_ns()
+        self.platform.now_ns().max(self.host.now_ns())
     }
 
     #[inline]
@@ -372,6 +374,9 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     inputs: BuilderInputs<'_>,
     host: H,
 ) -> Result<u64, Blame> {
+    if resident::is_program(launch.builder) {
+        return resident::serve::<S, F, _>(launch, inputs, host);
+    }
     let memory = ArenaMemory::of(launch.arena);
     let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
     let built = builders.build(launch.builder, &mut builder);

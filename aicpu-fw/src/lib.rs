@@ -45,6 +45,8 @@ pub mod instance;
 pub mod launch;
 #[cfg(not(any(loom, shuttle)))]
 mod loader;
+#[cfg(not(any(loom, shuttle)))]
+mod resident;
 
 pub use builder::{Builder, BuilderHost, DeviceMemory};
 pub use fanout::{FanoutPolicy, LockFree, Locked};

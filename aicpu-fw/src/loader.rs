@@ -115,7 +115,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         self.launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
         image.check_sum().map_err(|refusal| self.refuse_image(&refusal))?;
         let mut parts = image.readers();
-        let mut check = image.record_check();
+        let mut check = image.task_check();
         let mut index = 0;
         while index < image.task_count() {
             index = self.load_some::<S>(index, &mut parts, &mut check)?;

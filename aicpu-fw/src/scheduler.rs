@@ -305,7 +305,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 return Ok(());
             }
             let Some(slot) = shapes.take_arrival() else { return Ok(()) };
-            let Some(record) = shapes.record(slot) else { continue };
+            let Some(record) = shapes.line(slot) else { continue };
             moved.collected = true;
             let task = self.flow.dispatcher.expect_published(slot)?;
             let (address, element) = shapes.element(record);

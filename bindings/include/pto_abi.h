@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(8)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xd74c3b1702a6a838)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0x09696bbd0ba4b65c)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -1902,5 +1902,138 @@ PTO_STATIC_ASSERT(sizeof(pto_event_line) == 64, "size of pto_event_line");
 PTO_STATIC_ASSERT(offsetof(pto_event_line, completed) == 0, "offset of pto_event_line.completed");
 PTO_STATIC_ASSERT(offsetof(pto_event_line, time_ns) == 8, "offset of pto_event_line.time_ns");
 PTO_STATIC_ASSERT(offsetof(pto_event_line, reserved) == 16, "offset of pto_event_line.reserved");
+
+/* What the host asks of the firmware. All but `leave` are written before a launch. */
+typedef struct pto_session_orders {
+    /* atomic: 1: finish what has begun, and return. */
+    PTO_ALIGN(64) uint64_t leave;
+    /* atomic: The time on the clock of the session at the launch. */
+    uint64_t base_ns;
+    /* atomic: How long the firmware stays when there is nothing to do. */
+    uint64_t linger_ns;
+    /* atomic: After this time nothing new is begun; zero: no limit. */
+    uint64_t limit_ns;
+    /* atomic: Decides which stream is served next; zero: they take turns. */
+    uint64_t seed;
+    /* atomic: The most commands that are begun; zero: no limit. */
+    uint64_t most;
+    /* atomic: How many launch notes there are. */
+    uint64_t notes;
+    /* atomic: The most launches that are on their way at once. */
+    uint64_t in_flight;
+} pto_session_orders;
+PTO_STATIC_ASSERT(sizeof(pto_session_orders) == 64, "size of pto_session_orders");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, leave) == 0, "offset of pto_session_orders.leave");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, base_ns) == 8, "offset of pto_session_orders.base_ns");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, linger_ns) == 16, "offset of pto_session_orders.linger_ns");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, limit_ns) == 24, "offset of pto_session_orders.limit_ns");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, seed) == 32, "offset of pto_session_orders.seed");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, most) == 40, "offset of pto_session_orders.most");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, notes) == 48, "offset of pto_session_orders.notes");
+PTO_STATIC_ASSERT(offsetof(pto_session_orders, in_flight) == 56, "offset of pto_session_orders.in_flight");
+
+/* What the firmware tells. Its own line. */
+typedef struct pto_session_news {
+    /* atomic: Streams that were handed over to the host. */
+    PTO_ALIGN(64) uint64_t handed;
+    /* atomic: Launches begun since the session was opened. */
+    uint64_t launches;
+    /* atomic: Times that the firmware has come up. */
+    uint64_t runs;
+    /* atomic: Not used; zero. */
+    uint64_t reserved[5];
+} pto_session_news;
+PTO_STATIC_ASSERT(sizeof(pto_session_news) == 64, "size of pto_session_news");
+PTO_STATIC_ASSERT(offsetof(pto_session_news, handed) == 0, "offset of pto_session_news.handed");
+PTO_STATIC_ASSERT(offsetof(pto_session_news, launches) == 8, "offset of pto_session_news.launches");
+PTO_STATIC_ASSERT(offsetof(pto_session_news, runs) == 16, "offset of pto_session_news.runs");
+PTO_STATIC_ASSERT(offsetof(pto_session_news, reserved) == 24, "offset of pto_session_news.reserved");
+
+/* A stream, as the host tells the firmware of it. The host's line. */
+typedef struct pto_stream_line {
+    /* atomic: Where the producer's line of its ring is; zero: there is no such stream. */
+    PTO_ALIGN(64) uint64_t producer;
+    /* atomic: Where the consumer's line is. */
+    uint64_t consumer;
+    /* atomic: Where the entries are. */
+    uint64_t entries;
+    /* atomic: How many entries. */
+    uint64_t entry_count;
+    /* atomic: 0 is served first, 7 last. */
+    uint64_t priority;
+    /* atomic: Commands up to this number are the host's, which skips them. */
+    uint64_t skip_to;
+    /* atomic: As `LaneLine::handed`: the firmware has the stream again. */
+    uint64_t returned;
+    /* atomic: Not used; zero. */
+    uint64_t reserved;
+} pto_stream_line;
+PTO_STATIC_ASSERT(sizeof(pto_stream_line) == 64, "size of pto_stream_line");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, producer) == 0, "offset of pto_stream_line.producer");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, consumer) == 8, "offset of pto_stream_line.consumer");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, entries) == 16, "offset of pto_stream_line.entries");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, entry_count) == 24, "offset of pto_stream_line.entry_count");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, priority) == 32, "offset of pto_stream_line.priority");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, skip_to) == 40, "offset of pto_stream_line.skip_to");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, returned) == 48, "offset of pto_stream_line.returned");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, reserved) == 56, "offset of pto_stream_line.reserved");
+
+/* How far the firmware is with a stream. The firmware's line while one is up. */
+typedef struct pto_lane_line {
+    /* atomic: Changes when the stream is handed over to the host. */
+    PTO_ALIGN(64) uint64_t handed;
+    /* atomic: The position of the next command to begin. */
+    uint64_t at;
+    /* atomic: The run that the words below are of. */
+    uint32_t run;
+    /* atomic: Tasks on their way. */
+    uint32_t in_flight;
+    /* atomic: The slot of the oldest one. */
+    uint32_t first;
+    /* atomic: The slot of the newest one. */
+    uint32_t last;
+    /* atomic: Of a launch with several blocks: blocks begun; zero: none is under way. */
+    uint32_t blocks_begun;
+    /* atomic: Of the same launch: blocks that are over. */
+    uint32_t blocks_over;
+    /* atomic: 1: the head is a launch that the firmware has refused with the fault of the run. */
+    uint32_t refused;
+    /* atomic: Not used; zero. */
+    uint32_t reserved[5];
+} pto_lane_line;
+PTO_STATIC_ASSERT(sizeof(pto_lane_line) == 64, "size of pto_lane_line");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, handed) == 0, "offset of pto_lane_line.handed");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, at) == 8, "offset of pto_lane_line.at");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, run) == 16, "offset of pto_lane_line.run");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, in_flight) == 20, "offset of pto_lane_line.in_flight");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, first) == 24, "offset of pto_lane_line.first");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, last) == 28, "offset of pto_lane_line.last");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, blocks_begun) == 32, "offset of pto_lane_line.blocks_begun");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, blocks_over) == 36, "offset of pto_lane_line.blocks_over");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, refused) == 40, "offset of pto_lane_line.refused");
+PTO_STATIC_ASSERT(offsetof(pto_lane_line, reserved) == 44, "offset of pto_lane_line.reserved");
+
+/* What the firmware notes of the launch whose task is in the slot of the same number. */
+typedef struct pto_launch_note {
+    /* atomic: The number of the command. */
+    PTO_ALIGN(32) uint64_t number;
+    /* atomic: The position behind it. */
+    uint64_t end;
+    /* atomic: The slot of the next task of the stream. */
+    uint32_t next;
+    /* atomic: Its blocks. */
+    uint32_t blocks;
+    /* atomic: 1: the last one of them. */
+    uint32_t is_last;
+    /* atomic: Not used; zero. */
+    uint32_t reserved;
+} pto_launch_note;
+PTO_STATIC_ASSERT(sizeof(pto_launch_note) == 32, "size of pto_launch_note");
+PTO_STATIC_ASSERT(offsetof(pto_launch_note, number) == 0, "offset of pto_launch_note.number");
+PTO_STATIC_ASSERT(offsetof(pto_launch_note, end) == 8, "offset of pto_launch_note.end");
+PTO_STATIC_ASSERT(offsetof(pto_launch_note, next) == 16, "offset of pto_launch_note.next");
+PTO_STATIC_ASSERT(offsetof(pto_launch_note, blocks) == 20, "offset of pto_launch_note.blocks");
+PTO_STATIC_ASSERT(offsetof(pto_launch_note, is_last) == 24, "offset of pto_launch_note.is_last");
+PTO_STATIC_ASSERT(offsetof(pto_launch_note, reserved) == 28, "offset of pto_launch_note.reserved");
 
 #endif /* PTO_ABI_H */

@@ -29,6 +29,8 @@ pub mod random_dag;
 mod streaming;
 mod table;
 pub mod task_shapes;
+#[cfg(feature = "host")]
+pub mod training_loop;
 pub mod vector_example;
 #[cfg(feature = "host")]
 pub mod workload;

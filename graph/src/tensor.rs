@@ -238,6 +238,13 @@ impl<'s> TensorView<'s> {
         self.offset.wrapping_mul(self.element.bytes())
     }
 
+    /// Elements from the tensor's first one to the view's first one.
+    #[must_use]
+    #[inline]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// The type of its elements.
     #[must_use]
     #[inline]

@@ -169,6 +169,12 @@ impl Allocator {
         is_inside.then_some((GmAddr(start), block.bytes))
     }
 
+    /// Bytes of the live blocks of users.
+    pub(crate) fn user_bytes(&self) -> u64 {
+        let of_user = self.live.values().filter(|block| block.owner == Owner::User);
+        of_user.map(|block| block.bytes).sum()
+    }
+
     /// Bytes that are free, and the largest block among them.
     pub(crate) fn free_bytes(&self) -> (u64, u64) {
         (self.free_bytes, self.free_by_span.last().map_or(0, |(span, _)| *span))

@@ -71,6 +71,13 @@ impl<T: Pod> DeviceBuffer<T> {
         Ok(values)
     }
 
+    /// The values, beside the counters of what was copied: for words in which the device tells how a run ended.
+    pub(crate) fn peek(&self) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::zeroed(); self.len];
+        self.memory.peek(self.address, bytemuck::cast_slice_mut(&mut values))?;
+        Ok(values)
+    }
+
     /// Copies `values` to the first places of the buffer.
     ///
     /// # Errors

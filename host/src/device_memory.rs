@@ -7,6 +7,7 @@ use pto_abi::GmAddr;
 
 use crate::allocator::Owner;
 use crate::memory::Memory;
+use crate::traffic::Traffic;
 use crate::{Device, Error};
 
 /// The memory of a device: as [`Device::alloc`] and its neighbours, on any thread and during runs.
@@ -59,6 +60,22 @@ impl DeviceMemory {
     /// `CopyOutOfRange`; nothing was copied.
     pub fn copy_from_device(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
         self.0.copy_out(from, to)
+    }
+
+    /// Bytes that users have allocated and not freed.
+    #[must_use]
+    pub fn user_bytes(&self) -> u64 {
+        self.0.user_bytes()
+    }
+
+    /// What was moved in and out of it so far, by whomever.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        self.0.traffic().read()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Memory> {
+        &self.0
     }
 
     /// Size of GM in bytes, and the bytes of it that are free.

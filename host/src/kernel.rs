@@ -65,6 +65,12 @@ impl Kernel {
         Self { name, kind: kernel.kind, code: KernelCode::Library(kernel) }
     }
 
+    /// The same kernel, by another name in reports.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
     /// The name that reports use.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -7,6 +7,7 @@
 //!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
 //!   session(SessionOptions) -> Session: streams, events, copies    session.rs
+//!     stitch::Stitcher: programs that pass tensors on without copies    stitch/
 //! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/
 //! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
 //! ```
@@ -72,9 +73,11 @@ mod runs;
 pub mod session;
 #[cfg(feature = "sim")]
 mod simulator;
+pub mod stitch;
 mod stream_report;
 mod trace;
 mod trace_options;
+mod traffic;
 #[cfg(feature = "virt")]
 pub mod virt;
 pub mod workload;
@@ -99,6 +102,7 @@ pub use report::RunReport;
 pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOptions};
 pub use stream_report::{RingUse, StreamReport};
 pub use trace_options::TraceOptions;
+pub use traffic::Traffic;
 #[cfg(feature = "virt")]
 pub use virt::device::VirtDeviceOptions;
 

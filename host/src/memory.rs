@@ -10,11 +10,13 @@ use crate::Error;
 use crate::allocator::{Allocator, Owner};
 use crate::gm::Gm;
 use crate::runs::Runs;
+use crate::traffic::{TrafficCounters, Way};
 
 /// The memory of one device.
 pub(crate) struct Memory {
     gm: Gm,
     books: Mutex<Books>,
+    traffic: TrafficCounters,
 }
 
 /// Who has what.
@@ -58,12 +60,18 @@ impl Memory {
     /// Takes `gm` over.
     pub(crate) fn of(gm: Gm) -> Self {
         let allocator = Allocator::new(gm.address(), gm.bytes());
-        Self { gm, books: Mutex::new(Books { allocator, runs: Runs::default() }) }
+        let books = Mutex::new(Books { allocator, runs: Runs::default() });
+        Self { gm, books, traffic: TrafficCounters::default() }
     }
 
     /// The mapping.
     pub(crate) fn gm(&self) -> &Gm {
         &self.gm
+    }
+
+    /// What was moved in and out of it.
+    pub(crate) fn traffic(&self) -> &TrafficCounters {
+        &self.traffic
     }
 
     /// Takes a block; its bytes are what the last owner left.
@@ -113,6 +121,11 @@ impl Memory {
         allocator.lose_users();
     }
 
+    /// Bytes that users have allocated and not freed.
+    pub(crate) fn user_bytes(&self) -> u64 {
+        self.books().allocator.user_bytes()
+    }
+
     /// Bytes that are free, and the largest block among them.
     pub(crate) fn free_bytes(&self) -> (u64, u64) {
         self.books().allocator.free_bytes()
@@ -126,11 +139,19 @@ impl Memory {
     /// Copies into one live allocation.
     pub(crate) fn copy_in(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
         let (window, offset) = self.user_range(to, from.len() as u64)?;
+        self.traffic.count(Way::ToDevice, from.len() as u64);
         window.write_bytes(offset, from).ok_or_else(|| self.outside(to, from.len() as u64))
     }
 
     /// Copies out of one live allocation.
     pub(crate) fn copy_out(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
+        self.peek(from, to)?;
+        self.traffic.count(Way::ToHost, to.len() as u64);
+        Ok(())
+    }
+
+    /// As [`copy_out`](Self::copy_out), beside the counters.
+    pub(crate) fn peek(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
         let bytes = to.len() as u64;
         let (window, offset) = self.user_range(from, bytes)?;
         window.read_bytes(offset, to).ok_or_else(|| self.outside(from, bytes))

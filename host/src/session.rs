@@ -7,11 +7,10 @@
 //!   command ring of each stream, in GM                   lines.rs, pto_abi::session
 //!   Service: step() takes ready commands out of the rings              service.rs, lane.rs, choice.rs, circles.rs
 //!     Hands: crews for cores, copies, functions; or the caller's own   hands.rs, crew.rs, performer.rs
-//!       launches of all streams -> one run, Device::run_on             batch.rs
+//!       launches of all streams -> the resident firmware, which reads the rings           resident.rs
 //! ```
 //! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
 
-mod batch;
 mod bell;
 mod capture;
 mod choice;
@@ -32,6 +31,7 @@ mod open;
 mod options;
 mod owned_work;
 mod performer;
+mod resident;
 mod running;
 mod seat;
 mod service;

@@ -35,6 +35,8 @@ use crate::supervisor::{self, Finish, GRACE};
 /// How long a scheduler sleeps at most: the cadence of its watchdog, and the bound on a wake-up that a hint
 /// (`Bells::sleeping`) missed.
 const SCHEDULER_NAP: Duration = Duration::from_millis(1);
+/// The same for an instance that builds: nobody wakes it when a task is over. As often as a pool's idle threads look.
+const BUILDER_NAP: Duration = Duration::from_micros(50);
 /// How long a core sleeps at most before it looks at its line again.
 const CORE_NAP: Duration = Duration::from_secs(3600);
 
@@ -316,7 +318,10 @@ fn take_part<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
 ) {
     let launch = &job.launch;
     logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
-    let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff: Backoff::new(bells.patience) };
+    let is_builder = me == 0 && launch.first_scheduler() > 0;
+    let nap = if is_builder { BUILDER_NAP } else { SCHEDULER_NAP };
+    let backoff = Backoff::new(bells.patience);
+    let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff, nap };
     let number = u32::try_from(me).unwrap_or(u32::MAX);
     let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
     let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell).traced(tracer);
@@ -345,6 +350,7 @@ struct ThreadsBell {
     bells: Arc<Bells>,
     me: usize,
     backoff: Backoff,
+    nap: Duration,
 }
 
 impl Bell for ThreadsBell {
@@ -372,7 +378,7 @@ impl Machine for ThreadsBell {
         }
         let bit = 1 << self.me;
         self.bells.sleeping.fetch_or(bit, Ordering::Relaxed);
-        self.bells.schedulers[self.me].park(SCHEDULER_NAP);
+        self.bells.schedulers[self.me].park(self.nap);
         self.bells.sleeping.fetch_and(!bit, Ordering::Relaxed);
     }
 

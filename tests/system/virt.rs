@@ -13,8 +13,10 @@ use pto_examples::host::{self, Example, Prepared, Way};
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
 use pto_host::graph::{GraphBuilder, TaskSpec};
+use pto_host::session::HostBuffer;
 use pto_host::{
-    Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions, VirtDeviceOptions, Work, func,
+    Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions, SessionOptions,
+    VirtDeviceOptions, Work, func,
 };
 use pto_image_build::{Profile, Request, packages};
 
@@ -266,4 +268,40 @@ fn a_function_of_this_process_is_no_kernel_there() {
     let kernel = pto_host::Kernel::from_fn("mine", CoreKind::AIV, nothing);
     let refused = device.register_kernel(FuncId(500), kernel).unwrap_err().to_string();
     assert!(refused.contains("cannot run on virt"), "{refused}");
+}
+
+/// The firmware of the image stays up, reads the rings, returns when it is idle or its time is over, and comes up again.
+#[test]
+fn a_session_runs_on_the_image() {
+    let run = RunOptions { run_budget: Some(Duration::from_secs(4)), ..budgets() };
+    let session = small().session(SessionOptions { run, ..SessionOptions::default() }).unwrap();
+    let (adds, copies) = (session.stream().unwrap(), session.stream().unwrap());
+    let (arrived, computed) = (session.event().unwrap(), session.event().unwrap());
+    let sum = session.zeroed::<f32>(64).unwrap();
+    let one = session.zeroed::<f32>(64).unwrap();
+    let word = session.zeroed::<u64>(1).unwrap();
+    copies.copy_to_device(one.address(), 1.0_f32.to_le_bytes().repeat(64)).unwrap();
+    copies.record(&arrived).unwrap();
+    adds.wait(&arrived).unwrap();
+    let (from, to) = (one.address().0, sum.address().0);
+    for _ in 0..300 {
+        adds.launch(func::ADD, &[from, to, to, 64]).unwrap();
+    }
+    adds.launch_blocks(func::EMPTY_AIV, 5, &[]).unwrap();
+    adds.write_value(word.address(), 9).unwrap();
+    adds.record(&computed).unwrap();
+    copies.wait(&computed).unwrap();
+    let result = HostBuffer::new(256);
+    copies.copy_from_device(sum.address(), &result).unwrap();
+    session.synchronize_within(Duration::from_secs(60)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(result.to_vec(), 300.0_f32.to_le_bytes().repeat(64));
+    assert_eq!(word.read().unwrap(), [9]);
+    assert!(computed.since(&arrived).is_some());
+    let starts = session.firmware_starts();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!session.is_firmware_up(), "it is idle");
+    adds.launch(func::ADD, &[from, to, to, 64]).unwrap();
+    adds.synchronize_within(Duration::from_secs(60)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(sum.read().unwrap(), [301.0; 64]);
+    assert!(session.firmware_starts() > starts);
 }

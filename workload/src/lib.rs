@@ -7,7 +7,8 @@
 //! [`clock`] runs a workload on this machine, in program order, and counts as the `v9` system does: cycles of tile operations,
 //! dispatch to workers, task windows, channels.
 //!
-//! [`plan`] compiles a workload to some hundred words, which the firmware expands to tasks.
+//! [`plan`] compiles a workload to some hundred words, which the firmware expands to tasks. [`program`] puts a plan, or a graph, into
+//! a file, with descriptions of its tensors.
 //!
 //! ```text
 //! builder, text --> Workload --check--> Checked --clock::run--> tensors, cycles
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod kernel;
 mod lexer;
 pub mod plan;
+pub mod program;
 pub mod symbol;
 pub mod tree;
 

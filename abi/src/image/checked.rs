@@ -24,7 +24,7 @@ impl<'a> CheckedImage<'a> {
     pub fn check(window: GmWindow<'a>) -> Result<Self, Refusal> {
         let image = SealedImage::open(window)?;
         image.check_sum()?;
-        let mut check = image.record_check();
+        let mut check = image.task_check();
         let checked = Self { image };
         for index in 0..image.task_count() {
             let task = checked.task(index);

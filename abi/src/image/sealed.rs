@@ -93,7 +93,7 @@ impl<'a> SealedImage<'a> {
 
     /// The check of its tasks.
     #[must_use]
-    pub const fn record_check(&self) -> ImageTaskCheck {
+    pub const fn task_check(&self) -> ImageTaskCheck {
         ImageTaskCheck::new(&self.header)
     }
 

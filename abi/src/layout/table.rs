@@ -62,6 +62,11 @@ pub const ALL: &[StructLayout] = &[
     crate::session::RingConsumer::LAYOUT,
     crate::session::CommandEntry::LAYOUT,
     crate::session::EventLine::LAYOUT,
+    crate::session::SessionOrders::LAYOUT,
+    crate::session::SessionNews::LAYOUT,
+    crate::session::StreamLine::LAYOUT,
+    crate::session::LaneLine::LAYOUT,
+    crate::session::LaunchNote::LAYOUT,
 ];
 
 /// Hash over the names, offsets and sizes of everything in [`ALL`]; host and firmware compare it.

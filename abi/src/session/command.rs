@@ -20,11 +20,11 @@ closed_set! {
         COPY = 5, "copy on the device";
         /// Fill with a byte: [target, bytes, byte].
         FILL = 6, "fill";
-        /// Complete a record of an event: [event, record].
+        /// Complete a record of an event: [address of its line, record].
         RECORD = 7, "record";
-        /// Wait until a record of an event is complete: [event, record].
+        /// Wait until a record of an event is complete: [address of its line, record].
         WAIT = 8, "wait";
-        /// Reset an event. Its word is the event.
+        /// Reset an event. Its word is the address of its line.
         RESET = 9, "reset";
         /// Write a word of GM: [address, value].
         WRITE_VALUE = 10, "write value";

@@ -44,14 +44,31 @@ impl Grid {
 /// `out = f(x)`.
 #[inline(always)]
 fn map<A: Copy, B>(wide: Wide, out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Copy) {
+    wide.run(|| each(out, x, grid, f));
+}
+
+/// `out = f(x)`, where `f` takes tens of instructions.
+#[inline(always)]
+fn map_long<A: Copy, B>(
+    wide: Wide,
+    (out, x): (&mut [B], &[A]),
+    grid: Grid,
+    f: impl Fn(A) -> B + Copy,
+) {
+    wide.run_widest(
+        #[inline(always)]
+        || each(out, x, grid, f),
+    );
+}
+
+#[inline(always)]
+fn each<A: Copy, B>(out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Copy) {
     let grid = grid.flat();
-    wide.run(|| {
-        for (out, x) in grid.rows_of_mut(out).zip(grid.rows_of(x)) {
-            for (out, x) in out.iter_mut().zip(x) {
-                *out = f(*x);
-            }
+    for (out, x) in grid.rows_of_mut(out).zip(grid.rows_of(x)) {
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = f(*x);
         }
-    });
+    }
 }
 
 /// `out = f(a, b)`; `first` is the operand whose shape the result has.
@@ -123,14 +140,14 @@ pub(super) fn real<T: Element<Wide: Real>>(
     grid: Grid,
 ) {
     match function {
-        Unary::Exp => map(wide, out, x, grid, |x: T| T::narrow(x.widen().exp())),
+        Unary::Exp => map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().exp())),
         Unary::Rsqrt => map(wide, out, x, grid, |x: T| T::narrow(x.widen().rsqrt())),
-        Unary::Log => map(wide, out, x, grid, |x: T| T::narrow(x.widen().ln())),
+        Unary::Log => map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().ln())),
         Unary::Sqrt => map(wide, out, x, grid, |x: T| T::narrow(x.widen().sqrt())),
-        Unary::Tanh => map(wide, out, x, grid, |x: T| T::narrow(x.widen().tanh())),
-        Unary::Sigmoid => map(wide, out, x, grid, |x: T| T::narrow(x.widen().sigmoid())),
-        Unary::Gelu => map(wide, out, x, grid, |x: T| T::narrow(x.widen().gelu())),
-        Unary::Silu => map(wide, out, x, grid, |x: T| T::narrow(x.widen().silu())),
+        Unary::Tanh => map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().tanh())),
+        Unary::Sigmoid => map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().sigmoid())),
+        Unary::Gelu => map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().gelu())),
+        Unary::Silu => map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().silu())),
         Unary::Sin => turns(wide, (out, x), grid, math::sin_small, math::sin_large),
         Unary::Cos => turns(wide, (out, x), grid, math::cos_small, math::cos_large),
         Unary::Copy | Unary::Neg | Unary::Abs | Unary::Relu => {
@@ -148,13 +165,21 @@ fn turns<T: Element<Wide: Real>>(
     small: impl Fn(f64) -> f64 + Copy,
     large: fn(f64) -> f64,
 ) {
-    map(wide, out, x, grid, |x: T| T::narrow(x.widen().through_f64(small)));
+    map_long(wide, (out, x), grid, |x: T| T::narrow(x.widen().through_f64(small)));
+    let is_large = |x: &T| {
+        let value: f64 = x.cast();
+        let is_small = value.abs() <= math::LARGE;
+        !is_small
+    };
+    // Without a way out of the loop, so that it becomes vector instructions.
+    let any = |row: &[T]| row.iter().fold(false, |found, x| found | is_large(x));
+    if !wide.run(|| grid.rows_of(x).fold(false, |found, row| found | any(row))) {
+        return;
+    }
     for (out, x) in grid.rows_of_mut(out).zip(grid.rows_of(x)) {
         for (out, x) in out.iter_mut().zip(x) {
-            let value: f64 = x.cast();
-            let is_small = value.abs() <= math::LARGE;
-            if !is_small {
-                *out = T::from_f64(large(value));
+            if is_large(x) {
+                *out = T::from_f64(large(x.cast()));
             }
         }
     }

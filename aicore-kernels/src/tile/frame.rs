@@ -6,7 +6,7 @@
 use heapless::Vec;
 
 use super::op::Op;
-use super::product;
+use super::operands;
 use super::step::{Place, Step, Value, limits};
 
 /// Words of a frame: a cache line, so that tiles do not share lines.
@@ -68,7 +68,7 @@ fn first_fit(live: &[(usize, Place)], words: usize) -> usize {
 pub(super) fn work_words(steps: &[Step], values: &[Value]) -> usize {
     let words = steps.iter().map(|step| match step.op {
         Op::Matmul { a, .. } => {
-            values.get(usize::from(a.0)).map_or(0, |a| product::work_words(a.tile))
+            values.get(usize::from(a.0)).map_or(0, |a| operands::work_words(a.tile))
         }
         _ => 0,
     });

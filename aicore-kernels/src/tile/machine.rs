@@ -31,10 +31,10 @@ impl Machine {
         Self { wide: Wide::detect() }
     }
 
-    /// A machine that uses the instructions of the target alone. The results are the same.
-    #[must_use]
-    pub const fn of_target() -> Self {
-        Self { wide: Wide::Target }
+    /// A machine for each set of instructions that this processor has, from those of the target to the widest. The results are the
+    /// same.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Wide::detect().and_narrower().map(|wide| Self { wide })
     }
 
     /// Executes `kernel`; returns the cycles that it reports on the `v9` clock. `scratch` has

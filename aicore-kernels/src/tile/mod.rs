@@ -22,6 +22,8 @@ mod elementwise;
 mod extents;
 pub mod fault;
 mod frame;
+#[cfg(target_arch = "x86_64")]
+mod fused;
 mod infer;
 pub mod kernel;
 mod load;
@@ -29,6 +31,7 @@ pub mod machine;
 pub mod math;
 mod meet;
 pub mod op;
+mod operands;
 pub mod param;
 mod product;
 pub mod record;

@@ -7,36 +7,27 @@
 use super::arithmetic::{Number, Sum};
 use super::element::Element;
 use super::elementwise::Grid;
-use super::op::TileType;
-use super::reduce::{summand, total};
+#[cfg(target_arch = "x86_64")]
+use super::fused;
+use super::operands::{LARGEST, Operands, SumOf, finish};
+use super::reduce::summand;
 use super::wide::Wide;
 
 /// Rows of a block of sums.
 const ROWS: usize = 4;
 /// Columns of a block of sums: with [`ROWS`], eight of the sixteen registers of AVX2 hold sums of `f64`.
 const COLS: usize = 8;
-
-/// Working storage of a product in 64-bit words: the strips of the left operand, and one panel of the right one.
-pub(super) const fn work_words(a: TileType) -> usize {
-    let depth = a.cols as usize;
-    depth * (a.rows as usize).next_multiple_of(ROWS) + depth * COLS
-}
-
-/// What a product reads and writes; the grids say how much of each tile counts.
-pub(super) struct Operands<'a, T, S> {
-    pub(super) out: &'a mut [S],
-    pub(super) a: (&'a [T], Grid),
-    pub(super) b: (&'a [T], Grid),
-    pub(super) acc: Option<&'a [S]>,
-    pub(super) out_pitch: usize,
-    pub(super) work: &'a mut [u64],
-}
+const _: () = assert!(ROWS <= LARGEST[0] && COLS <= LARGEST[1]);
 
 /// `out = a b`, plus `acc` if there is one.
 pub(super) fn product<T: Element, S: Element>(wide: Wide, operands: Operands<T, S>)
 where
     S::Wide: Number,
 {
+    #[cfg(target_arch = "x86_64")]
+    if fused::fits::<S>(wide) {
+        return fused::product(wide, operands);
+    }
     wide.run(|| {
         let Operands { out, a: (a, a_grid), b: (b, b_grid), acc, out_pitch, work } = operands;
         let depth = a_grid.cols;
@@ -56,14 +47,12 @@ where
                 let rows = ROWS.min(a_grid.rows - row);
                 for (r, sums) in sums.iter().enumerate().take(rows) {
                     let at = (row + r) * out_pitch + col;
-                    finish::<S>(out, acc, at..at + cols, sums);
+                    finish::<S, COLS>(out, acc, at..at + cols, sums);
                 }
             }
         }
     });
 }
-
-type SumOf<S> = <<S as Element>::Wide as Number>::Sum;
 
 /// Strips of rows, element `p` of every row of a strip side by side; rows that are not there are zero.
 #[inline(always)]
@@ -118,19 +107,4 @@ fn block<A: Sum>(strip: &[[A; ROWS]], panel: &[[A; COLS]]) -> [[A; COLS]; ROWS] 
         }
     }
     sums
-}
-
-#[inline(always)]
-fn finish<S: Element>(
-    out: &mut [S],
-    acc: Option<&[S]>,
-    at: core::ops::Range<usize>,
-    sums: &[SumOf<S>; COLS],
-) {
-    let acc = acc.and_then(|acc| acc.get(at.clone()));
-    let Some(out) = out.get_mut(at) else { return };
-    for (place, (out, sum)) in out.iter_mut().zip(sums).enumerate() {
-        let added = acc.and_then(|acc| acc.get(place)).map(|acc| summand::<S, S>(*acc));
-        *out = total(added.map_or(*sum, |acc| acc.plus(*sum)));
-    }
 }

@@ -26,6 +26,8 @@ const _: () = assert!(align_of::<Loaded>() <= 8);
 /// A place that this core has taken.
 pub(super) struct Scratch<'a> {
     flag: &'a AtomicU64,
+    /// The line of the flag.
+    line: u64,
     base: u64,
     frame_words: usize,
 }
@@ -50,14 +52,24 @@ impl Scratch<'_> {
         // Tasks under way have words in places of their own.
         let first = size(hint / 64).checked_rem(places)?;
         (first..places).chain(0..first).find_map(|number| {
+            let at = layout::FLAGS + number * layout::FLAG_WORDS;
+            let line = pool.wrapping_add(8 * at as u64);
             // SAFETY: the caller promises the memory: each place has its flag.
-            let flag = unsafe { shared_word(pool, layout::FLAGS + number * layout::FLAG_WORDS) };
+            let flag = unsafe { shared_word(line, 0) };
             // Acquire: pairs with the Release of `drop`.
             flag.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
             let at = layout::places_at(places) + number * place_words;
             let frame_words = place_words.saturating_sub(layout::KERNEL_WORDS);
-            Some(Self { flag, base: pool.wrapping_add(8 * at as u64), frame_words })
+            Some(Self { flag, line, base: pool.wrapping_add(8 * at as u64), frame_words })
         })
+    }
+
+    /// Adds the cycles of a kernel to those of the place.
+    pub(super) fn add_cycles(&mut self, cycles: u64) {
+        // SAFETY: the word stands in the line of the flag, and belongs to the core that has the place.
+        let before = unsafe { load::<u64>(self.line, layout::CYCLES) };
+        // SAFETY: as above.
+        unsafe { store(self.line, layout::CYCLES, before.wrapping_add(cycles)) }
     }
 
     /// The kernel with this code, accepted, and the memory in which it is executed; `None`: the code is none.

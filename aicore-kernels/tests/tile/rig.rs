@@ -99,16 +99,21 @@ impl Small {
         let wide = Machine::new().run(&kernel, &call, &mut scratch);
         let cycles = wide.map_err(Box::new)?;
         let first = memories.last().unwrap().clone();
-        assert_eq!(
-            self.again(&kernel, inputs, counted),
-            first.bytes(),
-            "the target's instructions"
-        );
+        for machine in Machine::all() {
+            let found = self.again(machine, &kernel, inputs, counted);
+            assert_eq!(found, first.bytes(), "{machine:?}");
+        }
         Ok((first, cycles))
     }
 
-    /// What the machine makes of it with the instructions of the target alone, and dirty scratch memory of another kind.
-    fn again(&self, kernel: &Kernel, inputs: &[Vec<u8>], counted: &[[u16; 2]]) -> Vec<u8> {
+    /// What a machine makes of it, with dirty scratch memory of another kind.
+    fn again(
+        &self,
+        machine: Machine,
+        kernel: &Kernel,
+        inputs: &[Vec<u8>],
+        counted: &[[u16; 2]],
+    ) -> Vec<u8> {
         let output = vec![0xA5; self.output.elements() * self.output.dtype.bytes()];
         let mut memories: Vec<Memory> =
             inputs.iter().chain([&output]).map(|bytes| Memory::new(bytes)).collect();
@@ -122,7 +127,7 @@ impl Small {
             .collect();
         let mut scratch = vec![0; kernel.scratch_words()];
         let call = Call { tensors: &views, scalars: &[] };
-        Machine::of_target().run(kernel, &call, &mut scratch).unwrap();
+        machine.run(kernel, &call, &mut scratch).unwrap();
         memories.last().unwrap().bytes().to_vec()
     }
 

@@ -1,7 +1,7 @@
 //! The memory of a submission without the work: a floor for what it can cost on this machine.
 //!
 //! A step touches as many lines as a submission, in tables of the same sizes and in the same order: the task's own line,
-//! its note and its words, one after the other; the record of each tensor, in a table of as many as are live; and the line
+//! its note and its words, one after the other; the row of each tensor, in a table of as many as are live; and the line
 //! of the task that used the tensor before. What a submission costs beyond its costs in a small window, and this does too,
 //! is the way to the memory.
 
@@ -11,7 +11,11 @@ use pto_abi::stream::{MapRow, SlotNote};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::Task;
 
-use super::{Pattern, best_of_rounds, many};
+use super::{Pattern, best_of_rounds};
+
+fn many<T: Default>(count: usize) -> Vec<T> {
+    (0..count).map(|_| T::default()).collect()
+}
 
 /// As `super::measure`.
 pub(super) fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
@@ -23,12 +27,12 @@ pub(super) fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
         let slot = usize::try_from(number).unwrap_or(0) % window;
         for arg in 0..N {
             let tensor = usize::try_from(pattern.tensor(number, arg as u64)).unwrap_or(0);
-            let record = &tensors[tensor];
+            let row = &tensors[tensor];
             // The last argument is written, the others are read.
             let (own, other) = if arg + 1 == N {
-                (&record.writer, &record.readers[0])
+                (&row.writer, &row.readers[0])
             } else {
-                (&record.readers[0], &record.writer)
+                (&row.readers[0], &row.writer)
             };
             let before = &tasks[other.load(Relaxed) as usize % window];
             before.fanout.store(before.fanout.load(Relaxed) + 1, Relaxed);

@@ -14,20 +14,14 @@ mod layer;
 
 use std::time::Instant;
 
-use pto_abi::kinds::{CoreKind, TaskState};
+use pto_abi::kinds::CoreKind;
 use pto_abi::limits::MAX_ARGS;
-use pto_abi::ready::{QueueEnds, slots_for};
-use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
-use pto_abi::stream::{MapEntry, MapGrid, MapRow, SlotNote, StreamHeader};
-use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
-use pto_abi::task::{CLOSED, EdgeChunk, Task};
+use pto_abi::sync::{Exclusive, Ordering};
 use pto_abi::{FuncId, GmAddr};
-use pto_aicpu_fw::builder::BuilderInputs;
-use pto_aicpu_fw::ready_queue::ReadyQueue;
-use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
-use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
-use pto_aicpu_fw::{DeviceMemory, LockFree, SharedState};
+use pto_aicpu_fw::stream::{Schedulers, Stream};
+use pto_aicpu_fw::{DeviceMemory, LockFree};
 use pto_graph::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
+use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
 struct Kernels;
 
@@ -88,79 +82,6 @@ impl Pattern {
 /// Tiles of the matrix.
 const TILES: u64 = 4096;
 
-struct Words {
-    tasks: Vec<Task>,
-    payloads: Vec<AtomicU64>,
-    chunks: Vec<EdgeChunk>,
-    ends: [QueueEnds; 2],
-    slots: [Vec<AtomicU64>; 2],
-    progress: Progress,
-    fault: FaultLine,
-    instances: Vec<InstanceLine>,
-    header: StreamHeader,
-    records: Vec<SlotNote>,
-    tensors: Vec<MapRow>,
-    tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRow>,
-    cell_places: Vec<AtomicU32>,
-    grids: Vec<MapGrid>,
-    entries: Vec<MapEntry>,
-    tape: Vec<AtomicU64>,
-}
-
-fn many<T: Default>(count: usize) -> Vec<T> {
-    (0..count).map(|_| T::default()).collect()
-}
-
-impl Words {
-    fn new(window: usize) -> Self {
-        let queue = || many(slots_for(u32::try_from(window).unwrap()) as usize);
-        Self {
-            tasks: many(window),
-            payloads: many(8 * window),
-            chunks: many(4 * window),
-            ends: Default::default(),
-            slots: [queue(), queue()],
-            progress: Progress::default(),
-            fault: FaultLine::default(),
-            instances: many(1),
-            header: StreamHeader::default(),
-            records: many(window),
-            tensors: many(window),
-            tensor_places: many(window),
-            cells: many(4 * window),
-            cell_places: many(4 * window),
-            grids: many(window),
-            entries: many(4 * window),
-            tape: many(16 * window),
-        }
-    }
-
-    fn state(&self) -> SharedState<'_> {
-        let queue = |kind: usize| ReadyQueue::new(&self.ends[kind], &self.slots[kind]).unwrap();
-        SharedState {
-            tasks: &self.tasks,
-            payloads: &self.payloads,
-            payloads_address: GmAddr(0x1000),
-            chunks: &self.chunks,
-            ready: [queue(0), queue(1)],
-            progress: &self.progress,
-            fault: &self.fault,
-            instances: &self.instances,
-            shapes: None,
-        }
-    }
-
-    fn complete_all(&self) {
-        for task in &self.tasks {
-            // Release: pairs with the Acquire load in `Stream::advance`.
-            task.fanout.fetch_or(CLOSED, Ordering::Relaxed);
-            task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
-        }
-        self.ends.iter().for_each(QueueEnds::discard);
-    }
-}
-
 /// Tensor `arg` of task `number`.
 #[inline]
 fn view(pattern: Pattern, number: u64, arg: u64) -> TensorView<'static> {
@@ -178,47 +99,41 @@ const PIECE: usize = 256;
 
 type TestStream<'a> = Stream<'a, Exclusive, LockFree, Kernels, ()>;
 
-/// Runs a program on these words. Nothing stands in the heap.
-fn with_stream<R>(words: &Words, program: impl FnOnce(&mut TestStream<'_>) -> R) -> R {
-    let inputs = BuilderInputs {
-        state: words.state(),
-        line: &words.instances[0],
-        orch_args: &[],
-        generation: 1,
-        has_kind: [true; 2],
-    };
-    let map = MapMemory {
-        tensors: &words.tensors,
-        tensor_places: &words.tensor_places,
-        cells: &words.cells,
-        cell_places: &words.cell_places,
-        grids: &words.grids,
-        entries: &words.entries,
-    };
-    let memory = StreamMemory {
-        header: &words.header,
-        records: &words.records,
-        map: TensorMap::new(map, 0).unwrap(),
-        tape: &words.tape,
-        arg_words: (words.payloads.len() - MAX_ARGS) as u64,
-        edge_chunks: words.chunks.len() as u64,
+/// Words of a window. The heap is what a run has by default, or what a window of temporaries takes.
+fn words(window: usize) -> StreamWords {
+    StreamWords::new(StreamSizes {
+        window: u32::try_from(window).expect("a window"),
+        arg_words: 8 * window - MAX_ARGS,
+        chunks: 4 * window,
+        map_rows: window,
+        map_cells: 4 * window,
+        map_entries: 4 * window,
         heap_rings: 4,
-        // As a run has by default, or what a window of temporaries takes.
-        heap_bytes: (64 << 20).max(2 * 4096 * words.tasks.len() as u64),
+        heap_bytes: (64 << 20).max(2 * 4096 * window as u64),
+        recording_words: 16 * window,
+    })
+}
+
+/// Runs a program on these words. Nothing stands in the heap.
+fn with_stream<R>(words: &StreamWords, program: impl FnOnce(&mut TestStream<'_>) -> R) -> R {
+    let run = StreamRun {
+        room: None,
+        has_kind: [true; 2],
         heap: GmAddr(1 << 40),
-        first_task: 0,
+        orch_args: &[],
+        schedulers: Schedulers::Run,
     };
-    program(&mut TestStream::new(inputs, &memory, Schedulers::Run, Kernels, ()))
+    words.with_stream(&run, Kernels, (), program).expect("the sizes are accepted")
 }
 
 /// Tasks of `N` tensors and two scalars; ns for each, of the best of some windows.
 fn measure<const N: usize>(window: usize, pattern: Pattern) -> f64 {
-    let words = Words::new(window);
+    let words = words(window);
     let ns = with_stream(&words, |stream| {
         let step = |number| submit::<N, _>(stream, number, pattern);
         best_of_rounds(window, step, || words.complete_all())
     });
-    assert!(words.instances[0].published.load(Ordering::Relaxed) > 0);
+    assert!(words.run.instances[0].published.load(Ordering::Relaxed) > 0);
     ns
 }
 

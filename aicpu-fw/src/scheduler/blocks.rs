@@ -183,7 +183,7 @@ impl BlockTasks {
         shapes: &ShapeMemory<'_>,
         (list, slot): (List, u32),
     ) -> Result<Turn, Fault> {
-        let Some(record) = shapes.record(slot) else {
+        let Some(record) = shapes.line(slot) else {
             return Ok(Turn { has_staged: false, found_cores: false });
         };
         let lanes = lanes_of(record);
@@ -210,7 +210,7 @@ impl BlockTasks {
         slot: u32,
     ) -> Result<Turn, Fault> {
         let mut turn = Turn { has_staged: false, found_cores: false };
-        let Some(record) = shapes.record(slot) else { return Ok(turn) };
+        let Some(record) = shapes.line(slot) else { return Ok(turn) };
         if !self.gathering.is_for(slot) {
             // The one before has left the gate, so that all of its blocks can start.
             turn.has_staged |= self.start_pledged(dispatcher, platform, shapes)?;
@@ -244,7 +244,7 @@ impl BlockTasks {
         shapes: &ShapeMemory<'_>,
     ) -> Result<bool, Fault> {
         let slot = self.gathering.task();
-        let Some(record) = shapes.record(slot) else { return Ok(false) };
+        let Some(record) = shapes.line(slot) else { return Ok(false) };
         if shapes.blocks_left(slot) > 0 && !mutant::is(Mutant::StartsBeforeAllAreThere) {
             return Ok(false);
         }

@@ -277,7 +277,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline(never)]
     fn part_finished<P: Platform>(&mut self, platform: &mut P, (core, running): (usize, u32)) {
         let slot = running & !PART;
-        let record = self.dispatcher.state().shapes.and_then(|shapes| shapes.record(slot));
+        let record = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
         let Some(record) = record.filter(|_| running & PART != 0) else { return };
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);

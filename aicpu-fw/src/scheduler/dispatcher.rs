@@ -395,7 +395,7 @@ impl<'a> Dispatcher<'a> {
     #[cold]
     fn blame_part(&self, blame: Blame, core: usize, slot: u32) -> Blame {
         let of_task =
-            |shapes: ShapeMemory<'a>| Some((shapes, self.state.task(slot)?, shapes.record(slot)?));
+            |shapes: ShapeMemory<'a>| Some((shapes, self.state.task(slot)?, shapes.line(slot)?));
         let Some((shapes, task, record)) = self.state.shapes.and_then(of_task) else {
             return blame;
         };

@@ -43,7 +43,7 @@ fn stage_part<P: Platform>(
     (core, lane, block): (usize, usize, Block),
 ) -> Result<(), Fault> {
     let Block { slot, number, lanes } = block;
-    let found = dispatcher.state().task(slot).zip(shapes.record(slot));
+    let found = dispatcher.state().task(slot).zip(shapes.line(slot));
     let Some((task, record)) = found else {
         return dispatcher.expect_published(slot).map(drop);
     };

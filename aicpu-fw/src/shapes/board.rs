@@ -75,21 +75,21 @@ fn set_long(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::Relaxed);
 }
 
-fn age_of(record: &BlockLine) -> Age {
-    let [aic, aiv] = &record.plain_before;
-    Age { posted: get_long(&record.posted), plain_before: [get_long(aic), get_long(aiv)] }
+fn age_of(line: &BlockLine) -> Age {
+    let [aic, aiv] = &line.plain_before;
+    Age { posted: get_long(&line.posted), plain_before: [get_long(aic), get_long(aiv)] }
 }
 
-fn set_age(record: &BlockLine, age: Age) {
-    set_long(&record.posted, age.posted);
-    for (word, position) in record.plain_before.iter().zip(age.plain_before) {
+fn set_age(line: &BlockLine, age: Age) {
+    set_long(&line.posted, age.posted);
+    for (word, position) in line.plain_before.iter().zip(age.plain_before) {
         set_long(word, position);
     }
 }
 
 /// A task that waits no more has no age: what is left of it does not tell two runs apart.
-fn forget_age(record: &BlockLine) {
-    set_age(record, Age { posted: 0, plain_before: [0; CoreKind::COUNT] });
+fn forget_age(line: &BlockLine) {
+    set_age(line, Age { posted: 0, plain_before: [0; CoreKind::COUNT] });
 }
 
 impl<'a> ShapeMemory<'a> {
@@ -111,12 +111,12 @@ impl<'a> ShapeMemory<'a> {
     /// Puts a ready task at the end of a list. So many plain tasks of each kind have been pushed to the ready queues before it.
     pub fn post(&self, list: List, slot: u32, plain_before: [u64; CoreKind::COUNT]) {
         self.board.lock.hold(|| {
-            let Some((ends, record)) = self.ends(list).zip(self.record(slot)) else { return };
-            set(&record.next, NO_TASK);
+            let Some((ends, line)) = self.ends(list).zip(self.line(slot)) else { return };
+            set(&line.next, NO_TASK);
             let posted = get_long(&self.board.posted);
             set_long(&self.board.posted, posted + 1);
-            set_age(record, Age { posted, plain_before });
-            match self.record(get(&ends.tail)) {
+            set_age(line, Age { posted, plain_before });
+            match self.line(get(&ends.tail)) {
                 Some(last) => set(&last.next, slot),
                 None => set(&ends.head, slot),
             }
@@ -137,7 +137,7 @@ impl<'a> ShapeMemory<'a> {
                     WaitsFor::AllAtOnce => self.next_to_gather(list)?,
                     _ => get(&self.ends(list)?.head),
                 };
-                self.record(slot).map(|record| Head { slot, age: age_of(record) })
+                self.line(slot).map(|line| Head { slot, age: age_of(line) })
             })
         })
     }
@@ -147,8 +147,8 @@ impl<'a> ShapeMemory<'a> {
     pub fn take_arrival(&self) -> Option<u32> {
         self.board.lock.hold(|| {
             let slot = get(&self.ends(List::ARRIVALS)?.head);
-            let record = self.record(slot)?;
-            forget_age(record);
+            let line = self.line(slot)?;
+            forget_age(line);
             self.take_head(List::ARRIVALS);
             set(&self.board.count, get(&self.board.count) - 1);
             Some(slot)
@@ -160,13 +160,13 @@ impl<'a> ShapeMemory<'a> {
     pub fn claim(&self, list: List, of: Option<u32>, count: u32) -> Option<Claim> {
         self.board.lock.hold(|| {
             let slot = get(&self.ends(list)?.head);
-            let record = self.record(slot)?;
+            let line = self.line(slot)?;
             if of.is_some_and(|of| of != slot) {
                 return None;
             }
-            let claim = take_blocks(record, slot, count);
+            let claim = take_blocks(line, slot, count);
             if claim.is_last {
-                forget_age(record);
+                forget_age(line);
                 self.take_head(list);
                 set(&self.board.count, get(&self.board.count) - 1);
             }
@@ -182,13 +182,13 @@ impl<'a> ShapeMemory<'a> {
             let slot = self.next_to_gather(list)?;
             let at_gate = get(&self.board.gathering);
             if slot == at_gate {
-                return self.record(slot).map(|_| slot);
+                return self.line(slot).map(|_| slot);
             }
-            self.record(slot)?;
-            if let Some(record) = self.record(at_gate)
+            self.line(slot)?;
+            if let Some(line) = self.line(at_gate)
                 && !mutant::is(Mutant::GathersForTwo)
             {
-                self.send_back(at_gate, record);
+                self.send_back(at_gate, line);
             }
             self.take_head(list);
             set(&self.board.gathering, slot);
@@ -202,11 +202,10 @@ impl<'a> ShapeMemory<'a> {
     fn next_to_gather(&self, list: List) -> Option<u32> {
         let at_gate = get(&self.board.gathering);
         let slot = get(&self.ends(list)?.head);
-        let Some(record) = self.record(at_gate).filter(|_| !mutant::is(Mutant::GathersForTwo))
-        else {
+        let Some(line) = self.line(at_gate).filter(|_| !mutant::is(Mutant::GathersForTwo)) else {
             return Some(slot);
         };
-        let (of, has_cores) = (get(&record.list), get(&record.next_block) > 0);
+        let (of, has_cores) = (get(&line.list), get(&line.next_block) > 0);
         if of == list.0 { Some(at_gate) } else { (of < list.0 && !has_cores).then_some(slot) }
     }
 
@@ -215,7 +214,7 @@ impl<'a> ShapeMemory<'a> {
     pub fn gathers(&self) -> Option<u32> {
         self.board.lock.hold(|| {
             let slot = get(&self.board.gathering);
-            self.record(slot).filter(|record| get(&record.next_block) > 0).map(|_| slot)
+            self.line(slot).filter(|line| get(&line.next_block) > 0).map(|_| slot)
         })
     }
 
@@ -223,14 +222,14 @@ impl<'a> ShapeMemory<'a> {
     #[must_use]
     pub fn pledge(&self, slot: u32, count: u32) -> Option<Claim> {
         self.board.lock.hold(|| {
-            let record = self.record(slot).filter(|_| get(&self.board.gathering) == slot)?;
-            let claim = take_blocks(record, slot, count);
+            let line = self.line(slot).filter(|_| get(&self.board.gathering) == slot)?;
+            let claim = take_blocks(line, slot, count);
             if claim.is_last || mutant::is(Mutant::LeavesTheGateEarly) {
-                forget_age(record);
+                forget_age(line);
                 set(&self.board.gathering, NO_TASK);
                 set(&self.board.count, get(&self.board.count) - 1);
                 set(&self.board.waiting, get(&self.board.waiting) & !GATHERS);
-                self.note_empty(List(get(&record.list)));
+                self.note_empty(List(get(&line.list)));
             } else {
                 set(&self.board.waiting, get(&self.board.waiting) | GATHERS);
             }
@@ -241,8 +240,8 @@ impl<'a> ShapeMemory<'a> {
     /// Blocks of a task that are not taken yet.
     #[must_use]
     pub fn blocks_left(&self, slot: u32) -> u32 {
-        let left = |record: &BlockLine| get(&record.blocks).saturating_sub(get(&record.next_block));
-        self.board.lock.hold(|| self.record(slot).map_or(0, left))
+        let left = |line: &BlockLine| get(&line.blocks).saturating_sub(get(&line.next_block));
+        self.board.lock.hold(|| self.line(slot).map_or(0, left))
     }
 
     fn ends(&self, list: List) -> Option<&'a ListEnds> {
@@ -250,10 +249,10 @@ impl<'a> ShapeMemory<'a> {
     }
 
     /// Puts the task at the gate, which has no core, back to the head of its list.
-    fn send_back(&self, at_gate: u32, record: &BlockLine) {
-        let Some(ends) = self.ends(List(get(&record.list))) else { return };
+    fn send_back(&self, at_gate: u32, line: &BlockLine) {
+        let Some(ends) = self.ends(List(get(&line.list))) else { return };
         let head = get(&ends.head);
-        set(&record.next, head);
+        set(&line.next, head);
         set(&ends.head, at_gate);
         if head == NO_TASK {
             set(&ends.tail, at_gate);
@@ -263,7 +262,7 @@ impl<'a> ShapeMemory<'a> {
     /// Takes the first task off a list that has one.
     fn take_head(&self, list: List) {
         let Some(ends) = self.ends(list) else { return };
-        let next = self.record(get(&ends.head)).map_or(NO_TASK, |record| get(&record.next));
+        let next = self.line(get(&ends.head)).map_or(NO_TASK, |line| get(&line.next));
         set(&ends.head, next);
         if next == NO_TASK {
             set(&ends.tail, NO_TASK);
@@ -274,17 +273,17 @@ impl<'a> ShapeMemory<'a> {
     /// Takes back the bit of a list that has no task, and none at the gate.
     fn note_empty(&self, list: List) {
         let is_empty = self.ends(list).is_some_and(|ends| get(&ends.head) == NO_TASK);
-        let at_gate = self.record(get(&self.board.gathering)).map(|record| get(&record.list));
+        let at_gate = self.line(get(&self.board.gathering)).map(|line| get(&line.list));
         if is_empty && !(list.is_sync() && at_gate == Some(list.0)) {
             set(&self.board.waiting, get(&self.board.waiting) & !list.bit());
         }
     }
 }
 
-fn take_blocks(record: &BlockLine, slot: u32, count: u32) -> Claim {
-    let (first, blocks) = (get(&record.next_block), get(&record.blocks));
+fn take_blocks(line: &BlockLine, slot: u32, count: u32) -> Claim {
+    let (first, blocks) = (get(&line.next_block), get(&line.blocks));
     let count = count.min(blocks.saturating_sub(first));
     let again = u32::from(count > 0 && mutant::is(Mutant::RunsABlockTwice) && first > 1);
-    set(&record.next_block, first + count);
+    set(&line.next_block, first + count);
     Claim { slot, first: first - again, count, is_last: first + count == blocks }
 }

@@ -20,7 +20,7 @@ impl<'a> ShapeMemory<'a> {
         let tally = workers.tally();
         Some(Self {
             board: &header.board,
-            records: window.live_slice(plan.blocks, sizes.window as usize)?,
+            lines: window.live_slice(plan.blocks, sizes.window as usize)?,
             parts: window.live_slice(plan.parts, BLOCK_WORDS * workers.len())?,
             parts_address: GmAddr(window.address().0).offset(plan.parts),
             gm: arena.gm(),

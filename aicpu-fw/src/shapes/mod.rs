@@ -31,8 +31,8 @@ pub use list::{GATHERS, LEVEL_LISTS, List, WaitsFor};
 pub struct ShapeMemory<'a> {
     /// Where they wait.
     pub board: &'a BlockBoard,
-    /// A record for each slot.
-    pub records: &'a [BlockLine],
+    /// A line for each slot.
+    pub lines: &'a [BlockLine],
     /// Argument words of parts: [`BLOCK_WORDS`] for each worker.
     pub parts: &'a [AtomicU64],
     /// Where these are in GM.
@@ -44,10 +44,10 @@ pub struct ShapeMemory<'a> {
 }
 
 impl<'a> ShapeMemory<'a> {
-    /// The record of the task in `slot`.
+    /// The line of the task in `slot`.
     #[must_use]
-    pub fn record(&self, slot: u32) -> Option<&'a BlockLine> {
-        self.records.get(slot as usize)
+    pub fn line(&self, slot: u32) -> Option<&'a BlockLine> {
+        self.lines.get(slot as usize)
     }
 
     /// Tasks that wait.

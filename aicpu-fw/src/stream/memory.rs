@@ -41,10 +41,10 @@ impl<'a> StreamMemory<'a> {
         };
         let first_task = header.first_task.load(Ordering::Relaxed).into();
         let map = TensorMap::new(map, first_task).ok_or(unusable)?;
-        let records = window.live_slice(plan.slots, sizes.window as usize).ok_or(unusable)?;
+        let notes = window.live_slice(plan.slots, sizes.window as usize).ok_or(unusable)?;
         Ok(Self {
             header,
-            records,
+            notes,
             map,
             tape: window.live_slice(plan.tape.0, plan.tape.1).ok_or(unusable)?,
             arg_words,

@@ -28,7 +28,7 @@ pub struct StreamMemory<'a> {
     /// Sizes and marks.
     pub header: &'a StreamHeader,
     /// Notes on the slots: as many as the window has; a power of two.
-    pub records: &'a [SlotNote],
+    pub notes: &'a [SlotNote],
     /// The tensor map, empty.
     pub map: TensorMap<'a>,
     /// Words of recordings.
@@ -65,7 +65,7 @@ impl<'a> Storage<'a> {
     /// All of it is free.
     pub(super) fn new(state: &SharedState<'a>, generation: u32, of: &'a StreamMemory<'a>) -> Self {
         let first = of.first_task;
-        let window = Window::new(state.tasks, of.records, first, generation);
+        let window = Window::new(state.tasks, of.notes, first, generation);
         // The words of one task run on behind the end of the ring.
         let held = (state.payloads.len() as u64).saturating_sub(MAX_ARGS as u64);
         let words = RunOnRing::new(of.arg_words.min(held), first);

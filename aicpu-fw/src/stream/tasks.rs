@@ -305,7 +305,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
 /// Writes the block shape of the task in `slot`, which is not published.
 fn write_block_shape(state: &SharedState<'_>, slot: u32, shape: &BlockSpec) {
     let shapes = state.shapes;
-    if let Some(line) = shapes.and_then(|shapes| shapes.record(slot)) {
+    if let Some(line) = shapes.and_then(|shapes| shapes.line(slot)) {
         shape.write(line);
     }
 }

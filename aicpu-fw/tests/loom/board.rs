@@ -69,8 +69,8 @@ impl Variant for LeavesTheGate {
 /// The first half of [`ShapeMemory::post`].
 fn link(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
     let ends = &shapes.board.lists[list.0 as usize];
-    shapes.records[slot as usize].next.store(NO_TASK, Relaxed);
-    match shapes.record(ends.tail.load(Relaxed)) {
+    shapes.lines[slot as usize].next.store(NO_TASK, Relaxed);
+    match shapes.line(ends.tail.load(Relaxed)) {
         Some(last) => last.next.store(slot, Relaxed),
         None => ends.head.store(slot, Relaxed),
     }
@@ -93,7 +93,7 @@ unsafe impl Sync for Witness {}
 
 struct Run<V> {
     board: BlockBoard,
-    records: Vec<BlockLine>,
+    lines: Vec<BlockLine>,
     /// Stand for the lines and arguments of the tasks: written by the builder, read by who has taken a block.
     tasks: [Witness; TASKS],
     /// How often each block was taken, and blocks that were not.
@@ -108,7 +108,7 @@ impl<V: Variant> Run<V> {
         board.reset();
         Self {
             board,
-            records: (0..TASKS).map(|_| BlockLine::default()).collect(),
+            lines: (0..TASKS).map(|_| BlockLine::default()).collect(),
             tasks: Default::default(),
             taken: Default::default(),
             left: AtomicU32::new(BLOCKS * u32::try_from(TASKS).unwrap()),
@@ -121,7 +121,7 @@ impl<V: Variant> Run<V> {
         let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
         ShapeMemory {
             board: &self.board,
-            records: &self.records,
+            lines: &self.lines,
             parts: &[],
             parts_address: GmAddr::NULL,
             gm,
@@ -129,13 +129,13 @@ impl<V: Variant> Run<V> {
         }
     }
 
-    /// What a builder does: a task and its record, then the board.
+    /// What a builder does: a task and its line, then the board.
     fn submit(&self, slot: u32, list: List, first: List) {
         self.tasks[slot as usize].0.with_mut(|_| ());
-        let record = &self.records[slot as usize];
-        record.blocks.store(BLOCKS, Relaxed);
-        record.next_block.store(0, Relaxed);
-        record.list.store(list.0, Relaxed);
+        let line = &self.lines[slot as usize];
+        line.blocks.store(BLOCKS, Relaxed);
+        line.next_block.store(0, Relaxed);
+        line.list.store(list.0, Relaxed);
         V::post(&self.shapes(), first, slot);
     }
 
@@ -222,13 +222,13 @@ fn blocks_together<V: Variant>() {
 /// Two parts of a task on the cores of two schedulers: who counts the last one sees what the other one wrote.
 fn parts_finish<S: Sharing>() {
     let setup = || (BlockLine::default(), [Witness::default(), Witness::default()]);
-    explore(3, setup, |(record, results)| {
-        record.parts_left.store(2, Relaxed);
+    explore(3, setup, |(line, results)| {
+        line.parts_left.store(2, Relaxed);
         let finish = move |part: usize| {
             results[part].0.with_mut(|_| ());
             // As `Flow::part_finished` does.
             let order = pto_abi::sync::Ordering::AcqRel;
-            if S::fetch_sub_u32(&record.parts_left, 1, order) == 1 {
+            if S::fetch_sub_u32(&line.parts_left, 1, order) == 1 {
                 results.iter().for_each(|result| result.0.with(|_| ()));
             }
         };

@@ -5,16 +5,14 @@ use std::marker::PhantomData;
 
 use loom::cell::UnsafeCell;
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_ARGS;
-use pto_abi::stream::{MapEntry, MapGrid, MapRow, SlotNote, StreamHeader};
-use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Shared};
+use pto_abi::sync::{Ordering, Shared};
 use pto_abi::{CoreKind, FuncId, GmAddr};
-use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
-use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
+use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, LockFree};
 use pto_graph::{GraphBuilder, TaskSpec};
+use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
-use crate::words::{Kernels, Size, Words};
+use crate::words::Kernels;
 use crate::{explore, spawn};
 
 /// How the schedulers' side says that it is done with a task.
@@ -37,16 +35,7 @@ impl Done for Relaxed {
 }
 
 struct Run<D> {
-    words: Words,
-    header: StreamHeader,
-    records: Vec<SlotNote>,
-    tensors: Vec<MapRow>,
-    tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRow>,
-    cell_places: Vec<AtomicU32>,
-    grids: Vec<MapGrid>,
-    entries: Vec<MapEntry>,
-    tape: Vec<AtomicU64>,
+    words: StreamWords,
     /// Stands for everything of a slot: the builder writes it when it takes the slot, a scheduler reads it. Loom finds
     /// accesses that nothing puts in order.
     slot: Witness,
@@ -73,23 +62,20 @@ impl BuilderHost for Takes<'_> {
     }
 }
 
-fn many<T: Default>(count: usize) -> Vec<T> {
-    (0..count).map(|_| T::default()).collect()
-}
-
 fn reuse<D: Done>() {
-    let size = Size { tasks: 1, arg_words: 3 + MAX_ARGS, edges: 1, instances: 1 };
+    let sizes = StreamSizes {
+        window: 1,
+        arg_words: 4,
+        chunks: 1,
+        map_rows: 2,
+        map_cells: 2,
+        map_entries: 2,
+        heap_rings: 1,
+        heap_bytes: 0,
+        recording_words: 1,
+    };
     let setup = move || Run::<D> {
-        words: Words::new(size),
-        header: StreamHeader::default(),
-        records: many(1),
-        tensors: many(2),
-        tensor_places: many(2),
-        cells: many(2),
-        cell_places: many(2),
-        grids: many(2),
-        entries: many(2),
-        tape: many(1),
+        words: StreamWords::new(sizes),
         slot: Witness(UnsafeCell::new(0)),
         done: PhantomData,
     };
@@ -101,37 +87,24 @@ fn reuse<D: Done>() {
 }
 
 fn build<D>(run: &Run<D>) {
-    let map = MapMemory {
-        tensors: &run.tensors,
-        tensor_places: &run.tensor_places,
-        cells: &run.cells,
-        cell_places: &run.cell_places,
-        grids: &run.grids,
-        entries: &run.entries,
-    };
-    let memory = StreamMemory {
-        header: &run.header,
-        records: &run.records,
-        map: TensorMap::new(map, 0).unwrap(),
-        tape: &run.tape,
-        arg_words: 4,
-        edge_chunks: 1,
-        heap_rings: 1,
-        heap_bytes: 0,
+    let of = StreamRun {
+        room: None,
+        has_kind: [true; 2],
         heap: GmAddr(0),
-        first_task: 0,
+        orch_args: &[],
+        schedulers: Schedulers::Run,
     };
-    let (inputs, host) = (run.words.inputs(), Takes(&run.slot));
-    let mut stream =
-        Stream::<Shared, LockFree, _, _>::new(inputs, &memory, Schedulers::Run, Kernels, host);
-    for word in 1..=2 {
-        stream.submit(TaskSpec::new(FuncId(0), CoreKind::AIV, &[word]), &[]).unwrap();
-    }
+    let submit = |stream: &mut Stream<'_, Shared, LockFree, Kernels, Takes<'_>>| {
+        for word in 1..=2 {
+            stream.submit(TaskSpec::new(FuncId(0), CoreKind::AIV, &[word]), &[]).unwrap();
+        }
+    };
+    run.words.with_stream(&of, Kernels, Takes(&run.slot), submit).unwrap();
 }
 
 /// Two tasks, one after the other.
 fn run_two<D: Done>(run: &Run<D>) {
-    let state = run.words.state();
+    let state = run.words.run.state().unwrap();
     for word in 1..=2 {
         let mut slot = [0];
         while state.queue(CoreKind::AIV).pop::<Shared>(&mut slot) == 0 {

@@ -3,23 +3,14 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use pto_abi::gm::GmWindow;
-use pto_abi::limits::MAX_ARGS;
-use pto_abi::ready::QueueEnds;
-use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
-use pto_abi::stream::{
-    BlockBoard, BlockLine, HAS_PREDICATE, MapEntry, MapGrid, MapRow, SlotNote, StreamHeader,
-};
-use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering::Relaxed};
-use pto_abi::task::{EdgeChunk, SHAPED, Task};
+use pto_abi::stream::{BlockLine, HAS_PREDICATE};
+use pto_abi::sync::{Exclusive, Ordering::Relaxed};
+use pto_abi::task::SHAPED;
 use pto_abi::{FuncId, GmAddr};
-use pto_aicpu_fw::builder::BuilderInputs;
 use pto_aicpu_fw::fanout::ConsumerWalk;
-use pto_aicpu_fw::ready_queue::ReadyQueue;
-use pto_aicpu_fw::shapes::ShapeMemory;
-use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
-use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
-use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree, SharedState};
+use pto_aicpu_fw::stream::{Schedulers, Stream};
+use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree};
+use pto_rig::{RunWords, StreamRun, StreamSizes, StreamWords};
 
 const WINDOW: usize = 512;
 const HEAP: u64 = 1 << 40;
@@ -70,10 +61,6 @@ pub(crate) struct Made {
     pub(crate) shapes: Vec<Option<Vec<u64>>>,
 }
 
-fn many<T: Default>(count: usize) -> Vec<T> {
-    (0..count).map(|_| T::default()).collect()
-}
-
 /// How large rings are.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
@@ -87,56 +74,29 @@ const LARGE: Sizes =
     Sizes { window: WINDOW, words: 16 * WINDOW, chunks: 8 * WINDOW, heap_bytes: 1 << 20 };
 
 /// The memory of a run.
-pub(crate) struct Memory {
-    sizes: Sizes,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) payloads: Vec<AtomicU64>,
-    pub(crate) chunks: Vec<EdgeChunk>,
-    slots: [Vec<AtomicU64>; 2],
-    pub(crate) ends: [QueueEnds; 2],
-    progress: Progress,
-    fault: FaultLine,
-    instances: Vec<InstanceLine>,
-    pub(crate) header: StreamHeader,
-    tensors: Vec<MapRow>,
-    tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRow>,
-    cell_places: Vec<AtomicU32>,
-    grids: Vec<MapGrid>,
-    entries: Vec<MapEntry>,
-    records: Vec<SlotNote>,
-    tape: Vec<AtomicU64>,
-    board: BlockBoard,
-    shapes: Vec<BlockLine>,
+pub(crate) struct Memory(StreamWords);
+
+impl core::ops::Deref for Memory {
+    type Target = StreamWords;
+
+    fn deref(&self) -> &StreamWords {
+        &self.0
+    }
 }
 
 impl Memory {
     pub(crate) fn new(sizes: Sizes) -> Self {
-        let window = sizes.window;
-        let board = BlockBoard::default();
-        board.reset();
-        Self {
-            sizes,
-            tasks: many(window),
-            payloads: many(sizes.words + MAX_ARGS),
-            chunks: many(sizes.chunks),
-            slots: [many(2 * WINDOW), many(2 * WINDOW)],
-            ends: Default::default(),
-            progress: Progress::default(),
-            fault: FaultLine::default(),
-            instances: many(1),
-            header: StreamHeader::default(),
-            tensors: many(16),
-            tensor_places: many(16),
-            cells: many(64),
-            cell_places: many(64),
-            grids: many(16),
-            entries: many(4096),
-            records: many(window),
-            tape: many(32 * WINDOW),
-            board,
-            shapes: many(window),
-        }
+        Self(StreamWords::new(StreamSizes {
+            window: u32::try_from(sizes.window).unwrap(),
+            arg_words: sizes.words,
+            chunks: sizes.chunks,
+            map_rows: 16,
+            map_cells: 64,
+            map_entries: 4096,
+            heap_rings: 4,
+            heap_bytes: sizes.heap_bytes,
+            recording_words: 32 * WINDOW,
+        }))
     }
 
     /// Runs `program` with a builder on this memory.
@@ -145,56 +105,14 @@ impl Memory {
         host: H,
         program: impl FnOnce(&mut TestStream<'_, H>) -> R,
     ) -> R {
-        // SAFETY: there is nothing in it.
-        let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
-        let shapes = ShapeMemory {
-            board: &self.board,
-            records: &self.shapes,
-            parts: &[],
-            parts_address: GmAddr::NULL,
-            gm,
-            room: [0, CORES, CORES, CORES / 2, 0, 0, CORES / 2, CORES / 2],
-        };
-        let queue = |kind: usize| ReadyQueue::new(&self.ends[kind], &self.slots[kind]).unwrap();
-        let state = SharedState {
-            tasks: &self.tasks,
-            payloads: &self.payloads,
-            payloads_address: GmAddr(0x1000),
-            chunks: &self.chunks,
-            ready: [queue(0), queue(1)],
-            progress: &self.progress,
-            fault: &self.fault,
-            instances: &self.instances,
-            shapes: Some(shapes),
-        };
-        let map = MapMemory {
-            tensors: &self.tensors,
-            tensor_places: &self.tensor_places,
-            cells: &self.cells,
-            cell_places: &self.cell_places,
-            grids: &self.grids,
-            entries: &self.entries,
-        };
-        let memory = StreamMemory {
-            header: &self.header,
-            records: &self.records,
-            map: TensorMap::new(map, 0).unwrap(),
-            tape: &self.tape,
-            arg_words: self.sizes.words as u64,
-            edge_chunks: self.sizes.chunks as u64,
-            heap_rings: 4,
-            heap_bytes: self.sizes.heap_bytes,
-            heap: GmAddr(HEAP),
-            first_task: 0,
-        };
-        let inputs = BuilderInputs {
-            state,
-            line: &self.instances[0],
-            orch_args: &[],
-            generation: 1,
+        let run = StreamRun {
+            room: Some([0, CORES, CORES, CORES / 2, 0, 0, CORES / 2, CORES / 2]),
             has_kind: [true; 2],
+            heap: GmAddr(HEAP),
+            orch_args: &[],
+            schedulers: Schedulers::Run,
         };
-        program(&mut TestStream::new(inputs, &memory, Schedulers::Run, Kernels, host))
+        self.with_stream(&run, Kernels, host, program).unwrap()
     }
 }
 
@@ -204,7 +122,8 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
         program(stream);
         stream.added()
     });
-    let Memory { tasks, chunks, payloads, instances, shapes, .. } = &memory;
+    let RunWords { tasks, chunks, payloads, instances, .. } = &memory.run;
+    let shapes = &memory.blocks;
     assert_eq!(added, instances[0].published.load(Relaxed));
     let added = usize::try_from(added).unwrap();
     let mut made = Made { edges: BTreeSet::new(), words: Vec::new(), shapes: Vec::new() };
@@ -231,7 +150,7 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
     made
 }
 
-/// What stands in the record of a task that waits, in the order of the fields.
+/// What stands in the line of a task that waits, in the order of the fields.
 fn shape_words(of: &BlockLine) -> impl Iterator<Item = u64> {
     let kernels = of.kernels.iter().map(|word| word.load(Relaxed));
     let ids = of.func_ids.iter();

@@ -3,15 +3,11 @@
 
 use std::collections::VecDeque;
 
-use pto_abi::kinds::TaskState;
-use pto_abi::ready::QueueEnds;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Ordering::Relaxed;
-use pto_abi::task::CLOSED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::BuilderHost;
 use pto_aicpu_fw::blame::Blame;
-use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_graph::{
     Arg, Bindings, DependencyMode, ElementType, GraphBuilder, StreamBuilder, TaskSpec, TensorTask,
     TensorView,
@@ -41,18 +37,10 @@ impl BuilderHost for Lazy<'_> {
     fn relax(&mut self) {
         self.turns += 1;
         assert!(self.turns < MOST_TURNS, "the watchdog");
-        let is_ready = |slot: &u32| {
-            let task = &self.memory.tasks[*slot as usize];
-            task.state.load(Relaxed) == TaskState::PUBLISHED.get() && task.fanin.load(Relaxed) == 0
-        };
-        let Some(at) = self.alive.iter().position(is_ready) else { return };
-        let task = &self.memory.tasks[self.alive.remove(at).unwrap() as usize];
-        let mut walk = ConsumerWalk::new(task.fanout.fetch_or(CLOSED, Relaxed));
-        while let Some(consumer) = walk.next(task, &self.memory.chunks) {
-            self.memory.tasks[consumer as usize].fanin.fetch_sub(1, Relaxed);
+        let at = self.alive.iter().position(|slot| self.memory.is_ready(*slot));
+        if let Some(slot) = at.and_then(|at| self.alive.remove(at)) {
+            self.memory.complete(slot);
         }
-        task.state.store(TaskState::COMPLETED.get(), Relaxed);
-        self.memory.ends.iter().for_each(QueueEnds::discard);
     }
 }
 
@@ -283,9 +271,10 @@ fn words_of_a_replay_run_on_behind_the_end_of_the_ring() {
                 stream.replay(record.as_ref().unwrap(), &bindings).unwrap();
                 let first = stream.added() - 4;
                 for (number, count) in (first..).zip(counts) {
-                    let task = &memory.tasks[usize::try_from(number % 8).unwrap()];
+                    let task = &memory.run.tasks[usize::try_from(number % 8).unwrap()];
                     let place = task.payload.load(Relaxed) as usize;
-                    let words = &memory.payloads[place..=place + usize::try_from(count).unwrap()];
+                    let words =
+                        &memory.run.payloads[place..=place + usize::try_from(count).unwrap()];
                     let found: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
                     let scalars = (1..count).map(|at| 10 * count + at);
                     let expected: Vec<u64> = scalars.chain([1000 + round, 1 << 32]).collect();

@@ -7,7 +7,7 @@ use pto_host::abi::symbol::symbol;
 use pto_host::abi::{Fault, GmAddr, TaskId};
 use pto_host::graph::{
     BuildError, BuilderSet, Chain, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder,
-    TaskSpec,
+    TaskSpec, plan,
 };
 
 /// A builder program.
@@ -63,10 +63,12 @@ impl BuilderSet for Builders {
 
     fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
-        symbol: u64,
+        number: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        self.build(symbol, &mut Streaming(stream))
+        let given = self.build(number, &mut Streaming(stream));
+        // Every device expands plans. A program that was given by this name goes first.
+        given.or_else(|| (number == symbol(plan::BUILDER)).then(|| plan::expand(stream)))
     }
 }
 

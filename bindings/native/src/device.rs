@@ -55,6 +55,14 @@ pub fn streaming(options: &RunOptions) -> RunOptions {
     options
 }
 
+/// Opens the simulator for one owner, without builders: the same copy of the firmware as that of [`SharedDevice`].
+///
+/// # Errors
+/// `WORKERS`, `MAP_GM`.
+pub fn open_device(options: DeviceOptions) -> Result<Device, Failure> {
+    Ok(Device::open_sim(options, Builders::default())?)
+}
+
 impl SharedDevice {
     /// Opens the simulator.
     ///

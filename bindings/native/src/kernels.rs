@@ -43,6 +43,16 @@ static HELD: Mutex<BTreeMap<([u8; 32], String), Held>> = Mutex::new(BTreeMap::ne
 /// # Errors
 /// `OBJECT_FORMAT`, `LOAD_FAILED`, `SYMBOL_MISSING`, `OBJECT_RELOCATION`, `EXECUTABLE_MEMORY`.
 pub fn from_bytes(bytes: &[u8], source: KernelSource<'_>) -> Result<Kernel, Failure> {
+    let entry = entry_of(bytes, source)?;
+    // SAFETY: what the object calls a kernel is one; its author vouches for it, as for any code that is loaded.
+    Ok(unsafe { from_pointer(entry, source) })
+}
+
+/// The function of a kernel in the bytes of a shared or relocatable object.
+///
+/// # Errors
+/// Those of [`from_bytes`].
+pub fn entry_of(bytes: &[u8], source: KernelSource<'_>) -> Result<NonNull<c_void>, Failure> {
     let key = (Sha256::digest(bytes).into(), source.symbol.to_owned());
     let mut table = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let entry = match table.get(&key) {
@@ -54,8 +64,7 @@ pub fn from_bytes(bytes: &[u8], source: KernelSource<'_>) -> Result<Kernel, Fail
     };
     let entry = NonNull::new(std::ptr::with_exposed_provenance_mut::<c_void>(entry));
     let missing = || Failure::new(FailureKind::SYMBOL_MISSING, "the kernel's function is null");
-    // SAFETY: what the object calls a kernel is one; its author vouches for it, as for any code that is loaded.
-    Ok(unsafe { from_pointer(entry.ok_or_else(missing)?, source) })
+    entry.ok_or_else(missing)
 }
 
 /// A kernel from a file.

@@ -31,7 +31,7 @@ mod shared_object;
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};
 #[cfg(feature = "devices")]
-pub use device::{SharedDevice, building, streaming};
+pub use device::{SharedDevice, building, open_device, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};

@@ -20,6 +20,8 @@ class Device:
         gm_bytes: int = ...,
         hosting: str = "pool",
         os_threads: int = 0,
+        seed: int = 0,
+        kernel_cost: str = "model",
     ) -> None: ...
     def malloc(self, bytes: int) -> int: ...
     def free(self, address: int) -> None: ...
@@ -113,6 +115,13 @@ class CheckedWorkload:
     def run(
         self, given: dict[str, Any], traced: bool
     ) -> tuple[int, int, int, int, list[tuple[str, list[int], int, int, int]]]: ...
+
+class DeviceWorkload:
+    """A workload that was compiled for devices; `pto_wsp` makes and runs them."""
+
+    plan_words: int
+    def __init__(self, checked: CheckedWorkload) -> None: ...
+    def run(self, device: Device, given: dict[str, Any], **options: Any) -> tuple[Report, int]: ...
 
 class TileKernelBuilder:
     """A tile kernel, instruction by instruction; values are numbers."""

@@ -62,8 +62,8 @@ def unique(name: str, taken: Any) -> str:
 class Lowering:
     """Goes through a workload and writes its text."""
 
-    def __init__(self, root: Node) -> None:
-        self.root = root
+    def __init__(self, root: Node, target: str = "cpu_sim") -> None:
+        self.root, self.target = root, target
         self.result = Lowered()
         self.kernels: dict[tuple, tuple[str, str]] = {}
         self.tensors: dict[int, str] = {}
@@ -81,7 +81,7 @@ class Lowering:
     def lowered(self) -> Lowered:
         """The text of the whole workload."""
         body = self.node(self.root, 1)
-        schedule = schedule_text(self.root, self.names)
+        schedule = schedule_text(self.root, self.names, self.target)
         lines = [f"workload {plain(self.root._name or 'workload')} {{", f"  {schedule}"]
         for name, tensor in self.result.tensors.items():
             extents = ", ".join(str(int(extent)) for extent in tensor.shape)
@@ -317,6 +317,6 @@ def _bits(value: float) -> int:
     return struct.unpack("<Q", struct.pack("<d", value))[0]
 
 
-def lowered(root: Node) -> Lowered:
-    """The text of a workload, and what a run has to bind."""
-    return Lowering(root).lowered()
+def lowered(root: Node, target: str = "cpu_sim") -> Lowered:
+    """The text of a workload for a target, and what a run has to bind."""
+    return Lowering(root, target).lowered()

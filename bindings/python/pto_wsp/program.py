@@ -1,10 +1,11 @@
 """Programs: workloads that were checked, and their runs.
 
 Target `cpu_sim` runs on this machine: the crate `pto-workload` goes through the tree in program order, the tile machine
-computes, and the v9 clock counts cycles. Nothing runs on a device."""
+computes, and the v9 clock counts cycles. Target `a2a3sim` runs on a device (`on_device`)."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
@@ -18,12 +19,15 @@ from pto_runtime import _native
 from .errors import CompileError, ExecutionError, KernelError, PtoError, WorkloadWarning
 from .foreign import body_of
 from .lowering import Lowered, lowered
+from .on_device import OnDevice
 from .trace import ExecutionTrace, TraceLevel
 from .tree import Node
 from .types import as_array
 
 CHANNEL_LATENCY = "__pto_wsp_channel_latency_cycles"
-TARGETS = ("cpu_sim", "ascend_npu")
+TARGETS = ("cpu_sim", "a2a3sim", "ascend_npu")
+#: The target of programs that name none; `cpu_sim` where it is not set.
+TARGET_VARIABLE = "PTO_WSP_TARGET"
 
 
 @dataclass
@@ -35,7 +39,10 @@ class ProgramStats:
     task_count: int = 0
     #: Tasks that ran beside another one.
     parallel_tasks: int = 0
+    #: When the last task ended, on the v9 clock. On a device: the sum of the cycles that the kernels report on that clock.
     total_cycles: int = 0
+    #: On a device: from the launch to the end, in nanoseconds of the device's clock.
+    device_ns: float = 0.0
     #: Tasks that were issued although the window was full, in benchmark mode.
     window_overflows: int = 0
 
@@ -43,7 +50,12 @@ class ProgramStats:
 class Program:
     """A workload that was checked, with the sizes and symbols of its next run."""
 
-    def __init__(self, workload: Node, target: str, axis_sizes: dict[str, int]) -> None:
+    def __init__(
+        self, workload: Node, target: Optional[str] = None, axis_sizes: Optional[dict[str, int]] = None, device: Any = None
+    ) -> None:
+        target = target or os.environ.get(TARGET_VARIABLE, "cpu_sim")
+        if device is not None and target != "a2a3sim":
+            raise CompileError(f"The target {target} has no device. Compile for a2a3sim.")
         if target not in TARGETS:
             raise CompileError(f"There is no target {target!r}. Use {' or '.join(TARGETS)}.")
         begin = time.perf_counter()
@@ -59,13 +71,16 @@ class Program:
         self._arrays: dict[str, list[int]] = {}
         self._bind_axes()
         self._bodies = {}
+        self._on_device: Optional[OnDevice] = None
         if target == "cpu_sim":
             self._bodies = self._compiled_bodies()
+        elif target == "a2a3sim":
+            self._on_device = self._compile_for(device)
         else:
             from .emit import emit
 
             self.codegen_artifact_dir = emit(workload, self._lowered, self._checked)
-        self.set_axis_sizes(axis_sizes)
+        self.set_axis_sizes(axis_sizes or {})
         self.stats.compile_time_ms = 1e3 * (time.perf_counter() - begin)
         self._thread: Optional[threading.Thread] = None
         self._error: Optional[BaseException] = None
@@ -83,7 +98,7 @@ class Program:
     def _compile(self) -> tuple[Lowered, Any]:
         found = Lowered()
         try:
-            found = lowered(self.workload)
+            found = lowered(self.workload, self.target)
             checked = _native.CheckedWorkload(found.text)
         except (PtoError, TypeError, ValueError, LookupError, RuntimeError) as error:
             lines = _lines_of(found.lines, str(error))
@@ -98,6 +113,12 @@ class Program:
             return {name: body_of(*of) for name, of in self._lowered.foreign.items()}
         except KernelError as error:
             raise CompileError(f"Codegen compilation failed: {error}") from error
+
+    def _compile_for(self, device: Any) -> OnDevice:
+        try:
+            return OnDevice(self._checked, device, self._lowered.foreign)
+        except (CompileError, ValueError) as error:
+            raise CompileError(f"Codegen compilation failed: {_lines_of(self._lowered.lines, str(error))}{error}") from error
 
     def _bind_axes(self) -> None:
         """Ragged and sparse axes have what they were made with until the program says otherwise."""
@@ -156,7 +177,7 @@ class Program:
 
     def execute(self) -> None:
         """Begins a run and returns. Its tensors must not be written until `synchronize` returns."""
-        if self.target != "cpu_sim":
+        if self.target == "ascend_npu":
             raise RuntimeError(
                 f"The target {self.target} is source: {self.codegen_artifact_dir}. Compile for cpu_sim to run it here."
             )
@@ -197,20 +218,36 @@ class Program:
         begin = time.perf_counter()
         is_traced = self.trace.level is not TraceLevel.NONE
         try:
-            cycles, tasks, parallel, overflows, events = self._checked.run(given, is_traced)
+            if self._on_device is None:
+                self._run_here(given, is_traced)
+            else:
+                self._run_there(self._on_device, given, is_traced)
         except BaseException as error:
             self._error = error
             return
         self.stats.execute_time_ms = 1e3 * (time.perf_counter() - begin)
+
+    def _run_here(self, given: dict[str, Any], is_traced: bool) -> None:
+        """In program order, on the v9 clock."""
+        cycles, tasks, parallel, overflows, events = self._checked.run(given, is_traced)
         self.stats.total_cycles, self.stats.task_count = cycles, tasks
         self.stats.parallel_tasks, self.stats.window_overflows = parallel, overflows
         if is_traced:
             self.trace.record(events, cycles)
 
+    def _run_there(self, device: OnDevice, given: dict[str, Any], is_traced: bool) -> None:
+        """On a device, on its clock."""
+        report, cycles = device.run(given, is_traced)
+        self.stats.total_cycles, self.stats.task_count = cycles, report.tasks
+        self.stats.device_ns = 1e9 * report.makespan
+        if is_traced:
+            self.trace.record_device(report.trace, cycles)
+            self.stats.parallel_tasks = self.trace.beside_another()
+
     @property
     def tasks_done(self) -> int:
         """How many tasks the run has done so far; of all, `stats.task_count` says after it."""
-        return self._checked.tasks_done
+        return self._checked.tasks_done if self._on_device is None else self._on_device.tasks_done
 
     def is_complete(self) -> bool:
         """Whether no run is under way."""

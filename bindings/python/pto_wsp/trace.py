@@ -1,8 +1,10 @@
-"""The record of a run: its tasks, with their times on the v9 clock."""
+"""The record of a run: its tasks, with their times on the v9 clock, or on that of the device that ran them."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -37,7 +39,8 @@ class TraceLevel(Enum):
 
 @dataclass(frozen=True)
 class TraceEvent:
-    """A task: kernel, axes, lane (a worker, or a process of a pipeline), begin and end in cycles."""
+    """A task: kernel, axes, lane (a worker, or a process of a pipeline), begin and end in cycles. Of a device: the lane is a core,
+    and the times are nanoseconds; a device knows no axes."""
 
     kernel: str
     axes: tuple[int, ...]
@@ -60,6 +63,8 @@ class ExecutionTrace:
     total_cycles: int = 0
     #: By kernel: how many tasks, and their cycles.
     by_kernel: dict[str, tuple[int, int]] = field(default_factory=dict)
+    #: The timeline of a device, a `pto_runtime.Trace`; None: the run was on the v9 clock.
+    timeline: Any = None
 
     def record(self, events: list[tuple], total_cycles: int) -> None:
         """Takes the tasks of a run, as far as the level asks for them."""
@@ -71,9 +76,28 @@ class ExecutionTrace:
             if self.level.value >= TraceLevel.TIMING.value:
                 self.events.append(TraceEvent(kernel, tuple(axes), lane, start, end))
 
+    def record_device(self, timeline: Any, total_cycles: int) -> None:
+        """Takes the timeline of a device."""
+        lanes: dict[str, int] = {}
+        rows = []
+        for _, kernel, core, start, end in timeline.tasks:
+            if core is not None and start is not None and end is not None:
+                lane = lanes.setdefault(core, len(lanes))
+                rows.append((kernel, (), lane, round(1e9 * start), round(1e9 * end)))
+        self.record(rows, total_cycles)
+        self.timeline = timeline
+
+    def beside_another(self) -> int:
+        """How many tasks began before an earlier one had ended."""
+        count, last_end = 0, 0
+        for event in sorted(self.events, key=lambda event: event.start):
+            count += event.start < last_end
+            last_end = max(last_end, event.end)
+        return count
+
     def clear(self) -> None:
         """Forgets them."""
-        self.events, self.by_kernel, self.total_cycles = [], {}, 0
+        self.events, self.by_kernel, self.total_cycles, self.timeline = [], {}, 0, None
 
     def summary(self) -> dict[str, Any]:
         """Cycles, tasks, and both by kernel."""
@@ -82,7 +106,9 @@ class ExecutionTrace:
         return {"total_cycles": self.total_cycles, "tasks": tasks, "kernels": kernels}
 
     def to_chrome_trace(self) -> dict[str, Any]:
-        """The timeline for chrome://tracing and Perfetto; one cycle is shown as a microsecond."""
+        """The timeline for chrome://tracing and Perfetto; one cycle of the v9 clock is shown as a microsecond."""
+        if self.timeline is not None:
+            return _saved(self.timeline)
         events = [
             {
                 "name": event.kernel,
@@ -124,5 +150,17 @@ class ExecutionTrace:
 
     def save(self, path: str) -> None:
         """Writes the timeline to a file, for `pto view`, Perfetto and chrome://tracing."""
+        if self.timeline is not None:
+            self.timeline.save(path)
+            return
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.to_chrome_trace(), file)
+
+
+def _saved(timeline: Any) -> dict[str, Any]:
+    """What a device's timeline writes to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "timeline.json")
+        timeline.save(path)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)

@@ -109,9 +109,12 @@ class Workload(Node):
         """All tasks in program order, as far as they are known before a run."""
         return tasks_of(self)
 
-    def compile(self, target: str = "cpu_sim", axis_sizes: Optional[dict[str, int]] = None) -> Any:
-        """The program: `cpu_sim` runs on this machine on the v9 clock, `ascend_npu` is C++ source."""
-        return Program(self, target, axis_sizes or {})
+    def compile(
+        self, target: Optional[str] = None, axis_sizes: Optional[dict[str, int]] = None, device: Any = None
+    ) -> Any:
+        """The program: `cpu_sim` runs on this machine on the v9 clock, `a2a3sim` on a device (`pto_runtime.Device`; one for all
+        where none is given), `ascend_npu` is C++ source. No target: what `PTO_WSP_TARGET` says, else `cpu_sim`."""
+        return Program(self, target, axis_sizes, device)
 
     def __repr__(self) -> str:
         return f"Workload({self._kind!r})"

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{Hosting, Kernel, RunControl, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
 use pto_native::{Failure, FailureKind, SharedDevice, checked};
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::array::Bytes;
-use crate::failure::{raised, raised_from, unknown};
+use crate::failure::{invalid, raised, raised_from, unknown};
 use crate::graph::{CoreType, Graph};
 use crate::options::Asked;
 use crate::report::Report;
@@ -43,8 +44,16 @@ impl Device {
 #[pymethods]
 impl Device {
     #[new]
-    #[pyo3(signature = (*, aic = 24, aiv = 48, gm_bytes = 4 << 30, hosting = "pool", os_threads = 0))]
-    fn new(aic: u32, aiv: u32, gm_bytes: u64, hosting: &str, os_threads: usize) -> PyResult<Self> {
+    #[pyo3(signature = (*, aic = 24, aiv = 48, gm_bytes = 4 << 30, hosting = "pool", os_threads = 0, seed = 0, kernel_cost = "model"))]
+    fn new(
+        aic: u32,
+        aiv: u32,
+        gm_bytes: u64,
+        hosting: &str,
+        os_threads: usize,
+        seed: u64,
+        kernel_cost: &str,
+    ) -> PyResult<Self> {
         let threads = NonZeroUsize::new(os_threads);
         let hosting = match hosting {
             "pool" => {
@@ -52,7 +61,14 @@ impl Device {
                 Hosting::Pool { os_threads }
             }
             "threads" => Hosting::Threads,
-            other => return Err(unknown("hosting", other, "\"pool\" or \"threads\"")),
+            "virtual" => {
+                let costs = KernelCosts::parse(kernel_cost, seed);
+                let costs = costs.map_err(|error| invalid(error.to_string()))?;
+                Hosting::Virtual(VirtualOptions { seed, costs, ..VirtualOptions::default() })
+            }
+            other => {
+                return Err(unknown("hosting", other, "\"pool\", \"threads\" or \"virtual\""));
+            }
         };
         let options = pto_host::DeviceOptions { aic, aiv, gm_bytes, hosting };
         let device = SharedDevice::open_sim(options).map_err(|failure| raised(&failure))?;

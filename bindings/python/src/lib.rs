@@ -5,11 +5,14 @@
 //! options.rs   keyword arguments of a run          report.rs   Report, Trace
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
+//! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! ```
 //! What is in Python around it: `pto_runtime/`.
 
 mod array;
 mod device;
+mod device_tensors;
+mod device_workload;
 mod failure;
 mod field;
 mod graph;
@@ -44,6 +47,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<report::Report>()?;
     module.add_class::<report::Trace>()?;
     module.add_class::<workload::CheckedWorkload>()?;
+    module.add_class::<device_workload::DeviceWorkload>()?;
     module.add_class::<tile_kernel::TileKernelBuilder>()?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -18,6 +18,8 @@ pub(crate) struct Memory {
     first: i64,
     /// In elements.
     strides: Vec<i64>,
+    /// Bytes of an element.
+    item: usize,
 }
 
 /// What an array says of itself.
@@ -102,9 +104,10 @@ impl Memory {
     /// From the lowest to the highest byte that the array's elements take.
     fn within(found: &Interface) -> Self {
         let item = found.item;
+        let size = usize::try_from(item).unwrap_or(1);
         let strides = found.strides.iter().map(|stride| stride / item).collect();
         if found.shape.contains(&0) {
-            return Self { start: found.address, bytes: 0, first: 0, strides };
+            return Self { start: found.address, bytes: 0, first: 0, strides, item: size };
         }
         let steps = found.shape.iter().zip(&found.strides);
         let ends = steps.map(|(extent, stride)| (extent - 1) * stride);
@@ -112,7 +115,27 @@ impl Memory {
             ends.fold((0, 0), |(low, high), end| (low + end.min(0), high + end.max(0)));
         let start = found.address.wrapping_add_signed(isize::try_from(low).unwrap_or(0));
         let bytes = usize::try_from(high - low + item).unwrap_or(0);
-        Self { start, bytes, first: -low / item, strides }
+        Self { start, bytes, first: -low / item, strides, item: size }
+    }
+
+    /// The addresses of its bytes, from the lowest to the highest one.
+    pub(crate) const fn addresses(&self) -> std::ops::Range<usize> {
+        self.start..self.start + self.bytes
+    }
+
+    /// The number of its first element, counted from the lowest one.
+    pub(crate) const fn first(&self) -> i64 {
+        self.first
+    }
+
+    /// The distances of its elements, for each dimension.
+    pub(crate) fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    /// Bytes of an element.
+    pub(crate) const fn item(&self) -> usize {
+        self.item
     }
 
     /// The tensor that a run is given.

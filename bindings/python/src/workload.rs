@@ -15,7 +15,7 @@ use crate::memory::Memory;
 /// A workload that was checked.
 #[pyclass(frozen, module = "pto_runtime._native")]
 pub(crate) struct CheckedWorkload {
-    checked: Checked,
+    pub(crate) checked: Checked,
     /// The tasks that the run which is under way has done, or the last one.
     done: AtomicU64,
 }
@@ -29,12 +29,36 @@ type Outcome = (u64, u64, u64, u64, Vec<Event>);
 /// What the run of a workload is given, by name.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Given<'py> {
+pub(crate) struct Given<'py> {
     tensors: BTreeMap<String, Bound<'py, PyAny>>,
-    sizes: BTreeMap<String, u64>,
-    symbols: BTreeMap<String, u64>,
-    arrays: BTreeMap<String, Vec<i32>>,
+    pub(crate) sizes: BTreeMap<String, u64>,
+    pub(crate) symbols: BTreeMap<String, u64>,
+    pub(crate) arrays: BTreeMap<String, Vec<i32>>,
     foreign: BTreeMap<String, Py<PyAny>>,
+}
+
+/// The memory of a tensor that a run is given.
+pub(crate) struct Operand {
+    /// The number of the tensor.
+    pub(crate) number: usize,
+    pub(crate) memory: Memory,
+    pub(crate) is_written: bool,
+}
+
+impl Given<'_> {
+    /// The memory of the tensors of a workload, as far as it is given.
+    pub(crate) fn operands(&self, workload: &Workload) -> PyResult<Vec<Operand>> {
+        let written = written(workload);
+        let mut operands = Vec::new();
+        for (number, tensor) in workload.tensors.iter().enumerate() {
+            if let Some(array) = self.tensors.get(&tensor.name) {
+                let is_written = written.contains(&number);
+                let memory = Memory::of(array, tensor, is_written)?;
+                operands.push(Operand { number, memory, is_written });
+            }
+        }
+        Ok(operands)
+    }
 }
 
 /// A function of Python that runs a kernel.
@@ -86,24 +110,18 @@ impl CheckedWorkload {
     /// where they are `traced`.
     fn run(&self, py: Python<'_>, given: Given<'_>, traced: bool) -> PyResult<Outcome> {
         let workload = self.checked.workload();
-        let written = written(workload);
-        let mut memory = Vec::new();
-        for (number, tensor) in workload.tensors.iter().enumerate() {
-            if let Some(array) = given.tensors.get(&tensor.name) {
-                let found = Memory::of(array, tensor, written.contains(&number))?;
-                memory.push((tensor.name.clone(), found));
-            }
-        }
+        let operands = given.operands(workload)?;
         let bodies: Vec<(String, PythonBody)> =
             given.foreign.into_iter().map(|(name, body)| (name, PythonBody(body))).collect();
         let (sizes, symbols, arrays) = (&given.sizes, &given.symbols, &given.arrays);
         self.done.store(0, Ordering::Relaxed);
         let outcome = py.detach(|| {
             let mut bindings = Bindings::new();
-            for (name, memory) in &memory {
+            for Operand { number, memory, .. } in &operands {
                 // SAFETY: `given` holds the arrays until the run has ended. A program that writes an array while a run
                 // uses it has a race of its own, which the documentation of `Program.execute` forbids.
-                bindings = bindings.tensor(name, unsafe { memory.bound() });
+                let bound = unsafe { memory.bound() };
+                bindings = bindings.tensor(&workload.tensors[*number].name, bound);
             }
             for (name, size) in sizes {
                 bindings = bindings.size(name, *size);

@@ -1,5 +1,6 @@
 //! Parameters of an example: whole numbers with a name, a default and a range.
 
+use std::collections::BTreeMap;
 use std::vec::Vec;
 
 use core::num::NonZeroU64;
@@ -50,13 +51,16 @@ enum Source {
 pub struct Params {
     specs: &'static [ParamSpec],
     values: Vec<(u64, Source)>,
+    /// By name: the numbers for which whole numbers stand.
+    meant: BTreeMap<&'static str, f64>,
 }
 
 impl Params {
     /// The defaults.
     #[must_use]
     pub fn defaults(specs: &'static [ParamSpec]) -> Self {
-        Self { specs, values: specs.iter().map(|spec| (spec.default, Source::Default)).collect() }
+        let values = specs.iter().map(|spec| (spec.default, Source::Default)).collect();
+        Self { specs, values, meant: BTreeMap::new() }
     }
 
     /// The parameter of this name.
@@ -109,6 +113,22 @@ impl Params {
         self.specs.iter().zip(&self.values).map(|(spec, (value, _))| (spec.name, *value))
     }
 
+    /// The number for which the value of a parameter stands, where that is no whole number.
+    #[must_use]
+    pub fn meant(&self, name: &str) -> Option<f64> {
+        self.meant.get(name).copied()
+    }
+
+    /// Takes a whole number that stands for another number.
+    ///
+    /// # Errors
+    /// As [`Params::set`].
+    pub fn set_meaning(&mut self, name: &str, text: &str, meant: f64) -> Result<(), Error> {
+        self.set(name, text)?;
+        self.meant.extend(self.spec(name).map(|spec| (spec.name, meant)));
+        Ok(())
+    }
+
     /// Takes a value from the user.
     ///
     /// # Errors
@@ -118,6 +138,7 @@ impl Params {
             return Err(Error::unknown("parameter", name, self.specs.iter().map(|s| s.name)));
         };
         let spec = &self.specs[index];
+        self.meant.remove(spec.name);
         let value = text.replace('_', "").parse().ok().filter(|value| spec.admits(*value));
         let value = value.ok_or_else(|| spec.refuse(text))?;
         self.values[index] = (value, Source::User);

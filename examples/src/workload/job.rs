@@ -148,9 +148,8 @@ fn reference(
             SymbolUse::Number | SymbolUse::Float => bindings.symbol(name, *value),
         };
     }
-    let report = clock::run(&file.checked, &bindings);
-    let report = report.map_err(|error| invalid!("the reference cannot be computed: {error}"))?;
-    Ok(report.tasks)
+    let tasks = clock::results(&file.checked, &bindings);
+    tasks.map_err(|error| invalid!("the reference cannot be computed: {error}"))
 }
 
 fn row_major(shape: &[u64]) -> Vec<i64> {

@@ -18,6 +18,7 @@ use super::layout::{
     HEADER_WORDS, KERNEL_WORDS, MAGIC, NO_DIMENSION, PARAM_WORDS, TENSOR_WORDS, VERSION, axis,
     header, index, limits, node, param,
 };
+use super::schedule::Schedule;
 use super::stop::Stop;
 use crate::element::ElementType;
 use crate::tensor::TensorView;
@@ -30,6 +31,7 @@ pub struct Plan<'p> {
     symbols: u32,
     arrays: u32,
     tensors: u32,
+    pub(super) schedule: Option<Schedule>,
     /// Where each kernel stands.
     kernels: heapless::Vec<usize, { limits::KERNELS }>,
 }
@@ -111,8 +113,8 @@ impl<'p> Plan<'p> {
         let (tensors, symbols, arrays) =
             (field(header::TENSORS), field(header::SYMBOLS), field(header::ARRAYS));
         let root = field(header::ROOT) as usize;
-        let mut plan =
-            Self { words, root, symbols, arrays, tensors, kernels: heapless::Vec::new() };
+        let (schedule, kernels) = (None, heapless::Vec::new());
+        let mut plan = Self { words, root, symbols, arrays, tensors, schedule, kernels };
         let mut cursor = Cursor::new(words, HEADER_WORDS);
         for _ in 0..tensors {
             check_tensor(&mut cursor)?;
@@ -127,6 +129,8 @@ impl<'p> Plan<'p> {
                 Stop::new(Fault::PLAN_LENGTH, header::ROOT).detail(root as u64, cursor.at() as u64)
             );
         }
+        plan.schedule = Schedule::accept(&mut cursor)?;
+        plan.root = cursor.at();
         Checker { plan: &plan, vars: 0 }.node(&mut cursor, 0)?;
         if cursor.at() != words.len() {
             return Err(Stop::new(Fault::PLAN_LENGTH, cursor.at())
@@ -342,7 +346,8 @@ impl Checker<'_, '_> {
                 self.expression(cursor, None)?;
             }
         }
-        Ok(())
+        let expressions = self.plan.schedule.map_or(0, Schedule::expressions);
+        (0..expressions).try_for_each(|_| self.expression(cursor, Some(Kind::Number)))
     }
 
     fn view(&self, cursor: &mut Cursor<'_>, param: &ParamEntry) -> Result<(), Stop> {

@@ -11,7 +11,7 @@ use super::task::descriptor;
 use super::values::Values;
 use crate::builder::GraphBuilder;
 use crate::element::ElementType;
-use crate::tensor::TensorView;
+use crate::tensor::{RawView, TensorView};
 
 /// An array of an axis.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +28,7 @@ pub(super) struct Bindings {
     pub(super) record: GmAddr,
     pub(super) scratch: GmAddr,
     pub(super) descriptors: GmAddr,
+    pub(super) cores: u64,
     arrays: [Array; limits::ARRAYS],
     tensors: [TensorView<'static>; limits::TENSORS],
 }
@@ -101,6 +102,7 @@ impl Bindings {
             record: place.record(graph)?,
             scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
             descriptors: place.base.offset(tensors_at as u64 * 8),
+            cores: place.word(graph, binding::CORES)?,
             arrays: [Array::default(); limits::ARRAYS],
             tensors: [TensorView::default(); limits::TENSORS],
         };
@@ -142,7 +144,7 @@ fn read_array<G: GraphBuilder>(graph: &G, place: Place, at: usize) -> Result<Arr
     Ok(Array { view: TensorView::dense(base, ElementType::I32, &[extent]), length })
 }
 
-/// A tensor whose descriptor says the same of it as the plan.
+/// A tensor with the shape and the elements of the plan, in the memory that its descriptor says.
 fn read_tensor<G: GraphBuilder>(
     graph: &G,
     (plan, number): (&Plan<'_>, u32),
@@ -151,16 +153,24 @@ fn read_tensor<G: GraphBuilder>(
 ) -> Result<TensorView<'static>, Stop> {
     let base = GmAddr(place.word(graph, at + descriptor::BASE)?);
     let wrong = Stop::new(Fault::PLAN_BINDINGS, at);
-    let tensor = plan.tensor(number, base).ok_or(wrong)?;
+    let planned = plan.tensor(number, base).ok_or(wrong)?;
     let bytes = place.word(graph, at + descriptor::BYTES)?;
-    if bytes != tensor.tensor_bytes() || !base.0.is_multiple_of(tensor.element().bytes()) {
-        return Err(wrong.detail(bytes, tensor.tensor_bytes()));
+    let offset = place.word(graph, at + descriptor::FIRST)?;
+    let mut strides = [0; limits::RANK];
+    for (dimension, stride) in strides.iter_mut().enumerate() {
+        *stride = place.word(graph, at + descriptor::STRIDES + dimension)?;
     }
-    for (dimension, stride) in tensor.strides().iter().enumerate() {
-        let found = place.word(graph, at + descriptor::STRIDES + dimension)?;
-        if found != *stride {
-            return Err(wrong.detail(found, *stride));
-        }
+    let (shape, element) = (planned.shape(), planned.element());
+    let tensor = TensorView::alleged(&RawView {
+        base,
+        bytes,
+        element: element.get(),
+        offset,
+        shape,
+        strides: strides.get(..shape.len()).unwrap_or(&[]),
+    });
+    if tensor.defect().is_some() || !base.0.is_multiple_of(element.bytes()) {
+        return Err(wrong.detail(bytes, planned.tensor_bytes()));
     }
     check_range(graph, base, bytes, at)?;
     Ok(tensor)

@@ -1,4 +1,5 @@
-//! The program that expands a plan. Its orchestration words say where the plan and its bindings are ([`orch`]).
+//! The program that expands plans, one after the other. Its orchestration words say where each plan and its bindings are ([`orch`]). Edges
+//! between the tasks of several plans follow from their tensors, as those within one do: nobody waits for the end of a plan.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
@@ -19,14 +20,23 @@ use crate::error::BuildError;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 
-/// Submits the tasks of the plan that the orchestration words name.
+/// Submits the tasks of the plans that the orchestration words name, in their order.
 ///
 /// # Errors
-/// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [record] then says at which word of the plan.
+/// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [record] of that plan then says at which of its words.
 // Not inlined: the copy of the plan would stand on the stack of every other program as well.
 #[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let words = stream.orch_args().first_chunk::<{ orch::COUNT }>();
+    let count = stream.orch_args().len();
+    if count == 0 || !count.is_multiple_of(orch::COUNT) {
+        return Err(Fault::BUILD_ORCH_ARGS.into());
+    }
+    (0..count / orch::COUNT).try_for_each(|number| expand_one(stream, number))
+}
+
+/// Submits the tasks of the plan with this number.
+fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), BuildError> {
+    let words = stream.orch_args().as_chunks::<{ orch::COUNT }>().0.get(number);
     let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;
     let place = Place { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
     let record = place.record(stream).map_err(|stop| stop.fault)?;
@@ -63,7 +73,7 @@ fn run<G: StreamBuilder>(
     let plan = Plan::accept(words)?;
     let bound = Bindings::read(stream, &plan, place)?;
     let mut walk = Walk::new(stream, &plan, bound);
-    let walked = walk.node(&mut plan.root());
+    let walked = walk.node(&mut plan.root()).and_then(|()| walk.release(words.len()));
     walked.inspect_err(|stop| {
         let mut vars = [0; record::VAR_COUNT];
         for (number, var) in (0..walk.vars).zip(&mut vars) {
@@ -158,6 +168,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
             *place = u32::try_from(found).ok().filter(|found| found < extent).ok_or(wrong)?;
         }
         let index = index.get(..shape.len()).unwrap_or(&[]);
+        self.release(at)?;
         let bits = self.stream.get(&tensor, index).map_err(|fault| Stop::new(fault, at))?;
         self.values.set_slot(operand & 0xFF, as_unsigned(tensor.element(), bits));
         Ok(())

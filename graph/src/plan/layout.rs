@@ -59,6 +59,10 @@ pub mod limits {
     pub const EXPRESSION_DEPTH: u32 = 24;
     /// Parameters of a kernel.
     pub const PARAMS: usize = 32;
+    /// Lanes of a schedule.
+    pub const LANES: usize = 128;
+    /// Tasks that are held back together: a batch, or those before the first one starts.
+    pub const HELD: usize = 256;
     /// Dimensions of a tensor.
     pub const RANK: usize = pto_abi::limits::MAX_RANK;
 }
@@ -79,6 +83,22 @@ pub mod node {
     pub const SLOT_SET: u32 = 6;
     /// A slot gets an element. Operand: the slot; the tensor above 8 bits. Then an expression for each dimension.
     pub const SLOT_LOAD: u32 = 7;
+    /// The schedule, which stands in front of the root where there is one. Operand: [`schedule`](super::schedule) flags. Then lanes;
+    /// tasks of a batch; tasks before the first one starts. A task has one expression more for each of the flags
+    /// [`KEY`](super::schedule::KEY) and [`PRIORITY`](super::schedule::PRIORITY), in this order.
+    pub const SCHEDULE: u32 = 8;
+}
+
+/// The flags of a schedule.
+pub mod schedule {
+    /// A task says which lane it goes to; without it, lanes come in turn.
+    pub const KEY: u32 = 1;
+    /// A task says its priority: 0 and below, 1, 2, or 3 and above, the first ones first.
+    pub const PRIORITY: u32 = 2;
+    /// The tasks of a lane run one after the other.
+    pub const IN_ORDER: u32 = 4;
+    /// All flags.
+    pub const ALL: u32 = 7;
 }
 
 /// The codes of axes.
@@ -204,7 +224,7 @@ pub mod form {
     pub const F32: u64 = 3;
 }
 
-/// The orchestration words of the program.
+/// The orchestration words of the program, for each of the plans that it expands.
 pub mod orch {
     /// Where the plan is.
     pub const PLAN: usize = 0;
@@ -214,8 +234,10 @@ pub mod orch {
     pub const BINDINGS: usize = 2;
     /// Words of 64 bits of the bindings.
     pub const BINDINGS_WORDS: usize = 3;
-    /// How many words.
+    /// How many words for a plan.
     pub const COUNT: usize = 4;
+    /// How many plans one launch expands at most.
+    pub const MOST_PLANS: usize = pto_abi::limits::MAX_ORCH_ARGS / COUNT;
 }
 
 /// The words of the bindings, 64 bits each: a head, a word for each symbol, two for each array, a descriptor for each tensor.
@@ -230,6 +252,8 @@ pub mod binding {
     pub const SCRATCH: usize = 3;
     /// Symbols, arrays above 16 bits, tensors above 32.
     pub const COUNTS: usize = 4;
+    /// Cores of the device.
+    pub const CORES: usize = 5;
     /// Words of the head. It and the descriptors are whole lines.
     pub const HEAD: usize = 8;
     /// Words of an array: where its elements of type `i32` are, and how many.

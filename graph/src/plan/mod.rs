@@ -12,7 +12,7 @@
 //!                                                            '--> record: where a plan or a tile kernel ended, and why
 //! ```
 //! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
-//! each of them; [`record`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+//! each of them; `schedule.rs` what orders tasks beside their tiles; [`record`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
 
 mod accept;
 mod axis;
@@ -22,6 +22,7 @@ mod expand;
 mod expression;
 pub mod layout;
 pub mod record;
+mod schedule;
 mod stop;
 pub mod task;
 mod tasks;

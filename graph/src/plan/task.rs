@@ -19,7 +19,7 @@ pub const FORMS: usize = 4;
 pub const DESCRIPTORS: usize = 5;
 /// Where the arguments of the parameters begin.
 pub const PARAMS: usize = 6;
-/// Words of a tensor: the region that the task waits for; the tile's first element, counted from that of the tensor; the
+/// Words of a tensor: the region that the task waits for; the tile's first element, counted from the first one of the tensor's memory; the
 /// [sides](pack_sides) of the tile.
 pub const TENSOR_WORDS: usize = 3;
 /// Words that a task has at most.
@@ -29,14 +29,18 @@ const _: () = assert!(WORDS <= pto_abi::limits::MAX_ARGS);
 
 /// A tensor as the bindings describe it.
 pub mod descriptor {
-    /// First byte.
+    /// First byte of the memory that it is in: what it is known by.
     pub const BASE: usize = 0;
-    /// Bytes.
+    /// Bytes of that memory.
     pub const BYTES: usize = 1;
     /// Distances in elements, one for each dimension.
     pub const STRIDES: usize = 2;
+    /// Elements in front of its first one: tensors that share memory have one base.
+    pub const FIRST: usize = STRIDES + super::super::layout::limits::RANK;
     /// Words of a descriptor.
     pub const WORDS: usize = super::super::layout::binding::TENSOR;
+
+    const _: () = assert!(FIRST < WORDS);
 }
 
 /// The memory in which cores execute tile kernels: one place for each core, and one word that says whether it is taken. A core
@@ -48,6 +52,8 @@ pub mod scratch {
     pub const PLACE_WORDS: usize = 1;
     /// Where the words begin that say whether a place is taken, one line each.
     pub const FLAGS: usize = 8;
+    /// Behind the flag of a place: the cycles that the kernels executed in it have reported, in sum.
+    pub const CYCLES: usize = 1;
     /// Words from one flag to the next.
     pub const FLAG_WORDS: usize = 8;
     /// The beginning of a place, where a core keeps the kernel that it accepted last.

@@ -52,8 +52,17 @@ pub(super) fn submit<G: StreamBuilder>(
             Operand::Word(word) => args.extend_from_slice(&[Arg::Scalar(*word)]),
         };
     }
-    let submitted = walk.stream.submit_tensors(&TensorTask::new(kernel.func, kernel.kind, &args));
-    submitted.map(drop).map_err(|fault| Stop::new(fault, at))
+    let task = TensorTask::new(kernel.func, kernel.kind, &args);
+    let Some(pace) = &mut walk.pace else {
+        let submitted = walk.stream.submit_tensors(&task);
+        return submitted.map(drop).map_err(|fault| Stop::new(fault, at));
+    };
+    let choice = pace.choose(cursor, &walk.values)?;
+    let after = choice.after.as_slice();
+    let task = task.after(after).priority(choice.priority);
+    let added = walk.stream.add_tensor_task(&task);
+    let noted = added.and_then(|id| pace.added(walk.stream, id, choice));
+    noted.map_err(|fault| Stop::new(fault, at))
 }
 
 /// The words in front of those of the parameters.

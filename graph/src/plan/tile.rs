@@ -19,7 +19,7 @@ pub(super) struct Tile {
     pub(super) region: TensorView<'static>,
     /// Whether anything of the tile counts.
     pub(super) is_touched: bool,
-    /// Its first element, counted from that of the tensor.
+    /// Its first element, counted from the first one of the tensor's memory.
     pub(super) first: u64,
     /// See [`pack_sides`].
     pub(super) sides: u64,
@@ -117,7 +117,7 @@ impl Reader<'_> {
     /// The tile's first element. Every index is in its dimension, or nothing counts.
     fn first(&self) -> u64 {
         let products = self.starts.iter().zip(self.whole.strides());
-        products.fold(0, |sum: u64, (start, stride)| {
+        products.fold(self.whole.offset(), |sum: u64, (start, stride)| {
             sum.wrapping_add(start.cast_unsigned().wrapping_mul(*stride))
         })
     }

@@ -6,6 +6,7 @@ use pto_abi::ids::GmAddr;
 use super::accept::Plan;
 use super::bindings::{Array, Bindings};
 use super::record;
+use super::schedule::Pace;
 use super::stop::Stop;
 use super::values::Values;
 use crate::stream::StreamBuilder;
@@ -21,16 +22,25 @@ pub(super) struct Walk<'w, G> {
     pub(super) values: Values,
     /// Loop variables in scope.
     pub(super) vars: u32,
+    /// `None`: only tiles order tasks.
+    pub(super) pace: Option<Pace>,
     turns: u32,
 }
 
 impl<'w, G: StreamBuilder> Walk<'w, G> {
-    pub(super) const fn new(
+    pub(super) fn new(
         stream: &'w mut G,
         plan: &'w Plan<'w>,
         (bindings, values): (Bindings, Values),
     ) -> Self {
-        Self { stream, plan, bindings, values, vars: 0, turns: 0 }
+        let pace = plan.schedule.map(|schedule| Pace::new(schedule, bindings.cores));
+        Self { stream, plan, bindings, values, vars: 0, pace, turns: 0 }
+    }
+
+    /// Publishes the tasks that the schedule holds back: nobody waits for them, and at the end none is left.
+    pub(super) fn release(&mut self, at: usize) -> Result<(), Stop> {
+        let Some(pace) = &mut self.pace else { return Ok(()) };
+        pace.release(self.stream).map_err(|fault| Stop::new(fault, at))
     }
 
     /// A turn of a loop begins: ends the walk if a tile kernel has faulted.
@@ -55,6 +65,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
             return Err(short);
         }
         let index = u32::try_from(number).map_err(|_| short)?;
+        self.release(at)?;
         let word = self.stream.get(&array.view, &[index]).map_err(|fault| Stop::new(fault, at))?;
         let [a, b, c, d, ..] = word.to_le_bytes();
         Ok(i32::from_le_bytes([a, b, c, d]))

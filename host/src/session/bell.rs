@@ -52,13 +52,13 @@ impl Bell {
         self.state.swap(AWAKE, Ordering::Acquire) == RUNG
     }
 
-    /// Sleeps until rung, or for `limit`.
-    pub(super) fn sleep(&self, limit: Duration) {
+    /// Sleeps until rung, or for `limit`; whether it was rung.
+    pub(super) fn sleep(&self, limit: Duration) -> bool {
         // AcqRel: see `ring`.
         if self.state.swap(ASLEEP, Ordering::AcqRel) != RUNG {
             std::thread::park_timeout(limit);
         }
-        self.take_ring();
+        self.take_ring()
     }
 }
 

@@ -18,12 +18,6 @@ pub(super) fn in_turn(mut candidates: Vec<Candidate>, turn: usize) -> Vec<Candid
     candidates
 }
 
-/// How many launches of each of `lanes` streams go into one batch, at least one.
-#[must_use]
-pub(super) fn share(most: usize, lanes: usize) -> usize {
-    (most / lanes.max(1)).max(1)
-}
-
 /// Choices by a seed (splitmix64, Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Seeded(u64);
@@ -45,7 +39,7 @@ impl Seeded {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidate, Seeded, in_turn, share};
+    use super::{Candidate, Seeded, in_turn};
 
     fn lanes(priorities: &[u8], turn: usize) -> Vec<usize> {
         let candidates = priorities.iter().enumerate();
@@ -60,14 +54,6 @@ mod tests {
         let firsts: Vec<_> = (0..6).map(|turn| lanes(&[1, 1, 1], turn)[0]).collect();
         assert_eq!(firsts, [0, 1, 2, 0, 1, 2]);
         assert!(lanes(&[], 5).is_empty());
-    }
-
-    #[test]
-    fn a_batch_is_shared_out() {
-        assert_eq!(
-            [share(512, 1), share(512, 64), share(512, 1984), share(512, 0)],
-            [512, 8, 1, 512]
-        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use pto_abi::{GmAddr, GmWindow};
 use super::error::Cause;
 use super::host_buffer::HostBuffer;
 use crate::memory::Memory;
+use crate::traffic::Way;
 
 /// Bytes that go through the worker's hands at once.
 const CHUNK_BYTES: usize = 1 << 12;
@@ -30,8 +31,19 @@ impl Copy {
         }
     }
 
-    /// Does it.
+    /// Which way its bytes go.
+    fn way(&self) -> Way {
+        match self {
+            Self::In { .. } => Way::ToDevice,
+            Self::Out { .. } => Way::ToHost,
+            Self::On { .. } => Way::OnDevice,
+            Self::Fill { .. } => Way::Filled,
+        }
+    }
+
+    /// Does it, and counts its bytes.
     pub(super) fn perform(&self, memory: &Memory) -> Result<(), Cause> {
+        memory.traffic().count(self.way(), self.bytes());
         let gm = memory.gm().window();
         let done =
             match self {

@@ -71,7 +71,7 @@ impl Crew {
             while let Some(job) = board.next() {
                 // The service ends after its crews.
                 reports.send(performer.perform(job)).unwrap_or_default();
-                performer.shared.bell.ring();
+                performer.shared.driver.bell.ring();
             }
         };
         let named = std::thread::Builder::new().name(format!("pto-{}", self.name));

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::IntoFuture;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -115,6 +115,35 @@ impl EventCore {
         self.seat.lock().joint.clone().filter(Joint::is_open)
     }
 
+    /// Where its line is in GM.
+    pub(super) fn address(&self) -> u64 {
+        self.memory.address().0
+    }
+
+    /// The firmware has completed the record, and says in the event's line when.
+    pub(super) fn completed_by_firmware(&self, record: u64) {
+        let time_ns = self.memory.line().time_ns.load(Ordering::Relaxed);
+        self.complete(record, Some(time_ns));
+    }
+
+    /// The state, with what the firmware has done. Whoever is to be woken is woken when the service comes by.
+    fn state(&self) -> MutexGuard<'_, EventState> {
+        let mut state = self.seat.lock();
+        self.look_at_line(&mut state);
+        state
+    }
+
+    fn look_at_line(&self, state: &mut EventState) {
+        let line = self.memory.line();
+        // Acquire: pairs with the Release store of the firmware, behind that of the time.
+        let completed = line.completed.load(Ordering::Acquire);
+        if completed > state.completed {
+            state.pending.retain(|(pending, _)| *pending > completed);
+            state.completed = completed;
+            state.time_ns = Some(line.time_ns.load(Ordering::Relaxed));
+        }
+    }
+
     /// Whether record `record` is complete.
     pub(super) fn has_completed(&self, record: u64) -> bool {
         // Acquire: pairs with the Release store in `complete`.
@@ -137,8 +166,9 @@ impl EventCore {
             state.time_ns = time_ns;
             let line = self.memory.line();
             line.time_ns.store(time_ns.unwrap_or_default(), Ordering::Relaxed);
+            // The firmware may be further: it completes records that are next, and the host is told later.
             // Release: pairs with the Acquire load in `has_completed`: who waits sees what the stream wrote.
-            line.completed.store(state.completed, Ordering::Release);
+            line.completed.fetch_max(state.completed, Ordering::Release);
             std::mem::take(&mut state.wakers)
         });
         wakers.into_iter().for_each(Waker::wake);
@@ -169,7 +199,7 @@ impl Event {
     /// complete.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.0.seat.lock().is_complete()
+        self.0.state().is_complete()
     }
 
     /// Whether it was ever recorded.
@@ -196,7 +226,11 @@ impl Event {
 
     fn wait(&self, limit: Option<Duration>) -> Result<(), SessionError> {
         let record = self.0.awaited();
-        let is_done = |state: &mut EventState| (state.completed >= record).then_some(());
+        self.0.driver.expect_soon(|| self.0.has_completed(record));
+        let is_done = |state: &mut EventState| {
+            self.0.look_at_line(state);
+            (state.completed >= record).then_some(())
+        };
         let waited = self.0.driver.wait(&self.0.seat, limit, is_done);
         waited.map_err(|unmet| match unmet {
             Unmet::TimedOut(waited) => SessionError::EventTimedOut { event: self.id(), waited },
@@ -207,7 +241,7 @@ impl Event {
     /// When its last record was completed, since the session was opened; `None`: it is not complete, or the record was skipped.
     #[must_use]
     pub fn time(&self) -> Option<Duration> {
-        let state = self.0.seat.lock();
+        let state = self.0.state();
         let time_ns = state.time_ns.filter(|_| state.is_complete())?;
         Some(Duration::from_nanos(time_ns))
     }
@@ -228,7 +262,7 @@ impl Event {
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.0.seat.lock();
+        let state = self.0.state();
         let (id, records, completed) = (self.0.id, state.records, state.completed);
         write!(f, "{id}: {completed} of {records} records complete")
     }
@@ -243,7 +277,7 @@ pub struct EventFuture {
 
 impl EventFuture {
     fn look(&self, waker: &Waker) -> Poll<()> {
-        let mut state = self.event.0.seat.lock();
+        let mut state = self.event.0.state();
         if state.completed >= self.record {
             return Poll::Ready(());
         }

@@ -46,6 +46,11 @@ impl Holds {
         }
     }
 
+    /// Commands that the service does not know to be over.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
     /// So many commands are over.
     pub(super) fn finished(&self, commands: u64) {
         // Release: pairs with the Acquire in `submitted`: what the commands did is done.

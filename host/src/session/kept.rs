@@ -23,7 +23,9 @@ pub(super) enum Kept {
     Buffer(HostBuffer),
     /// Of a call.
     Function(HostFunction),
-    /// Of a record or a wait.
+    /// Of a record: its event and its number.
+    Record(Arc<EventCore>, u64),
+    /// Of a wait.
     Event(Arc<EventCore>),
     /// Of a barrier.
     Barrier(Arc<Barrier>),

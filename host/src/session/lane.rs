@@ -4,20 +4,19 @@
 //! look -> Ready(Here):   do_here          over at once: events, values, skipped commands
 //!      -> Ready(Worker): take_job         IN A JOB -> job_over
 //!      -> Ready(Run):    take_run         IN A JOB -> job_over
-//!      -> Ready(Launch): take_launches    IN A BATCH -> launch_over, once for each
+//!      -> Ready(Launch): the firmware comes up, or gets the stream back: give_back
+//!      -> Theirs:        the firmware has the head; catch_up tells what it has done
 //!      -> Blocked:       look again later, or fail_head where streams wait for each other
 //! ```
-//! Invariant: commands become over in their order, each once; entries are given back when their command is over.
+//! Invariants: commands become over in their order, each once; entries are given back when their command is over. While the firmware
+//! is up, the consumer's line of the ring is written here only between `LaneLine::handed` and `give_back`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use pto_abi::session::command::LAUNCH_WORDS;
+use pto_abi::GmAddr;
 use pto_abi::session::{CommandHead, CommandKind, CommandRing, ValueTest};
 use pto_abi::sync::{AtomicU64, Ordering};
-use pto_abi::{CoreKind, FuncId, GmAddr};
 
-use super::capture::KernelCall;
 use super::copies::Copy;
 use super::error::{Cause, CommandFailure};
 use super::event::EventCore;
@@ -25,7 +24,7 @@ use super::kept::{Barrier, Kept};
 use super::options::OnFailure;
 use super::shared::Shared;
 use super::stream_core::StreamCore;
-use super::work::{Job, Launch, Outcome};
+use super::work::{Job, Outcome};
 use crate::RunControl;
 
 /// Copies of at most so many bytes are done by the service itself: a worker costs more.
@@ -36,6 +35,8 @@ pub(super) struct Lane {
     pub(super) core: Arc<StreamCore>,
     /// Where its first command that is not over stands.
     at: u64,
+    /// Commands that the host knows to be over.
+    known: u64,
     busy: Busy,
     /// The head is a barrier that the stream has come to.
     has_arrived: bool,
@@ -47,8 +48,6 @@ enum Busy {
     No,
     /// Its head is with a worker, or is a run.
     Job(CommandHead),
-    /// So many of its first commands are in a batch.
-    Batch(VecDeque<CommandHead>),
 }
 
 /// What its next command is.
@@ -57,6 +56,8 @@ pub(super) enum Look {
     Nothing,
     /// It is being done.
     Busy,
+    /// The firmware has it.
+    Theirs,
     /// It can be done, by these.
     Ready(Wants),
     /// It waits.
@@ -70,7 +71,7 @@ pub(super) enum Wants {
     Here,
     /// A copy worker, or a thread for functions of the host.
     Worker,
-    /// The cores, together with other launches.
+    /// The firmware, together with other launches.
     Launch,
     /// The cores alone.
     Run,
@@ -88,7 +89,7 @@ pub(super) enum Block {
 
 impl Lane {
     pub(super) fn new(core: Arc<StreamCore>, resets: u64) -> Self {
-        Self { core, at: 0, busy: Busy::No, has_arrived: false, resets }
+        Self { core, at: 0, known: 0, busy: Busy::No, has_arrived: false, resets }
     }
 
     fn ring(&self) -> CommandRing<'_> {
@@ -103,11 +104,6 @@ impl Lane {
     /// Whether its head is a run.
     pub(super) fn is_running(&self) -> bool {
         matches!(&self.busy, Busy::Job(head) if head.kind == CommandKind::RUN)
-    }
-
-    /// Whether launches of it are in a batch.
-    pub(super) fn is_in_batch(&self) -> bool {
-        matches!(self.busy, Busy::Batch(_))
     }
 
     /// Whether it waits at this barrier.
@@ -137,6 +133,49 @@ impl Lane {
         }
     }
 
+    /// Whether the firmware has handed it over, while it is up.
+    fn is_handed(&self, shared: &Shared) -> bool {
+        shared.board.board().is_handed(self.core.place)
+    }
+
+    /// Before the firmware comes up: whether it gets the stream.
+    pub(super) fn prepare(&self, shared: &Shared, is_theirs: bool) {
+        let board = shared.board.board();
+        let line = shared.board.stream(self.core.place);
+        // Relaxed: the launch of the firmware is behind these stores.
+        line.returned.store(0, Ordering::Relaxed);
+        let host_keeps = !is_theirs || self.is_busy() || self.has_arrived;
+        if let Some(lane) = board.lanes.get(self.core.place) {
+            lane.handed.store(host_keeps.into(), Ordering::Relaxed);
+        }
+        if !host_keeps {
+            board.ring(self.core.place);
+        }
+    }
+
+    /// The firmware gets it back, with the next command at its head.
+    pub(super) fn give_back(&self, shared: &Shared) {
+        shared.board.board().give_back(self.core.place);
+    }
+
+    /// Takes over what the firmware has done; whether that is anything new.
+    pub(super) fn catch_up(&mut self, shared: &Shared) -> bool {
+        let completed = self.core.completed();
+        let Some(commands) = completed.checked_sub(self.known).filter(|news| *news > 0) else {
+            return false;
+        };
+        self.known = completed;
+        self.at = self.ring().taken();
+        for kept in self.core.take_kept_to(completed) {
+            if let Kept::Record(event, record) = kept {
+                event.completed_by_firmware(record);
+            }
+        }
+        shared.holds.finished(commands);
+        self.core.told.change(|_| ());
+        true
+    }
+
     fn head(&self) -> Option<CommandHead> {
         self.ring().accept(self.at).and_then(Result::ok)
     }
@@ -150,6 +189,18 @@ impl Lane {
         if self.is_busy() {
             return Look::Busy;
         }
+        if shared.is_up() && !self.is_handed(shared) {
+            return Look::Theirs;
+        }
+        if self.core.completed() != self.known {
+            // It was handed over after the last `catch_up`, which says where the head is.
+            return Look::Theirs;
+        }
+        self.look_at_head(shared)
+    }
+
+    /// As `look`, whoever has the head.
+    pub(super) fn look_at_head(&self, shared: &Shared) -> Look {
         let head = match self.ring().accept(self.at) {
             None => return Look::Nothing,
             Some(Err(_)) => return Look::Ready(Wants::Here),
@@ -246,8 +297,8 @@ impl Lane {
     fn perform(&mut self, shared: &Shared, head: CommandHead) -> Result<(), Cause> {
         match head.kind {
             CommandKind::RECORD => {
-                if let Some(Kept::Event(event)) = self.core.take_kept(head.number) {
-                    event.complete(self.word(1), Some(shared.clock.now_ns()));
+                if let Some(Kept::Record(event, record)) = self.core.take_kept(head.number) {
+                    event.complete(record, Some(shared.clock.now_ns()));
                 }
             }
             CommandKind::WRITE_VALUE => {
@@ -274,9 +325,7 @@ impl Lane {
     /// Lets go of what hangs on a command that is not done.
     fn skip(&mut self, head: CommandHead) {
         match self.core.take_kept(head.number) {
-            Some(Kept::Event(event)) if head.kind == CommandKind::RECORD => {
-                event.complete(self.word(1), None);
-            }
+            Some(Kept::Record(event, record)) => event.complete(record, None),
             Some(Kept::Barrier(barrier)) if !self.has_arrived => barrier.arrive(),
             _ => {}
         }
@@ -326,35 +375,6 @@ impl Lane {
         Some(Job::Run(self.core.id, command, control))
     }
 
-    /// Takes launches from the front, at most so many, and puts them into a batch.
-    pub(super) fn take_launches(&mut self, most: usize, batch: &mut Vec<Launch>) {
-        let (mut at, mut taken) = (self.at, VecDeque::new());
-        while taken.len() < most {
-            let Some(Ok(head)) = self.ring().accept(at) else { break };
-            if head.kind != CommandKind::LAUNCH || self.is_skipped(head.number) {
-                break;
-            }
-            let call = self.call(at, head);
-            batch.push(Launch { stream: self.core.id, call });
-            taken.push_back(head);
-            at += head.entries();
-        }
-        self.busy = Busy::Batch(taken);
-    }
-
-    fn call(&self, at: u64, head: CommandHead) -> KernelCall {
-        let ring = self.ring();
-        let [func_id, kind, blocks] = [0, 1, 2].map(|index| ring.word(at, index));
-        let kind = u8::try_from(kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
-        KernelCall {
-            // What is no func id is refused when the graph is built.
-            func_id: FuncId(u16::try_from(func_id).unwrap_or(u16::MAX)),
-            kind: kind.unwrap_or(CoreKind::AIV),
-            blocks: u32::try_from(blocks).unwrap_or(1).max(1),
-            args: (LAUNCH_WORDS..head.words).map(|index| ring.word(at, index)).collect(),
-        }
-    }
-
     /// The job of its head is over.
     pub(super) fn job_over(&mut self, shared: &Shared, result: Result<(), Cause>) {
         if let Busy::Job(head) = std::mem::replace(&mut self.busy, Busy::No) {
@@ -362,27 +382,13 @@ impl Lane {
         }
     }
 
-    /// The next launch of its batch is over; or it has not begun, and stays where it is, with those behind it.
+    /// What has become of the head, which was on its way to the cores when a fault ended the firmware.
     pub(super) fn launch_over(&mut self, shared: &Shared, outcome: Outcome) {
-        let Busy::Batch(launches) = &mut self.busy else { return };
-        let Some(head) = launches.pop_front() else { return };
-        if launches.is_empty() {
-            self.busy = Busy::No;
-        }
+        let Some(head) = self.head() else { return };
         match outcome {
-            Outcome::NotBegun => self.busy = Busy::No,
+            Outcome::NotBegun => {}
             Outcome::Done => self.over(shared, head, Ok(())),
             Outcome::Failed(cause) => self.over(shared, head, Err(cause)),
-        }
-    }
-
-    /// Every launch of its batch was done: they are over together.
-    pub(super) fn batch_done(&mut self, shared: &Shared) {
-        if let Busy::Batch(launches) = std::mem::replace(&mut self.busy, Busy::No)
-            && let Some(last) = launches.back()
-        {
-            let entries = launches.iter().map(CommandHead::entries).sum();
-            self.advance(shared, entries, last.number, launches.len() as u64);
         }
     }
 
@@ -409,17 +415,18 @@ impl Lane {
 
     fn advance(&mut self, shared: &Shared, entries: u64, number: u64, commands: u64) {
         self.at += entries;
+        self.known = number;
         self.ring().take(self.at);
         // Release: pairs with the Acquire loads of those who look at the line from the device.
         self.ring().consumer().completed.store(number, Ordering::Release);
         shared.holds.finished(commands);
-        self.core.told.change(|told| told.completed = number);
+        self.core.told.change(|_| ());
     }
 
     /// The ring cannot be read any further: everything in it is dropped, and the stream stops.
     fn give_up(&mut self, shared: &Shared, cause: Cause) {
         let number = self.core.ring().commands();
-        let open = number.saturating_sub(self.core.told.lock().completed);
+        let open = number.saturating_sub(self.known);
         self.fail(shared, number, None, cause);
         let entries = self.ring().waiting(self.at);
         self.core.take_kept(u64::MAX);

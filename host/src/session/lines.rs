@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use pto_abi::GmAddr;
-use pto_abi::session::{CommandEntry, CommandRing, EventLine, RingProducer};
+use pto_abi::limits::MAX_STREAMS;
+use pto_abi::session::board::ASLEEP;
+use pto_abi::session::{
+    CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer, SessionBoard, StreamLine,
+};
+use pto_abi::sync::Ordering;
 
 use crate::Error;
 use crate::allocator::Owner;
@@ -37,7 +42,8 @@ impl Drop for Block {
 /// The ring of a stream.
 pub(super) struct RingMemory {
     ring: CommandRing<'static>,
-    _block: Block,
+    entries: usize,
+    block: Block,
 }
 
 impl RingMemory {
@@ -53,19 +59,80 @@ impl RingMemory {
             CommandRing::new(producer, consumer, gm.live_slice(at + 2 * lines, entries)?)
         });
         let ring = ring.expect("the allocator hands out aligned ranges of GM");
-        Ok(Self { ring, _block: block })
+        Ok(Self { ring, entries, block })
     }
 
     /// The ring.
     pub(super) fn ring(&self) -> CommandRing<'_> {
         self.ring
     }
+
+    /// Tells the firmware where it is.
+    pub(super) fn put_into(&self, line: &StreamLine) {
+        let producer = self.block.address.0;
+        let consumer = producer + size_of::<RingProducer>() as u64;
+        line.consumer.store(consumer, Ordering::Relaxed);
+        line.entries.store(consumer + size_of::<RingConsumer>() as u64, Ordering::Relaxed);
+        line.entry_count.store(self.entries as u64, Ordering::Relaxed);
+        // Relaxed: the doorbell of the stream is rung after this.
+        line.producer.store(producer, Ordering::Relaxed);
+    }
+}
+
+/// The board of a session.
+pub(super) struct BoardMemory {
+    board: SessionBoard<'static>,
+    slots: u32,
+    block: Block,
+}
+
+/// Launches that may be on their way at once, where memory is not scarce: more than streams.
+const SLOTS: u64 = 2048;
+/// Fewest.
+const FEWEST_SLOTS: u64 = 64;
+/// What a launch on its way takes, roughly: its task, its arguments, a note.
+const BYTES_A_SLOT: u64 = 1200;
+
+impl BoardMemory {
+    /// A board of a session that nobody is up for.
+    pub(super) fn new(memory: &Arc<Memory>) -> Result<Self, Error> {
+        let slots = (memory.gm().bytes() / 16 / BYTES_A_SLOT).clamp(FEWEST_SLOTS, SLOTS);
+        let block = Block::of_zeros(memory, SessionBoard::bytes(slots))?;
+        // SAFETY: as in `RingMemory::new`.
+        let gm = unsafe { block.memory.gm().lasting_window() };
+        let notes = usize::try_from(slots).unwrap_or(usize::MAX);
+        let board = SessionBoard::of(&gm, block.offset(), notes);
+        let board = board.expect("the allocator hands out aligned ranges of GM");
+        board.orders.notes.store(slots, Ordering::Relaxed);
+        board.bells.iter().for_each(|bell| bell.store(ASLEEP, Ordering::Relaxed));
+        Ok(Self { board, slots: u32::try_from(slots).unwrap_or(u32::MAX), block })
+    }
+
+    /// The board.
+    pub(super) fn board(&self) -> &SessionBoard<'_> {
+        &self.board
+    }
+
+    /// Where it is in GM.
+    pub(super) fn address(&self) -> GmAddr {
+        self.block.address
+    }
+
+    /// Launches that may be on their way at once.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// The line of the stream at this place. A session gives out no other places.
+    pub(super) fn stream(&self, place: usize) -> &StreamLine {
+        &self.board.streams[place % MAX_STREAMS]
+    }
 }
 
 /// The line of an event.
 pub(super) struct EventMemory {
     line: &'static EventLine,
-    _block: Block,
+    block: Block,
 }
 
 impl EventMemory {
@@ -74,11 +141,16 @@ impl EventMemory {
         // SAFETY: as in `RingMemory::new`.
         let gm = unsafe { block.memory.gm().lasting_window() };
         let line = gm.live(block.offset()).expect("the allocator hands out aligned ranges of GM");
-        Ok(Self { line, _block: block })
+        Ok(Self { line, block })
     }
 
     /// The line.
     pub(super) fn line(&self) -> &EventLine {
         self.line
+    }
+
+    /// Where it is in GM.
+    pub(super) fn address(&self) -> GmAddr {
+        self.block.address
     }
 }

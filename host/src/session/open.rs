@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use pto_abi::session::ring::{MAX_RING_ENTRIES, MIN_RING_ENTRIES};
+use pto_abi::sync::Ordering;
 use pto_abi::{FuncId, GmAddr};
 
 use super::error::SessionError;
@@ -48,7 +49,7 @@ impl Device {
         let stepped = Drive::Stepped { seed: 0 };
         let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };
         let drive = options.drive.unwrap_or(otherwise);
-        let shared = Arc::new(Shared::new(&self, options));
+        let shared = Arc::new(Shared::new(&self, options)?);
         let device = Arc::new(Mutex::new(self));
         let performer = Performer { device: Arc::clone(&device), shared: Arc::clone(&shared) };
         let service = match drive {
@@ -242,20 +243,35 @@ impl Session {
         Ok(DeviceBuffer::zeroed(&self.shared.memory, len)?)
     }
 
-    /// As [`Device::register_kernel`]. Waits while a run is on.
+    /// As [`Device::register_kernel`]. Waits until the commands that the cores have are over.
     ///
     /// # Errors
     /// Those of [`Device::register_kernel`].
     pub fn register_kernel(&self, func_id: FuncId, kernel: Kernel) -> Result<(), SessionError> {
+        let _visit = self.shared.visit();
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         device.register_kernel(func_id, kernel)?;
         self.shared.kernels.read(&device);
         Ok(())
     }
 
-    /// Looks at the device, for example to build a graph for it. Waits while a run is on.
+    /// Looks at the device, for example to build a graph for it. Waits until the commands that the cores have are over.
     pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
+        let _visit = self.shared.visit();
         look(&self.device.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How often the firmware has come up. It returns when it is idle, before a graph or a program runs, and when the time of a run
+    /// is limited.
+    #[must_use]
+    pub fn firmware_starts(&self) -> u64 {
+        self.shared.board.board().news.runs.load(Ordering::Relaxed)
+    }
+
+    /// Whether the firmware is up just now.
+    #[must_use]
+    pub fn is_firmware_up(&self) -> bool {
+        self.shared.is_up()
     }
 
     /// Time since the session was opened, on the clock that events have their times from: of this machine, or in virtual time

@@ -25,8 +25,11 @@ pub struct SessionOptions {
     /// Entries of the ring of each stream: a power of two, 32 to 1,048,576. A command takes one, a launch with more than three
     /// arguments more.
     pub ring_entries: usize,
-    /// The most launches that share one run; at least one. A device that limits the time of a run wants few.
+    /// The most launches that are on their way to the cores at once; at least one. Where `run.run_budget` limits the time of a
+    /// run, so many must be over in half of it.
     pub batch_launches: usize,
+    /// How long the firmware stays up when it has nothing to do; then it returns, and the next command brings it up again.
+    pub linger: Duration,
     /// Threads that copy beside the cores; at least one.
     pub copy_workers: usize,
     /// The most functions of the host that run at once; at least one. Further ones wait.
@@ -40,7 +43,8 @@ impl Default for SessionOptions {
         Self {
             run: RunOptions::default(),
             ring_entries: 1024,
-            batch_launches: 512,
+            batch_launches: 1024,
+            linger: Duration::from_micros(200),
             copy_workers: 2,
             host_functions: 16,
             drive: None,

@@ -3,12 +3,12 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::batch;
 use super::copies::Copy;
 use super::error::Cause;
 use super::kept::{HostFunction, RunCommand, RunWork};
+use super::resident;
 use super::shared::Shared;
-use super::work::{Job, Launch, Report};
+use super::work::{Job, Report};
 use crate::{Device, Error, RunControl, Work};
 
 /// What does the jobs.
@@ -22,7 +22,7 @@ impl Performer {
     /// Does a job to the end.
     pub(super) fn perform(&self, job: Job) -> Report {
         match job {
-            Job::Batch(launches, control) => self.batch(&launches, &control),
+            Job::Resident(control) => self.come_up(&control),
             Job::Run(stream, command, control) => {
                 Report::Over(stream, self.run(&command, &control).map_err(of_device))
             }
@@ -36,13 +36,13 @@ impl Performer {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn batch(&self, launches: &[Launch], control: &RunControl) -> Report {
+    fn come_up(&self, control: &RunControl) -> Report {
         let options = &self.shared.options.run;
-        let ran = batch::run(&mut self.device(), launches, options, control);
-        if let Some(report) = ran.report {
-            self.shared.clock.advance(report.makespan);
+        let ended = resident::run(&mut self.device(), &self.shared.board, options, control);
+        if let Ok(makespan) = &ended.result {
+            self.shared.clock.advance(*makespan);
         }
-        Report::Batch(ran.outcomes)
+        Report::Ended(ended)
     }
 
     fn run(&self, command: &RunCommand, control: &RunControl) -> Result<(), Error> {

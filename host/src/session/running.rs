@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::seat::{Step, Stepped};
-use super::service::Service;
+use super::bell::Bell;
+use super::seat::{Step, Stepped, has_cpus};
+use super::service::{News, Service};
 use super::shared::Shared;
 
 /// How long the thread looks for news before it sleeps: about what its sleep would cost.
@@ -14,33 +15,48 @@ const AWAKE: Duration = Duration::from_micros(50);
 const LOOKS_A_CLOCK: u32 = 16;
 /// How often a word of GM is looked at that a stream waits for.
 const POLL_EVERY: Duration = Duration::from_micros(200);
+/// How often the thread looks how far the firmware is, while somebody may wait for what that does: at first, and when nothing has
+/// come of it for long.
+const SHORTEST_NAP: Duration = Duration::from_micros(50);
+const LONGEST_NAP: Duration = Duration::from_millis(1);
 /// How long the thread sleeps where nobody rings.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Steps a service until its session has ended.
 pub(super) fn serve(shared: &Shared, mut service: Service) {
-    shared.bell.occupy();
-    let can_spin = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    let bell = &shared.driver.bell;
+    bell.occupy();
+    let mut nap = SHORTEST_NAP;
     loop {
         if service.step() {
+            nap = SHORTEST_NAP;
             continue;
         }
         if shared.has_ended() && service.is_quiet() {
             return;
         }
-        if !(can_spin && rings_soon(shared)) {
-            let limit = if service.has_to_poll() { POLL_EVERY } else { LONG };
-            shared.bell.sleep(limit);
+        match service.expects() {
+            // Whoever is up needs the CPU more than a thread that only looks.
+            News::OfFirmware => {
+                nap = if bell.sleep(nap) { SHORTEST_NAP } else { (2 * nap).min(LONGEST_NAP) };
+            }
+            _ if has_cpus() && rings_soon(bell) => {}
+            News::OfValue => {
+                bell.sleep(POLL_EVERY);
+            }
+            News::ByBell => {
+                bell.sleep(LONG);
+            }
         }
     }
 }
 
-fn rings_soon(shared: &Shared) -> bool {
+fn rings_soon(bell: &Bell) -> bool {
     let start = Instant::now();
     while start.elapsed() < AWAKE {
         for _ in 0..LOOKS_A_CLOCK {
-            if shared.bell.has_rung() {
-                return shared.bell.take_ring();
+            if bell.has_rung() {
+                return bell.take_ring();
             }
             std::hint::spin_loop();
         }
@@ -123,7 +139,7 @@ mod tests {
     fn an_idle_service_uses_no_cpu_and_wakes_up() {
         let options = DeviceOptions { gm_bytes: 1 << 22, ..DeviceOptions::default() };
         let device = Device::open_fake(options, Fake::new(|_, _| SUCCESS)).unwrap();
-        let shared = Arc::new(Shared::new(&device, SessionOptions::default()));
+        let shared = Arc::new(Shared::new(&device, SessionOptions::default()).unwrap());
         let device = Arc::new(Mutex::new(device));
         let performer = Performer { device, shared: Arc::clone(&shared) };
         let hands = Hands::crews(&performer).unwrap();

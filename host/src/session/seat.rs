@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use super::bell::Bell;
+
 /// A state that one side changes and the other one waits for.
 #[derive(Default)]
 pub(super) struct Seat<S> {
@@ -37,7 +39,14 @@ pub(super) enum Stepped {
 pub(super) struct Driver {
     /// Not set: a thread.
     stepped: OnceLock<Weak<dyn Step>>,
+    /// What wakes that thread.
+    pub(super) bell: Bell,
 }
+
+/// How long somebody who waits looks by himself, before he asks to be told: less than being told costs.
+const LOOKS: Duration = Duration::from_micros(20);
+/// Looks between two looks at the clock.
+const LOOKS_A_CLOCK: u32 = 16;
 
 /// Why a wait has ended without what was waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +55,12 @@ pub(super) enum Unmet {
     TimedOut(Duration),
     /// Nothing will happen any more.
     Stuck(String),
+}
+
+/// Whether two threads can be at work at once.
+pub(super) fn has_cpus() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1))
 }
 
 impl Driver {
@@ -57,8 +72,28 @@ impl Driver {
 
     /// One turn, where those who wait make the turns; `None`: a thread does.
     pub(super) fn step(&self) -> Option<Stepped> {
-        let step = self.stepped.get()?;
+        let Some(step) = self.stepped.get() else {
+            // Somebody waits: the thread is to look what the firmware has done.
+            self.bell.ring();
+            return None;
+        };
         Some(step.upgrade().map_or(Stepped::Idle, |step| step.step()))
+    }
+
+    /// Looks for a moment, where somebody else steps the service and has a CPU to do it on.
+    pub(super) fn expect_soon(&self, is_there: impl Fn() -> bool) {
+        if self.stepped.get().is_some() || !has_cpus() {
+            return;
+        }
+        let start = Instant::now();
+        while start.elapsed() < LOOKS {
+            for _ in 0..LOOKS_A_CLOCK {
+                if is_there() {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
+        }
     }
 
     fn state(&self) -> String {
@@ -74,6 +109,10 @@ impl Driver {
         mut look: impl FnMut(&mut S) -> Option<T>,
     ) -> Result<T, Unmet> {
         if self.stepped.get().is_none() {
+            if let Some(found) = look(&mut seat.lock()) {
+                return Ok(found);
+            }
+            self.bell.ring();
             return seat.wait(limit, look).ok_or(Unmet::TimedOut(limit.unwrap_or_default()));
         }
         let start = Instant::now();

@@ -3,24 +3,32 @@
 //! ```text
 //! step: admit    streams that are new, or over
 //!       collect  what has become of jobs
-//!       serve    ready commands: at once, or as jobs for workers; launches of all streams as one batch for the cores
+//!       serve    ready commands: at once, or as jobs for workers; for launches the firmware comes up, and reads the rings itself
 //!       untie    streams that wait for each other
 //! ```
 //! What is chosen is a pure function (`choice.rs`): in turns where a thread steps the service, by a seed where those who wait do.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::choice::{Candidate, Seeded, in_turn, share};
+use pto_abi::Fault;
+use pto_abi::session::board;
+use pto_abi::sync::Ordering;
+
+use super::choice::{Candidate, Seeded, in_turn};
 use super::circles::{self, Waiting};
 use super::error::Cause;
 use super::hands::Hands;
 use super::ids::StreamId;
 use super::lane::{Block, Lane, Look, Wants};
 use super::shared::Shared;
-use super::work::{Job, Launch, Outcome, Report};
+use super::work::{Ended, Job, Outcome, Report};
+use crate::Error;
 
 /// Commands that the service does for one stream before it looks at the next one.
 const IN_A_ROW: usize = 64;
+/// Streams that are closed, and stay until the firmware returns.
+const MOST_CLOSED: usize = 256;
 /// Steps between two looks for memory that can be let go of.
 const STEPS_A_HOLD: u64 = 256;
 
@@ -32,8 +40,39 @@ pub(super) struct Service {
     seed: Option<Seeded>,
     version: u64,
     steps: u64,
-    /// The cores have a batch or a run.
-    is_running: bool,
+    cores: Cores,
+    /// The firmware was up last: a run that is ready goes first.
+    is_turn_of_runs: bool,
+}
+
+/// Who has the cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cores {
+    Free,
+    /// A run, alone.
+    Run,
+    /// The resident firmware.
+    Resident,
+}
+
+/// How the firmware comes up in a session that a seed decides.
+struct Chosen {
+    /// The streams that it gets.
+    lanes: Vec<usize>,
+    /// How many commands it begins.
+    most: u64,
+    seed: u64,
+}
+
+/// What the service expects when it has nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// The firmware has commands, and tells nobody.
+    OfFirmware,
+    /// A stream waits for a word of GM, which nobody tells the service about.
+    OfValue,
+    /// Whoever has news rings.
+    ByBell,
 }
 
 impl Service {
@@ -41,7 +80,16 @@ impl Service {
     pub(super) fn new(shared: Arc<Shared>, hands: Hands, seed: Option<u64>) -> Self {
         let version = shared.version().wrapping_sub(1);
         let seed = seed.map(Seeded::new);
-        Self { shared, lanes: Vec::new(), hands, seed, version, steps: 0, is_running: false }
+        Self {
+            shared,
+            lanes: Vec::new(),
+            hands,
+            seed,
+            version,
+            steps: 0,
+            cores: Cores::Free,
+            is_turn_of_runs: false,
+        }
     }
 
     /// One turn; whether anything was done.
@@ -49,6 +97,7 @@ impl Service {
         self.steps += 1;
         self.admit();
         let mut worked = self.collect();
+        worked |= self.cores == Cores::Resident && self.catch_up();
         worked |= if self.seed.is_some() { self.serve_one() } else { self.serve() };
         if worked && self.steps.is_multiple_of(STEPS_A_HOLD) {
             self.turn_over();
@@ -56,8 +105,15 @@ impl Service {
         worked || self.untie()
     }
 
-    /// Whether a stream waits for a word of GM, which nobody tells the service about.
-    pub(super) fn has_to_poll(&self) -> bool {
+    /// Where news come from, when there are none just now.
+    pub(super) fn expects(&self) -> News {
+        if self.cores == Cores::Resident && self.shared.holds.in_flight() > 0 {
+            return News::OfFirmware;
+        }
+        if self.waits_for_value() { News::OfValue } else { News::ByBell }
+    }
+
+    fn waits_for_value(&self) -> bool {
         let is_polling =
             |lane: &Lane| matches!(lane.look(&self.shared), Look::Blocked(Block::Value));
         self.lanes.iter().any(is_polling)
@@ -65,7 +121,7 @@ impl Service {
 
     /// Whether nothing is being done.
     pub(super) fn is_quiet(&self) -> bool {
-        !self.is_running && self.lanes.iter().all(|lane| !lane.is_busy())
+        self.cores == Cores::Free && self.lanes.iter().all(|lane| !lane.is_busy())
     }
 
     /// Which streams wait for what.
@@ -112,7 +168,15 @@ impl Service {
         self.dismiss();
     }
 
+    /// While the firmware is up, it may still look at a stream.
     fn dismiss(&mut self) {
+        if self.cores == Cores::Resident {
+            let closed = self.lanes.iter().filter(|lane| lane.core.is_closed()).count();
+            if closed > MOST_CLOSED {
+                self.shared.ask_to_leave();
+            }
+            return;
+        }
         let over: Vec<_> =
             self.lanes.iter().filter(|lane| lane.is_over()).map(|lane| lane.core.id).collect();
         for stream in over {
@@ -127,7 +191,7 @@ impl Service {
         while let Some(report) = self.hands.report() {
             worked = true;
             match report {
-                Report::Batch(outcomes) => self.batch_over(outcomes),
+                Report::Ended(ended) => self.ended(ended),
                 Report::Over(stream, result) => self.job_over(stream, result),
             }
         }
@@ -145,24 +209,56 @@ impl Service {
         let shared = Arc::clone(&self.shared);
         let Some(lane) = self.lanes.iter_mut().find(|lane| lane.core.id == stream) else { return };
         if lane.is_running() {
-            self.is_running = false;
+            self.cores = Cores::Free;
         }
         lane.job_over(&shared, result);
     }
 
-    fn batch_over(&mut self, outcomes: Vec<(StreamId, Outcome)>) {
-        self.is_running = false;
+    /// The firmware has returned: every stream is the host's.
+    fn ended(&mut self, ended: Ended) {
+        self.cores = Cores::Free;
         let shared = Arc::clone(&self.shared);
-        if outcomes.iter().all(|(_, outcome)| matches!(outcome, Outcome::Done)) {
-            let batch = self.lanes.iter_mut().filter(|lane| lane.is_in_batch());
-            batch.for_each(|lane| lane.batch_done(&shared));
-            return;
+        shared.set_up(false);
+        // From here on a submitter rings the service; what was submitted before is seen by the looks that follow.
+        for bell in shared.board.board().bells {
+            board::fall_asleep(bell);
         }
-        for (stream, outcome) in outcomes {
-            if let Some(lane) = self.lane(stream) {
-                lane.launch_over(&shared, outcome);
+        self.catch_up();
+        let mut has_failed = false;
+        let mut is_open = true;
+        let mut stream = usize::MAX;
+        for left in ended.left {
+            // Behind a launch that has not begun, everything stays where it is.
+            is_open |= left.stream != stream;
+            stream = left.stream;
+            has_failed |= matches!(left.outcome, Outcome::Failed(_));
+            let lane = self.lanes.iter_mut().find(|lane| lane.core.place == stream);
+            if let Some(lane) = lane.filter(|_| is_open) {
+                is_open = !matches!(left.outcome, Outcome::NotBegun);
+                lane.launch_over(&shared, left.outcome);
             }
         }
+        if let Err(error) = ended.result
+            && !has_failed
+            && error.fault() != Some(Fault::RUN_CANCELLED)
+        {
+            self.fail_some_launch(&error);
+        }
+    }
+
+    /// The run has failed and names no launch: one fails, so that the streams get on.
+    fn fail_some_launch(&mut self, error: &Arc<Error>) {
+        let shared = Arc::clone(&self.shared);
+        let is_launch = |lane: &&mut Lane| matches!(lane.look(&shared), Look::Ready(Wants::Launch));
+        if let Some(lane) = self.lanes.iter_mut().find(is_launch) {
+            lane.fail_head(&shared, Cause::Device(Arc::clone(error)));
+        }
+    }
+
+    /// Takes over what the firmware has done; whether that is anything.
+    fn catch_up(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        self.lanes.iter_mut().fold(false, |worked, lane| lane.catch_up(&shared) | worked)
     }
 
     /// Serves every stream, in turns; whether anything was done.
@@ -183,13 +279,21 @@ impl Service {
     fn serve_lane(&mut self, at: usize, for_cores: &mut Vec<(usize, Wants)>) -> bool {
         let shared = Arc::clone(&self.shared);
         for done in 0..IN_A_ROW {
-            match self.lanes[at].look(&shared) {
-                Look::Ready(Wants::Here) => {
-                    self.lanes[at].do_here(&shared);
-                }
+            let lane = &mut self.lanes[at];
+            lane.catch_up(&shared);
+            match lane.look(&shared) {
+                Look::Ready(Wants::Here) => lane.do_here(&shared),
                 Look::Ready(Wants::Worker) => {
                     self.give_job(at);
                     return true;
+                }
+                Look::Ready(Wants::Launch)
+                | Look::Nothing
+                | Look::Blocked(Block::Record(..) | Block::Value)
+                    if shared.is_up() =>
+                {
+                    lane.give_back(&shared);
+                    return done > 0;
                 }
                 Look::Ready(wants) => {
                     for_cores.push((at, wants));
@@ -207,33 +311,67 @@ impl Service {
         }
     }
 
-    /// Gives the cores something: the first of these decides whether a run or a batch of launches.
+    /// Gives the cores something: a run, or the firmware comes up for the launches.
     fn serve_cores(&mut self, ready: &[(usize, Wants)]) -> bool {
-        let Some(&(first, wants)) = ready.first().filter(|_| !self.is_running) else {
-            return false;
-        };
-        let control = self.shared.new_control();
-        let job = match wants {
-            Wants::Run => self.lanes[first].take_run(control),
-            _ => {
-                let lanes = ready.iter().filter(|(_, wants)| *wants == Wants::Launch);
-                let lanes: Vec<usize> = lanes.map(|(at, _)| *at).collect();
-                let most = share(self.shared.options.batch_launches, lanes.len());
-                Some(Job::Batch(self.batch_of(&lanes, most), control))
+        let run = ready.iter().find(|(_, wants)| *wants == Wants::Run).map(|(at, _)| *at);
+        let has_launches = ready.iter().any(|(_, wants)| *wants == Wants::Launch);
+        match (self.cores, run) {
+            (Cores::Resident, Some(_)) => {
+                self.shared.ask_to_leave();
+                false
             }
-        };
-        let Some(job) = job else { return false };
-        self.is_running = true;
+            (Cores::Free, Some(at)) if !has_launches || self.is_turn_of_runs => self.begin_run(at),
+            (Cores::Free, _) if has_launches => self.come_up(None),
+            _ => false,
+        }
+    }
+
+    fn begin_run(&mut self, at: usize) -> bool {
+        self.is_turn_of_runs = false;
+        let control = self.shared.new_control();
+        let Some(job) = self.lanes[at].take_run(control) else { return false };
+        self.cores = Cores::Run;
         self.hands.give(job);
         true
     }
 
-    fn batch_of(&mut self, lanes: &[usize], most: usize) -> Vec<Launch> {
-        let mut batch = Vec::new();
-        for &at in lanes.iter().take(self.shared.options.batch_launches) {
-            self.lanes[at].take_launches(most, &mut batch);
+    /// Brings the firmware up; `false`: somebody wants the device first. With `chosen`, as a seed says: it returns as soon as
+    /// nothing more can be done.
+    fn come_up(&mut self, chosen: Option<Chosen>) -> bool {
+        let shared = Arc::clone(&self.shared);
+        if !shared.may_come_up() {
+            return false;
         }
-        batch
+        self.is_turn_of_runs = true;
+        let joins = |at: usize| chosen.as_ref().is_none_or(|chosen| chosen.lanes.contains(&at));
+        for (at, lane) in self.lanes.iter().enumerate() {
+            lane.prepare(&shared, joins(at));
+        }
+        self.order(chosen.as_ref());
+        shared.board.board().bells.iter().for_each(board::wake_up);
+        shared.set_up(true);
+        self.cores = Cores::Resident;
+        self.hands.give(Job::Resident(shared.new_control()));
+        true
+    }
+
+    /// Writes the orders.
+    fn order(&self, chosen: Option<&Chosen>) {
+        let (orders, options) = (self.shared.board.board().orders, &self.shared.options);
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let linger_ns = chosen.map_or(nanoseconds(options.linger), |_| 0);
+        let limit_ns = options.run.run_budget.map_or(0, |budget| nanoseconds(budget / 2).max(1));
+        let in_flight = u64::try_from(options.batch_launches).unwrap_or(u64::MAX);
+        let words = [
+            (&orders.base_ns, self.shared.clock.now_ns()),
+            (&orders.linger_ns, linger_ns),
+            (&orders.limit_ns, limit_ns),
+            (&orders.seed, chosen.map_or(0, |chosen| chosen.seed)),
+            (&orders.most, chosen.map_or(0, |chosen| chosen.most)),
+            (&orders.in_flight, in_flight),
+        ];
+        // Relaxed: the launch of the firmware is behind these stores.
+        words.into_iter().for_each(|(word, value)| word.store(value, Ordering::Relaxed));
     }
 
     /// Serves one command of one stream, or a batch, as the seed says; whether there was one.
@@ -248,30 +386,27 @@ impl Service {
             .collect();
         let Some(seed) = self.seed.as_mut().filter(|_| !ready.is_empty()) else { return false };
         let chosen = seed.below(ready.len());
-        // Launches of other streams that are in the same batch, and how many of each.
-        let joins: Vec<bool> = ready.iter().map(|_| seed.below(2) == 1).collect();
-        let most = 1 + seed.below(4);
+        // Which other streams the firmware gets, what it chooses, and how many commands it begins.
+        let joins: Vec<bool> = self.lanes.iter().map(|_| seed.below(2) == 1).collect();
+        let most = 1 + seed.below(8) as u64;
+        let of_firmware = 1 + seed.below(1 << 30) as u64;
         let (at, wants) = ready[chosen];
         match wants {
             Wants::Here => {
                 self.lanes[at].do_here(&shared);
+                true
             }
-            Wants::Worker => self.give_job(at),
-            Wants::Run => return self.serve_cores(&[(at, wants)]),
+            Wants::Worker => {
+                self.give_job(at);
+                true
+            }
+            Wants::Run => self.begin_run(at),
             Wants::Launch => {
-                let others = ready
-                    .iter()
-                    .zip(joins)
-                    .filter(|((_, wants), joins)| *wants == Wants::Launch && *joins);
-                let mut lanes = vec![at];
-                lanes.extend(others.map(|((other, _), _)| *other).filter(|other| *other != at));
-                let control = self.shared.new_control();
-                let job = Job::Batch(self.batch_of(&lanes, most), control);
-                self.is_running = true;
-                self.hands.give(job);
+                let joins = joins.into_iter().enumerate().filter(|(_, joins)| *joins);
+                let lanes = joins.map(|(lane, _)| lane).chain([at]).collect();
+                self.come_up(Some(Chosen { lanes, most, seed: of_firmware }))
             }
         }
-        true
     }
 
     /// Ends the waits of streams that wait for each other; whether there were any.
@@ -319,7 +454,7 @@ impl Service {
             let open = self.lanes.iter().map(|lane| Arc::clone(&lane.core));
             open.map(|core| {
                 let last = core.ring().commands();
-                Box::new(move || core.told.lock().completed >= last) as Box<dyn Fn() -> bool + Send>
+                Box::new(move || core.completed() >= last) as Box<dyn Fn() -> bool + Send>
             })
             .collect()
         });

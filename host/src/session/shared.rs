@@ -2,23 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pto_abi::limits::{MAX_FUNC_ID, MAX_STREAMS};
+use pto_abi::session::CommandKind;
+use pto_abi::sync::Ordering as LineOrdering;
 use pto_abi::{CoreKind, FuncId};
 
-use super::bell::Bell;
 use super::clock::SessionClock;
 use super::error::SessionError;
 use super::holds::Holds;
 use super::ids::StreamId;
-use super::lines::RingMemory;
+use super::lines::{BoardMemory, RingMemory};
 use super::options::{SessionOptions, StreamOptions};
 use super::seat::{Driver, Seat, Unmet};
 use super::stream_core::StreamCore;
 use crate::memory::Memory;
-use crate::{Device, RunControl};
+use crate::{Device, Error, RunControl};
 
 /// How long a stream more than there may be waits for one that is being closed.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -27,7 +28,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 pub(super) struct Shared {
     pub(super) options: SessionOptions,
     pub(super) memory: Arc<Memory>,
-    pub(super) bell: Bell,
+    pub(super) board: Arc<BoardMemory>,
     pub(super) driver: Arc<Driver>,
     pub(super) clock: SessionClock,
     pub(super) holds: Holds,
@@ -39,6 +40,10 @@ pub(super) struct Shared {
     resets: AtomicU64,
     events: AtomicU32,
     has_ended: AtomicBool,
+    /// The firmware is up, and has the heads of streams.
+    is_up: AtomicBool,
+    /// Those who want the device between two runs.
+    visitors: Mutex<u32>,
     /// Of the run that is on.
     control: Mutex<RunControl>,
 }
@@ -49,13 +54,22 @@ struct StreamTable {
     live: Vec<Arc<StreamCore>>,
 }
 
+impl StreamTable {
+    /// A place on the board that no stream has.
+    fn free_place(&self) -> usize {
+        let is_free = |place: &usize| !self.live.iter().any(|live| live.place == *place);
+        (0..MAX_STREAMS).find(is_free).unwrap_or(0)
+    }
+}
+
 impl Shared {
-    pub(super) fn new(device: &Device, options: SessionOptions) -> Self {
+    pub(super) fn new(device: &Device, options: SessionOptions) -> Result<Self, Error> {
         let memory = Arc::clone(device.shared_memory());
         let kernels = KernelKinds::default();
         kernels.read(device);
-        Self {
-            bell: Bell::default(),
+        let board = Arc::new(BoardMemory::new(&memory)?);
+        Ok(Self {
+            board,
             driver: Arc::default(),
             clock: SessionClock::new(device.has_virtual_clock()),
             holds: Holds::new(&memory),
@@ -65,10 +79,12 @@ impl Shared {
             resets: AtomicU64::new(0),
             events: AtomicU32::new(0),
             has_ended: AtomicBool::new(false),
+            is_up: AtomicBool::new(false),
+            visitors: Mutex::default(),
             control: Mutex::default(),
             memory,
             options,
-        }
+        })
     }
 
     /// Opens a stream.
@@ -81,7 +97,8 @@ impl Shared {
         room.map_err(|_: Unmet| SessionError::TooManyStreams)?;
         let ring = RingMemory::new(&self.memory, self.options.ring_entries)?;
         let core = self.streams.change(|table| {
-            let core = Arc::new(StreamCore::new(StreamId(table.opened), options, ring));
+            let named = (StreamId(table.opened), table.free_place());
+            let core = Arc::new(StreamCore::new(named, options, ring, &self.board));
             table.opened += 1;
             table.live.push(Arc::clone(&core));
             core
@@ -105,7 +122,49 @@ impl Shared {
     pub(super) fn touch(&self) {
         // Release: pairs with the Acquire load in `version`.
         self.version.fetch_add(1, Ordering::Release);
-        self.bell.ring();
+        self.driver.bell.ring();
+    }
+
+    /// A command was submitted to the stream at this place: whoever has to know is told.
+    #[inline]
+    pub(super) fn tell(&self, place: usize, kind: CommandKind) {
+        let nobody_heard = self.board.board().ring(place);
+        if nobody_heard || !is_for_firmware(kind) {
+            self.driver.bell.ring();
+        }
+    }
+
+    /// The firmware is up, or not.
+    pub(super) fn set_up(&self, is_up: bool) {
+        self.is_up.store(is_up, Ordering::Relaxed);
+    }
+
+    /// Whether the firmware is up, and the host has the heads of those streams only that were handed over to it.
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
+    /// Makes the firmware return as soon as what it has begun is over.
+    pub(super) fn ask_to_leave(&self) {
+        self.board.board().orders.leave.store(1, LineOrdering::Relaxed);
+    }
+
+    /// The firmware may come up; `false`: somebody wants the device first.
+    pub(super) fn may_come_up(&self) -> bool {
+        let visitors = self.visitors();
+        self.board.board().orders.leave.store(0, LineOrdering::Relaxed);
+        *visitors == 0
+    }
+
+    /// Between runs, as long as the value lives: whoever wants the device does not wait until the session is idle.
+    pub(super) fn visit(&self) -> Visitor<'_> {
+        *self.visitors() += 1;
+        self.ask_to_leave();
+        Visitor(self)
+    }
+
+    fn visitors(&self) -> MutexGuard<'_, u32> {
+        self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of changes.
@@ -156,6 +215,29 @@ impl Shared {
     pub(super) fn cancel_run(&self) {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).cancel();
     }
+}
+
+/// Somebody who wants the device; see [`Shared::visit`].
+pub(super) struct Visitor<'s>(&'s Shared);
+
+impl Drop for Visitor<'_> {
+    fn drop(&mut self) {
+        *self.0.visitors() -= 1;
+        self.0.touch();
+    }
+}
+
+/// Whether the firmware does commands of this kind by itself.
+pub(super) fn is_for_firmware(kind: CommandKind) -> bool {
+    matches!(
+        kind,
+        CommandKind::LAUNCH
+            | CommandKind::RECORD
+            | CommandKind::WAIT
+            | CommandKind::RESET
+            | CommandKind::WRITE_VALUE
+            | CommandKind::WAIT_VALUE
+    )
 }
 
 /// Which kernels are registered, and the core kind of each: launches are checked without asking the device, which may be busy.

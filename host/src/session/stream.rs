@@ -231,8 +231,8 @@ impl Stream {
             return Ok(0);
         }
         let record = event.core().next_record(self.id());
-        let words = [event.id().0.into(), record];
-        let kept = Kept::Event(Arc::clone(event.core()));
+        let words = [event.core().address(), record];
+        let kept = Kept::Record(Arc::clone(event.core()), record);
         self.submit(&side, CommandKind::RECORD, &words, Some(kept))
             .inspect_err(|_| event.core().forget(record))
     }
@@ -271,7 +271,7 @@ impl Stream {
         event: &Event,
         record: u64,
     ) -> Result<u64, SessionError> {
-        let words = [event.id().0.into(), record];
+        let words = [event.core().address(), record];
         let kept = Kept::Event(Arc::clone(event.core()));
         self.submit(side, CommandKind::WAIT, &words, Some(kept))
     }
@@ -283,7 +283,7 @@ impl Stream {
     pub fn reset(&self, event: &Event) -> Result<u64, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured("reset")?;
-        let number = self.submit(&side, CommandKind::RESET, &[event.id().0.into()], None)?;
+        let number = self.submit(&side, CommandKind::RESET, &[event.core().address()], None)?;
         event.core().reset();
         Ok(number)
     }
@@ -334,7 +334,7 @@ impl Stream {
         }
         let number = ring.put(kind, words);
         let number = number.expect("there is room, and nobody else submits");
-        self.shared.bell.ring();
+        self.shared.tell(self.core.place, kind);
         Ok(number)
     }
 
@@ -403,7 +403,7 @@ impl Stream {
     /// How many commands of the stream are over.
     #[must_use]
     pub fn completed(&self) -> u64 {
-        self.core.told.lock().completed
+        self.core.completed()
     }
 
     /// Waits until every command that was submitted before this call is over.
@@ -513,8 +513,10 @@ pub(super) fn await_core(
 ) -> Result<(), SessionError> {
     let last = core.ring().commands();
     let aborts = core.told.lock().aborts;
+    // Nobody needs to be told of what is over within a moment.
+    driver.expect_soon(|| core.completed() >= last);
     let waited = driver.wait(&core.told, limit, |told| {
-        (told.completed >= last).then(|| (told.failure.take(), told.aborts != aborts))
+        (core.completed() >= last).then(|| (told.failure.take(), told.aborts != aborts))
     });
     let stream = core.id;
     match waited {
@@ -530,7 +532,7 @@ pub(super) fn await_core(
 
 /// Waits until the stream is idle; failures stay where they are.
 pub(super) fn await_idle(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
-    let is_idle = |told: &mut Told| (told.completed >= core.ring().commands()).then_some(());
+    let is_idle = |_: &mut Told| (core.completed() >= core.ring().commands()).then_some(());
     driver.wait(&core.told, None, is_idle).map_err(stuck)
 }
 

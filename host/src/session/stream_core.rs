@@ -4,7 +4,7 @@
 //! the service the consumer's line and the front of `kept`; `told` is changed by the service and read by whoever waits.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::session::CommandRing;
@@ -14,20 +14,21 @@ use super::capture::Capture;
 use super::error::CommandFailure;
 use super::ids::StreamId;
 use super::kept::Kept;
-use super::lines::RingMemory;
+use super::lines::{BoardMemory, RingMemory};
 use super::options::StreamOptions;
 use super::seat::Seat;
 
 /// What stream and service share.
 pub(super) struct StreamCore {
     pub(super) id: StreamId,
+    /// Its place on the session's board.
+    pub(super) place: usize,
+    board: Arc<BoardMemory>,
     pub(super) options: StreamOptions,
     memory: RingMemory,
     pub(super) submitting: Mutex<Submitting>,
     kept: Mutex<VecDeque<(u64, Kept)>>,
     pub(super) told: Seat<Told>,
-    /// Commands up to this number are skipped, unless they have begun.
-    skip_to: AtomicU64,
     is_closed: AtomicBool,
 }
 
@@ -40,8 +41,6 @@ pub(super) struct Submitting {
 /// What those who wait are told.
 #[derive(Default)]
 pub(super) struct Told {
-    /// Commands up to this number are over.
-    pub(super) completed: u64,
     /// The first failure that nobody was told of.
     pub(super) failure: Option<Arc<CommandFailure>>,
     /// What stopped the stream.
@@ -51,15 +50,25 @@ pub(super) struct Told {
 }
 
 impl StreamCore {
-    pub(super) fn new(id: StreamId, options: StreamOptions, memory: RingMemory) -> Self {
+    pub(super) fn new(
+        (id, place): (StreamId, usize),
+        options: StreamOptions,
+        memory: RingMemory,
+        board: &Arc<BoardMemory>,
+    ) -> Self {
+        let line = board.stream(place);
+        line.priority.store(options.priority.into(), LineOrdering::Relaxed);
+        line.skip_to.store(0, LineOrdering::Relaxed);
+        memory.put_into(line);
         Self {
             id,
+            place,
+            board: Arc::clone(board),
             options,
             memory,
             submitting: Mutex::default(),
             kept: Mutex::default(),
             told: Seat::default(),
-            skip_to: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -106,9 +115,23 @@ impl StreamCore {
         kept.pop_front().map(|(_, kept)| kept)
     }
 
+    /// Takes what is kept for commands up to this one.
+    pub(super) fn take_kept_to(&self, number: u64) -> Vec<Kept> {
+        let mut kept = self.kept();
+        let count = kept.iter().take_while(|(of, _)| *of <= number).count();
+        kept.drain(..count).map(|(_, kept)| kept).collect()
+    }
+
+    /// Commands up to this number are over, as whoever has the head of the stream says.
+    #[inline]
+    pub(super) fn completed(&self) -> u64 {
+        // Acquire: pairs with the Release stores where commands become over: what they did is seen.
+        self.ring().consumer().completed.load(LineOrdering::Acquire)
+    }
+
     /// Whether every command is over.
     pub(super) fn is_idle(&self) -> bool {
-        self.told.lock().completed >= self.ring().commands()
+        self.completed() >= self.ring().commands()
     }
 
     /// Whether it takes no commands, since one has failed.
@@ -128,7 +151,8 @@ impl StreamCore {
     /// Asks the service to skip what was submitted so far.
     pub(super) fn abort(&self) {
         // Release: pairs with the Acquire load in `skip_to`.
-        self.skip_to.fetch_max(self.ring().commands(), Ordering::Release);
+        let commands = self.ring().commands();
+        self.board.stream(self.place).skip_to.fetch_max(commands, LineOrdering::Release);
         self.told.change(|told| told.aborts += 1);
     }
 
@@ -136,7 +160,7 @@ impl StreamCore {
     #[inline]
     pub(super) fn skip_to(&self) -> u64 {
         // Acquire: pairs with the Release in `abort`.
-        self.skip_to.load(Ordering::Acquire)
+        self.board.stream(self.place).skip_to.load(LineOrdering::Acquire)
     }
 
     /// Nobody submits to it any more.
@@ -153,7 +177,7 @@ impl StreamCore {
     /// What kind its first command that is not over has, for people.
     pub(super) fn describe(&self) -> String {
         let ring = self.ring();
-        let open = ring.commands().saturating_sub(self.told.lock().completed);
+        let open = ring.commands().saturating_sub(self.completed());
         let head = ring.accept(ring.taken()).and_then(Result::ok);
         match head {
             Some(head) => {

@@ -1,16 +1,18 @@
 //! What the service hands out to be done, and what it gets back.
 
-use super::capture::KernelCall;
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::copies::Copy;
 use super::error::Cause;
 use super::ids::StreamId;
 use super::kept::{HostFunction, RunCommand};
-use crate::RunControl;
+use crate::{Error, RunControl};
 
 /// Something that takes time.
 pub(super) enum Job {
-    /// Launches of one or several streams, for the cores.
-    Batch(Vec<Launch>, RunControl),
+    /// The firmware comes up.
+    Resident(RunControl),
     /// A run that has the cores for itself.
     Run(StreamId, Box<RunCommand>, RunControl),
     /// A copy.
@@ -19,17 +21,10 @@ pub(super) enum Job {
     Call(StreamId, HostFunction),
 }
 
-/// A launch in a batch. Those of one stream follow each other in its order, and each waits for the one before.
-#[derive(Clone, Debug)]
-pub(super) struct Launch {
-    pub(super) stream: StreamId,
-    pub(super) call: KernelCall,
-}
-
 /// What has become of a job.
 pub(super) enum Report {
-    /// For each launch of the batch, in its order.
-    Batch(Vec<(StreamId, Outcome)>),
+    /// The firmware has returned.
+    Ended(Ended),
     /// The one command of a stream.
     Over(StreamId, Result<(), Cause>),
 }
@@ -43,6 +38,22 @@ pub(super) enum Outcome {
     Failed(Cause),
     /// It has not begun.
     NotBegun,
+}
+
+/// What has come of a firmware that has returned.
+pub(super) struct Ended {
+    /// How long it was up, or why it ended.
+    pub(super) result: Result<Duration, Arc<Error>>,
+    /// Launches that were on their way when a fault ended it, those of each stream in their order.
+    pub(super) left: Vec<Left>,
+}
+
+/// A launch that was on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Left {
+    /// The place of its stream on the board.
+    pub(super) stream: usize,
+    pub(super) outcome: Outcome,
 }
 
 /// Who does a job.
@@ -60,7 +71,7 @@ impl Job {
     /// Who does it.
     pub(super) fn worker(&self) -> Worker {
         match self {
-            Self::Batch(..) | Self::Run(..) => Worker::Cores,
+            Self::Resident(..) | Self::Run(..) => Worker::Cores,
             Self::Copy(..) => Worker::Copies,
             Self::Call(..) => Worker::Functions,
         }

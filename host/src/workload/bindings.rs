@@ -22,6 +22,16 @@ pub enum BindingError {
         /// Its name.
         name: String,
     },
+    /// A tensor is bound with strides for another number of dimensions.
+    #[error("the tensor {name} has {needed} dimensions, and is bound with {found} strides")]
+    Strides {
+        /// The tensor.
+        name: String,
+        /// Its dimensions.
+        needed: usize,
+        /// The strides.
+        found: usize,
+    },
     /// Something is bound that the workload does not have.
     #[error("the workload has no {what} {name}")]
     Unknown {
@@ -41,10 +51,31 @@ pub struct ArrayBinding {
     pub length: u64,
 }
 
-/// What a workload is bound to. Tensors are dense, in row-major order.
+/// A tensor in GM, as a strided part of some memory. Tensors that share memory are parts of the same memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorBinding {
+    /// The first byte of the memory.
+    pub base: GmAddr,
+    /// Bytes of the memory.
+    pub bytes: u64,
+    /// Elements in front of the tensor's first one.
+    pub first: u64,
+    /// Distances in elements, one for each dimension.
+    pub strides: Vec<u64>,
+}
+
+/// Where a tensor is.
+#[derive(Clone, Debug)]
+enum Placed {
+    /// In row-major order, with nothing else in its memory.
+    Dense(GmAddr),
+    Strided(TensorBinding),
+}
+
+/// What a workload is bound to.
 #[derive(Clone, Debug, Default)]
 pub struct WorkloadBindings {
-    tensors: BTreeMap<String, GmAddr>,
+    tensors: BTreeMap<String, Placed>,
     arrays: BTreeMap<String, ArrayBinding>,
     sizes: BTreeMap<String, u64>,
     symbols: BTreeMap<String, u64>,
@@ -57,10 +88,17 @@ impl WorkloadBindings {
         Self::default()
     }
 
-    /// Where a tensor is.
+    /// Where a tensor is that is dense, in row-major order.
     #[must_use]
     pub fn tensor(mut self, name: &str, address: GmAddr) -> Self {
-        self.tensors.insert(name.to_owned(), address);
+        self.tensors.insert(name.to_owned(), Placed::Dense(address));
+        self
+    }
+
+    /// Where a tensor is that has strides, or shares its memory with another one.
+    #[must_use]
+    pub fn strided(mut self, name: &str, tensor: TensorBinding) -> Self {
+        self.tensors.insert(name.to_owned(), Placed::Strided(tensor));
         self
     }
 
@@ -99,7 +137,7 @@ impl WorkloadBindings {
     }
 
     /// The words of the bindings of a workload, all but those of the head.
-    pub(super) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
+    pub(crate) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
         self.check_known(compiled)?;
         let (symbols, arrays, tensors) =
             (compiled.symbols(), compiled.arrays(), compiled.tensors());
@@ -116,9 +154,8 @@ impl WorkloadBindings {
         }
         let at = binding::tensors_at(symbols.len(), arrays.len());
         for (words, tensor) in words[at..].chunks_mut(binding::TENSOR).zip(tensors) {
-            let address =
-                self.tensors.get(&tensor.name).ok_or_else(|| missing("tensor", &tensor.name))?;
-            describe(tensor, *address, words);
+            let placed = self.tensors.get(&tensor.name);
+            describe(tensor, placed.ok_or_else(|| missing("tensor", &tensor.name))?, words)?;
         }
         Ok(words)
     }
@@ -164,11 +201,23 @@ fn missing(what: &'static str, name: &str) -> BindingError {
 }
 
 /// The descriptor of a tensor; its extents fit, as compiling it has seen.
-fn describe(tensor: &Tensor, address: GmAddr, words: &mut [u64]) {
+fn describe(tensor: &Tensor, placed: &Placed, words: &mut [u64]) -> Result<(), BindingError> {
     let shape: Vec<u32> =
         tensor.shape.iter().map(|extent| u32::try_from(*extent).unwrap_or(u32::MAX)).collect();
-    let view = TensorView::dense(address, Compiled::element(tensor), &shape);
-    words[descriptor::BASE] = address.0;
-    words[descriptor::BYTES] = view.tensor_bytes();
-    words[descriptor::STRIDES..descriptor::STRIDES + shape.len()].copy_from_slice(view.strides());
+    let (base, bytes, first, strides) = match placed {
+        Placed::Dense(address) => {
+            let view = TensorView::dense(*address, Compiled::element(tensor), &shape);
+            (*address, view.tensor_bytes(), 0, view.strides().to_vec())
+        }
+        Placed::Strided(of) => (of.base, of.bytes, of.first, of.strides.clone()),
+    };
+    if strides.len() != shape.len() {
+        let (needed, found) = (shape.len(), strides.len());
+        return Err(BindingError::Strides { name: tensor.name.clone(), needed, found });
+    }
+    words[descriptor::BASE] = base.0;
+    words[descriptor::BYTES] = bytes;
+    words[descriptor::FIRST] = first;
+    words[descriptor::STRIDES..descriptor::STRIDES + strides.len()].copy_from_slice(&strides);
+    Ok(())
 }

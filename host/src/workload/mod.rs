@@ -9,5 +9,5 @@
 mod bindings;
 mod run;
 
-pub use bindings::{ArrayBinding, BindingError, WorkloadBindings};
+pub use bindings::{ArrayBinding, BindingError, TensorBinding, WorkloadBindings};
 pub use run::{WorkloadError, WorkloadRun};

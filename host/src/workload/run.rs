@@ -1,13 +1,19 @@
 //! A workload in the memory of a device, bound and ready to run.
 
-use pto_abi::CoreKind;
-use pto_graph::plan::layout::{binding, orch};
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::stream::StreamCapacities;
+use pto_abi::{BuildMode, CoreKind, FuncId};
+use pto_graph::plan::layout::{binding, limits, orch};
 use pto_graph::plan::task::scratch;
 use pto_graph::plan::{BUILDER, record};
 use pto_workload::plan::{Compiled, RunFault};
 
 use super::bindings::{BindingError, WorkloadBindings};
-use crate::{Device, DeviceBuffer, Error, RunOptions, RunReport, Work};
+use crate::{Device, DeviceBuffer, Error, Kernel, RunControl, RunOptions, RunReport, Work};
+
+/// The func ids from which on kernels have names of their own in [`WorkloadRun::run_named`]: the last ones.
+const FIRST_FUNC: u16 = 992;
+const _: () = assert!(FIRST_FUNC as usize + limits::KERNELS == MAX_FUNC_ID);
 
 /// Why a workload did not run, or not to its end.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +43,8 @@ pub struct WorkloadRun {
     bindings: DeviceBuffer<u64>,
     record: DeviceBuffer<u64>,
     scratch: DeviceBuffer<u64>,
+    /// Places of the scratch memory.
+    places: usize,
     orch_args: [u64; orch::COUNT],
 }
 
@@ -60,16 +68,17 @@ impl WorkloadRun {
         let places = CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum::<u32>();
         let places = usize::try_from(places).unwrap_or(usize::MAX);
         let scratch = device.zeroed(scratch::words(places, compiled.frame_words()))?;
-        let place_words = scratch::place_words(compiled.frame_words());
-        scratch.write(&[places as u64, place_words as u64])?;
         words[binding::CODE] = code.as_ref().map_or(0, |code| code.address().0);
         words[binding::CODE_BYTES] = compiled.code().len() as u64;
         words[binding::RECORD] = record.address().0;
         words[binding::SCRATCH] = scratch.address().0;
+        words[binding::CORES] = places as u64;
         let bindings = device.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
-        Ok(Self { compiled, plan, code, bindings, record, scratch, orch_args })
+        let run = Self { compiled, plan, code, bindings, record, scratch, places, orch_args };
+        run.reset()?;
+        Ok(run)
     }
 
     /// Binds it to something else. Nothing is compiled, and the plan stays where it is.
@@ -79,7 +88,9 @@ impl WorkloadRun {
     pub fn rebind(&mut self, bound: &WorkloadBindings) -> Result<(), WorkloadError> {
         let mut words = bound.words(&self.compiled)?;
         let head = self.bindings.read()?;
-        for at in [binding::CODE, binding::CODE_BYTES, binding::RECORD, binding::SCRATCH] {
+        let kept =
+            [binding::CODE, binding::CODE_BYTES, binding::RECORD, binding::SCRATCH, binding::CORES];
+        for at in kept {
             words[at] = head[at];
         }
         Ok(self.bindings.write(&words)?)
@@ -103,11 +114,16 @@ impl WorkloadRun {
         Work::Stream { builder: BUILDER, orch_args: &self.orch_args }
     }
 
-    /// Forgets the fault of the last run. To be called before each run.
+    /// Forgets the fault and the cycles of the last run. To be called before each run.
     ///
     /// # Errors
     /// What the device refuses.
     pub fn reset(&self) -> Result<(), Error> {
+        let frame_words = self.compiled.frame_words();
+        let mut head = vec![0; scratch::places_at(self.places)];
+        head[scratch::PLACES] = self.places as u64;
+        head[scratch::PLACE_WORDS] = scratch::place_words(frame_words) as u64;
+        self.scratch.write(&head)?;
         self.record.write(&vec![0; self.record.len()])
     }
 
@@ -134,6 +150,72 @@ impl WorkloadRun {
             return Err(WorkloadError::Fault { workload: self.compiled.name().to_owned(), fault });
         }
         Ok(result?)
+    }
+
+    /// Runs it; in reports and timelines its kernels have the names that they have in the workload. `control` reaches the run from
+    /// other threads. While the run lasts, the last 32 func ids of the device are those of the kernels.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); `DuplicateFuncId`: one of these func ids is registered.
+    pub fn run_named(
+        &self,
+        device: &mut Device,
+        options: &RunOptions,
+        control: &RunControl,
+    ) -> Result<RunReport, WorkloadError> {
+        self.reset()?;
+        let options = self.sized(options);
+        self.plan.write(&self.compiled.words_from_func(FuncId(FIRST_FUNC)))?;
+        let mut named = Vec::new();
+        let registered = self.register(device, &mut named);
+        let result =
+            registered.and_then(|()| device.run_controlled(self.work(), &options, control));
+        named.into_iter().try_for_each(|func| device.unregister_kernel(func))?;
+        self.plan.write(self.compiled.words())?;
+        if let Some(fault) = self.fault()? {
+            return Err(WorkloadError::Fault { workload: self.compiled.name().to_owned(), fault });
+        }
+        Ok(result?)
+    }
+
+    /// The options of a run that asks for no windows: the ring has the window of the workload's schedule, and no heap, since a plan
+    /// has no tensors of its own. One that is sequential holds all of its tasks at once, as many as `capacities.tasks`.
+    fn sized(&self, options: &RunOptions) -> RunOptions {
+        let mut options = options.clone();
+        if options.capacities.stream != StreamCapacities::OFF {
+            return options;
+        }
+        if options.build_mode == BuildMode::SEQUENTIAL {
+            options.capacities = options.capacities.streamed_whole();
+        } else {
+            let window = self.compiled.window();
+            let per_slot = 16 * u64::from(window);
+            options.capacities.stream = StreamCapacities { window, ..StreamCapacities::STANDARD };
+            options.capacities.arg_words = options.capacities.arg_words.max(per_slot);
+            options.capacities.edges = options.capacities.edges.max(per_slot);
+        }
+        (options.capacities.stream.heap_rings, options.capacities.stream.heap_bytes) = (1, 64);
+        options
+    }
+
+    /// Registers the kernels under their own names; `named` are those that were.
+    fn register(&self, device: &mut Device, named: &mut Vec<FuncId>) -> Result<(), Error> {
+        for (func, (name, executor)) in (FIRST_FUNC..).zip(self.compiled.kernels()) {
+            device.register_kernel(FuncId(func), Kernel::library(executor)?.named(name))?;
+            named.push(FuncId(func));
+        }
+        Ok(())
+    }
+
+    /// The cycles on the `v9` clock that the kernels of the last run have reported, in sum.
+    ///
+    /// # Errors
+    /// What the device refuses.
+    pub fn kernel_cycles(&self, device: &Device) -> Result<u64, Error> {
+        let mut head = vec![0_u64; scratch::places_at(self.places)];
+        device.copy_from_device(self.scratch.address(), bytemuck::cast_slice_mut(&mut head))?;
+        let lines = head.get(scratch::FLAGS..).unwrap_or(&[]).chunks(scratch::FLAG_WORDS);
+        Ok(lines.filter_map(|line| line.get(scratch::CYCLES)).sum())
     }
 
     /// Bytes of GM that it takes beside its tensors.

@@ -15,4 +15,6 @@ mod shapes;
 #[cfg(feature = "sim")]
 mod simulator;
 #[cfg(feature = "sim")]
+mod stitching;
+#[cfg(feature = "sim")]
 mod streaming;

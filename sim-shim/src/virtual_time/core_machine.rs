@@ -264,7 +264,7 @@ impl CoreMachine<'_> {
     fn func_of(&self, task: &Task, slot: u32, core: (u32, CoreKind)) -> u16 {
         let own = task.func_id.load(Relaxed);
         let Some((_, part)) = part_of(self.launch, slot, core) else { return own };
-        let record = self.launch.state.shapes.and_then(|shapes| shapes.record(slot));
+        let record = self.launch.state.shapes.and_then(|shapes| shapes.line(slot));
         let func_id = record.and_then(|record| record.func_ids.get(part.lane()));
         func_id.and_then(|id| u16::try_from(id.load(Relaxed)).ok()).unwrap_or(own)
     }

@@ -318,6 +318,10 @@ impl<F: FanoutPolicy, B: BuilderSet> Host<'_, F, B> {
 impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
     const NOTES_EDGES: bool = true;
 
+    fn now_ns(&self) -> u64 {
+        self.crew.world.borrow().builder_ns
+    }
+
     fn added(&mut self, slot: u32) {
         self.crew.world.borrow_mut().ledger.reuse(slot);
     }

@@ -67,7 +67,7 @@ pub(super) struct Shaped {
 
 impl Shaped {
     pub(super) fn of(shapes: &ShapeMemory<'_>, slot: u32) -> Option<Self> {
-        let record = shapes.record(slot)?;
+        let record = shapes.line(slot)?;
         Some(Self {
             lanes: lanes_of(record),
             blocks: record.blocks.load(Relaxed),

@@ -23,7 +23,7 @@ impl World {
     /// A task with a shape is ready.
     pub(super) fn book_ready(&mut self, slot: u32, now_ns: u64) {
         let Some(shapes) = &self.launch.state.shapes else { return };
-        let Some((shaped, record)) = Shaped::of(shapes, slot).zip(shapes.record(slot)) else {
+        let Some((shaped, record)) = Shaped::of(shapes, slot).zip(shapes.line(slot)) else {
             return;
         };
         let Some(task) = self.launch.state.task(slot) else { return };
@@ -97,7 +97,7 @@ impl World {
         let (state, recorder) = (&self.launch.state, &self.recorder);
         let task = state.task(slot).filter(|task| recorder.is_on() && is_shaped(task));
         let shapes = task.and(state.shapes.as_ref());
-        let Some(record) = shapes.and_then(|shapes| shapes.record(slot)) else { return };
+        let Some(record) = shapes.and_then(|shapes| shapes.line(slot)) else { return };
         let lanes = record.flags.load(Relaxed);
         for (lane, func_id) in (0_u32..).zip(&record.func_ids) {
             if lanes >> lane & 1 == 1 {
@@ -163,7 +163,7 @@ fn wrong_predicate(
     slot: u32,
     runs: bool,
 ) -> Option<super::parts::Found> {
-    let record = shapes.record(slot).filter(|record| has_predicate(record))?;
+    let record = shapes.line(slot).filter(|record| has_predicate(record))?;
     match (runs, shapes.predicate_holds(record)) {
         (true, false) => Some((Rule::Predicate, "runs, and its predicate is false")),
         (false, true) => Some((Rule::Predicate, "is skipped, and its predicate is true")),

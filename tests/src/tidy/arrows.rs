@@ -2,16 +2,17 @@
 
 use super::Finding;
 
-/// What a crate of ours may depend on among ours; `?` behind a name: only as an optional dependency.
+/// What a crate of ours may depend on among ours; `?` behind a name: only as an optional dependency; `~`: only in its tests.
 const ARROWS: &[(&str, &[&str])] = &[
     ("pto-abi", &[]),
     ("pto-graph", &["pto-abi"]),
-    ("pto-aicpu-fw", &["pto-abi", "pto-graph"]),
+    ("pto-aicpu-fw", &["pto-abi", "pto-graph", "pto-rig~"]),
     ("pto-aicore-kernels", &["pto-abi", "pto-graph"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
-    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
+    ("pto-rig", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
+    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-rig"]),
     (
         "pto-host",
         &[
@@ -28,11 +29,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
-    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host"]),
+    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig"]),
     // Other languages.
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
+    ("pto-acl", &["pto-host", "pto-native"]),
     ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",
@@ -186,6 +188,9 @@ fn judge_inner(arrow: &Arrow) -> Option<String> {
     if allowed.contains(&arrow.to.as_str()) {
         return None;
     }
+    if allowed.contains(&format!("{}~", arrow.to).as_str()) {
+        return (arrow.used_by != Use::Test).then(|| "only tests may take it".to_owned());
+    }
     let behind_feature = format!("{}?", arrow.to);
     if !allowed.contains(&behind_feature.as_str()) {
         return Some("the arrow points the wrong way".to_owned());
@@ -218,6 +223,12 @@ mod tests {
     fn the_simulator_stands_behind_a_feature() {
         assert_eq!(verdict("pto-host", "pto-sim-shim", Use::Product).len(), 1);
         assert!(verdict("pto-host", "pto-sim-shim", Use::Optional).is_empty());
+    }
+
+    #[test]
+    fn the_firmware_takes_the_rig_of_its_tests_only_there() {
+        assert_eq!(verdict("pto-aicpu-fw", "pto-rig", Use::Product).len(), 1);
+        assert!(verdict("pto-aicpu-fw", "pto-rig", Use::Test).is_empty());
     }
 
     #[test]

@@ -7,13 +7,14 @@
 
 use std::time::{Duration, Instant};
 
-use pto_abi::{CoreKind, GmAddr, TaskId};
+use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_aicore_kernels::func;
 use pto_graph::{
     Arg, Bindings, BuildError, DependencyMode, ElementType, GraphBuilder, StreamBuilder, TaskSpec,
     TensorTask, TensorView, builder_set,
 };
 use pto_host::{Capacities, Device, DeviceOptions, KernelTimes, RunOptions, Work};
+use pto_rig::LAYER;
 use serde::Serialize;
 
 use crate::runner::Error;
@@ -73,9 +74,6 @@ const RING: u64 = SLOTS as u64;
 const SLOTS: usize = 64;
 /// How far ahead a task of the ring reads.
 const AHEAD: u64 = 17;
-/// Tasks of a layer, and how many of them read its input.
-const LAYER: usize = 64;
-const WIDTH: usize = 8;
 /// Bytes of each tensor.
 const BYTES: u64 = 4096;
 
@@ -157,26 +155,13 @@ fn graph<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// One layer.
+/// One layer of tasks with two tensors.
 fn layer<G: StreamBuilder>(
     stream: &mut G,
     input: &TensorView<'_>,
     output: &TensorView<'_>,
-) -> Result<(), BuildError> {
-    stream.scope(DependencyMode::DERIVED, |scope| {
-        let mut temporaries = [None; LAYER];
-        for number in 0..LAYER {
-            let target = match number {
-                _ if number + 1 == LAYER => output.detach(),
-                _ => scope.tensor(ElementType::F32, &[32, 32])?.detach(),
-            };
-            let source = number.checked_sub(WIDTH).and_then(|before| temporaries[before]);
-            let args = [Arg::In(source.as_ref().unwrap_or(input)), Arg::Out(&target)];
-            scope.submit_tensors(&TensorTask::new(func::EMPTY_AIV, CoreKind::AIV, &args))?;
-            temporaries[number] = Some(target);
-        }
-        Ok(())
-    })
+) -> Result<(), Fault> {
+    pto_rig::layer::<2, G>(stream, func::EMPTY_AIV, input, output)
 }
 
 fn submitted<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {

@@ -7,25 +7,15 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use pto_abi::arena::Capacities;
-use pto_abi::gm::GmWindow;
-use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_ARGS;
-use pto_abi::ready::{QueueEnds, slots_for};
-use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
-use pto_abi::stream::{
-    BlockLine, MAX_HEAP_RINGS, MapEntry, MapGrid, MapRow, SlotNote, StreamHeader, StreamPlan,
-};
-use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering};
-use pto_abi::task::{CLOSED, EdgeChunk, Task, chunks_for};
+use pto_abi::stream::{MAX_HEAP_RINGS, StreamHeader, StreamPlan};
+use pto_abi::sync::Exclusive;
+use pto_abi::task::chunks_for;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr};
-use pto_aicpu_fw::builder::BuilderInputs;
-use pto_aicpu_fw::fanout::ConsumerWalk;
-use pto_aicpu_fw::ready_queue::ReadyQueue;
-use pto_aicpu_fw::shapes::{LANE_SETS, Lanes, ShapeMemory};
-use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
-use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
-use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree, SharedState};
+use pto_aicpu_fw::shapes::{LANE_SETS, Lanes};
+use pto_aicpu_fw::stream::{Schedulers, Stream};
+use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree};
 use pto_graph::EdgeOutcome;
+use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
 /// How large the rings of a streaming run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,90 +155,38 @@ impl<M: Memory> DeviceMemory for Kernels<'_, M> {
     }
 }
 
-/// The words of a run.
-pub(crate) struct Words {
-    rings: Rings,
-    tasks: Vec<Task>,
-    payloads: Vec<AtomicU64>,
-    chunks: Vec<EdgeChunk>,
-    ends: [QueueEnds; CoreKind::COUNT],
-    slots: [Vec<AtomicU64>; CoreKind::COUNT],
-    progress: Progress,
-    fault: FaultLine,
-    instances: Vec<InstanceLine>,
-    pub(crate) header: StreamHeader,
-    records: Vec<SlotNote>,
-    shapes: Vec<BlockLine>,
-    tensors: Vec<MapRow>,
-    tensor_places: Vec<AtomicU32>,
-    cells: Vec<MapRow>,
-    cell_places: Vec<AtomicU32>,
-    grids: Vec<MapGrid>,
-    entries: Vec<MapEntry>,
-    tape: Vec<AtomicU64>,
-}
-
-fn many<T: Default>(count: usize) -> Vec<T> {
-    (0..count).map(|_| T::default()).collect()
-}
-
 /// A size as an index: usize has 64 bits on every host.
 fn index(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
+/// The words of a run on rings of one size.
+pub(crate) struct Words {
+    build_mode: BuildMode,
+    of: StreamWords,
+}
+
 impl Words {
     /// Rings of these sizes, which have no defect.
     pub(crate) fn new(rings: &Rings) -> Self {
-        let (window, entries) = (rings.window as usize, rings.map_entries as usize);
-        let tensors = (entries / 4).max(4);
-        let queue = || many(slots_for(rings.window) as usize);
-        let header = StreamHeader::default();
-        header.board.reset();
-        Self {
-            rings: *rings,
-            tasks: many(window),
-            // The words of one task run on behind the end of the ring.
-            payloads: many(index(rings.arg_words.saturating_add(MAX_ARGS as u64))),
-            chunks: many(index(rings.edge_chunks)),
-            ends: Default::default(),
-            slots: [queue(), queue()],
-            progress: Progress::default(),
-            fault: FaultLine::default(),
-            instances: many(1),
-            header,
-            records: many(window),
-            shapes: many(window),
-            tensors: many(tensors),
-            tensor_places: many(tensors),
-            cells: many(entries),
-            cell_places: many(entries),
-            grids: many(tensors),
-            entries: many(entries),
-            tape: many(rings.recording_words),
-        }
+        let entries = rings.map_entries as usize;
+        let of = StreamWords::new(StreamSizes {
+            window: rings.window,
+            arg_words: index(rings.arg_words),
+            chunks: index(rings.edge_chunks),
+            map_rows: (entries / 4).max(4),
+            map_cells: entries,
+            map_entries: entries,
+            heap_rings: rings.heap_rings as usize,
+            heap_bytes: rings.heap_bytes,
+            recording_words: rings.recording_words,
+        });
+        Self { build_mode: rings.build_mode, of }
     }
 
-    fn state(&self, cores: Cores) -> Option<SharedState<'_>> {
-        let queue = |kind: usize| ReadyQueue::new(&self.ends[kind], &self.slots[kind]);
-        Some(SharedState {
-            tasks: &self.tasks,
-            payloads: &self.payloads,
-            payloads_address: GmAddr(64),
-            chunks: &self.chunks,
-            ready: [queue(0)?, queue(1)?],
-            progress: &self.progress,
-            fault: &self.fault,
-            instances: &self.instances,
-            shapes: Some(ShapeMemory {
-                board: &self.header.board,
-                records: &self.shapes,
-                parts: &[],
-                parts_address: GmAddr::NULL,
-                gm: GmWindow::empty(),
-                room: std::array::from_fn::<_, LANE_SETS, _>(|lanes| cores.room(lanes)),
-            }),
-        })
+    /// The marks that a builder has left.
+    pub(crate) const fn header(&self) -> &StreamHeader {
+        &self.of.header
     }
 
     /// Runs `body` with a builder on these words; the heap begins at `heap`.
@@ -260,62 +198,14 @@ impl Words {
         host: H,
         body: impl FnOnce(&mut Stream<'_, Exclusive, LockFree, Kernels<'_, M>, H>) -> R,
     ) -> Result<R, Fault> {
-        let map = MapMemory {
-            tensors: &self.tensors,
-            tensor_places: &self.tensor_places,
-            cells: &self.cells,
-            cell_places: &self.cell_places,
-            grids: &self.grids,
-            entries: &self.entries,
-        };
-        let stream = StreamMemory {
-            header: &self.header,
-            records: &self.records,
-            map: TensorMap::new(map, 0).ok_or(Fault::STREAM_MAP_SIZE)?,
-            tape: &self.tape,
-            arg_words: self.rings.arg_words,
-            edge_chunks: self.rings.edge_chunks,
-            heap_rings: self.rings.heap_rings as usize,
-            heap_bytes: self.rings.heap_bytes,
-            heap,
-            first_task: 0,
-        };
-        let inputs = BuilderInputs {
-            state: self.state(cores).ok_or(Fault::STREAM_WINDOW_SIZE)?,
-            line: &self.instances[0],
-            orch_args,
-            generation: 1,
-            has_kind: [cores.aic > 0, cores.aiv > 0],
-        };
-        let schedulers = match self.rings.build_mode {
+        let schedulers = match self.build_mode {
             BuildMode::SEQUENTIAL => Schedulers::Wait,
             _ => Schedulers::Run,
         };
-        let kernels = Kernels(memory);
-        Ok(body(&mut Stream::new(inputs, &stream, schedulers, kernels, host)))
-    }
-
-    /// Whether nothing keeps the task in a slot from running.
-    fn is_ready(&self, slot: u32) -> bool {
-        self.tasks.get(slot as usize).is_some_and(|task| {
-            task.state.load(Ordering::Relaxed) == TaskState::PUBLISHED.get()
-                && task.fanin.load(Ordering::Relaxed) == 0
-        })
-    }
-
-    fn complete(&self, slot: u32) {
-        let Some(task) = self.tasks.get(slot as usize) else { return };
-        let mut walk = ConsumerWalk::new(task.fanout.fetch_or(CLOSED, Ordering::Relaxed));
-        while let Some(consumer) = walk.next(task, &self.chunks) {
-            if let Some(consumer) = self.tasks.get(consumer as usize) {
-                consumer.fanin.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        // Release: pairs with the Acquire load in `Stream::advance`.
-        task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
-        // Nobody takes tasks out of the queues and lists.
-        self.ends.iter().for_each(QueueEnds::discard);
-        self.header.board.reset();
+        let room = Some(std::array::from_fn::<_, LANE_SETS, _>(|lanes| cores.room(lanes)));
+        let has_kind = [cores.aic > 0, cores.aiv > 0];
+        let run = StreamRun { room, has_kind, heap, orch_args, schedulers };
+        self.of.with_stream(&run, Kernels(memory), host, body)
     }
 }
 
@@ -347,9 +237,9 @@ impl BuilderHost for Lazy<'_> {
     }
 
     fn relax(&mut self) {
-        let oldest = self.alive.iter().position(|slot| self.words.is_ready(*slot));
+        let oldest = self.alive.iter().position(|slot| self.words.of.is_ready(*slot));
         if let Some(slot) = oldest.and_then(|at| self.alive.remove(at)) {
-            self.words.complete(slot);
+            self.words.of.complete(slot);
         }
     }
 }

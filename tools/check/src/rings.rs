@@ -63,7 +63,7 @@ pub(crate) fn name(ring: usize) -> String {
 
 /// Reads the marks that a builder has left.
 pub(crate) fn used(words: &Words) -> Used {
-    let lines = &words.header.rings;
+    let lines = &words.header().rings;
     let read = |word: &pto_abi::sync::AtomicU64| word.load(Ordering::Relaxed);
     Used {
         needed: lines.iter().map(|line| read(&line.needed)).collect(),

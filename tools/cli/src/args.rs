@@ -1,8 +1,10 @@
 //! What a user can write.
 
+mod acl;
 mod bench;
 mod check;
 mod fw;
+mod ptop;
 mod soak;
 mod value;
 mod virtual_time;
@@ -19,13 +21,19 @@ use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use crate::form::Form;
 use crate::help::{self, VERSION};
 
+pub(crate) use acl::{AclArgs, AclCommand, AclRunArgs};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
+pub(crate) use ptop::{
+    ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
+    ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
+};
 pub(crate) use soak::SoakArgs;
+pub(crate) use value::HostingMode;
 use value::{
     MAX_AICPU, build_mode, byte_count, fanout, heap_bytes, milliseconds, os_threads, pair, runtime,
     tolerance, window,
@@ -73,6 +81,14 @@ pub(crate) enum Command {
     /// Builds, inspects and flashes firmware images
     #[command(after_help = help::FW)]
     Fw(FwArgs),
+    /// Runs programs that are written for the CANN interface (`aclrt*`)
+    Acl(AclArgs),
+    /// Builds, inspects, runs, checks and compares program files
+    #[command(after_help = help::PROGRAM)]
+    Program(ProgramArgs),
+    /// Describes the system here, for checks of programs elsewhere
+    #[command(after_help = help::QUERY)]
+    Query(QueryArgs),
     /// Writes a script that completes the words of this command in a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -88,13 +104,15 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Soak(args) => args.json,
             Self::Analyze(args) => args.json,
-            Self::View(_) | Self::Completions(_) | Self::Man(_) => false,
+            Self::View(_) | Self::Acl(_) | Self::Completions(_) | Self::Man(_) => false,
             Self::Graph(args) => args.json && args.output.is_none(),
             Self::Check(args) => args.json,
             Self::Bench(args) => args.json,
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
             Self::Fw(args) => args.command.json(),
+            Self::Program(args) => args.command.json(),
+            Self::Query(args) => args.json,
         })
     }
 }
@@ -326,18 +344,6 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct ManArgs {
     /// The folder to write the pages to; it is made if it is not there
     pub(crate) folder: PathBuf,
-}
-
-/// How the simulated device is hosted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum HostingMode {
-    /// A few OS threads step all AICPU instances and cores
-    Pool,
-    /// One OS thread for each AICPU instance and each core
-    Threads,
-    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
-    /// take, and can be made to fail; see docs/simulation.md
-    Virtual,
 }
 
 /// Which list.

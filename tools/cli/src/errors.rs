@@ -64,6 +64,11 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
+    /// The run ended with a fault of the runtime.
+    pub(crate) fn faulted(message: impl fmt::Display) -> Self {
+        Self::new(Exit::Fault, message)
+    }
+
     /// A result is not what it must be.
     pub(crate) fn wrong(message: impl fmt::Display) -> Self {
         Self::new(Exit::Wrong, message)

@@ -45,11 +45,19 @@ short_examples! {
     LIST: "pto list kernels";
     INFO: "pto info faults";
     FW: "pto fw build && pto fw list";
+    ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin";
     FW_BUILD: "pto fw build --release";
     FW_INSPECT: "pto fw inspect firmware.img";
     FW_FLASH: "pto fw flash firmware.img kernels.img";
     FW_LIST: "pto fw list";
     FW_ROLLBACK: "pto fw rollback --device virt";
+    PROGRAM: "pto program build examples/workloads/softmax.workload -o softmax.ptop";
+    PROGRAM_BUILD: "pto program build examples/workloads/softmax.workload --role M=temporary --role S=temporary -o softmax.ptop", "pto program build examples/graphs/row_sums.jsonl -o row_sums.ptop";
+    PROGRAM_INSPECT: "pto program inspect softmax.ptop", "pto program inspect softmax.ptop --section source";
+    PROGRAM_RUN: "pto program run softmax.ptop --param scale=0.5 --loops 10", "pto program run softmax.ptop --input X=x.npy --param scale=0.5 --expect Y=golden.npy --pcc 0.999";
+    PROGRAM_CHECK: "pto program check softmax.ptop --system device.json";
+    PROGRAM_DIFF: "pto program diff before.ptop after.ptop";
+    QUERY: "pto query -o device.json";
     COMPLETIONS: "pto completions bash > ~/.local/share/bash-completion/completions/pto";
     MAN: "pto man ~/.local/share/man/man1";
 }

@@ -1,9 +1,10 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`manual`]);
+//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`ptop`], [`manual`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
+mod acl;
 mod analyze;
 mod args;
 mod arguments;
@@ -33,6 +34,7 @@ mod predict;
 mod program;
 mod programs;
 mod progress;
+mod ptop;
 mod replay;
 mod request;
 mod round;
@@ -43,6 +45,7 @@ mod target;
 mod tensor_folder;
 mod text;
 mod timeline;
+mod training;
 mod view;
 mod virtual_time;
 
@@ -83,6 +86,9 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::List(args) => list::list(args),
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
+        Command::Acl(args) => acl::acl(args),
+        Command::Program(args) => ptop::program(args),
+        Command::Query(args) => ptop::query(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
     }

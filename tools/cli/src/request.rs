@@ -18,8 +18,10 @@ pub(crate) fn request(
     let mut params = Params::defaults(example.params());
     check_unique("--param", given.iter().map(|(name, _)| name))?;
     for (name, value) in given {
-        let number = example.number(name, value);
-        params.set(name, number.as_deref().unwrap_or(value))?;
+        match (example.number(name, value), value.parse()) {
+            (Some(number), Ok(meant)) => params.set_meaning(name, &number, meant)?,
+            _ => params.set(name, value)?,
+        }
     }
     check_unique("--input", files.iter().map(|(name, _)| name))?;
     for (name, _) in files {

@@ -24,11 +24,14 @@ use crate::request::{check_unique, request, variant_of};
 use crate::round::Round;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
 use crate::target::{Heap, Target};
-use crate::{logging, npy, output_file, tensor_folder, timeline, virtual_time};
+use crate::{logging, npy, output_file, tensor_folder, timeline, training, virtual_time};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     logging::install(args.log)?;
+    if training::is_asked(args) {
+        return training::run(args);
+    }
     let heap = if args.dump.is_some() { Heap::Kept } else { Heap::Shared };
     let target = Target::find(&args.example, args.kernels.as_deref(), heap)?;
     let example = target.example;

@@ -164,7 +164,7 @@ impl Summary<'_> {
         row("runtime", self.runtime());
         row("device", self.device_line());
         let params: Vec<_> =
-            self.params.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            self.params.iter().map(|(name, value)| self.param_text(name, value)).collect();
         for (index, line) in filled(&params).into_iter().enumerate() {
             row(if index == 0 { "parameters" } else { "" }, line);
         }
@@ -284,13 +284,26 @@ impl Summary<'_> {
         text
     }
 
+    /// A parameter, for people: the number that is meant, where a whole one stands for it.
+    fn param_text(&self, name: &str, value: u64) -> String {
+        let meant = self.params.meant(name);
+        meant.map_or_else(|| format!("{name} {value}"), |meant| format!("{name} {meant}"))
+    }
+
+    fn param_json(&self, name: &str, value: u64) -> Value {
+        self.params.meant(name).map_or_else(|| json!(value), |meant| json!(meant))
+    }
+
     /// For programs. Times in nanoseconds; numbers that JSON cannot say are null.
     pub(crate) fn json(&self) -> Value {
         let reports = self.reports();
         let median = reports.get(reports.len() / 2);
         let span = |report: Option<&&RunReport>| report.map(|report| nanos(report.makespan));
-        let params: serde_json::Map<_, _> =
-            self.params.iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        let params: serde_json::Map<_, _> = self
+            .params
+            .iter()
+            .map(|(name, value)| (name.to_owned(), self.param_json(name, value)))
+            .collect();
         let build_mode = self.variant.has_builder().then(|| self.options.build_mode.name());
         json!({
             "example": self.example,

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::python;
+use crate::{acceptance_cann, python};
 
 /// What each example prints as its cycles, by the name that it prints.
 const CYCLES: [(&str, &str, u64); 14] = [
@@ -30,10 +30,15 @@ const CYCLES: [(&str, &str, u64); 14] = [
 /// How many of its tests have to pass: 203 pass there.
 const TESTS: usize = 190;
 
-/// Runs `acceptance --pto-wsp FOLDER`.
+/// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, or `acceptance --cann FOLDER`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
-    let ["--pto-wsp", folder] = *request else {
-        return Err("name the folder of the project: `cargo xtask acceptance --pto-wsp DIR`".into());
+    let folder = match *request {
+        ["--pto-wsp", folder] => folder,
+        ["--pto-wsp", folder, "--seeds", count] => return seeds((root, target), folder, count),
+        ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
+        _ => {
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, or `--cann DIR`".into());
+        }
     };
     let copy = copied(Path::new(folder), target)?;
     let python = python::install(root, target)?;
@@ -46,6 +51,38 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
         (false, _) => Err("an example does not pass with exact cycles".to_owned()),
         (true, false) => Err(format!("{} tests pass, and {TESTS} have to", tests.passed)),
     }
+}
+
+/// Runs every example on the virtual machine with so many seeds, and compares the bits with program order.
+fn seeds((root, target): (&Path, &Path), folder: &str, count: &str) -> Result<(), String> {
+    let copy = copied(Path::new(folder), target)?;
+    let python = python::install(root, target)?;
+    let mut failed = Vec::new();
+    for name in names() {
+        let script = format!("examples/{name}/{name}_example.py");
+        let mut command = Command::new(&python);
+        command.args(["-m", "pto_wsp.seeds", &script, "--seeds", count]).current_dir(&copy);
+        let output = command.output();
+        let output = output.map_err(|error| format!("{script} cannot be started: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        println!("{}", text.lines().last().unwrap_or("it said nothing"));
+        if !output.status.success() {
+            println!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
+            failed.push(name);
+        }
+    }
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not right with every seed: {}", failed.join(", ")))
+    }
+}
+
+/// The folders of the examples.
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = CYCLES.iter().map(|(folder, ..)| *folder).collect();
+    names.dedup();
+    names
 }
 
 /// The folder's examples and tests, elsewhere.
@@ -80,9 +117,7 @@ fn examples(python: &Path, copy: &Path) -> Result<(String, bool), String> {
     let mut table =
         format!("{:<38} {:<6} {:>10} {:>10}\n", "example", "result", "cycles", "expected");
     let mut are_exact = true;
-    let mut names: Vec<&str> = CYCLES.iter().map(|(folder, ..)| *folder).collect();
-    names.dedup();
-    for name in names {
+    for name in names() {
         let script = format!("examples/{name}/{name}_example.py");
         let output = Command::new(python).arg(&script).current_dir(copy).output();
         let output = output.map_err(|error| format!("{script} cannot be started: {error}"))?;

@@ -3,6 +3,8 @@
 //! The book is made by mdBook. The pages stay where they are: they are copied into a folder below `target` together with a
 //! table of contents, because a page of the repository links to files that are no pages.
 
+mod links;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +23,9 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Tasks with tensors", "streaming.md"),
             ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
+            ("Programs for aclrt", "acl.md"),
+            ("Functions of aclrt", "acl-functions.md"),
+            ("Program files, stitching", "programs.md"),
             ("Firmware images", "firmware.md"),
             ("Programs as loops over tiles", "workloads.md"),
             ("What the commands print as JSON", "json.md"),
@@ -39,6 +44,17 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+const DECISIONS: &str =
+    "# Decisions\n\nEach page states one decision, its alternative, and the number that decided.\n";
+
+const INTERFACE: &str = "# The interface of the crates\n\n\
+    What programs call is documented in the source; these are the pages that rustdoc makes of it.\n\n\
+    - [pto_host](api/pto_host/index.html): devices, sessions, runs and their reports.\n\
+    - [pto_graph](api/pto_graph/index.html): what a graph program is written against.\n\
+    - [pto_workload](api/pto_workload/index.html): workloads, tile kernels, plans.\n\
+    - [pto_timeline](api/pto_timeline/index.html): traces and their analysis.\n\
+    - [pto_abi](api/pto_abi/index.html): the bytes that host, firmware and kernels share.\n";
+
 /// Builds the book and the documentation of the interface into `target/book`.
 pub(crate) fn build(root: &Path, target: &Path) -> Result<(), String> {
     let source = target.join("book-source");
@@ -50,6 +66,10 @@ pub(crate) fn build(root: &Path, target: &Path) -> Result<(), String> {
     interface.args(["doc", "--workspace", "--no-deps", "--lib"]).arg("--target-dir").arg(target);
     run(interface.current_dir(root))?;
     copy_folder(&target.join("doc"), &book.join("api"))?;
+    let broken = links::broken(&book)?;
+    if !broken.is_empty() {
+        return Err(format!("the book has links that lead nowhere:\n  {}", broken.join("\n  ")));
+    }
     println!("the book is {}", book.join("index.html").display());
     Ok(())
 }
@@ -63,6 +83,7 @@ fn summary(docs: &Path) -> Result<String, String> {
             text += &format!("- [{title}]({page})\n");
         }
     }
+    text += "- [The interface of the crates](interface.md)\n- [Changes](CHANGELOG.md)\n";
     text += "\n# Why it is so\n\n- [Decisions](decisions.md)\n";
     for page in names(&docs.join("decisions"))? {
         let path = docs.join("decisions").join(&page);
@@ -100,14 +121,15 @@ fn write_source(root: &Path, source: &Path) -> Result<(), String> {
         fs::remove_dir_all(source).map_err(failed)?;
     }
     copy_folder(&root.join("docs"), &pages)?;
-    // The first page stands one folder higher in the repository than in the book.
-    let readme = fs::read_to_string(root.join("README.md")).map_err(failed)?;
     let write = |name: &str, text: &str| fs::write(pages.join(name), text).map_err(failed);
-    write("README.md", &readme.replace("](docs/", "]("))?;
-    write(
-        "decisions.md",
-        "# Decisions\n\nEach page states one decision, its alternative, and the number that decided.\n",
-    )?;
+    // Two pages stand one folder higher in the repository than in the book.
+    for name in ["README.md", "CHANGELOG.md"] {
+        let text = fs::read_to_string(root.join(name)).map_err(failed)?;
+        write(name, &text.replace("](docs/", "]("))?;
+    }
+    write("decisions.md", DECISIONS)?;
+    write("interface.md", INTERFACE)?;
+    links::bring_files(root, &pages)?;
     write("SUMMARY.md", &summary(&root.join("docs"))?)?;
     let settings = "[book]\ntitle = \"PTO Runtime\"\nlanguage = \"en\"\n";
     fs::write(source.join("book.toml"), settings).map_err(failed)

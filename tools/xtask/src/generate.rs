@@ -1,6 +1,7 @@
 //! Files made from the tables of `pto_abi` and from the manifests, so that they cannot differ from them.
 
 mod abi_docs;
+mod acl;
 mod c_header;
 mod constants;
 mod field_docs;
@@ -18,11 +19,13 @@ type Generated = (&'static str, String);
 fn files(root: &Path) -> Result<Vec<Generated>, String> {
     let docs = field_docs::read(&root.join("abi/src"))?;
     let model = Model::new(&docs)?;
-    Ok(vec![
+    let mut files = vec![
         ("docs/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
         ("docs/pictures/structure.svg", structure::render(&crate::root::root())?),
-    ])
+    ];
+    files.extend(acl::files(&crate::root::root())?);
+    Ok(files)
 }
 
 /// Writes the files that differ.

@@ -5,11 +5,12 @@
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-//! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`
+//! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
+//!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
-//! generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
+//! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
@@ -18,6 +19,7 @@
 //! Of the others, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
+mod acceptance_cann;
 mod book;
 mod fuzz;
 mod generate;
@@ -38,13 +40,13 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-  acceptance --pto-wsp DIR
+  acceptance --pto-wsp DIR | --cann DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
-                     package, and prints a table
+                     package, or the samples of the public project hicann/runtime against our library, and prints a table
   race               runs every example under ThreadSanitizer, in modes threads and pool
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
-  generate           writes docs/abi.md, bindings/include/pto_abi.h and bindings/include/pto_runtime.h
+  generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
                      target/book; installs mdBook with cargo where it is missing

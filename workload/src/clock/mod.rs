@@ -23,7 +23,7 @@ pub use issue::{Issue, WindowFull};
 pub use place::Place;
 pub use report::{CHANNEL_LATENCY, Report, RunError, TaskTime};
 
-use crate::tree::{Checked, Node};
+use crate::tree::{Checked, Node, Schedule, Workload};
 
 use tasks::Runner;
 use times::Times;
@@ -47,6 +47,27 @@ pub fn run_observed(
     observer: &mut dyn FnMut(TaskTime),
 ) -> Result<Report, RunError> {
     let workload = checked.workload();
+    if let Some(what) = workload.schedule.beyond_v9() {
+        return Err(RunError::Schedule(what));
+    }
+    observed(workload, bindings, observer)
+}
+
+/// Runs a workload in program order, whatever its schedule says: its results do not depend on that. Returns how many tasks ran.
+///
+/// # Errors
+/// As [`run`].
+pub fn results(checked: &Checked, bindings: &Bindings) -> Result<u64, RunError> {
+    let mut workload = checked.workload().clone();
+    workload.schedule = Schedule::default();
+    observed(&workload, bindings, &mut |_| {}).map(|report| report.tasks)
+}
+
+fn observed(
+    workload: &Workload,
+    bindings: &Bindings,
+    observer: &mut dyn FnMut(TaskTime),
+) -> Result<Report, RunError> {
     let mut runner = Runner::new(workload, bindings, observer)?;
     if let Node::Pipeline(processes) = &workload.root {
         return processes::run(processes, &mut runner);

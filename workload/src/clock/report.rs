@@ -96,6 +96,9 @@ pub enum RunError {
         /// The fault.
         fault: Box<TileFault>,
     },
+    /// The schedule asks for what the clock has no meaning for.
+    #[error("The schedule has a {0}, and the v9 clock has none. Leave it out, or run on a device.")]
+    Schedule(&'static str),
     /// The window was full, in abort mode.
     #[error(
         "At {place}: {tasks} tasks are under way, and the window takes no more. Make it larger, or let it stall."

@@ -84,10 +84,11 @@ impl<'a> Runner<'a> {
     ) -> Result<u64, RunError> {
         let outcome = self.run(task, place)?;
         let key = match &self.workload.schedule.dispatch {
-            Dispatch::RoundRobin | Dispatch::WorkSteal => issue.next_in_turn(),
-            Dispatch::Affinity(key) | Dispatch::Hash(key) | Dispatch::By(key) => {
-                self.inputs.eval(key, place, &outcome.arguments)?.bits()
-            }
+            Dispatch::RoundRobin | Dispatch::WorkSteal | Dispatch::Streams => issue.next_in_turn(),
+            Dispatch::Affinity(key)
+            | Dispatch::Hash(key)
+            | Dispatch::By(key)
+            | Dispatch::Stream(key) => self.inputs.eval(key, place, &outcome.arguments)?.bits(),
         };
         let issued = issue.issue(outcome.cycles, key, ready);
         let (lane, start, end) = issued

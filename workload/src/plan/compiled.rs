@@ -1,11 +1,14 @@
 //! A workload that was compiled.
 
+use pto_abi::FuncId;
 use pto_graph::ElementType;
-use pto_graph::plan::layout::{HEADER_WORDS, MAGIC, VERSION, header, limits};
+use pto_graph::plan::layout::{
+    HEADER_WORDS, KERNEL_WORDS, MAGIC, PARAM_WORDS, TENSOR_WORDS, VERSION, header, limits,
+};
 use pto_graph::plan::{Plan, Stop};
 
 use crate::kernel::TileKernel;
-use crate::tree::{Checked, Node, Tensor, Workload};
+use crate::tree::{Checked, Node, Schedule, Tensor, Window, WindowMode, Workload};
 
 use super::error::PlanError;
 use super::kernels::{self, element};
@@ -16,15 +19,19 @@ use super::places::Places;
 /// A workload that was compiled: what a device gets, and what people are told. [`Plan::accept`] accepts its words.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    name: String,
-    words: Vec<u32>,
-    code: Vec<u8>,
-    tensors: Vec<Tensor>,
+    pub(super) name: String,
+    pub(super) words: Vec<u32>,
+    pub(super) code: Vec<u8>,
+    pub(super) tensors: Vec<Tensor>,
     pub(super) kernels: Vec<TileKernel>,
-    symbols: Vec<(String, SymbolUse)>,
-    arrays: Vec<String>,
+    pub(super) symbols: Vec<(String, SymbolUse)>,
+    pub(super) arrays: Vec<String>,
+    pub(super) window: Window,
     pub(super) places: Places,
 }
+
+/// Slots of a ring where the schedule has no window, and at most.
+const MOST_SLOTS: u64 = 8192;
 
 impl Compiled {
     /// The name of the workload.
@@ -37,6 +44,24 @@ impl Compiled {
     #[must_use]
     pub fn words(&self) -> &[u32] {
         &self.words
+    }
+
+    /// The plan, whose kernels have the func ids `first`, `first + 1`, and so on, instead of that of the library's kernel.
+    #[must_use]
+    pub fn words_from_func(&self, first: FuncId) -> Vec<u32> {
+        let mut words = self.words.clone();
+        let mut at = HEADER_WORDS + self.tensors.len() * TENSOR_WORDS;
+        for func in (u32::from(first.0)..).take(self.kernels.len()) {
+            let Some(word) = words.get_mut(at) else { break };
+            *word = *word & !0xFFFF | func & 0xFFFF;
+            at += KERNEL_WORDS + (*word >> 24) as usize * PARAM_WORDS;
+        }
+        words
+    }
+
+    /// The kernels, in the order of their numbers: name, and the kernel of the library that executes it.
+    pub fn kernels(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.kernels.iter().map(|kernel| (kernel.name(), kernels::executor(kernel)))
     }
 
     /// The code of the kernels.
@@ -63,6 +88,33 @@ impl Compiled {
         &self.arrays
     }
 
+    /// The kernels themselves.
+    #[must_use]
+    pub fn tile_kernels(&self) -> &[TileKernel] {
+        &self.kernels
+    }
+
+    /// Which words of the plan are which loop, kernel and argument.
+    #[must_use]
+    pub const fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Tasks that may be under way, as the schedule says.
+    #[must_use]
+    pub const fn task_window(&self) -> Window {
+        self.window
+    }
+
+    /// Slots of the ring: the largest power of two that is in the schedule's window, so that at most so many tasks are under way as
+    /// it says.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        let tasks =
+            if self.window.tasks == 0 { MOST_SLOTS } else { self.window.tasks.min(MOST_SLOTS) };
+        u32::try_from(1 << tasks.ilog2()).unwrap_or(1)
+    }
+
     /// Words of scratch memory that a core needs to execute any of the kernels.
     #[must_use]
     pub fn frame_words(&self) -> usize {
@@ -85,6 +137,7 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     if let Node::Pipeline(_) = workload.root {
         return Err(PlanError::Pipeline(workload.name.clone()));
     }
+    check_schedule(workload)?;
     check_counts(
         workload,
         [
@@ -102,6 +155,7 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     }
     let root = words.len();
     let mut writer = Writer { workload, words, names: Names::default(), places: Places::default() };
+    writer.schedule();
     writer.node(&workload.root);
     let Writer { mut words, names, places, .. } = writer;
     let counts = [
@@ -110,6 +164,9 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
         ("words of plan", words.len(), limits::WORDS),
     ];
     check_counts(workload, counts)?;
+    if let Some(number) = names.missing {
+        return Err(PlanError::Param { workload: workload.name.clone(), number });
+    }
     let head = [
         (header::MAGIC, MAGIC),
         (header::VERSION, VERSION),
@@ -128,9 +185,36 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
         let place = places.of(at).map_or("the head", |part| &part.text).to_owned();
         return Err(PlanError::Refused { place, fault, at });
     }
-    let Workload { name, tensors, kernels, .. } = workload.clone();
+    let Workload { name, tensors, kernels, schedule, .. } = workload.clone();
     let Names { symbols, arrays, .. } = names;
-    Ok(Compiled { name, words, code, tensors, kernels, symbols, arrays, places })
+    let window = schedule.window;
+    Ok(Compiled { name, words, code, tensors, kernels, symbols, arrays, window, places })
+}
+
+/// Whether a device keeps the schedule.
+fn check_schedule(workload: &Workload) -> Result<(), PlanError> {
+    let Schedule { workers, window, batch, start, .. } = &workload.schedule;
+    let name = || workload.name.clone();
+    if window.mode != WindowMode::Stall {
+        return Err(PlanError::WindowMode { workload: name(), mode: window.mode.name() });
+    }
+    // A task that is held back has a slot of the ring.
+    let slots = usize::try_from(slots(*window)).unwrap_or(0);
+    let size = |tasks: u64| usize::try_from(tasks).unwrap_or(usize::MAX);
+    check_counts(
+        workload,
+        [
+            ("workers", size(*workers), limits::LANES),
+            ("tasks in a batch", size(*batch), limits::HELD.min(slots)),
+            ("tasks before the first one starts", size(*start), limits::HELD.min(slots)),
+        ],
+    )
+}
+
+/// Slots of the ring.
+fn slots(window: Window) -> u64 {
+    let tasks = if window.tasks == 0 { MOST_SLOTS } else { window.tasks.min(MOST_SLOTS) };
+    1 << tasks.ilog2()
 }
 
 fn check_counts<const N: usize>(

@@ -10,7 +10,7 @@ pub enum PlanError {
     Pipeline(String),
     /// It has more of something than a plan holds.
     #[error(
-        "Workload {workload} has {found} {what}, and a plan holds {limit}. Make two workloads of it."
+        "Workload {workload} has {found} {what}, and a plan holds {limit}. Take less, or make two workloads of it."
     )]
     TooMany {
         /// The workload.
@@ -21,6 +21,26 @@ pub enum PlanError {
         found: usize,
         /// How much a plan holds.
         limit: usize,
+    },
+    /// Its window does what no ring does.
+    #[error(
+        "Workload {workload} has a window in mode {mode}, and the ring of a device waits. Use mode stall, or the v9 clock."
+    )]
+    WindowMode {
+        /// The workload.
+        workload: String,
+        /// The mode.
+        mode: &'static str,
+    },
+    /// The key of its dispatch, or its priority, reads what a device does not know of a task.
+    #[error(
+        "Workload {workload}: the key of its dispatch, or its priority, reads argument {number} of a task, and a device knows the axes only. Make it an axis."
+    )]
+    Param {
+        /// The workload.
+        workload: String,
+        /// The argument.
+        number: u16,
     },
     /// A tensor has more dimensions than a device knows.
     #[error(

@@ -42,11 +42,15 @@ pub(super) fn write(expr: &Expr, names: &mut Names, words: &mut Vec<u32>) -> Sca
             words.push(word(code::SLOT, (*slot).into()));
             *of
         }
-        // Only the keys of dispatches have them, and a plan has no keys. The reader refuses the code.
-        Expr::Param(_) => {
-            words.push(0);
-            I64
-        }
+        // Only keys and priorities have them. The axes of a task stand for themselves.
+        Expr::Param(number) => match names.params.get(usize::from(*number)).cloned() {
+            Some(axis) => cast(I64, &axis, names, words),
+            None => {
+                names.missing = Some(*number);
+                words.push(0);
+                I64
+            }
+        },
         Expr::Unary(op, x) => {
             words.push(word(unary(*op), 0));
             write(x, names, words)

@@ -13,10 +13,19 @@ use super::names::number;
 /// Code begins at multiples of this.
 const ALIGN: usize = 8;
 
+/// Whether a kernel needs the cube core.
+fn is_product(kernel: &TileKernel) -> bool {
+    kernel.ops().any(|op| matches!(op, Op::Matmul { .. }))
+}
+
+/// The kernel of the library that executes a kernel.
+pub(super) fn executor(kernel: &TileKernel) -> &'static str {
+    if is_product(kernel) { "tile_aic" } else { "tile_aiv" }
+}
+
 /// Appends a kernel, and its code to that of all.
 pub(super) fn write(kernel: &TileKernel, words: &mut Vec<u32>, code: &mut Vec<u8>) {
-    let is_product = kernel.ops().any(|op| matches!(op, Op::Matmul { .. }));
-    let (func, kind) = match is_product {
+    let (func, kind) = match is_product(kernel) {
         true => (func::TILE_AIC, CoreKind::AIC),
         false => (func::TILE_AIV, CoreKind::AIV),
     };

@@ -17,8 +17,11 @@ mod kernels;
 mod names;
 mod nodes;
 mod places;
+mod stored;
 
 pub use compiled::{Compiled, compile};
 pub use error::PlanError;
 pub use fault::RunFault;
 pub use names::SymbolUse;
+pub use places::Places;
+pub use stored::Stored;

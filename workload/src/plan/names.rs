@@ -33,6 +33,10 @@ pub(super) struct Names {
     pub(super) arrays: Vec<String>,
     /// The loop variables in scope.
     pub(super) vars: Vec<String>,
+    /// The axes of the task whose key or priority is written.
+    pub(super) params: Vec<Expr>,
+    /// An argument that a key or a priority reads, and that is no axis.
+    pub(super) missing: Option<u16>,
 }
 
 impl Names {

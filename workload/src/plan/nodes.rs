@@ -1,10 +1,12 @@
 //! The tree as words.
 
-use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node};
+use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node, schedule};
 
 use crate::tile::element::bits_of;
 use crate::tile::{Param, ParamKind, TileType};
-use crate::tree::{Argument, Axis, Expr, Index, Loop, Node, ScalarType, Task, View, Workload};
+use crate::tree::{
+    Argument, Axis, Dispatch, Expr, Index, Loop, Node, ScalarType, Schedule, Task, View, Workload,
+};
 
 use super::expression::{constant, wide, word, write};
 use super::names::{Names, SymbolUse, ZERO, number};
@@ -124,6 +126,30 @@ impl Writer<'_> {
             self.places.leave();
         }
         self.words[at..at + 2].copy_from_slice(&wide(forms));
+        self.schedule_of(task);
+        self.places.leave();
+    }
+
+    /// Appends the schedule, where it asks for anything.
+    pub(super) fn schedule(&mut self) {
+        let schedule = &self.workload.schedule;
+        let Some([flags, lanes]) = lanes(schedule) else { return };
+        let held = [schedule.batch, schedule.start].map(count);
+        self.words.extend([word(node::SCHEDULE, flags), lanes, held[0], held[1]]);
+    }
+
+    /// Appends what the schedule asks of a task.
+    fn schedule_of(&mut self, task: &Task) {
+        let schedule = &self.workload.schedule;
+        let Some([flags, _]) = lanes(schedule) else { return };
+        self.places.enter("its schedule".to_owned());
+        self.begin();
+        self.names.params.clone_from(&task.axes);
+        let key = schedule.dispatch.key().filter(|_| flags & schedule::KEY != 0);
+        for expr in key.into_iter().chain(&schedule.priority) {
+            self.expr(expr);
+        }
+        self.names.params.clear();
         self.places.leave();
     }
 
@@ -196,6 +222,24 @@ impl Writer<'_> {
         }
         self.places.leave();
     }
+}
+
+/// The flags of a schedule and its lanes; `None`: it asks for nothing that a device has to do.
+fn lanes(of: &Schedule) -> Option<[u32; 2]> {
+    let is_free =
+        of.dispatch == Dispatch::WorkSteal || of.workers <= 1 && !of.dispatch.is_in_order();
+    let lanes = if is_free { 0 } else { of.workers };
+    let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+    let flags = flag(lanes > 0 && of.dispatch.key().is_some(), schedule::KEY)
+        | flag(of.priority.is_some(), schedule::PRIORITY)
+        | flag(of.dispatch.is_in_order(), schedule::IN_ORDER);
+    let is_asked = lanes > 0 || flags != 0 || of.batch > 0 || of.start > 0;
+    is_asked.then_some([flags, count(lanes)])
+}
+
+/// A count as a word. What is too large for it, the reader of plans refuses.
+fn count(of: u64) -> u32 {
+    u32::try_from(of).unwrap_or(u32::MAX)
 }
 
 /// What an axis reads, where it reads anything.

@@ -13,12 +13,25 @@ pub(super) struct Part {
 
 /// The parts, in the order of their words. A part ends where the next one begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub struct Places {
     parts: Vec<Part>,
     around: Vec<String>,
 }
 
 impl Places {
+    /// Places from their parts: the first word, the loops with kernel and argument, and the loop variables in scope; in the order of the
+    /// words.
+    #[must_use]
+    pub fn of_parts(parts: Vec<(usize, String, Vec<String>)>) -> Self {
+        let part = |(start, text, vars)| Part { start, text, vars };
+        Self { parts: parts.into_iter().map(part).collect(), around: Vec::new() }
+    }
+
+    /// The parts, as [`of_parts`](Self::of_parts) takes them.
+    pub fn parts(&self) -> impl Iterator<Item = (usize, &str, &[String])> {
+        self.parts.iter().map(|part| (part.start, part.text.as_str(), part.vars.as_slice()))
+    }
+
     /// What is added from here on is inside of this, until [`leave`](Self::leave).
     pub(super) fn enter(&mut self, text: String) {
         self.around.push(text);

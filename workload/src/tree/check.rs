@@ -285,17 +285,22 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// The key that chooses the worker of a task.
+    /// What the schedule asks of a task: the key that chooses its worker, and its priority.
     fn key(&mut self, task: &Task, params: &[Param]) -> Outcome {
-        let Some(key) = self.workload.schedule.dispatch.key() else { return Ok(()) };
         let tensors = params.iter().filter(|param| param.tensor().is_some()).count();
         let count = task.axes.len() + tensors + params.len();
-        self.at("key of the dispatch".to_owned(), |checker| {
-            match checker.expr(key, Some(count))? {
-                ScalarType::Bool => Err(checker.error("The key is bool and must be an integer.")),
+        let schedule = &self.workload.schedule;
+        let key = schedule.dispatch.key().map(|key| ("key of the dispatch", "key", key));
+        let priority = schedule.priority.as_ref().map(|of| ("priority", "priority", of));
+        for (place, what, expr) in key.into_iter().chain(priority) {
+            self.at(place.to_owned(), |checker| match checker.expr(expr, Some(count))? {
+                ScalarType::Bool => {
+                    Err(checker.error(format!("The {what} is bool and must be an integer.")))
+                }
                 _ => Ok(()),
-            }
-        })
+            })?;
+        }
+        Ok(())
     }
 
     fn argument(&mut self, param: &Param, argument: &'a Argument) -> Outcome {

@@ -6,6 +6,7 @@ use crate::lexer::{Lexer, Token};
 use crate::tile::ParamKind;
 
 use super::axis::Axis;
+use super::expr::Expr;
 use super::node::{Argument, Channel, Loop, Node, Process, Task};
 use super::parse_expr::expression;
 use super::schedule::{Dispatch, Schedule, Window, WindowMode};
@@ -60,19 +61,15 @@ fn schedule(lexer: &mut Lexer) -> Result<Schedule, ParseError> {
         return Ok(Schedule::default());
     }
     let name = lexer.name()?;
-    let key = if lexer.takes("(") {
-        let key = expression(lexer)?;
-        lexer.mark(")")?;
-        Some(key)
-    } else {
-        None
-    };
+    let key = if lexer.takes("(") { Some(closed(lexer)?) } else { None };
     let dispatch = match (name.as_str(), key) {
         ("round_robin", None) => Dispatch::RoundRobin,
         ("work_steal", None) => Dispatch::WorkSteal,
         ("affinity", Some(key)) => Dispatch::Affinity(key),
         ("hash", Some(key)) => Dispatch::Hash(key),
         ("by", Some(key)) => Dispatch::By(key),
+        ("stream", Some(key)) => Dispatch::Stream(key),
+        ("streams", None) => Dispatch::Streams,
         _ => return Err(lexer.error_before(format!("`{name}` is no dispatch with this key"))),
     };
     lexer.keyword("workers")?;
@@ -81,7 +78,25 @@ fn schedule(lexer: &mut Lexer) -> Result<Schedule, ParseError> {
     let tasks = lexer.unsigned()?;
     let mode = WindowMode::ALL.into_iter().find(|mode| lexer.takes_name(mode.name()));
     let mode = mode.ok_or_else(|| lexer.error("expected `stall`, `abort` or `benchmark`"))?;
-    Ok(Schedule { dispatch, workers, window: Window { tasks, mode } })
+    let mut found = Schedule { dispatch, workers, ..Schedule::default() };
+    found.window = Window { tasks, mode };
+    if lexer.takes_name("priority") {
+        lexer.mark("(")?;
+        found.priority = Some(closed(lexer)?);
+    }
+    for (word, tasks) in [("batch", &mut found.batch), ("start", &mut found.start)] {
+        if lexer.takes_name(word) {
+            *tasks = lexer.unsigned()?;
+        }
+    }
+    Ok(found)
+}
+
+/// An expression whose opening parenthesis was read.
+fn closed(lexer: &mut Lexer) -> Result<Expr, ParseError> {
+    let found = expression(lexer)?;
+    lexer.mark(")")?;
+    Ok(found)
 }
 
 fn tensor(lexer: &mut Lexer) -> Result<Tensor, ParseError> {

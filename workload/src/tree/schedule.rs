@@ -15,6 +15,10 @@ pub enum Dispatch {
     By(Expr),
     /// Idle workers take work; on the `v9` clock the same as in turn.
     WorkSteal,
+    /// The stream `key % workers`, whose tasks run one after the other.
+    Stream(Expr),
+    /// Streams in turn.
+    Streams,
 }
 
 impl Dispatch {
@@ -27,6 +31,8 @@ impl Dispatch {
             Self::Hash(_) => "hash",
             Self::By(_) => "by",
             Self::WorkSteal => "work_steal",
+            Self::Stream(_) => "stream",
+            Self::Streams => "streams",
         }
     }
 
@@ -34,9 +40,15 @@ impl Dispatch {
     #[must_use]
     pub const fn key(&self) -> Option<&Expr> {
         match self {
-            Self::Affinity(key) | Self::Hash(key) | Self::By(key) => Some(key),
-            Self::RoundRobin | Self::WorkSteal => None,
+            Self::Affinity(key) | Self::Hash(key) | Self::By(key) | Self::Stream(key) => Some(key),
+            Self::RoundRobin | Self::WorkSteal | Self::Streams => None,
         }
+    }
+
+    /// Whether a worker runs its tasks one after the other, however many cores it has.
+    #[must_use]
+    pub const fn is_in_order(&self) -> bool {
+        matches!(self, Self::Stream(_) | Self::Streams)
     }
 }
 
@@ -90,10 +102,30 @@ pub struct Schedule {
     pub workers: u64,
     /// How many tasks may be under way.
     pub window: Window,
+    /// Which ready task goes first: the one with the lowest number. Devices have it; the `v9` clock has no ready tasks.
+    pub priority: Option<Expr>,
+    /// Tasks that are issued together; 0: each at once. Devices have it.
+    pub batch: u64,
+    /// Tasks that are there before the first one starts; 0: it starts at once. Devices have it.
+    pub start: u64,
+}
+
+impl Schedule {
+    /// What the `v9` clock has no meaning for; `None`: nothing.
+    #[must_use]
+    pub const fn beyond_v9(&self) -> Option<&'static str> {
+        match self {
+            Self { priority: Some(_), .. } => Some("priority"),
+            Self { batch: 1.., .. } => Some("batch"),
+            Self { start: 1.., .. } => Some("start"),
+            _ => None,
+        }
+    }
 }
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self { dispatch: Dispatch::RoundRobin, workers: 1, window: Window::default() }
+        let (dispatch, window) = (Dispatch::RoundRobin, Window::default());
+        Self { dispatch, workers: 1, window, priority: None, batch: 0, start: 0 }
     }
 }

@@ -50,12 +50,21 @@ fn workload(workload: &Workload, f: &mut Formatter<'_>) -> Result {
 }
 
 fn schedule(schedule: &Schedule, f: &mut Formatter<'_>) -> Result {
-    let Schedule { dispatch, workers, window } = schedule;
+    let Schedule { dispatch, workers, window, priority, batch, start } = schedule;
     write!(f, "  schedule {}", dispatch.name())?;
     if let Some(key) = dispatch.key() {
         write!(f, " ({})", expression(key))?;
     }
-    writeln!(f, " workers {workers} window {} {}", window.tasks, window.mode.name())
+    write!(f, " workers {workers} window {} {}", window.tasks, window.mode.name())?;
+    if let Some(priority) = priority {
+        write!(f, " priority ({})", expression(priority))?;
+    }
+    for (word, tasks) in [("batch", batch), ("start", start)] {
+        if *tasks > 0 {
+            write!(f, " {word} {tasks}")?;
+        }
+    }
+    writeln!(f)
 }
 
 struct Printer<'a> {

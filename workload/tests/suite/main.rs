@@ -10,6 +10,7 @@ mod expressions;
 mod kernels;
 mod pipelines;
 mod plans;
+mod programs;
 mod random;
 mod refused;
 mod schedules;

@@ -8,7 +8,7 @@ use pto_workload::plan::{Compiled, PlanError, SymbolUse, compile};
 
 use super::random::Random;
 
-const FILES: [(&str, &str); 3] = [
+pub(super) const FILES: [(&str, &str); 3] = [
     ("matmul", include_str!("../../../examples/workloads/matmul.workload")),
     ("softmax", include_str!("../../../examples/workloads/softmax.workload")),
     ("ragged_attention", include_str!("../../../examples/workloads/ragged_attention.workload")),

@@ -108,6 +108,11 @@ fn schedules_and_pipelines_are_checked() {
             "Workload w, loop b, kernel copy, key of the dispatch: The key is bool and must be an integer.",
         ),
         (
+            "schedule round_robin workers 2 window 1 stall priority (b == 1)",
+            loops,
+            "Workload w, loop b, kernel copy, priority: The priority is bool and must be an integer.",
+        ),
+        (
             "schedule hash (c) workers 2 window 1 stall",
             loops,
             "Workload w, loop b, kernel copy, key of the dispatch: There is no loop variable c here.",

@@ -13,7 +13,7 @@ fn total(dispatch: Dispatch, workers: u64, window: Window) -> Result<(u64, u64),
     let shape: &[u64] = &[8, 4, 4];
     let tensors = [("X", DType::F32, shape), ("Y", DType::F32, shape)];
     let mut workload = workload("eight", 1, &tensors, vec![copy_kernel("copy", [4, 4])], root);
-    workload.schedule = Schedule { dispatch, workers, window };
+    workload.schedule = Schedule { dispatch, workers, window, ..Schedule::default() };
     let checked = checked(workload);
     let (mut x, mut y) = (vec![1f32; 128], vec![0f32; 128]);
     let result = {

@@ -119,16 +119,20 @@ fn random_workload(random: &mut Random) -> Workload {
         node(random, 5)
     };
     let key = expr(random, 2);
-    let dispatch = match random.below(5) {
+    let dispatch = match random.below(7) {
         0 => Dispatch::RoundRobin,
         1 => Dispatch::WorkSteal,
         2 => Dispatch::Affinity(key),
         3 => Dispatch::Hash(key),
-        _ => Dispatch::By(key),
+        4 => Dispatch::By(key),
+        5 => Dispatch::Stream(key),
+        _ => Dispatch::Streams,
     };
     let window = Window { tasks: random.bits() >> 40, mode: WindowMode::ALL[random.below(3)] };
     let mut workload = Workload::new("random", root);
-    workload.schedule = Schedule { dispatch, workers: random.bits() >> 50, window };
+    let priority = (random.below(2) == 0).then(|| expr(random, 2));
+    let [workers, batch, start] = [50, 63, 60].map(|shift| random.bits() >> shift);
+    workload.schedule = Schedule { dispatch, workers, window, priority, batch, start };
     workload.kernels = vec![copy_kernel("copy", [4, 4]), keep(DType::F32)];
     let tensor = |name: &str, shape: &[u64]| Tensor {
         name: name.to_owned(),

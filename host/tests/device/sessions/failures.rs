@@ -7,7 +7,7 @@ use pto_host::func;
 use pto_host::session::{
     Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions,
 };
-use pto_host::{Kernel, RunOptions, Session};
+use pto_host::{Hosting, Kernel, RunOptions, Session};
 
 use super::support::{LONG, device, on_each, options, pool, session};
 
@@ -149,24 +149,32 @@ extern "C" fn naps(_: *const u64) {
     std::thread::sleep(Duration::from_millis(2));
 }
 
-/// A session is a series of runs: with small batches it lasts longer than any run may.
+extern "C" fn naps_long(_: *const u64) {
+    std::thread::sleep(Duration::from_millis(400));
+}
+
+/// A session is a series of runs: it lasts longer than any run may, and has its state in GM meanwhile.
 #[test]
 fn a_session_outlives_the_limit_of_a_run() {
-    let outcome = |batch_launches| {
+    let outcome = |hosting, kernel, launches| {
         let run = RunOptions { run_budget: Some(Duration::from_millis(150)), ..options().run };
-        let all = SessionOptions { run, batch_launches, ring_entries: 512, ..options() };
-        let session = device(pool()).session(all).unwrap();
-        let naps = Kernel::from_fn("naps", CoreKind::AIV, naps);
+        let all = SessionOptions { run, batch_launches: 8, ring_entries: 512, ..options() };
+        let session = device(hosting).session(all).unwrap();
+        let naps = Kernel::from_fn("naps", CoreKind::AIV, kernel);
         session.register_kernel(FuncId(201), naps).unwrap();
         let (stream, gate) = (session.stream().unwrap(), session.stream().unwrap());
         let event = session.event().unwrap();
         stream.wait_next(&event).unwrap();
-        for _ in 0..200 {
+        for _ in 0..launches {
             stream.launch(FuncId(201), &[]).unwrap();
         }
         gate.record(&event).unwrap();
-        stream.synchronize_within(LONG).map_err(|error| error.fault())
+        let waited = stream.synchronize_within(LONG).map_err(|error| error.fault());
+        (waited, session.firmware_starts())
     };
-    assert_eq!(outcome(8), Ok(()));
-    assert_eq!(outcome(512), Err(Some(Fault::STALL_RUN_BUDGET)), "the limit is there");
+    let (waited, starts) = outcome(pool(), naps, 200);
+    assert_eq!(waited, Ok(()));
+    assert!(starts >= 4, "0.4 s of kernels, in runs of less than 0.15 s: {starts}");
+    let (waited, _) = outcome(Hosting::Threads, naps_long, 1);
+    assert_eq!(waited, Err(Some(Fault::STALL_RUN_BUDGET)), "the limit is there");
 }

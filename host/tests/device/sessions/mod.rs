@@ -1,9 +1,11 @@
 //! Sessions on the simulator: streams, events, copies, functions of the host, capture, failures; and random programs.
 
+mod campaign;
 mod capture;
 mod documented;
 mod events;
 mod failures;
 mod random;
+mod resident;
 mod streams;
 mod support;

@@ -14,10 +14,10 @@ const LEN: usize = 16;
 const BYTES: u64 = 4 * LEN as u64;
 
 /// splitmix64 (Steele, Lea and Flood 2014).
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, of: u64) -> u64 {
+    pub(super) fn below(&mut self, of: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

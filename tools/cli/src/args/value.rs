@@ -1,6 +1,7 @@
 //! The values of options: from the text that a user writes to a number or a name that the runtime takes. What is
 //! refused here is answered with what is allowed, and nothing runs.
 
+use clap::ValueEnum;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -126,6 +127,18 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
 pub(super) fn os_threads(text: &str) -> Result<NonZeroUsize, String> {
     let threads = text.parse::<NonZeroUsize>().ok().filter(|n| n.get() <= MAX_OS_THREADS);
     threads.ok_or_else(|| format!("it must be 1 to {MAX_OS_THREADS}"))
+}
+
+/// How the simulated device is hosted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostingMode {
+    /// A few OS threads step all AICPU instances and cores
+    Pool,
+    /// One OS thread for each AICPU instance and each core
+    Threads,
+    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
+    /// take, and can be made to fail; see docs/simulation.md
+    Virtual,
 }
 
 #[cfg(test)]

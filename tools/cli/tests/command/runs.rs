@@ -3,36 +3,12 @@
 use std::io::Read;
 use std::process::Stdio;
 
+use pto_examples::host::Program;
 use serde_json::Value;
 
+use crate::examples::{self, borrowed};
 use crate::files::Files;
 use crate::pto::{command, pto, refused};
-
-/// Every example, small.
-const SMALL: &[&[&str]] = &[
-    &["vector_example", "--param=rows=10", "--param=cols=7"],
-    &["matmul", "--param=m=33", "--param=n=17", "--param=k=50", "--param=tile_k=16"],
-    &["paged_attention", "--param=batch=3", "--param=max_context=150", "--param=head_dim=20"],
-    &["random_dag", "--param=tasks=500"],
-];
-
-/// Every example whose program submits tasks with tensors, small.
-const TENSORS: &[&[&str]] = &[
-    &["cholesky", "--param=n=70", "--param=tile=16"],
-    &["newton_solve", "--param=batch=4", "--param=n=24", "--param=tile=16", "--param=wave=3"],
-    &[
-        "decoder_layer",
-        "--param=batch=2",
-        "--param=hidden=64",
-        "--param=intermediate=96",
-        "--param=heads=2",
-        "--param=kv_heads=1",
-        "--param=head_dim=32",
-        "--param=max_context=100",
-    ],
-    &["moe_layer", "--param=tokens=4", "--param=hidden=48", "--param=intermediate=40"],
-    &["task_shapes", "--param=tasks=20", "--param=layers=5", "--param=together=2"],
-];
 
 fn json(args: &[&str], code: i32) -> Value {
     let answer = pto(&[args, &["--json"]].concat(), code);
@@ -41,35 +17,46 @@ fn json(args: &[&str], code: i32) -> Value {
 
 #[test]
 fn every_example_passes_in_every_way_to_run_it() {
-    for example in SMALL {
+    for case in examples::all().filter(|case| case.example().program() == Program::Graph) {
+        let target = case.small("run");
         for way in [
             &["--runtime=host_build_graph", "--hosting=pool", "--pool-threads=1"][..],
             &["--runtime=aicpu_build_graph", "--build-mode=0", "--fanout=locked"],
             &["--runtime=aicpu_build_graph", "--aicpu=2", "--aic=1", "--aiv=2"],
             &["--runtime=host_build_graph", "--hosting=threads", "--aicpu=1", "--aic=2"],
         ] {
-            let answer = pto(&[&["run"], *example, way].concat(), 0);
+            let answer = pto(&[&borrowed(&target)[..], way].concat(), 0);
             assert!(answer.stdout.contains("PASS"), "{}", answer.stdout);
-            assert_eq!(answer.stderr, "", "{example:?} {way:?}");
+            assert_eq!(answer.stderr, "", "{target:?} {way:?}");
         }
     }
 }
 
 #[test]
 fn every_example_with_tensors_passes_in_every_hosting() {
-    for example in TENSORS {
+    for case in examples::all().filter(|case| case.example().program() != Program::Graph) {
+        let target = case.small("run");
         for way in [
             &["--hosting=pool", "--pool-threads=1"][..],
             &["--hosting=threads", "--aicpu=2", "--aic=2", "--aiv=4", "--fanout=locked"],
             &["--hosting=virtual", "--seed=3"],
             &["--runtime=tensormap_and_ringbuffer", "--window=64"],
         ] {
-            let answer = pto(&[&["run"], *example, way].concat(), 0);
+            let answer = pto(&[&borrowed(&target)[..], way].concat(), 0);
             assert!(answer.stdout.contains("PASS"), "{}", answer.stdout);
             assert!(answer.stdout.contains("tensormap_and_ringbuffer"), "{}", answer.stdout);
-            assert_eq!(answer.stderr, "", "{example:?} {way:?}");
+            assert_eq!(answer.stderr, "", "{target:?} {way:?}");
         }
     }
+}
+
+#[test]
+fn a_number_of_a_workload_is_shown_as_it_was_given() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads/softmax.workload");
+    let run = ["run", file, "--param", "scale=0.5"];
+    let text = pto(&run, 0).stdout;
+    assert!(text.contains("scale 0.5"), "{text}");
+    assert_eq!(json(&run, 0)["params"]["scale"], 0.5);
 }
 
 #[test]
@@ -94,18 +81,19 @@ fn input_that_has_no_result_is_named() {
 }
 
 #[test]
-fn both_runtimes_give_the_same_numbers() {
+fn every_runtime_gives_the_same_numbers() {
     let files = Files::new();
-    for example in SMALL.iter().take(3) {
-        let output = ["f", "c", "out"].map(|name| files.option(name));
-        let name = ["f", "c", "out"];
-        let index = SMALL.iter().position(|small| small == example).unwrap();
-        let values = ["host_build_graph", "aicpu_build_graph"].map(|runtime| {
-            let given = ["--runtime", runtime, "--param=seed=7", "--output", &output[index]];
-            pto(&[&["run"], *example, &given].concat(), 0);
-            files.bytes(name[index])
+    for case in examples::all().filter(|case| case.example().program() == Program::Graph) {
+        let Some(output) = case.example().outputs().first() else { continue };
+        let target = case.small("run");
+        let values = case.runtimes().map(|runtime| {
+            let to = files.option(output.name);
+            let given = ["--runtime", runtime, "--param=seed=7", "--output", &to];
+            pto(&[&borrowed(&target)[..], &given].concat(), 0);
+            files.bytes(output.name)
         });
-        assert_eq!(values[0], values[1], "{example:?}");
+        let values: Vec<_> = values.collect();
+        assert!(values.iter().all(|bytes| *bytes == values[0]), "{}", case.name());
     }
 }
 

@@ -7,30 +7,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::examples::{self, Case, borrowed};
 use crate::pto::{pto, refused};
-
-const GRAPHS: &[&str] = &["host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer"];
-const BUILT: &[&str] = &["host_build_graph", "aicpu_build_graph"];
-const STREAMS: &[&str] = &["tensormap_and_ringbuffer"];
-
-/// Every example with its runtimes, small, and how many tensors its tasks write at least.
-const EXAMPLES: &[(&str, &[&str], &str, usize)] = &[
-    ("vector_example", GRAPHS, "rows=8 cols=32 seed=3", 4),
-    ("matmul", GRAPHS, "m=40 n=24 k=56 tile_m=16 tile_n=16 tile_k=16", 2),
-    ("paged_attention", BUILT, "batch=2 max_context=40 heads=4 kv_heads=2", 4),
-    ("paged_attention", STREAMS, "batch=2 max_context=40 heads=4 kv_heads=2", 10),
-    ("random_dag", GRAPHS, "tasks=200", 2),
-    ("cholesky", STREAMS, "n=48 tile=16", 2),
-    ("newton_solve", STREAMS, "batch=3 n=24 tile=16 columns=3 wave=2", 6),
-    (
-        "decoder_layer",
-        STREAMS,
-        "batch=2 hidden=32 intermediate=48 heads=2 kv_heads=2 head_dim=16 block_size=16 max_context=33 tile_n=32 tile_k=32",
-        10,
-    ),
-    ("moe_layer", STREAMS, "tokens=5 hidden=32 intermediate=40 experts=4 top_k=2 tile_n=32", 20),
-    ("task_shapes", STREAMS, "tasks=40 layers=12", 2),
-];
 
 const HOSTINGS: &[&[&str]] = &[
     &["--hosting=threads", "--aic=8", "--aiv=16", "--aicpu=2"],
@@ -68,24 +46,26 @@ fn inputs(folder: &Path) -> Vec<String> {
 
 #[test]
 fn what_every_example_saves_runs_and_computes_the_same() {
-    for (example, variants, size, tensors) in EXAMPLES {
-        for variant in *variants {
-            saved_and_run((example, variant), size, *tensors);
+    for case in examples::all() {
+        for variant in case.runtimes() {
+            saved_and_run(case, variant);
         }
     }
 }
 
-fn saved_and_run((example, variant): (&str, &str), size: &str, least: usize) {
+fn saved_and_run(case: Case, variant: &str) {
+    let example = case.name();
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let text = |name: &str| at(name).to_str().expect("UTF-8").to_owned();
-    let params: Vec<_> = size.split(' ').map(|param| format!("--param={param}")).collect();
-    let target: Vec<&str> = params.iter().map(String::as_str).collect();
     let (graph, held, own) = (text("graph.jsonl"), text("inputs"), text("own"));
-    let save = ["check", example, "--runtime", variant, "--save", &graph, "--save-inputs", &held];
-    pto(&[&save[..], &target].concat(), 0);
-    pto(&[&["run", example, "--runtime", variant, "--dump", &own], &target[..]].concat(), 0);
+    let (check, run) = (case.small("check"), case.small("run"));
+    let save = ["--runtime", variant, "--save", &graph, "--save-inputs", &held];
+    pto(&[&borrowed(&check)[..], &save].concat(), 0);
+    pto(&[&borrowed(&run)[..], &["--runtime", variant, "--dump", &own]].concat(), 0);
     let own = files(&at("own"));
+    // The index, and a file for each tensor that a task writes, outputs among them.
+    let least = case.example().outputs().len().max(1);
     assert!(own.len() > least, "{example} {variant}: {:?}", own.keys());
     let given = inputs(&at("inputs"));
     for (number, hosting) in HOSTINGS.iter().enumerate() {

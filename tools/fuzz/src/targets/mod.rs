@@ -4,6 +4,7 @@ mod c_calls;
 mod files;
 mod graph_image;
 mod plan;
+mod program_file;
 mod stream_calls;
 mod timing;
 
@@ -64,6 +65,12 @@ pub const TARGETS: &[Target] = &[
         about: "a plan of a workload, which the firmware accepts or refuses, and expands",
         feed: plan::expand,
         mutations: 600,
+    },
+    Target {
+        name: "program_file",
+        about: "a program file, sealed and not, read, written and read again",
+        feed: program_file::read,
+        mutations: 3_000,
     },
     Target {
         name: "c_calls",

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use pto_examples::host::{self, Prepared};
+use pto_examples::host::{self, Prepared, Way};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind, Tracing};
@@ -45,24 +45,16 @@ fn prepare_one(device: &Device, name: &str, sizes: &[(&str, &str)]) -> Prepared 
     host::prepare(example, sizes, device).expect("the sizes are accepted")
 }
 
-fn run(
-    device: &mut Device,
-    prepared: &mut Prepared,
-    variant: RuntimeVariant,
-    options: &RunOptions,
-) -> RunReport {
-    prepared.reset().expect("the outputs are reset");
-    let options = RunOptions { capacities: prepared.capacities(), ..options.clone() };
-    let result = if variant == RuntimeVariant::HOST_BUILD_GRAPH {
-        let image = prepared.build_on_host(device).expect("the host builds the graph");
-        device.run(Work::HostGraph(&image), &options)
-    } else {
-        let (builder, orch_args) = (prepared.builder(), prepared.orch_args());
-        device.run(Work::AicpuBuilder { builder, orch_args }, &options)
-    };
-    let report = result.unwrap_or_else(|error| panic!("{variant} {options:?}: {error}"));
+fn run(device: &mut Device, prepared: &mut Prepared, way: Way, options: &RunOptions) -> RunReport {
+    let result = way.run(device, prepared, options);
+    let report = result.unwrap_or_else(|error| panic!("{way} {options:?}: {error}"));
     assert!(prepared.verify().expect("the outputs are read").passed());
     report
+}
+
+/// A variant with schedulers that run meanwhile.
+const fn concurrent(variant: RuntimeVariant) -> Way {
+    Way { variant, build_mode: BuildMode::CONCURRENT, fanout: FanoutStrategy::LOCK_FREE }
 }
 
 /// Every task has every moment, and one agent's or a happens-before's order is the clock's.
@@ -89,17 +81,14 @@ fn every_variant_and_strategy_is_recorded() {
     for &variant in RuntimeVariant::ALL {
         for &build_mode in BuildMode::ALL {
             for &fanout in FanoutStrategy::ALL {
-                let way = format!("{variant}, {build_mode}, {fanout}");
-                let recorded = RunOptions {
-                    build_mode,
-                    fanout,
-                    trace: Some(TraceOptions::default()),
-                    ..RunOptions::default()
-                };
+                let of = Way { variant, build_mode, fanout };
+                let way = of.to_string();
+                let recorded =
+                    RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
                 // Cores stay in service: what they record changes from run to run.
                 let plain = RunOptions { trace: None, ..recorded.clone() };
-                assert!(run(&mut device, &mut prepared, variant, &plain).trace.is_none(), "{way}");
-                let report = run(&mut device, &mut prepared, variant, &recorded);
+                assert!(run(&mut device, &mut prepared, of, &plain).trace.is_none(), "{way}");
+                let report = run(&mut device, &mut prepared, of, &recorded);
                 let trace = report.trace.expect("the run was recorded");
                 let size = prepared.size();
                 assert_eq!(trace.tasks.len() as u64, size.tasks, "{way}");
@@ -121,7 +110,12 @@ fn full_rings_say_what_they_dropped() {
     for when_full in [WhenFull::DropOldest, WhenFull::KeepOldest] {
         let trace = TraceOptions { instance_events: Some(64), core_events: Some(8), when_full };
         let options = RunOptions { trace: Some(trace), ..RunOptions::default() };
-        let report = run(&mut device, &mut prepared, RuntimeVariant::AICPU_BUILD_GRAPH, &options);
+        let report = run(
+            &mut device,
+            &mut prepared,
+            concurrent(RuntimeVariant::AICPU_BUILD_GRAPH),
+            &options,
+        );
         let trace = report.trace.expect("the run was recorded");
         let lane_of = |owner| trace.lanes.iter().find(|lane| lane.owner == owner);
         let builder = lane_of(TraceOwner::Instance(0)).expect("instance 0 has a lane");
@@ -139,7 +133,7 @@ fn full_rings_that_wait_lose_nothing() {
         TraceOptions { instance_events: Some(64), core_events: Some(8), when_full: WhenFull::Wait };
     let options = RunOptions { trace: Some(trace), ..RunOptions::default() };
     for &variant in RuntimeVariant::ALL {
-        let report = run(&mut device, &mut prepared, variant, &options);
+        let report = run(&mut device, &mut prepared, concurrent(variant), &options);
         let trace = report.trace.expect("the run was recorded");
         assert_eq!(trace.dropped(), 0, "{variant}: {:?}", trace.lanes);
         assert_eq!(trace.edges.len() as u64, prepared.size().edges, "{variant}");

@@ -1,0 +1,183 @@
+//! The resident firmware: stays up, begins what the streams of a session hold, and returns when it is idle or asked to.
+//!
+//! ```text
+//!        doorbells                command rings
+//!            v                         v
+//! serve: listen -> ActiveLanes -> Visit::collect -> Visit::feed -> Launches::begin -> ready queues -> schedulers
+//!            ^                                           |
+//!            '------------- host.relax() <---------------'        idle, asked to leave, out of time: drain, then return
+//! ```
+//! It is the builder of its run: instance 0 feeds, the others schedule. Everything that it knows of a stream stands in GM (the
+//! board of the session), so that it can return at any time with nothing on its way, and come up again.
+
+mod active;
+mod launches;
+mod visit;
+
+use pto_abi::session::SessionBoard;
+use pto_abi::session::board::{ASLEEP, RESIDENT_PROGRAM, fall_asleep, take_bell, wake_up};
+use pto_abi::symbol::symbol;
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::{Fault, GmAddr};
+
+use self::active::ActiveLanes;
+use self::launches::Launches;
+use self::visit::{Surroundings, Visit};
+use crate::blame::Blame;
+use crate::builder::{BuilderHost, BuilderInputs};
+use crate::fanout::FanoutPolicy;
+use crate::launch::{ArenaMemory, Launch};
+
+/// Turns in which something moved between two that the host gives the schedulers, where one thread steps everything.
+const TURNS_A_RELAX: u32 = 16;
+/// Commands of one stream that are served before the next stream is.
+const IN_A_ROW: u32 = 64;
+
+/// Whether this is the program's symbol.
+pub(crate) const fn is_program(program: u64) -> bool {
+    const SYMBOL: u64 = symbol(RESIDENT_PROGRAM);
+    program == SYMBOL
+}
+
+/// Serves the session whose board the one orchestration word names, until there is a reason to return. How many tasks there were.
+pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
+    launch: &Launch<'_>,
+    inputs: BuilderInputs<'_>,
+    host: H,
+) -> Result<u64, Blame> {
+    let gm = launch.arena.gm();
+    let address = inputs.orch_args.first().copied().unwrap_or(0);
+    let board = SessionBoard::at(&gm, GmAddr(address));
+    let board = board.ok_or(Blame::of(Fault::BUILD_GM_RANGE).detail(address, 0))?;
+    let state = inputs.state;
+    let around = Surroundings { gm, board, run: inputs.generation };
+    let launches = Launches::<S, F, _, _>::new(inputs, ArenaMemory::of(launch.arena), &board, host);
+    let lanes = ActiveLanes::default();
+    let mut resident = Resident { around, launches, lanes, idle_ns: None, turns: 0 };
+    resident.begin();
+    while !resident.step()? {
+        if state.fault.is_raised() {
+            return Err(Blame::of(state.fault.first().unwrap_or(Fault::RUN_CANCELLED)));
+        }
+    }
+    Ok(resident.launches.finish())
+}
+
+/// One coming up.
+struct Resident<'a, S, F, M, H> {
+    around: Surroundings<'a>,
+    launches: Launches<'a, S, F, M, H>,
+    lanes: ActiveLanes,
+    /// Since when there has been nothing to do.
+    idle_ns: Option<u64>,
+    /// Turns since the host had one.
+    turns: u32,
+}
+
+impl<S: Sharing, F: FanoutPolicy, M: crate::DeviceMemory, H: BuilderHost> Resident<'_, S, F, M, H> {
+    fn begin(&mut self) {
+        let orders = self.around.board.orders;
+        self.lanes.seed(orders.seed.load(Ordering::Relaxed));
+        let runs = &self.around.board.news.runs;
+        runs.store(runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// One turn: every stream that has something; whether it is time to return.
+    fn step(&mut self) -> Result<bool, Blame> {
+        self.listen();
+        let is_last = self.is_out_of_time();
+        if self.pass()? {
+            self.idle_ns = None;
+            if is_last {
+                self.launches.begin_no_more();
+            }
+            self.turns += 1;
+            if self.turns >= TURNS_A_RELAX {
+                self.relax();
+            }
+            return Ok(false);
+        }
+        if is_last || self.launches.has_ended() {
+            self.launches.begin_no_more();
+            if !self.launches.has_any() {
+                return Ok(true);
+            }
+        } else if !self.launches.has_any() && self.may_sleep() {
+            return Ok(true);
+        }
+        self.relax();
+        Ok(false)
+    }
+
+    fn relax(&mut self) {
+        self.turns = 0;
+        self.launches.host().relax();
+    }
+
+    /// Looks which streams were rung for.
+    fn listen(&mut self) {
+        for (index, bell) in self.around.board.bells.iter().enumerate() {
+            let mut bits = take_bell(bell);
+            while bits != 0 {
+                let stream = index * pto_abi::session::board::STREAMS_A_BELL
+                    + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                if let Some(line) = self.around.board.streams.get(stream) {
+                    self.lanes.add(stream, line.priority.load(Ordering::Relaxed));
+                }
+            }
+        }
+    }
+
+    /// Serves the streams in the order of this turn; whether anything moved.
+    fn pass(&mut self) -> Result<bool, Blame> {
+        let (mut worked, mut order) = (false, self.lanes.order());
+        while let Some(stream) = order.next(&self.lanes) {
+            let Some(mut visit) = Visit::begin(&self.around, stream) else {
+                self.lanes.remove(stream);
+                continue;
+            };
+            let limit = if self.lanes.is_seeded() { 1 } else { IN_A_ROW };
+            let moved = visit.serve(&mut self.launches, limit)?;
+            if visit.is_done() {
+                self.lanes.remove(stream);
+            }
+            worked |= moved;
+            if moved && self.lanes.is_seeded() {
+                break;
+            }
+        }
+        Ok(worked)
+    }
+
+    /// Whether nothing more may begin: the host asks for it, or the time of this run is over. Never before the first turn.
+    fn is_out_of_time(&self) -> bool {
+        let orders = self.around.board.orders;
+        let limit_ns = orders.limit_ns.load(Ordering::Relaxed);
+        let is_asked = orders.leave.load(Ordering::Relaxed) != 0;
+        is_asked || limit_ns > 0 && self.launches.age_ns() > limit_ns
+    }
+
+    /// Whether there has been nothing to do for long enough, and nobody has rung since.
+    fn may_sleep(&mut self) -> bool {
+        let linger_ns = self.around.board.orders.linger_ns.load(Ordering::Relaxed);
+        if linger_ns > 0 {
+            let now_ns = self.launches.age_ns();
+            let since_ns = *self.idle_ns.get_or_insert(now_ns);
+            if now_ns.saturating_sub(since_ns) < linger_ns {
+                return false;
+            }
+        }
+        self.fall_asleep()
+    }
+
+    fn fall_asleep(&self) -> bool {
+        let bells: &[AtomicU64] = self.around.board.bells;
+        let rung = bells.iter().fold(0, |rung, bell| rung | fall_asleep(bell));
+        if rung & !ASLEEP == 0 {
+            return true;
+        }
+        bells.iter().for_each(wake_up);
+        false
+    }
+}

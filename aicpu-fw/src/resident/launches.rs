@@ -1,0 +1,286 @@
+//! Launches on their way: slots that are free, tasks that are begun, and how many there may be.
+//!
+//! Invariants: a slot is free, or holds a task that some stream's list of launches on their way has in it; a task has at most one
+//! consumer, the next one of its stream, which stands in its own line; the arguments of slot `n` stand at `n * PAYLOAD_WORDS`.
+
+use core::marker::PhantomData;
+
+use pto_abi::kinds::TaskState;
+use pto_abi::session::board::LAUNCH_PAYLOAD_WORDS as PAYLOAD_WORDS;
+use pto_abi::session::{LaunchNote, SessionBoard};
+use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::task::Task;
+use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
+use pto_graph::EdgeOutcome;
+
+use crate::blame::Blame;
+use crate::builder::consumers::put_consumer;
+use crate::builder::kernels::Kernels;
+use crate::builder::publisher::{Publisher, count_one, release_published};
+use crate::builder::task_line::TaskLine;
+use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+use crate::state::SharedState;
+
+/// No slot.
+pub(super) const NO_SLOT: u32 = u32::MAX;
+
+/// See the file.
+pub(super) struct Launches<'a, S, F, M, H> {
+    state: SharedState<'a>,
+    kernels: Kernels<M>,
+    publisher: Publisher<'a>,
+    host: H,
+    notes: &'a [LaunchNote],
+    slots: Slots<'a>,
+    generation: u32,
+    tasks: u64,
+    in_flight: u32,
+    most_in_flight: u32,
+    /// Commands that may still be begun.
+    left: u64,
+    begun_ns: u64,
+    base_ns: u64,
+    policy: PhantomData<(S, F)>,
+}
+
+/// What a task of a launch is to be.
+pub(super) struct Part<'w, W> {
+    pub(super) func: FuncId,
+    pub(super) kind: CoreKind,
+    pub(super) kernel: GmAddr,
+    pub(super) args: usize,
+    /// The argument of this number.
+    pub(super) arg: &'w W,
+    /// The context of its block, behind the arguments, where there are several.
+    pub(super) context: Option<u64>,
+}
+
+impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<'a, S, F, M, H> {
+    pub(super) fn new(
+        inputs: BuilderInputs<'a>,
+        memory: M,
+        board: &SessionBoard<'a>,
+        host: H,
+    ) -> Self {
+        let orders = board.orders;
+        let most = orders.most.load(Ordering::Relaxed);
+        let in_flight = orders.in_flight.load(Ordering::Relaxed);
+        let payloads = inputs.state.payloads.len() / PAYLOAD_WORDS as usize;
+        let slots = inputs.state.tasks.len().min(board.notes.len()).min(payloads);
+        Self {
+            state: inputs.state,
+            kernels: Kernels::new(memory, inputs.has_kind),
+            publisher: Publisher::new(inputs.state.progress, inputs.line),
+            notes: board.notes,
+            slots: Slots {
+                notes: board.notes,
+                fresh: 0,
+                count: low(slots),
+                free: NO_SLOT,
+                taken: 0,
+            },
+            generation: inputs.generation.wrapping_mul(0x9E37_79B1),
+            tasks: 0,
+            in_flight: 0,
+            most_in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX).max(1),
+            left: if most == 0 { u64::MAX } else { most },
+            begun_ns: host.now_ns(),
+            base_ns: orders.base_ns.load(Ordering::Relaxed),
+            host,
+            policy: PhantomData,
+        }
+    }
+
+    /// The machine around.
+    pub(super) const fn host(&mut self) -> &mut H {
+        &mut self.host
+    }
+
+    /// How long this run has lasted.
+    pub(super) fn age_ns(&self) -> u64 {
+        self.host.now_ns().saturating_sub(self.begun_ns)
+    }
+
+    /// The time on the clock of the session.
+    pub(super) fn session_ns(&self) -> u64 {
+        self.base_ns.wrapping_add(self.age_ns())
+    }
+
+    /// Nothing more is begun.
+    pub(super) const fn begin_no_more(&mut self) {
+        self.left = 0;
+    }
+
+    /// Whether nothing more is begun.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.left == 0
+    }
+
+    /// A command is begun.
+    pub(super) const fn count_command(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    /// Whether a task is on its way.
+    pub(super) const fn has_any(&self) -> bool {
+        self.in_flight > 0
+    }
+
+    /// Whether another task of a stream that has `own` of them on their way may begin. What is left is for streams that have none.
+    #[inline]
+    pub(super) const fn has_room(&self, own: u32) -> bool {
+        let free = self.slots.free_count();
+        let reserve = if own == 0 { 0 } else { self.slots.count / 2 };
+        free > reserve && self.in_flight < self.most_in_flight
+    }
+
+    /// The code of a kernel, for a launch with so many arguments.
+    #[inline]
+    pub(super) fn kernel(&self, func: FuncId, kind: CoreKind, args: usize) -> Option<GmAddr> {
+        self.kernels.accept((func, kind), GmAddr::NULL, args)
+    }
+
+    /// Why a launch is refused.
+    #[cold]
+    pub(super) fn refusal(&self, func: FuncId, kind: CoreKind, args: usize) -> Blame {
+        self.kernels.refusal((func, kind), args, TaskId::NONE)
+    }
+
+    /// Begins a task behind `after`, another one on its way; its slot, `None`: there is none free.
+    #[inline]
+    pub(super) fn begin<W: Fn(usize) -> u64>(
+        &mut self,
+        part: &Part<'_, W>,
+        after: Option<u32>,
+    ) -> Option<u32> {
+        let slot = self.slots.take()?;
+        let task = self.state.task(slot)?;
+        let (payload, args) = self.write_payload(slot, part)?;
+        self.generation = self.generation.wrapping_add(1);
+        let id = TaskId { slot, generation: self.generation };
+        let line = TaskLine::added(part.func.0, part.kind.get(), (payload, args), part.kernel.0);
+        line.write(task, id);
+        self.host.added(slot);
+        let edges_in = after.map_or(0, |after| u32::from(self.follow(after, slot)));
+        task.edges_in.store(edges_in, Ordering::Relaxed);
+        self.publish(task, slot, edges_in, part.kind);
+        Some(slot)
+    }
+
+    #[inline]
+    fn write_payload<W: Fn(usize) -> u64>(
+        &self,
+        slot: u32,
+        part: &Part<'_, W>,
+    ) -> Option<(u32, u8)> {
+        let first = slot.wrapping_mul(PAYLOAD_WORDS);
+        let words = self.state.payloads.get(first as usize..)?.get(..PAYLOAD_WORDS as usize)?;
+        let (args, behind) = words.split_at_checked(part.args)?;
+        for (index, word) in args.iter().enumerate() {
+            word.store((part.arg)(index), Ordering::Relaxed);
+        }
+        let contexts = part.context.into_iter().chain([BLOCK_0_OF_1]);
+        behind
+            .iter()
+            .zip(contexts)
+            .for_each(|(word, context)| word.store(context, Ordering::Relaxed));
+        let args = part.args + usize::from(part.context.is_some());
+        Some((first, u8::try_from(args).ok()?))
+    }
+
+    /// Makes the task in `slot` wait for the one in `producer`; whether it has to.
+    #[inline]
+    fn follow(&mut self, producer: u32, slot: u32) -> bool {
+        let Some(task) = self.state.task(producer) else { return false };
+        let put =
+            |count| put_consumer(self.state.chunks, task, (count, slot), || None).map(|()| count);
+        let waits = F::count(task).and_then(put).is_some_and(|count| F::commit::<S>(task, count));
+        let outcome = if waits { EdgeOutcome::Added } else { EdgeOutcome::AlreadySatisfied };
+        let line = self.publisher.line();
+        count_one(if waits { &line.edges } else { &line.edges_satisfied });
+        self.host.derived(producer, slot, outcome);
+        waits
+    }
+
+    #[inline]
+    fn publish(&mut self, task: &Task, slot: u32, edges_in: u32, kind: CoreKind) {
+        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        self.publisher.count::<S>();
+        (self.tasks, self.in_flight) = (self.tasks + 1, self.in_flight + 1);
+        self.publisher.line().added.store(self.tasks, Ordering::Relaxed);
+        self.host.replayed(slot);
+        if release_published::<S>(task, edges_in) {
+            self.state.queue(kind).push::<S>(&[slot]);
+        }
+        self.host.published();
+    }
+
+    /// Takes the task out of `slot` if it is over: then the slot is free again.
+    #[inline]
+    pub(super) fn take_over(&mut self, slot: u32) -> bool {
+        let Some(task) = self.state.task(slot) else { return false };
+        // Acquire: pairs with the Release store in `Flow::note_completed`: nobody touches the task any more, and what it wrote is
+        // seen.
+        if task.state.load(Ordering::Acquire) != TaskState::COMPLETED.get() {
+            return false;
+        }
+        self.in_flight -= 1;
+        self.slots.give(slot);
+        true
+    }
+
+    /// What is noted of a slot.
+    #[inline]
+    pub(super) fn note(&self, slot: u32) -> Option<&'a LaunchNote> {
+        self.notes.get(slot as usize)
+    }
+
+    /// The last task has been begun: lets the run end. How many there were.
+    pub(super) fn finish(mut self) -> u64 {
+        self.publisher.end::<S>();
+        self.tasks
+    }
+}
+
+/// Free slots: those that were never taken in this run, and a list through the notes of those that were given back.
+struct Slots<'a> {
+    notes: &'a [LaunchNote],
+    fresh: u32,
+    count: u32,
+    free: u32,
+    taken: u32,
+}
+
+impl Slots<'_> {
+    const fn free_count(&self) -> u32 {
+        self.count - self.taken
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<u32> {
+        let slot = match self.notes.get(self.free as usize) {
+            Some(note) => core::mem::replace(&mut self.free, note.next.load(Ordering::Relaxed)),
+            None if self.fresh < self.count => {
+                self.fresh += 1;
+                self.fresh - 1
+            }
+            None => return None,
+        };
+        self.taken += 1;
+        Some(slot)
+    }
+
+    #[inline]
+    fn give(&mut self, slot: u32) {
+        if let Some(note) = self.notes.get(slot as usize) {
+            note.next.store(self.free, Ordering::Relaxed);
+            self.free = slot;
+            self.taken -= 1;
+        }
+    }
+}
+
+fn low(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,399 @@
+//! One stream, visited: what is over is told, what is next is begun.
+//!
+//! ```text
+//! head of the ring     with launches on their way                without
+//! launch               behind the last one                       begun
+//! launch of blocks     waits                                     begun, block by block
+//! record, write        waits                                     done
+//! wait                 waits                                     over, or looked at again
+//! anything else        waits                                     handed over to the host
+//! ```
+//! Commands become over in their order.
+
+use pto_abi::block::BlockContext;
+use pto_abi::gm::GmWindow;
+use pto_abi::session::command::LAUNCH_WORDS;
+use pto_abi::session::{
+    CommandHead, CommandKind, CommandRing, EventLine, LaneLine, SessionBoard, StreamLine, ValueTest,
+};
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::{CoreKind, FuncId, GmAddr};
+
+use super::launches::{Launches, Part};
+use crate::blame::Blame;
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+
+/// Launches of one stream that are on their way at once. 64: of 8, 16, 32, 64 and 128 the smallest with which an empty launch no
+/// longer pays for the looks between (`pto bench --sessions`).
+const DEPTH: u32 = 64;
+
+/// What all streams share.
+pub(super) struct Surroundings<'a> {
+    pub(super) gm: GmWindow<'a>,
+    pub(super) board: SessionBoard<'a>,
+    /// The number of this run.
+    pub(super) run: u32,
+}
+
+/// A stream while it is visited.
+pub(super) struct Visit<'v, 'a> {
+    around: &'v Surroundings<'a>,
+    stream: usize,
+    line: &'a StreamLine,
+    lane: &'a LaneLine,
+    ring: CommandRing<'a>,
+    is_done: bool,
+}
+
+/// What comes of a look at the head.
+enum Turn {
+    /// It was begun or is over.
+    Moved,
+    /// It has to wait.
+    Waits,
+    /// There is none.
+    Nothing,
+    /// It is the host's.
+    Host,
+}
+
+impl<'v, 'a> Visit<'v, 'a> {
+    /// Begins a visit. `None`: there is no such stream, or the host has its head.
+    #[inline]
+    pub(super) fn begin(around: &'v Surroundings<'a>, stream: usize) -> Option<Self> {
+        let board = &around.board;
+        let (line, lane) = (board.streams.get(stream)?, board.lanes.get(stream)?);
+        if board.is_handed(stream) {
+            return None;
+        }
+        let at = |word: &AtomicU64, bytes: usize| {
+            around.gm.offset_of(GmAddr(word.load(Ordering::Relaxed)), bytes as u64)
+        };
+        let count = usize::try_from(line.entry_count.load(Ordering::Relaxed)).ok()?;
+        let producer = around.gm.live(at(&line.producer, 64)?)?;
+        let consumer = around.gm.live(at(&line.consumer, 64)?)?;
+        let entries = around.gm.live_slice(at(&line.entries, 64)?, count)?;
+        let ring = CommandRing::new(producer, consumer, entries)?;
+        let visit = Self { around, stream, line, lane, ring, is_done: false };
+        visit.arrive();
+        Some(visit)
+    }
+
+    /// Whether it has nothing more to do just now.
+    pub(super) const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// With nothing on its way, the stream is where its ring says: the host may have had it since.
+    #[inline]
+    fn arrive(&self) {
+        if self.lane.run.load(Ordering::Relaxed) != self.around.run {
+            self.lane.run.store(self.around.run, Ordering::Relaxed);
+            self.lane.in_flight.store(0, Ordering::Relaxed);
+            self.lane.blocks_begun.store(0, Ordering::Relaxed);
+            self.lane.blocks_over.store(0, Ordering::Relaxed);
+            self.lane.refused.store(0, Ordering::Relaxed);
+        }
+        if self.in_flight() == 0 {
+            self.lane.at.store(self.ring.taken(), Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn in_flight(&self) -> u32 {
+        self.lane.in_flight.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn at(&self) -> u64 {
+        self.lane.at.load(Ordering::Relaxed)
+    }
+
+    /// Tells what is over, and begins at most `limit` commands; whether anything moved.
+    #[inline]
+    pub(super) fn serve<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &mut self,
+        launches: &mut Launches<'a, S, F, M, H>,
+        limit: u32,
+    ) -> Result<bool, Blame> {
+        let mut moved = self.collect(launches);
+        for _ in 0..limit {
+            match self.turn(launches)? {
+                Turn::Moved => moved = true,
+                Turn::Waits => break,
+                Turn::Nothing => {
+                    self.is_done = self.in_flight() == 0;
+                    break;
+                }
+                Turn::Host => {
+                    if self.in_flight() == 0 {
+                        self.around.board.hand_over(self.stream);
+                        self.is_done = true;
+                        moved = true;
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Takes the launches that are over, oldest first; whether there were any.
+    #[inline]
+    fn collect<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &mut Launches<'a, S, F, M, H>,
+    ) -> bool {
+        let (lane, mut over, mut moved) = (self.lane, None, false);
+        let mut in_flight = self.in_flight();
+        while in_flight > 0 {
+            let slot = lane.first.load(Ordering::Relaxed);
+            let Some(note) = launches.note(slot) else { break };
+            // The note is the next one's as soon as the slot is free.
+            let next = note.next.load(Ordering::Relaxed);
+            if !launches.take_over(slot) {
+                break;
+            }
+            in_flight -= 1;
+            lane.first.store(next, Ordering::Relaxed);
+            if note.is_last.load(Ordering::Relaxed) != 0 {
+                over =
+                    Some((note.end.load(Ordering::Relaxed), note.number.load(Ordering::Relaxed)));
+                lane.blocks_begun.store(0, Ordering::Relaxed);
+                lane.blocks_over.store(0, Ordering::Relaxed);
+            } else {
+                lane.blocks_over
+                    .store(lane.blocks_over.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
+            moved = true;
+        }
+        lane.in_flight.store(in_flight, Ordering::Relaxed);
+        if let Some((end, number)) = over {
+            self.over(end, number);
+        }
+        moved
+    }
+
+    /// Commands up to `number`, which end at `end`, are over.
+    #[inline]
+    fn over(&self, end: u64, number: u64) {
+        self.ring.take(end);
+        // Release: pairs with the Acquire load of whoever waits for the number on the host: what the commands did is seen.
+        self.ring.consumer().completed.store(number, Ordering::Release);
+    }
+
+    /// Looks at the head, and does what can be done.
+    #[inline]
+    fn turn<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &mut Launches<'a, S, F, M, H>,
+    ) -> Result<Turn, Blame> {
+        let is_in_blocks = self.lane.blocks_begun.load(Ordering::Relaxed) > 0;
+        if is_in_blocks && self.at() != self.ring.taken() {
+            // All of them have begun; what is behind them waits until they are over.
+            return Ok(Turn::Waits);
+        }
+        let head = match self.ring.accept(self.at()) {
+            None => return Ok(Turn::Nothing),
+            Some(Err(_)) => return Ok(Turn::Host),
+            Some(Ok(head)) => head,
+        };
+        if is_in_blocks {
+            return self.begin_blocks(launches, head);
+        }
+        if launches.has_ended() {
+            return Ok(Turn::Waits);
+        }
+        if self.is_skipped(head.number) {
+            return Ok(Turn::Host);
+        }
+        let turn = match head.kind {
+            CommandKind::LAUNCH => self.begin_launch(launches, head)?,
+            _ if self.in_flight() > 0 => Turn::Waits,
+            _ => self.do_here(launches, head),
+        };
+        if matches!(turn, Turn::Moved) {
+            launches.count_command();
+        }
+        Ok(turn)
+    }
+
+    #[inline]
+    fn is_skipped(&self, number: u64) -> bool {
+        // Acquire: pairs with the Release in the host's `StreamCore::abort`.
+        number <= self.line.skip_to.load(Ordering::Acquire)
+            || self.ring.consumer().stopped.load(Ordering::Relaxed) != 0
+    }
+
+    /// Commands that take no time, with nothing of the stream on its way.
+    fn do_here<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &Launches<'a, S, F, M, H>,
+        head: CommandHead,
+    ) -> Turn {
+        let turn = match head.kind {
+            CommandKind::RECORD => self.record(launches.session_ns()),
+            CommandKind::WAIT => self.wait(),
+            CommandKind::RESET => Turn::Moved,
+            CommandKind::WRITE_VALUE => self.write_value(),
+            CommandKind::WAIT_VALUE => self.wait_value(),
+            _ => Turn::Host,
+        };
+        if matches!(turn, Turn::Moved) {
+            let end = self.at().wrapping_add(head.entries());
+            self.lane.at.store(end, Ordering::Relaxed);
+            self.over(end, head.number);
+        }
+        turn
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        self.ring.word(self.at(), index)
+    }
+
+    fn event(&self) -> Option<&'a EventLine> {
+        let address = GmAddr(self.word(0));
+        self.around.gm.live(self.around.gm.offset_of(address, size_of::<EventLine>() as u64)?)
+    }
+
+    /// A record that is not the next one of its event is the host's, which knows the others.
+    fn record(&self, now_ns: u64) -> Turn {
+        let record = self.word(1);
+        let is_next =
+            |line: &&EventLine| line.completed.load(Ordering::Relaxed).wrapping_add(1) == record;
+        let Some(line) = self.event().filter(is_next) else { return Turn::Host };
+        line.time_ns.store(now_ns, Ordering::Relaxed);
+        // Release: pairs with the Acquire loads of those who wait, here and on the host.
+        line.completed.store(record, Ordering::Release);
+        Turn::Moved
+    }
+
+    fn wait(&self) -> Turn {
+        let Some(line) = self.event() else { return Turn::Host };
+        // Acquire: pairs with the Release stores where records are completed, here and on the host.
+        let is_complete = line.completed.load(Ordering::Acquire) >= self.word(1);
+        if is_complete { Turn::Moved } else { Turn::Waits }
+    }
+
+    fn value(&self) -> Option<&'a AtomicU64> {
+        self.around.gm.live(self.around.gm.offset_of(GmAddr(self.word(0)), 8)?)
+    }
+
+    fn write_value(&self) -> Turn {
+        let Some(word) = self.value() else { return Turn::Host };
+        // Release: pairs with the Acquire load in `wait_value`.
+        word.store(self.word(1), Ordering::Release);
+        Turn::Moved
+    }
+
+    fn wait_value(&self) -> Turn {
+        let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
+        let Some((test, word)) = test.zip(self.value()) else { return Turn::Host };
+        // Acquire: pairs with the Release store in `write_value`, or with whatever a kernel does.
+        let is_met = test.is_met(word.load(Ordering::Acquire), self.word(1));
+        if is_met { Turn::Moved } else { Turn::Waits }
+    }
+
+    /// The kernel that the head asks for, and its blocks.
+    #[inline]
+    fn call(&self, head: CommandHead) -> (FuncId, Option<CoreKind>, u32, usize) {
+        let func = FuncId(u16::try_from(self.word(0)).unwrap_or(u16::MAX));
+        let kind = u8::try_from(self.word(1)).ok().and_then(|kind| CoreKind::try_from(kind).ok());
+        let blocks = u32::try_from(self.word(2)).unwrap_or(1).max(1);
+        (func, kind, blocks, head.words.saturating_sub(LAUNCH_WORDS))
+    }
+
+    #[inline]
+    fn begin_launch<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &mut Launches<'a, S, F, M, H>,
+        head: CommandHead,
+    ) -> Result<Turn, Blame> {
+        let in_flight = self.in_flight();
+        if self.word(2) != 1 {
+            return if in_flight > 0 { Ok(Turn::Waits) } else { self.begin_blocks(launches, head) };
+        }
+        if in_flight >= DEPTH || !launches.has_room(in_flight) {
+            return Ok(Turn::Waits);
+        }
+        let after = (in_flight > 0).then(|| self.lane.last.load(Ordering::Relaxed));
+        let begun = self.begin_task(launches, head, None, after)?;
+        if begun {
+            self.lane.at.store(self.at().wrapping_add(head.entries()), Ordering::Relaxed);
+        }
+        Ok(if begun { Turn::Moved } else { Turn::Waits })
+    }
+
+    /// Begins as many blocks of a launch as there is room for.
+    #[inline(never)]
+    fn begin_blocks<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &mut Launches<'a, S, F, M, H>,
+        head: CommandHead,
+    ) -> Result<Turn, Blame> {
+        let (_, _, blocks, _) = self.call(head);
+        let (mut block, mut moved) = (self.lane.blocks_begun.load(Ordering::Relaxed), false);
+        while block < blocks && launches.has_room(self.in_flight()) {
+            let context = BlockContext { block, blocks, lane: 0 };
+            if !self.begin_task(launches, head, Some(context), None)? {
+                break;
+            }
+            (block, moved) = (block + 1, true);
+            self.lane.blocks_begun.store(block, Ordering::Relaxed);
+        }
+        if block == blocks && moved {
+            self.lane.at.store(self.at().wrapping_add(head.entries()), Ordering::Relaxed);
+        }
+        Ok(if moved { Turn::Moved } else { Turn::Waits })
+    }
+
+    /// Begins one task; `false`: there is no room.
+    #[inline]
+    fn begin_task<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &mut Launches<'a, S, F, M, H>,
+        head: CommandHead,
+        block: Option<BlockContext>,
+        after: Option<u32>,
+    ) -> Result<bool, Blame> {
+        let (func, kind, blocks, args) = self.call(head);
+        let kind = kind.unwrap_or(CoreKind::AIV);
+        let words = args + usize::from(block.is_some());
+        let Some(kernel) = launches.kernel(func, kind, words) else {
+            self.lane.refused.store(1, Ordering::Relaxed);
+            return Err(launches.refusal(func, kind, words));
+        };
+        let (ring, at) = (self.ring, self.at());
+        let arg = |index: usize| ring.word(at, LAUNCH_WORDS + index);
+        let context = block.map(BlockContext::word);
+        let part = Part { func, kind, kernel, args, arg: &arg, context };
+        let Some(slot) = launches.begin(&part, after) else { return Ok(false) };
+        let is_last = block.is_none_or(|block| block.block + 1 == blocks);
+        self.note(launches, slot, head, (blocks, is_last));
+        Ok(true)
+    }
+
+    #[inline]
+    fn note<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &Launches<'a, S, F, M, H>,
+        slot: u32,
+        head: CommandHead,
+        (blocks, is_last): (u32, bool),
+    ) {
+        let Some(note) = launches.note(slot) else { return };
+        note.number.store(head.number, Ordering::Relaxed);
+        note.end.store(self.at().wrapping_add(head.entries()), Ordering::Relaxed);
+        note.blocks.store(blocks, Ordering::Relaxed);
+        note.is_last.store(is_last.into(), Ordering::Relaxed);
+        let in_flight = self.in_flight();
+        if in_flight == 0 {
+            self.lane.first.store(slot, Ordering::Relaxed);
+        } else if let Some(last) = launches.note(self.lane.last.load(Ordering::Relaxed)) {
+            last.next.store(slot, Ordering::Relaxed);
+        }
+        self.lane.last.store(slot, Ordering::Relaxed);
+        self.lane.in_flight.store(in_flight + 1, Ordering::Relaxed);
+    }
+}

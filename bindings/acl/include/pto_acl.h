@@ -1,0 +1,26 @@
+/* Functions of the PTO Runtime beside those of the interface. SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef PTO_PTO_ACL_H
+#define PTO_PTO_ACL_H
+
+#include "acl/acl_rt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A kernel: its arguments are 64-bit words; behind them, in launches with several blocks, stands the block context. */
+typedef void (*ptoAclKernel)(int64_t *args);
+
+/* Makes a kernel function of a function of the program. cores: 0 cube, 1 vector. */
+aclError ptoAclKernelFromFunction(const char *name, ptoAclKernel entry, uint32_t cores, aclrtFuncHandle *function);
+
+/* Launches a kernel with words as its arguments. */
+aclError ptoAclLaunch(aclrtFuncHandle function, uint32_t blocks, const uint64_t *words, size_t count, aclrtStream stream);
+
+/* Lets the stream raise an exception of a core in its turn; code 0 is 507015. */
+aclError ptoAclLaunchException(aclrtStream stream, aclError code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,111 @@
+//! Binaries and their functions: shared and relocatable objects with kernels `void name(int64_t *args)`.
+
+use std::sync::Mutex;
+
+use pto_host::abi::CoreKind;
+
+use crate::common::argument::{Address, In, Out, Text};
+use crate::common::codes;
+use crate::common::entry::api;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::Handle;
+use crate::device::kernel::{BINARIES, Binary};
+
+/// `aclrtBinaryLoadOptions`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Options {
+    list: *const LoadOption,
+    count: usize,
+}
+
+/// `aclrtBinaryLoadOption`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LoadOption {
+    kind: u32,
+    value: [u32; 4],
+}
+
+/// The magic of an object for cube cores.
+const CUBE: u32 = 1_095_320_387;
+
+const _: () = assert!(size_of::<LoadOption>() == 20);
+
+api! {
+    fn aclrtBinaryLoadFromFile(path: Text, options: In<Options>, binary: Out<Handle>) {
+        let place = binary.place("binary")?;
+        let path = path.read("path")?;
+        let bytes = std::fs::read(&path).map_err(|error| {
+            Refusal::new(codes::FILE_OPEN, format!("{path} cannot be read: {error}"))
+        })?;
+        place.set(load(bytes, path, &options)?);
+        Ok(())
+    }
+
+    fn aclrtBinaryLoadFromData(bytes: In<u8>, count: usize, options: In<Options>, binary: Out<Handle>) {
+        let place = binary.place("binary")?;
+        require(count > 0, || Refusal::argument("the size is 0; pass an object"))?;
+        let bytes = bytes.list("bytes", count)?;
+        place.set(load(bytes, "the object".to_owned(), &options)?);
+        Ok(())
+    }
+
+    fn aclrtBinaryGetFunction(binary: Handle, name: Text, function: Out<Handle>) {
+        let place = function.place("function")?;
+        let name = name.read("name")?;
+        require(binary != 0, || Refusal::argument("binary is null; load one first"))?;
+        place.set(BINARIES.get(binary)?.function(&name)?);
+        Ok(())
+    }
+
+    fn aclrtBinaryUnLoad(binary: Handle) {
+        require(binary != 0, || Refusal::argument("binary is null; load one first"))?;
+        // The code stays loaded: a core may still be in it.
+        BINARIES.take(binary).map(drop)
+    }
+
+    fn aclrtBinaryGetDevAddress(binary: Handle, address: Out<Address>, bytes: Out<usize>) {
+        let place = address.place("address")?;
+        let binary = BINARIES.get(binary)?;
+        place.set(Address::of(binary.bytes.as_ptr().expose_provenance()));
+        bytes.put("bytes", binary.bytes.len())
+    }
+}
+
+fn load(bytes: Vec<u8>, name: String, options: &In<Options>) -> Answer<Handle> {
+    require(bytes.starts_with(b"\x7FELF"), || {
+        let text = format!(
+            "{name} is no ELF object; pass a shared or a relocatable object with kernels for this machine"
+        );
+        Refusal::new(codes::INVALID_FILE, text)
+    })?;
+    let kind = kind(options)?;
+    Ok(BINARIES.open(Binary { bytes, name, kind, functions: Mutex::default() }))
+}
+
+/// The cores that the options name: vector cores, unless the magic is that of cube cores.
+fn kind(options: &In<Options>) -> Answer<CoreKind> {
+    let Some(Options { list, count }) = options.optional() else { return Ok(CoreKind::AIV) };
+    require(!list.is_null() || count == 0, || {
+        Refusal::argument("the options are at null; pass an array")
+    })?;
+    let mut kind = CoreKind::AIV;
+    for index in 0..count {
+        // SAFETY: the caller of the entry point vouches for as many options.
+        let place = unsafe { list.add(index) };
+        // SAFETY: as above.
+        let option = unsafe { place.read_unaligned() };
+        match option.kind {
+            1 | 3 => {}
+            2 if option.value[0] == CUBE => kind = CoreKind::AIC,
+            2 => kind = CoreKind::AIV,
+            other => {
+                return Err(Refusal::argument(format!(
+                    "there is no option {other} of a binary; there are 1, 2 and 3"
+                )));
+            }
+        }
+    }
+    Ok(kind)
+}

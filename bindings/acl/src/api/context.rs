@@ -1,0 +1,48 @@
+//! Contexts.
+
+use crate::common::argument::Out;
+use crate::common::codes;
+use crate::common::entry::api;
+use crate::common::refusal::{Refusal, require};
+use crate::common::table::Handle;
+use crate::device::{current, fleet};
+
+api! {
+    fn aclrtCreateContext(context: Out<Handle>, device: i32) {
+        let place = context.place("context")?;
+        fleet::check(device)?;
+        let made = current::make_context(device, false)?;
+        current::set(&made);
+        place.set(made.handle);
+        Ok(())
+    }
+
+    fn aclrtDestroyContext(context: Handle) {
+        require(context != 0, || Refusal::argument("context is null; pass a context"))?;
+        let context = fleet::context(context)?;
+        require(!context.is_primary, || {
+            let text = "the context is the primary one of its device; reset the device instead";
+            Refusal::new(codes::NO_CONTEXT, text)
+        })?;
+        current::destroy(&context);
+        Ok(())
+    }
+
+    fn aclrtSetCurrentContext(context: Handle) {
+        require(context != 0, || Refusal::argument("context is null; pass a context"))?;
+        current::set(&*fleet::context(context)?);
+        Ok(())
+    }
+
+    fn aclrtGetCurrentContext(context: Out<Handle>) {
+        let place = context.place("context")?;
+        place.set(current::context()?.handle);
+        Ok(())
+    }
+
+    fn aclrtCtxGetCurrentDefaultStream(stream: Out<Handle>) {
+        let place = stream.place("stream")?;
+        place.set(current::context()?.default_stream());
+        Ok(())
+    }
+}

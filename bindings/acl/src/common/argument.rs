@@ -1,0 +1,141 @@
+//! Pointers that programs pass. Each type is as large as the pointer, is made by a foreign caller only, and reads or writes what
+//! the caller vouches for; null is refused here.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use super::refusal::{Answer, Refusal, require};
+
+/// Where a result goes.
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+/// A place that is not null.
+pub(crate) struct Place<T>(*mut T);
+
+impl<T> Out<T> {
+    /// Checks the place, before anything is done.
+    pub(crate) fn place(self, name: &str) -> Answer<Place<T>> {
+        require(!self.0.is_null(), || null(name))?;
+        Ok(Place(self.0))
+    }
+
+    /// The place; `None`: the caller does not want the result.
+    pub(crate) fn optional(self) -> Option<Place<T>> {
+        (!self.0.is_null()).then_some(Place(self.0))
+    }
+
+    /// Writes the result.
+    pub(crate) fn put(self, name: &str, value: T) -> Answer {
+        self.place(name)?.set(value);
+        Ok(())
+    }
+}
+
+impl<T> Place<T> {
+    /// Writes the result.
+    pub(crate) fn set(self, value: T) {
+        // SAFETY: the caller of the entry point vouches for the place.
+        unsafe { self.0.write_unaligned(value) };
+    }
+}
+
+impl<T: Copy> Place<T> {
+    /// What stands there.
+    pub(crate) fn read(&self) -> T {
+        // SAFETY: the caller of the entry point vouches for the place.
+        unsafe { self.0.read_unaligned() }
+    }
+}
+
+impl<T: Copy> Place<T> {
+    /// Writes the element `index` of an array.
+    pub(crate) fn set_at(&self, index: usize, value: T) {
+        // SAFETY: the caller of the entry point vouches for as many elements.
+        let place = unsafe { self.0.add(index) };
+        // SAFETY: as above.
+        unsafe { place.write_unaligned(value) };
+    }
+}
+
+/// A structure that is read, or an array.
+#[repr(transparent)]
+pub(crate) struct In<T>(*const T);
+
+impl<T: Copy> In<T> {
+    pub(crate) fn get(&self, name: &str) -> Answer<T> {
+        require(!self.0.is_null(), || null(name))?;
+        Ok(self.read(0))
+    }
+
+    pub(crate) fn optional(&self) -> Option<T> {
+        (!self.0.is_null()).then(|| self.read(0))
+    }
+
+    /// The first `count` elements.
+    pub(crate) fn list(&self, name: &str, count: usize) -> Answer<Vec<T>> {
+        require(!self.0.is_null() || count == 0, || null(name))?;
+        Ok((0..count).map(|index| self.read(index)).collect())
+    }
+
+    fn read(&self, index: usize) -> T {
+        // SAFETY: the caller of the entry point vouches for as many elements.
+        let element = unsafe { self.0.add(index) };
+        // SAFETY: as above.
+        unsafe { element.read_unaligned() }
+    }
+}
+
+/// Text that ends with a zero.
+#[repr(transparent)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    pub(crate) fn read(&self, name: &str) -> Answer<String> {
+        self.optional().ok_or_else(|| null(name))
+    }
+
+    pub(crate) fn optional(&self) -> Option<String> {
+        if self.0.is_null() {
+            return None;
+        }
+        // SAFETY: the caller of the entry point vouches for the zero at the end.
+        let text = unsafe { CStr::from_ptr(self.0) };
+        Some(text.to_string_lossy().into_owned())
+    }
+}
+
+/// An address: of memory that calls move bytes from and to, or of the program's own for its callbacks.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Address(pub(crate) *mut c_void);
+
+impl Address {
+    pub(crate) fn required(self, name: &str) -> Answer<usize> {
+        require(!self.0.is_null(), || null(name))?;
+        Ok(self.number())
+    }
+
+    pub(crate) fn number(self) -> usize {
+        self.0.expose_provenance()
+    }
+
+    pub(crate) fn of(number: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance_mut(number))
+    }
+}
+
+/// A refusal of a null pointer.
+pub(crate) fn null(name: &str) -> Refusal {
+    Refusal::argument(format!("{name} is null; pass a pointer"))
+}
+
+/// Writes text with a zero behind it into a buffer of `room` bytes.
+pub(crate) fn put_text(place: &Place<u8>, room: usize, text: &str) -> Answer {
+    require(text.len() < room, || {
+        Refusal::value(format!("the text needs {} bytes, and there are {room}", text.len() + 1))
+    })?;
+    for (index, byte) in text.bytes().chain([0]).enumerate() {
+        place.set_at(index, byte);
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! The common library: handles, messages, threads, arguments. It knows no device, and calls nothing above it.
+
+pub(crate) mod argument;
+pub(crate) mod checks;
+pub(crate) mod codes;
+pub(crate) mod entry;
+pub(crate) mod faults;
+pub(crate) mod refusal;
+pub(crate) mod table;
+pub(crate) mod thread;

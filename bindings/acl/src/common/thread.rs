@@ -1,0 +1,95 @@
+//! What the library knows of a thread. It stands behind a key of the operating system, because a library that is loaded late gets no
+//! more room for thread-local variables on some systems.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ffi::{CString, c_void};
+use std::sync::OnceLock;
+
+use super::refusal::Refusal;
+use super::table::Handle;
+
+/// Messages that a thread keeps.
+const KEPT_MESSAGES: usize = 32;
+
+/// The state of one thread.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    /// The current context.
+    pub(crate) context: Option<Handle>,
+    /// The last error that counts.
+    pub(crate) last_error: i32,
+    messages: VecDeque<String>,
+    /// What `aclGetRecentErrMsg` returned last; it stays valid until the next call.
+    spoken: CString,
+    /// The mode that calls of this thread take captures in.
+    pub(crate) capture_mode: u32,
+    /// The stream whose core limits hold for this thread.
+    pub(crate) limits_of: Option<Handle>,
+    /// The call that the thread is in; empty unless the validation layer is on.
+    pub(crate) call: &'static str,
+    /// The number of the last task that this thread submitted.
+    pub(crate) last_task: u32,
+}
+
+impl Thread {
+    /// Keeps the message of a call that failed.
+    pub(crate) fn keep(&mut self, call: &str, refusal: &Refusal) {
+        if refusal.is_kept() {
+            self.last_error = refusal.code;
+        }
+        self.messages.truncate(KEPT_MESSAGES - 1);
+        self.messages.push_front(format!("[{}] {call}: {}", refusal.code, refusal.text));
+    }
+
+    /// Takes the messages, the newest first.
+    pub(crate) fn speak(&mut self) -> Option<*const std::ffi::c_char> {
+        if self.messages.is_empty() {
+            return None;
+        }
+        let text: Vec<String> = self.messages.drain(..).collect();
+        self.spoken = CString::new(text.join("\n").replace('\0', " ")).unwrap_or_default();
+        Some(self.spoken.as_ptr())
+    }
+}
+
+/// Calls `look` with the state of the calling thread.
+pub(crate) fn with<R>(look: impl FnOnce(&mut Thread) -> R) -> R {
+    let Some(key) = *KEY.get_or_init(make_key) else {
+        return look(&mut Thread::default());
+    };
+    // SAFETY: the key was made by `make_key` and is never deleted.
+    let mut state = unsafe { libc::pthread_getspecific(key) }.cast::<RefCell<Thread>>();
+    if state.is_null() {
+        state = Box::into_raw(Box::default());
+        // SAFETY: as above; the value is freed by `forget`.
+        unsafe { libc::pthread_setspecific(key, state.cast_const().cast()) };
+    }
+    // SAFETY: the value belongs to this thread, and lives until the thread ends.
+    let cell = unsafe { &*state };
+    match cell.try_borrow_mut() {
+        Ok(mut thread) => look(&mut thread),
+        // A callback within a look: there is none today.
+        Err(_) => look(&mut Thread::default()),
+    }
+}
+
+static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
+
+fn make_key() -> Option<libc::pthread_key_t> {
+    let mut key = 0;
+    // SAFETY: `key` is writable, and `forget` frees what `with` stores.
+    let made = unsafe { libc::pthread_key_create(&raw mut key, Some(forget)) };
+    (made == 0).then_some(key)
+}
+
+extern "C" fn forget(state: *mut c_void) {
+    // SAFETY: `with` made it from a box, and the thread that it belongs to ends.
+    drop(unsafe { Box::from_raw(state.cast::<RefCell<Thread>>()) });
+}
+
+/// A number for the calling thread, as callbacks name it.
+pub(crate) fn number() -> u64 {
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::pthread_self() }
+}

@@ -1,0 +1,239 @@
+//! Functions of the program that the library calls: for the states of streams, for exceptions, and reports that a thread of the
+//! program processes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_void;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::Handle;
+
+/// A function with one argument of the program's own.
+pub(crate) type Function = extern "C" fn(*mut c_void);
+/// A function that is told of a stream.
+pub(crate) type OfStream = extern "C" fn(*mut c_void, u32, *mut c_void);
+/// A function that is told of an exception.
+pub(crate) type OfException = extern "C" fn(*const Exception);
+
+/// A command that failed on a device, as callbacks see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exception {
+    pub(crate) task: u32,
+    pub(crate) stream: u32,
+    pub(crate) thread: u32,
+    pub(crate) device: u32,
+    pub(crate) code: u32,
+    /// The kernel function, and its arguments.
+    pub(crate) function: Handle,
+    pub(crate) arguments: usize,
+    pub(crate) argument_bytes: u32,
+}
+
+/// A call of the program: the function, and the address of its argument.
+#[derive(Clone, Copy)]
+pub(crate) struct Call {
+    pub(crate) function: Function,
+    pub(crate) argument: usize,
+}
+
+impl Call {
+    /// Calls it.
+    pub(crate) fn make(self) {
+        (self.function)(std::ptr::with_exposed_provenance_mut(self.argument));
+    }
+}
+
+#[derive(Default)]
+struct Registered {
+    of_streams: BTreeMap<String, (OfStream, usize)>,
+    of_exceptions: Vec<OfException>,
+}
+
+static REGISTERED: Mutex<Registered> =
+    Mutex::new(Registered { of_streams: BTreeMap::new(), of_exceptions: Vec::new() });
+
+fn registered() -> MutexGuard<'static, Registered> {
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers a function for the states of streams; `None` removes it.
+pub(crate) fn watch_streams(name: String, function: Option<(OfStream, usize)>) {
+    let of_streams = &mut registered().of_streams;
+    match function {
+        Some(function) => of_streams.insert(name, function),
+        None => of_streams.remove(&name),
+    };
+}
+
+/// A stream was made.
+pub(crate) fn stream_made(stream: Handle) {
+    tell_streams(stream, 1);
+}
+
+/// A stream is about to be destroyed.
+pub(crate) fn stream_ends(stream: Handle) {
+    tell_streams(stream, 2);
+}
+
+fn tell_streams(stream: Handle, state: u32) {
+    let functions: Vec<_> = registered().of_streams.values().copied().collect();
+    for (function, argument) in functions {
+        let [stream, argument] = [stream, argument].map(std::ptr::with_exposed_provenance_mut);
+        function(stream, state, argument);
+    }
+}
+
+/// Sets the one function for exceptions; `None` removes all.
+pub(crate) fn set_exception(function: Option<OfException>) {
+    registered().of_exceptions = function.into_iter().collect();
+}
+
+/// Adds a function for exceptions.
+pub(crate) fn add_exception(function: OfException) {
+    registered().of_exceptions.push(function);
+}
+
+/// Removes a function for exceptions.
+pub(crate) fn remove_exception(function: OfException) {
+    registered().of_exceptions.retain(|other| !std::ptr::fn_addr_eq(*other, function));
+}
+
+/// Tells of an exception.
+pub(crate) fn tell_exception(exception: &Exception) {
+    let functions = registered().of_exceptions.clone();
+    functions.into_iter().for_each(|function| function(&raw const *exception));
+}
+
+/// Which calls a thread takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// Of `aclrtLaunchCallback`.
+    Report,
+    /// Of `aclrtLaunchHostFunc`.
+    HostFunction,
+}
+
+/// What a thread of the program processes.
+#[derive(Default)]
+struct Queue {
+    calls: Mutex<VecDeque<(Call, Arc<Done>)>>,
+    came: Condvar,
+}
+
+/// Whether a call is over.
+#[derive(Default)]
+pub(crate) struct Done {
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Done {
+    fn set(&self) {
+        *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the call is over.
+    pub(crate) fn wait(&self) {
+        let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_while(is_over, |is_over| !*is_over);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// A subscription: the stream, and the thread that takes its calls.
+struct Subscription {
+    sort: Sort,
+    stream: Handle,
+    thread: u64,
+    queue: Arc<Queue>,
+}
+
+static SUBSCRIPTIONS: Mutex<Vec<Subscription>> = Mutex::new(Vec::new());
+
+fn subscriptions() -> MutexGuard<'static, Vec<Subscription>> {
+    SUBSCRIPTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The calls of a stream go to a thread from now on.
+pub(crate) fn subscribe(sort: Sort, thread: u64, stream: Handle) -> Answer {
+    let mut all = subscriptions();
+    let is_taken = all.iter().any(|held| held.sort == sort && held.stream == stream);
+    require(!is_taken, || {
+        let text = "the stream is subscribed; one thread takes its calls";
+        Refusal::new(codes::ALREADY_SUBSCRIBED, text)
+    })?;
+    let known = all.iter().find(|held| held.sort == sort && held.thread == thread);
+    let queue = known.map(|held| Arc::clone(&held.queue)).unwrap_or_default();
+    all.push(Subscription { sort, stream, thread, queue });
+    Ok(())
+}
+
+/// The calls of a stream go to nobody from now on.
+pub(crate) fn unsubscribe(sort: Sort, thread: u64, stream: Handle) -> Answer {
+    let mut all = subscriptions();
+    let is_it =
+        |held: &Subscription| (held.sort, held.thread, held.stream) == (sort, thread, stream);
+    let found = all.iter().position(is_it);
+    let found = found.ok_or_else(|| {
+        Refusal::new(codes::THREAD_NOT_SUBSCRIBED, "the thread is not subscribed to the stream")
+    })?;
+    all.remove(found);
+    Ok(())
+}
+
+/// Whether a thread takes the calls of a stream.
+pub(crate) fn is_subscribed(sort: Sort, stream: Handle) -> bool {
+    subscriptions().iter().any(|held| held.sort == sort && held.stream == stream)
+}
+
+/// Hands a call to the thread that takes it.
+pub(crate) fn deliver(sort: Sort, stream: Handle, call: Call) -> Answer<Arc<Done>> {
+    let all = subscriptions();
+    let held = all.iter().find(|held| held.sort == sort && held.stream == stream);
+    let queue = held.map(|held| Arc::clone(&held.queue)).ok_or_else(|| {
+        Refusal::new(
+            codes::STREAM_NOT_SUBSCRIBED,
+            "no thread takes the calls of the stream; subscribe one",
+        )
+    })?;
+    drop(all);
+    let done = Arc::<Done>::default();
+    queue.calls.lock().unwrap_or_else(PoisonError::into_inner).push_back((call, Arc::clone(&done)));
+    queue.came.notify_all();
+    Ok(done)
+}
+
+/// Makes the next call of the calling thread; waits for one at most for `limit`.
+pub(crate) fn process(sort: Sort, thread: u64, limit: Option<Duration>) -> Answer {
+    let queue = {
+        let all = subscriptions();
+        let held = all.iter().find(|held| held.sort == sort && held.thread == thread);
+        held.map(|held| Arc::clone(&held.queue))
+    };
+    let queue = queue.ok_or_else(|| {
+        Refusal::new(
+            codes::THREAD_NOT_SUBSCRIBED,
+            "this thread takes the calls of no stream; subscribe it first",
+        )
+    })?;
+    let start = Instant::now();
+    let mut calls = queue.calls.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if let Some((call, done)) = calls.pop_front() {
+            drop(calls);
+            call.make();
+            done.set();
+            return Ok(());
+        }
+        let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(start.elapsed()));
+        require(!left.is_zero(), || {
+            Refusal::new(codes::REPORT_TIMEOUT, "no call came in the time that was given")
+        })?;
+        let step = left.min(Duration::from_secs(3600));
+        let waited = queue.came.wait_timeout(calls, step);
+        calls = waited.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}

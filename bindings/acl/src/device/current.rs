@@ -1,0 +1,148 @@
+//! What is current for the calling thread: its context, its device, the stream that NULL stands for. And how contexts come and go.
+
+use std::sync::Arc;
+
+use super::capture::{self, Mode};
+use super::context::{CONTEXTS, Context};
+use super::event::EVENTS;
+use super::stream::{STREAMS, Stream};
+use super::{callbacks, fleet, places};
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::Handle;
+use crate::common::thread;
+
+/// The current context.
+pub(crate) fn context() -> Answer<Arc<Context>> {
+    let handle = thread::with(|thread| thread.context);
+    let handle = handle.ok_or_else(|| {
+        let text =
+            "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext first";
+        Refusal::new(codes::NO_CONTEXT, text)
+    })?;
+    fleet::context(handle)
+}
+
+/// A stream that this thread submits to: NULL is the default one; one of another context is refused.
+pub(crate) fn submitting(stream: Handle) -> Answer<Arc<Stream>> {
+    let context = context()?;
+    if stream == 0 {
+        return STREAMS.get(context.default_stream());
+    }
+    let stream = STREAMS.get(stream)?;
+    require(stream.context.handle == context.handle, || {
+        let text =
+            "the stream belongs to another context than the current one; set its context first";
+        Refusal::new(codes::OTHER_CONTEXT, text)
+    })?;
+    Ok(stream)
+}
+
+/// A stream that this thread waits for or asks about: of any context.
+pub(crate) fn asked(stream: Handle) -> Answer<Arc<Stream>> {
+    let context = context()?;
+    STREAMS.get(if stream == 0 { context.default_stream() } else { stream })
+}
+
+/// Refuses a call that is no command of a stream while a capture forbids it.
+pub(crate) fn check_uncaptured() -> Answer {
+    let mode = Mode::of(thread::with(|thread| thread.capture_mode))?;
+    capture::check_allowed(thread::number(), mode)
+}
+
+/// Makes a context with its default stream.
+pub(crate) fn make_context(device: i32, is_primary: bool) -> Answer<Arc<Context>> {
+    let context = Context::new(fleet::open(device)?, is_primary);
+    let stream = Stream::new(&context, 0, 0)?;
+    context.set_default_stream(stream.handle);
+    callbacks::stream_made(stream.handle);
+    Ok(context)
+}
+
+/// Makes a context the current one.
+pub(crate) fn set(context: &Context) {
+    thread::with(|thread| thread.context = Some(context.handle));
+}
+
+/// Destroys a context with its streams and events; what was submitted still runs.
+pub(crate) fn destroy(context: &Arc<Context>) {
+    for (handle, stream) in STREAMS.all() {
+        if stream.context.handle == context.handle {
+            callbacks::stream_ends(handle);
+            // Somebody else destroys it at the same moment: then it is gone as well.
+            STREAMS.forget(handle);
+        }
+    }
+    CONTEXTS.forget(context.handle);
+    thread::with(|thread| {
+        if thread.context == Some(context.handle) {
+            thread.context = None;
+        }
+    });
+}
+
+/// `aclrtSetDevice`: the primary context counts one more, and becomes the current one.
+pub(crate) fn set_device(device: i32) -> Answer {
+    fleet::check(device)?;
+    let held = fleet::with_primary(device, |primary| primary.context.clone())?;
+    let made = match held {
+        Some(context) => context,
+        None => make_context(device, true)?,
+    };
+    let context = fleet::with_primary(device, |primary| {
+        primary.count += 1;
+        Arc::clone(primary.context.get_or_insert(made))
+    })?;
+    set(&context);
+    Ok(())
+}
+
+/// `aclrtResetDevice`: the primary context counts one less; the last time the device is waited for and released.
+pub(crate) fn reset_device(device: i32) -> Answer {
+    let (count, context) = fleet::with_primary(device, |primary| {
+        let before = primary.count;
+        primary.count = before.saturating_sub(1);
+        let ends = before == 1;
+        (before, if ends { primary.context.take() } else { None })
+    })?;
+    require(count > 0, || {
+        let text = format!("device {device} is not set; reset it as often as it was set");
+        Refusal::new(codes::CONTEXT_RELEASE, text)
+    })?;
+    let Some(context) = context else { return Ok(()) };
+    // What failed is told to nobody any more.
+    context.open.wait(None).unwrap_or_default();
+    destroy(&context);
+    let left = CONTEXTS.all().iter().any(|(_, other)| other.open.index == device);
+    if !left {
+        places::free_all(device);
+    }
+    Ok(())
+}
+
+/// `aclrtResetDeviceForce`: everything of the device goes at once.
+pub(crate) fn reset_device_by_force(device: i32) -> Answer {
+    let count = fleet::with_primary(device, |primary| {
+        primary.context = None;
+        std::mem::take(&mut primary.count)
+    })?;
+    require(count > 0, || {
+        let text = format!("device {device} is not set; reset it as often as it was set");
+        Refusal::new(codes::CONTEXT_RELEASE, text)
+    })?;
+    if let Some(open) = fleet::opened(device) {
+        open.session.reset()?;
+    }
+    for (_, context) in CONTEXTS.all() {
+        if context.open.index == device {
+            destroy(&context);
+        }
+    }
+    for (handle, event) in EVENTS.all() {
+        if event.open.index == device {
+            EVENTS.forget(handle);
+        }
+    }
+    places::free_all(device);
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! Events. Old ones and new ones differ in what an event means that was never recorded:
+//!
+//! ```text
+//!                       query          wait of a stream
+//! CreateEvent           not ready      refused
+//! CreateEventWithFlag   not ready      waits for the next record
+//! CreateEventExWithFlag complete       goes on
+//! ```
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pto_host::session::{Event as Point, ValueTest};
+
+use super::capture::Joint;
+use super::lane::{Lane, Work};
+use super::open::Open;
+use super::settings::settings;
+use super::stream::Stream;
+use super::word::{Words, wait_on_host};
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::{Handle, Kind, Table};
+
+/// The events of the process.
+pub(crate) static EVENTS: Table<Event> = Table::new(Kind::Event);
+
+pub(crate) const SYNC: u32 = 1;
+pub(crate) const TIME_LINE: u32 = 8;
+pub(crate) const EXTERNAL: u32 = 0x20;
+pub(crate) const IPC: u32 = 0x40;
+/// Every flag that there is.
+const FLAGS: u32 = 1 | 2 | 8 | 0x10 | 0x20 | 0x40;
+
+/// Which function made an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// `aclrtCreateEvent`.
+    Plain,
+    /// `aclrtCreateEventWithFlag`.
+    Flagged,
+    /// `aclrtCreateEventExWithFlag`.
+    New,
+}
+
+/// An event.
+pub(crate) struct Event {
+    pub(crate) open: Arc<Open>,
+    pub(crate) style: Style,
+    flags: u32,
+    point: Point,
+    /// What other processes see; the words are: records submitted, records complete, microseconds of the last.
+    pub(crate) words: Option<Arc<Words>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    was_recorded: bool,
+    is_reset: bool,
+    joint: Option<Joint>,
+    /// The waits of streams: the lane, and the number of commands when the wait is over.
+    waits: Vec<Point>,
+}
+
+impl Event {
+    /// Makes an event on a device; `words` are those of another process.
+    pub(crate) fn open(
+        open: &Arc<Open>,
+        style: Style,
+        flags: u32,
+        words: Option<Words>,
+    ) -> Answer<Handle> {
+        require(flags & !FLAGS == 0 && (style == Style::Plain || flags != 0), || {
+            Refusal::value(format!(
+                "event flags {flags:#x} are none; use SYNC, TIME_LINE and their neighbours"
+            ))
+        })?;
+        let words = match words {
+            Some(words) => Some(words),
+            None if flags & IPC != 0 => Some(Words::over(open, None)?),
+            None => None,
+        };
+        let point = open.session.event()?;
+        Ok(EVENTS.open(Self {
+            open: Arc::clone(open),
+            style,
+            flags,
+            point,
+            words: words.map(Arc::new),
+            state: Mutex::default(),
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.joint.as_ref().is_some_and(|joint| !joint.is_open()) {
+            state.joint = None;
+        }
+        state
+    }
+
+    /// Refuses while its last record belongs to a capture.
+    fn check_uncaptured(&self) -> Answer {
+        require(self.state().joint.is_none(), || {
+            let text = "the event was recorded in a capture that goes on; end the capture first";
+            Refusal::new(codes::EVENT_CAPTURED, text)
+        })
+    }
+
+    /// Records it in a stream. `external` takes it out of a capture into the graph as a command.
+    pub(crate) fn record(self: &Arc<Self>, stream: &Stream, external: bool) -> Answer {
+        if !external && let Some(member) = &*stream.capture() {
+            self.state().joint = Some(member.record());
+            return Ok(());
+        }
+        let event = Arc::clone(self);
+        let work: Work = Arc::new(move |lane| event.record_in(lane));
+        stream.submit("event record", work)
+    }
+
+    fn record_in(&self, lane: &Lane) -> Answer {
+        let mut state = self.state();
+        (state.was_recorded, state.is_reset, state.joint) = (true, false, None);
+        drop(state);
+        require(lane.open.index == self.open.index, || {
+            let text = "the event was made for another device than the stream's; make one there";
+            Refusal::new(codes::OTHER_CONTEXT, text)
+        })?;
+        let Some(words) = &self.words else {
+            lane.stream().record(&self.point)?;
+            return Ok(());
+        };
+        // AcqRel: pairs with the Acquire load of a wait, in this process or another.
+        let record = words.at(0).cell().fetch_add(1, Ordering::AcqRel) + 1;
+        lane.stream().record(&self.point)?;
+        words.at(1).write(lane, record)
+    }
+
+    /// Makes a stream wait for it.
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        stream: &Stream,
+        external: bool,
+        limit: Option<Duration>,
+    ) -> Answer {
+        require(self.style == Style::Plain || self.flags & (SYNC | EXTERNAL | IPC) != 0, || {
+            let text =
+                "the event was made without ACL_EVENT_SYNC, so that streams cannot wait for it";
+            Refusal::unsupported(text)
+        })?;
+        let joint = self.state().joint.clone().filter(|_| !external);
+        if let Some(joint) = joint {
+            let mut capture = stream.capture();
+            let member = joint.wait(stream.handle, capture.as_ref())?;
+            *capture = Some(member);
+            return Ok(());
+        }
+        require(external || stream.capture().is_none(), || {
+            let text = "the stream is captured, and the event was not recorded in the capture; record it there, or wait with ACL_EVENT_WAIT_EXTERNAL";
+            Refusal::new(codes::OTHER_CAPTURE, text)
+        })?;
+        let is_new = !self.state().was_recorded && self.words.is_none();
+        require(!(is_new && self.style == Style::Plain && !external), || {
+            Refusal::value("the event was never recorded; record it before a stream waits for it")
+        })?;
+        let event = Arc::clone(self);
+        let work: Work = Arc::new(move |lane| event.wait_in(lane, limit));
+        stream.submit("event wait", work)
+    }
+
+    fn wait_in(&self, lane: &Lane, limit: Option<Duration>) -> Answer {
+        if let Some(words) = &self.words {
+            // Acquire: pairs with the addition in `record_in`.
+            let record = words.at(0).cell().load(Ordering::Acquire);
+            words.at(1).wait(lane, ValueTest::AT_LEAST, record, limit)?;
+        } else if lane.open.index != self.open.index || limit.is_some() && settings().seed.is_none()
+        {
+            let point = self.point.clone();
+            lane.call(move || wait_for(&point, limit))?;
+        } else if !self.state().was_recorded && self.style == Style::Flagged {
+            lane.stream().wait_next(&self.point)?;
+        } else {
+            lane.stream().wait(&self.point)?;
+        }
+        let passed = lane.open.session.event()?;
+        lane.stream().record(&passed)?;
+        let mut state = self.state();
+        state.waits.retain(|wait| !wait.is_complete());
+        state.waits.push(passed);
+        Ok(())
+    }
+
+    /// Resets it in a stream.
+    pub(crate) fn reset(self: &Arc<Self>, stream: &Stream) -> Answer {
+        require(self.style != Style::New, || {
+            Refusal::unsupported(
+                "events of aclrtCreateEventExWithFlag are recorded again without a reset",
+            )
+        })?;
+        let event = Arc::clone(self);
+        let work: Work = Arc::new(move |lane| {
+            event.state().is_reset = true;
+            lane.stream().reset(&event.point)?;
+            Ok(())
+        });
+        stream.submit("event reset", work)
+    }
+
+    /// Whether its last record is complete.
+    pub(crate) fn is_complete(&self) -> Answer<bool> {
+        self.check_uncaptured()?;
+        if let Some(words) = &self.words {
+            // Acquire: pairs with the write of the record.
+            let [asked, done] = [0, 1].map(|index| words.at(index).cell().load(Ordering::Acquire));
+            return Ok(done >= asked);
+        }
+        let (was_recorded, is_reset) = {
+            let state = self.state();
+            (state.was_recorded, state.is_reset)
+        };
+        Ok(match self.style {
+            Style::New => self.point.is_complete(),
+            _ => was_recorded && !is_reset && self.point.is_complete(),
+        })
+    }
+
+    /// Whether every wait of a stream for it is over.
+    pub(crate) fn was_waited_for(&self) -> bool {
+        self.state().waits.iter().all(Point::is_complete)
+    }
+
+    /// Waits on the host for its last record.
+    pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
+        self.check_uncaptured()?;
+        if let Some(words) = &self.words {
+            // Acquire: pairs with the addition in `record_in`.
+            let record = words.at(0).cell().load(Ordering::Acquire);
+            return wait_on_host(words.at(1).cell(), ValueTest::AT_LEAST, record, limit)
+                .map_err(|refusal| Refusal::new(codes::EVENT_TIMEOUT, refusal.text));
+        }
+        if !self.state().was_recorded {
+            return Ok(());
+        }
+        match limit {
+            Some(limit) => self.point.synchronize_within(limit)?,
+            None => self.point.synchronize()?,
+        }
+        Ok(())
+    }
+
+    /// When it was complete, since the device was opened.
+    pub(crate) fn time(&self) -> Answer<Duration> {
+        require(self.style == Style::Plain || self.flags & TIME_LINE != 0, || {
+            let text = "the event was made without ACL_EVENT_TIME_LINE, so that it has no time";
+            Refusal::new(codes::NO_TIME, text)
+        })?;
+        require(self.state().was_recorded, || {
+            Refusal::new(codes::INTERNAL, "the event was never recorded; record it first")
+        })?;
+        self.point.time().ok_or_else(|| {
+            Refusal::new(codes::NO_TIME, "the event is not complete; synchronise it first")
+        })
+    }
+}
+
+fn wait_for(point: &Point, limit: Option<Duration>) -> Answer {
+    let Some(limit) = limit else { return Ok(point.synchronize()?) };
+    point
+        .synchronize_within(limit)
+        .map_err(|error| Refusal::new(codes::WAIT_TIMEOUT, error.to_string()))
+}

@@ -1,0 +1,82 @@
+//! The devices of this process: opened when somebody sets them, and their primary contexts.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::context::{CONTEXTS, Context};
+use super::open::Open;
+use super::settings::settings;
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+
+/// One device that the program sees.
+#[derive(Default)]
+struct Slot {
+    open: OnceLock<Arc<Open>>,
+    opening: Mutex<()>,
+    primary: Mutex<Primary>,
+}
+
+/// The primary context of a device, and how often it was set.
+#[derive(Default)]
+pub(crate) struct Primary {
+    pub(crate) count: u32,
+    pub(crate) context: Option<Arc<Context>>,
+}
+
+fn slots() -> &'static [Slot] {
+    static SLOTS: OnceLock<Vec<Slot>> = OnceLock::new();
+    SLOTS.get_or_init(|| settings().devices.iter().map(|_| Slot::default()).collect())
+}
+
+/// How many devices there are.
+pub(crate) fn count() -> usize {
+    slots().len()
+}
+
+/// Refuses a number that is of no device.
+pub(crate) fn check(device: i32) -> Answer<usize> {
+    let index = usize::try_from(device).ok().filter(|index| *index < count());
+    index.ok_or_else(|| {
+        let text = format!("there is no device {device}; this process sees {}", count());
+        Refusal::new(codes::BAD_DEVICE, text)
+    })
+}
+
+/// Opens a device, or gives the one that is open.
+pub(crate) fn open(device: i32) -> Answer<Arc<Open>> {
+    let slot = &slots()[check(device)?];
+    let _opening = slot.opening.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(open) = slot.open.get() {
+        return Ok(Arc::clone(open));
+    }
+    let open = Open::new(device)?;
+    Ok(Arc::clone(slot.open.get_or_init(|| open)))
+}
+
+/// The device, where it is open.
+pub(crate) fn opened(device: i32) -> Option<Arc<Open>> {
+    let index = usize::try_from(device).ok()?;
+    slots().get(index)?.open.get().cloned()
+}
+
+/// The device that an address belongs to.
+pub(crate) fn owner(address: usize) -> Option<Arc<Open>> {
+    let opened = slots().iter().filter_map(|slot| slot.open.get());
+    opened.into_iter().find(|open| open.has(address)).cloned()
+}
+
+/// Looks at the primary context of a device.
+pub(crate) fn with_primary<R>(device: i32, look: impl FnOnce(&mut Primary) -> R) -> Answer<R> {
+    let slot = &slots()[check(device)?];
+    Ok(look(&mut slot.primary.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// The context with this handle, unless it was destroyed.
+pub(crate) fn context(handle: crate::common::table::Handle) -> Answer<Arc<Context>> {
+    let found = CONTEXTS.find(handle);
+    require(found.is_some(), || {
+        let text = "the context was destroyed; set another one";
+        Refusal::new(codes::NO_CONTEXT, text)
+    })?;
+    CONTEXTS.get(handle)
+}

@@ -1,0 +1,89 @@
+//! Graphs that were captured, as they are executed: the first member's steps go to the stream that executes, those of the others to
+//! lanes of the graph's own, and the events of the capture become events of the session.
+
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+
+use pto_host::session::Event as Point;
+
+use super::capture::{Captured, Step};
+use super::lane::Lane;
+use super::stream::Stream;
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::{Kind, Table};
+
+/// The graphs of the process.
+pub(crate) static GRAPHS: Table<Graph> = Table::new(Kind::Graph);
+
+/// A captured graph.
+pub(crate) struct Graph {
+    pub(crate) id: u32,
+    device: i32,
+    captured: Captured,
+    /// Lanes of the members behind the first, and the events of the capture.
+    parts: Mutex<(Vec<Lane>, Vec<Point>)>,
+}
+
+impl Graph {
+    /// A graph of what was captured, for the device of `stream`.
+    pub(crate) fn new(id: u32, captured: Captured, stream: &Stream) -> Answer<Self> {
+        let open = &stream.context.open;
+        let lanes = captured.members.iter().skip(1).map(|_| Lane::new(open, 0));
+        let lanes = lanes.collect::<Answer<Vec<Lane>>>()?;
+        let points = captured.records.iter().map(|_| Ok(open.session.event()?));
+        let points = points.collect::<Answer<Vec<Point>>>()?;
+        Ok(Self { id, device: open.index, captured, parts: Mutex::new((lanes, points)) })
+    }
+
+    /// Submits it to a stream.
+    pub(crate) fn execute(&self, stream: &Stream) -> Answer {
+        stream.check_uncaptured()?;
+        stream.context.check_running()?;
+        require(stream.context.open.index == self.device, || {
+            let text = format!(
+                "the graph was captured on device {}; execute it on a stream of that",
+                self.device
+            );
+            Refusal::new(codes::OTHER_CONTEXT, text)
+        })?;
+        let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lanes, points) = &*parts;
+        for (member, step) in &self.captured.steps {
+            let lane = if *member == 0 { &*stream.lane } else { &lanes[member - 1] };
+            match step {
+                Step::Do(_, work) => work(lane)?,
+                Step::Record(record) => {
+                    lane.stream().record(&points[*record])?;
+                }
+                Step::Wait(record) => {
+                    lane.stream().wait(&points[*record])?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The steps as JSON.
+    pub(crate) fn json(&self) -> String {
+        let mut text = format!(
+            "{{\"graph\": {}, \"streams\": {}, \"steps\": [",
+            self.id,
+            self.captured.members.len()
+        );
+        for (index, (member, step)) in self.captured.steps.iter().enumerate() {
+            let (name, event) = match step {
+                Step::Do(name, _) => (*name, None),
+                Step::Record(record) => ("record", Some(record)),
+                Step::Wait(record) => ("wait", Some(record)),
+            };
+            let comma = if index == 0 { "" } else { "," };
+            let event = event.map(|event| format!(", \"event\": {event}")).unwrap_or_default();
+            // Writing to a string does not fail.
+            let _ =
+                write!(text, "{comma}\n  {{\"stream\": {member}, \"step\": \"{name}\"{event}}}");
+        }
+        text.push_str("\n]}\n");
+        text
+    }
+}

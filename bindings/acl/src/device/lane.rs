@@ -1,0 +1,86 @@
+//! Where commands go: a stream of the session, or two, when the stream was told to stop on failures after commands were submitted.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use pto_host::session::{OnFailure, Stream, StreamOptions};
+
+use super::failure::fail_command;
+use super::open::Open;
+use crate::common::refusal::Answer;
+
+/// A lane of commands of one device.
+pub(crate) struct Lane {
+    pub(crate) open: Arc<Open>,
+    priority: u8,
+    normal: Stream,
+    stopping: OnceLock<Stream>,
+}
+
+/// What a lane is asked to do; a captured graph asks again and again.
+pub(crate) type Work = Arc<dyn Fn(&Lane) -> Answer + Send + Sync>;
+
+impl Lane {
+    pub(crate) fn new(open: &Arc<Open>, priority: u8) -> Answer<Self> {
+        let options = StreamOptions { priority, ..StreamOptions::default() };
+        let normal = open.session.stream_with(options)?;
+        Ok(Self { open: Arc::clone(open), priority, normal, stopping: OnceLock::new() })
+    }
+
+    /// The stream that takes commands now.
+    pub(crate) fn stream(&self) -> &Stream {
+        self.stopping.get().unwrap_or(&self.normal)
+    }
+
+    /// From here on a failure stops the lane.
+    pub(crate) fn stop_on_failure(&self) -> Answer {
+        let options = StreamOptions {
+            priority: self.priority,
+            on_failure: OnFailure::Stop,
+            ..StreamOptions::default()
+        };
+        let stopping = self.open.session.stream_with(options)?;
+        let behind = self.open.session.event()?;
+        self.normal.record(&behind)?;
+        stopping.wait(&behind)?;
+        self.stopping.get_or_init(|| stopping);
+        Ok(())
+    }
+
+    /// Whether a failure stops it.
+    pub(crate) fn stops_on_failure(&self) -> bool {
+        self.stopping.get().is_some()
+    }
+
+    /// Calls `function` in its turn; where it fails, the command fails with its code.
+    pub(crate) fn call(&self, function: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+        self.stream().call(move || {
+            if let Err(refusal) = function() {
+                fail_command(&refusal);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Waits for everything that was submitted.
+    pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
+        for stream in self.stopping.get().into_iter().chain([&self.normal]) {
+            match limit {
+                Some(limit) => stream.synchronize_within(limit)?,
+                None => stream.synchronize()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether everything is over.
+    pub(crate) fn is_idle(&self) -> Answer<bool> {
+        Ok(self.normal.query()? && self.stopping.get().map_or(Ok(true), Stream::query)?)
+    }
+
+    /// Drops what has not begun.
+    pub(crate) fn abort(&self) {
+        self.stream().abort();
+        self.normal.abort();
+    }
+}

@@ -1,0 +1,144 @@
+//! A device that is open: a session, and how much of its memory is in use.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pto_host::abi::limits::MAX_FUNC_ID;
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::session::Drive;
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::{DeviceOptions, Hosting, Kernel, Session, SessionOptions};
+
+use super::settings::settings;
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::Handle;
+
+/// Addresses of a device. Most are only reserved: memory is counted apart, by [`Open::take`].
+const ADDRESS_SPACE: u64 = 256 << 30;
+/// Functions of the host that wait at the same time, over all streams of a device.
+const HOST_FUNCTIONS: usize = 128;
+
+/// An open device.
+pub(crate) struct Open {
+    pub(crate) index: i32,
+    pub(crate) session: Session,
+    start: usize,
+    used: AtomicU64,
+    peak: AtomicU64,
+    streams: AtomicU32,
+    /// The kernels of functions that were launched here.
+    kernels: Mutex<BTreeMap<Handle, FuncId>>,
+    cores: [u32; 2],
+}
+
+impl Open {
+    pub(crate) fn new(index: i32) -> Answer<Arc<Self>> {
+        let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
+        let mut session =
+            SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
+        if let Some(seed) = settings().seed {
+            options.hosting =
+                Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+            session.drive = Some(Drive::Stepped { seed });
+        }
+        let device = pto_native::open_device(options)
+            .map_err(|failure| Refusal::new(codes::INTERNAL, failure.to_string()))?;
+        let cores = [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)];
+        let start = usize::try_from(device.gm_address().0).unwrap_or(0);
+        Ok(Arc::new(Self {
+            index,
+            session: device.session(session)?,
+            start,
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            streams: AtomicU32::new(0),
+            kernels: Mutex::default(),
+            cores,
+        }))
+    }
+
+    /// Cube and vector cores.
+    pub(crate) fn cores(&self) -> [u32; 2] {
+        self.cores
+    }
+
+    /// Whether an address is one of this device.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start) < usize::try_from(ADDRESS_SPACE).unwrap_or(usize::MAX)
+    }
+
+    /// A number for a new stream.
+    pub(crate) fn next_stream(&self) -> i32 {
+        i32::try_from(self.streams.fetch_add(1, Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// Counts memory as used.
+    pub(crate) fn take(&self, bytes: u64) -> Answer {
+        let total = settings().memory;
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|sum| *sum <= total)
+        });
+        let used = taken.map_err(|used| {
+            let free = total - used;
+            let text = format!("device {} has {free} of {total} bytes free, and {bytes} were asked for; free memory", self.index);
+            Refusal::new(codes::OUT_OF_MEMORY, text)
+        })?;
+        self.peak.fetch_max(used + bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Counts memory as free.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes in use, and the most that were.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        (self.used.load(Ordering::Relaxed), self.peak.load(Ordering::Relaxed))
+    }
+
+    /// The number that a function has on this device; registers it at its first launch.
+    pub(crate) fn kernel(&self, function: Handle, kernel: &Kernel) -> Answer<FuncId> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kernels.get(&function) {
+            return Ok(*known);
+        }
+        let next =
+            u16::try_from(kernels.len()).ok().filter(|next| usize::from(*next) < MAX_FUNC_ID);
+        let Some(next) = next else {
+            let text = format!("device {} has no room for one more kernel", self.index);
+            return Err(Refusal::new(codes::NO_RESOURCE, text));
+        };
+        self.session.register_kernel(FuncId(next), kernel.clone())?;
+        kernels.insert(function, FuncId(next));
+        Ok(FuncId(next))
+    }
+
+    /// Waits for every stream; failures stay with their streams.
+    pub(crate) fn wait(&self, limit: Option<Duration>) -> Answer {
+        match limit {
+            Some(limit) => self.session.synchronize_within(limit)?,
+            None => self.session.synchronize()?,
+        }
+        Ok(())
+    }
+}
+
+/// An address as the session has it.
+pub(crate) fn gm(address: usize) -> GmAddr {
+    GmAddr(address as u64)
+}
+
+/// Refuses sizes that no device has.
+pub(crate) fn check_size(bytes: usize) -> Answer {
+    require(bytes > 0, || Refusal::argument("the size is 0; ask for at least one byte"))?;
+    require((bytes as u64) < ADDRESS_SPACE, || {
+        Refusal::new(
+            codes::OUT_OF_MEMORY,
+            format!("{bytes} bytes are more than a device has addresses"),
+        )
+    })
+}

@@ -1,0 +1,257 @@
+//! Whose an address is: a block of a device, pinned memory of the host, or nobody's.
+//!
+//! Every block of a device stands on pages of its own, so that it can be shared with another process when somebody asks for that.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::mapping::{self, PAGE, Shared, pages};
+use super::open::{Open, check_size, gm};
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::{checks, codes};
+
+/// What a block of a device is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `aclrtMalloc` and its neighbours.
+    Memory,
+    /// Addresses that physical memory is mapped at.
+    Addresses,
+    /// Pages of another process.
+    Imported,
+    /// Words of the library's own.
+    Words,
+}
+
+/// A block of a device.
+#[derive(Clone)]
+pub(crate) struct Block {
+    pub(crate) address: usize,
+    /// The size that was asked for.
+    pub(crate) bytes: usize,
+    pub(crate) open: Arc<Open>,
+    pub(crate) purpose: Purpose,
+    /// The file behind it, where it is shared.
+    pub(crate) shared: Option<Arc<Shared>>,
+    /// What the allocator of the device gave.
+    raw: usize,
+    counted: u64,
+}
+
+/// Memory of the host that copies need not be waited for from.
+#[derive(Clone, Copy, Debug)]
+struct Pinned {
+    bytes: usize,
+    /// `None`: the program's own memory, registered.
+    layout: Option<Layout>,
+}
+
+#[derive(Default)]
+struct Places {
+    blocks: BTreeMap<usize, Block>,
+    pinned: BTreeMap<usize, Pinned>,
+}
+
+static PLACES: Mutex<Places> =
+    Mutex::new(Places { blocks: BTreeMap::new(), pinned: BTreeMap::new() });
+
+fn places() -> MutexGuard<'static, Places> {
+    PLACES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a block of a device. Physical memory counts where it is allocated; addresses cost nothing.
+pub(crate) fn allocate(open: &Arc<Open>, bytes: usize, purpose: Purpose) -> Answer<Block> {
+    check_size(bytes)?;
+    let align = if purpose == Purpose::Addresses { GRANULARITY } else { PAGE };
+    let room = pages(bytes);
+    let counted = if purpose == Purpose::Memory { room as u64 } else { 0 };
+    open.take(counted)?;
+    let raw = open.session.alloc((room + align) as u64).inspect_err(|_| open.give_back(counted))?;
+    let raw = usize::try_from(raw.0).unwrap_or(0);
+    let address = raw.next_multiple_of(align);
+    let block =
+        Block { address, bytes, open: Arc::clone(open), purpose, shared: None, raw, counted };
+    places().blocks.insert(address, block.clone());
+    if purpose != Purpose::Words {
+        checks::born(address, format_args!("a block of {bytes} bytes of a device"));
+    }
+    Ok(block)
+}
+
+/// Bytes that virtual memory is mapped in multiples of.
+pub(crate) const GRANULARITY: usize = 2 << 20;
+
+/// Takes a block of a device, with the pages of `shared` in it.
+pub(crate) fn allocate_over(
+    open: &Arc<Open>,
+    shared: Arc<Shared>,
+    purpose: Purpose,
+) -> Answer<Block> {
+    let mut block = allocate(open, shared.bytes(), purpose)?;
+    shared.map_at(block.address, 0, shared.bytes())?;
+    block.shared = Some(shared);
+    places().blocks.insert(block.address, block.clone());
+    Ok(block)
+}
+
+/// Gives the block that begins at `address` back. It may be in use by the device; nobody else gets it before that is over.
+pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
+    let block = {
+        let mut places = places();
+        let fits = places.blocks.get(&address).is_some_and(|block| block.purpose == purpose);
+        if fits { places.blocks.remove(&address) } else { None }
+    };
+    let Some(block) = block else {
+        let text = format!(
+            "{address:#x} is not the beginning of a live block; free what was allocated, once"
+        );
+        checks::misused(checks::BAD_FREE, address, &text);
+        return Err(Refusal::value(text));
+    };
+    release(block)
+}
+
+fn release(block: Block) -> Answer {
+    if block.shared.is_some() {
+        mapping::restore(block.address, pages(block.bytes))?;
+    }
+    checks::died(block.address);
+    block.open.give_back(block.counted);
+    block.open.session.memory().free(gm(block.raw))?;
+    Ok(())
+}
+
+/// Gives every block of a device back that a program has.
+pub(crate) fn free_all(device: i32) {
+    let of_device: Vec<Block> = {
+        let mut places = places();
+        let kept = places.blocks.extract_of(device);
+        kept.into_iter().collect()
+    };
+    for block in of_device {
+        // The device is reset: a block that cannot be given back stays reserved.
+        release(block).unwrap_or_default();
+    }
+}
+
+trait ExtractOf {
+    fn extract_of(&mut self, device: i32) -> Vec<Block>;
+}
+
+impl ExtractOf for BTreeMap<usize, Block> {
+    fn extract_of(&mut self, device: i32) -> Vec<Block> {
+        let is = |block: &&Block| block.open.index == device && block.purpose != Purpose::Words;
+        let starts: Vec<usize> = self.values().filter(is).map(|block| block.address).collect();
+        starts.into_iter().filter_map(|start| self.remove(&start)).collect()
+    }
+}
+
+/// The block that `address` lies in.
+pub(crate) fn block_at(address: usize) -> Option<Block> {
+    let places = places();
+    let (start, block) = places.blocks.range(..=address).next_back()?;
+    (address - start < pages(block.bytes)).then(|| block.clone())
+}
+
+/// Makes a block shared, if it is not yet.
+pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
+    let block = block_at(address).filter(|block| block.address == address);
+    let block = block.filter(|block| block.purpose == Purpose::Memory);
+    let block = block.ok_or_else(|| {
+        Refusal::value(format!(
+            "{address:#x} is not the beginning of memory of a device; export what aclrtMalloc gave"
+        ))
+    })?;
+    if let Some(shared) = block.shared {
+        return Ok(shared);
+    }
+    let shared = Arc::new(Shared::new(block.bytes)?);
+    shared.fill_from(address, pages(block.bytes))?;
+    shared.map_at(address, 0, pages(block.bytes))?;
+    if let Some(block) = places().blocks.get_mut(&address) {
+        block.shared = Some(Arc::clone(&shared));
+    }
+    Ok(shared)
+}
+
+/// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
+pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<Arc<Open>>> {
+    let Some(open) = super::fleet::owner(address) else { return Ok(None) };
+    let holds = |block: &Block| address - block.address + bytes <= pages(block.bytes);
+    require(block_at(address).is_some_and(|block| holds(&block)), || {
+        let text = format!(
+            "{bytes} bytes at {address:#x} of device {} are not in one live block",
+            open.index
+        );
+        Refusal::value(text)
+    })?;
+    Ok(Some(open))
+}
+
+/// Takes pinned memory of the host.
+pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
+    require(bytes > 0, || Refusal::argument("the size is 0; ask for at least one byte"))?;
+    let layout = Layout::from_size_align(pages(bytes), PAGE);
+    let layout = layout.map_err(|_| Refusal::value(format!("{bytes} bytes are too many")))?;
+    // SAFETY: the layout has at least one page.
+    let start = unsafe { alloc_zeroed(layout) }.expose_provenance();
+    require(start != 0, || {
+        Refusal::new(codes::OUT_OF_MEMORY, format!("the host has no {bytes} bytes left"))
+    })?;
+    places().pinned.insert(start, Pinned { bytes, layout: Some(layout) });
+    checks::born(start, format_args!("{bytes} bytes of pinned memory"));
+    Ok(start)
+}
+
+/// Gives pinned memory back.
+pub(crate) fn free_pinned(address: usize) -> Answer {
+    let taken = {
+        let mut places = places();
+        let is_own = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_some());
+        if is_own { places.pinned.remove(&address) } else { None }
+    };
+    let Some(Pinned { layout: Some(layout), .. }) = taken else {
+        let text =
+            format!("{address:#x} is not the beginning of memory of aclrtMallocHost; free it once");
+        checks::misused(checks::BAD_FREE, address, &text);
+        return Err(Refusal::value(text));
+    };
+    checks::died(address);
+    // SAFETY: `allocate_pinned` took it with this layout, and it was in the map until now.
+    unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
+    Ok(())
+}
+
+/// Registers memory of the program as pinned.
+pub(crate) fn register(address: usize, bytes: usize) -> Answer {
+    let mut places = places();
+    let overlaps = places.pinned.range(..address + bytes).next_back();
+    require(overlaps.is_none_or(|(start, held)| start + held.bytes <= address), || {
+        Refusal::new(
+            codes::HOST_REGISTERED,
+            format!("{address:#x} is registered; unregister it first"),
+        )
+    })?;
+    places.pinned.insert(address, Pinned { bytes, layout: None });
+    Ok(())
+}
+
+/// Takes a registration back.
+pub(crate) fn unregister(address: usize) -> Answer {
+    let mut places = places();
+    let is_registered = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_none());
+    require(is_registered, || {
+        let text = format!("{address:#x} is not registered; pass the address that was");
+        Refusal::new(codes::HOST_NOT_REGISTERED, text)
+    })?;
+    places.pinned.remove(&address);
+    Ok(())
+}
+
+/// Whether the range is pinned memory of the host.
+pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
+    let places = places();
+    let held = places.pinned.range(..=address).next_back();
+    held.is_some_and(|(start, held)| address - start + bytes <= pages(held.bytes))
+}

@@ -1,0 +1,53 @@
+//! What the environment says about the devices: `pto acl run` sets these variables from its options.
+
+use std::sync::OnceLock;
+
+/// How many devices the process sees.
+pub(crate) const DEVICES_VARIABLE: &str = "PTO_ACL_DEVICES";
+/// Bytes of memory of a device.
+pub(crate) const MEMORY_VARIABLE: &str = "PTO_ACL_MEMORY";
+/// The seed of devices in virtual time; without it devices run in real time.
+pub(crate) const SEED_VARIABLE: &str = "PTO_ACL_SEED";
+/// The devices that a program sees, by their numbers, as for the vendor's library.
+const VISIBLE_VARIABLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
+
+/// The settings of this process.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The number of each device that the program sees.
+    pub(crate) devices: Vec<u32>,
+    /// Bytes of memory of each.
+    pub(crate) memory: u64,
+    /// The seed of virtual time.
+    pub(crate) seed: Option<u64>,
+}
+
+/// The settings, read once.
+pub(crate) fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let count = number(DEVICES_VARIABLE).unwrap_or(8).clamp(1, 64);
+        let count = u32::try_from(count).unwrap_or(1);
+        Settings {
+            devices: visible(count, std::env::var(VISIBLE_VARIABLE).ok().as_deref()),
+            memory: number(MEMORY_VARIABLE).unwrap_or(16 << 30),
+            seed: number(SEED_VARIABLE),
+        }
+    })
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let read = text.trim().parse();
+    if read.is_err() {
+        eprintln!("pto acl: {variable} is \"{text}\", which is no number; the default holds");
+    }
+    read.ok()
+}
+
+/// The numbers that stand in the list before the first one that is not of a device.
+fn visible(count: u32, list: Option<&str>) -> Vec<u32> {
+    let Some(list) = list else { return (0..count).collect() };
+    let numbers = list.split(',').map_while(|part| part.trim().parse().ok());
+    numbers.take_while(|number| *number < count).collect()
+}

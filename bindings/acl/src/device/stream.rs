@@ -1,0 +1,154 @@
+//! Streams: a lane of commands in a context, and what programs set on it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::capture::Member;
+use super::context::Context;
+use super::lane::{Lane, Work};
+use super::open::Open;
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::{Handle, Kind, Table};
+use crate::common::thread;
+
+/// The streams of the process.
+pub(crate) static STREAMS: Table<Stream> = Table::new(Kind::Stream);
+
+/// Streams that the host does not wait for: PERSISTENT, CPU_SCHEDULE, DEVICE_USE_ONLY.
+const NOT_WAITED_FOR: u32 = 4 | 16 | 32;
+/// Every flag that there is.
+const FLAGS: u32 = 1 | 2 | 4 | 8 | 16 | 32;
+/// The priority that is served last.
+pub(crate) const LAST_PRIORITY: u32 = 7;
+/// Streams of a device.
+const MAX_STREAMS: usize = 1984;
+
+/// What a program may set on a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Attributes {
+    pub(crate) limits: [Option<u32>; 2],
+    pub(crate) failure_mode: Option<u64>,
+    pub(crate) overflow: u32,
+    pub(crate) tag: u32,
+    pub(crate) keeps_names: u32,
+    pub(crate) allocator: Option<Handle>,
+}
+
+/// A stream.
+pub(crate) struct Stream {
+    pub(crate) handle: Handle,
+    pub(crate) id: i32,
+    pub(crate) context: Arc<Context>,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) priority: u32,
+    pub(crate) flags: u32,
+    capture: Mutex<Option<Member>>,
+    attributes: Mutex<Attributes>,
+}
+
+impl Stream {
+    /// Opens a stream in `context`.
+    pub(crate) fn new(context: &Arc<Context>, priority: u32, flags: u32) -> Answer<Arc<Self>> {
+        require(priority <= LAST_PRIORITY, || {
+            Refusal::value(format!("priority {priority} is none; use 0 (first) to {LAST_PRIORITY}"))
+        })?;
+        require(flags & !FLAGS == 0, || {
+            Refusal::value(format!("flags {flags:#x} have unknown bits"))
+        })?;
+        let open = &context.open;
+        check_count(open)?;
+        let lane = Arc::new(Lane::new(open, u8::try_from(priority).unwrap_or(0))?);
+        let handle = STREAMS.reserve();
+        let stream = Arc::new(Self {
+            handle,
+            id: open.next_stream(),
+            context: Arc::clone(context),
+            lane,
+            priority,
+            flags,
+            capture: Mutex::default(),
+            attributes: Mutex::default(),
+        });
+        STREAMS.insert(handle, Arc::clone(&stream));
+        Ok(stream)
+    }
+
+    pub(crate) fn is_default(&self) -> bool {
+        self.context.default_stream() == self.handle
+    }
+
+    /// What is set on it.
+    pub(crate) fn attributes(&self) -> MutexGuard<'_, Attributes> {
+        self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its part in a capture that goes on.
+    pub(crate) fn capture(&self) -> MutexGuard<'_, Option<Member>> {
+        let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
+        if capture.as_ref().is_some_and(|member| !member.capture.is_active()) {
+            *capture = None;
+        }
+        capture
+    }
+
+    /// Gives a command to the stream, or to the capture that it takes part in.
+    pub(crate) fn submit(&self, name: &'static str, work: Work) -> Answer {
+        self.context.check_running()?;
+        if let Some(member) = &*self.capture() {
+            member.take(name, work);
+            return Ok(());
+        }
+        work(&self.lane).inspect_err(|refusal| self.note(refusal))?;
+        thread::with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
+        Ok(())
+    }
+
+    /// Refuses while the stream is captured.
+    pub(crate) fn check_uncaptured(&self) -> Answer {
+        require(self.capture().is_none(), || {
+            let text = "the stream is captured; end the capture first";
+            Refusal::new(codes::STREAM_CAPTURED, text)
+        })
+    }
+
+    /// Waits for the stream.
+    pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
+        self.check_uncaptured()?;
+        if self.flags & NOT_WAITED_FOR != 0 {
+            return Ok(());
+        }
+        self.lane.synchronize(limit).inspect_err(|refusal| self.note(refusal))
+    }
+
+    /// From here on a failure stops the stream, and with it its context.
+    pub(crate) fn stop_on_failure(&self) -> Answer {
+        self.lane.stop_on_failure()
+    }
+
+    fn note(&self, refusal: &Refusal) {
+        let is_of_device = (507_000..508_000).contains(&refusal.code);
+        if self.lane.stops_on_failure() && is_of_device && refusal.code != codes::STREAM_TIMEOUT {
+            self.context.fail(refusal);
+        }
+    }
+}
+
+fn check_count(open: &Arc<Open>) -> Answer {
+    let of_device = |stream: &Arc<Stream>| stream.context.open.index == open.index;
+    let streams = STREAMS.all();
+    let count = streams.iter().filter(|(_, stream)| of_device(stream)).count();
+    require(count < MAX_STREAMS, || {
+        let mut holders: Vec<String> = Vec::new();
+        for (handle, _) in crate::device::context::CONTEXTS.all() {
+            let held = streams.iter().filter(|(_, stream)| stream.context.handle == handle).count();
+            holders.push(format!("context {handle:#x} holds {held}"));
+        }
+        let text = format!(
+            "device {} has {MAX_STREAMS} streams: {}; destroy some",
+            open.index,
+            holders.join(", ")
+        );
+        Refusal::new(codes::NO_STREAMS, text)
+    })
+}

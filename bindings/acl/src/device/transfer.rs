@@ -1,0 +1,151 @@
+//! Copies: whose the addresses are decides how bytes go, whatever kind the caller names.
+
+use std::sync::Arc;
+
+use pto_host::session::HostBuffer;
+
+use super::lane::{Lane, Work};
+use super::open::gm;
+use super::places;
+use crate::common::checks;
+use crate::common::refusal::{Answer, Refusal, require};
+
+/// A copy of bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    pub(crate) to: usize,
+    pub(crate) from: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The kinds that there are.
+const KINDS: u32 = 8;
+
+impl Transfer {
+    /// Checks the arguments of a copy; `None`: there is nothing to do.
+    pub(crate) fn checked(
+        to: usize,
+        room: usize,
+        from: usize,
+        bytes: usize,
+        kind: u32,
+    ) -> Answer<Option<Self>> {
+        require(kind < KINDS, || Refusal::argument(format!("there is no copy of kind {kind}")))?;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        require(to != 0 && from != 0, || {
+            Refusal::argument("an address is null; pass two addresses")
+        })?;
+        require(bytes <= room, || {
+            Refusal::value(format!("{bytes} bytes do not fit the {room} of the target"))
+        })?;
+        if to == from {
+            return Ok(None);
+        }
+        places::device_of(to, bytes)?;
+        places::device_of(from, bytes)?;
+        Ok(Some(Self { to, from, bytes }))
+    }
+
+    /// Whether neither side is of a device.
+    pub(crate) fn is_on_host(&self) -> Answer<bool> {
+        Ok(places::device_of(self.to, self.bytes)?.is_none()
+            && places::device_of(self.from, self.bytes)?.is_none())
+    }
+
+    /// Whether a side is memory of the host that is not pinned.
+    pub(crate) fn is_pageable(&self) -> Answer<bool> {
+        let is_pageable = |address| -> Answer<bool> {
+            let is_host = places::device_of(address, self.bytes)?.is_none();
+            Ok(is_host && !places::is_pinned(address, self.bytes))
+        };
+        Ok(is_pageable(self.to)? || is_pageable(self.from)?)
+    }
+
+    /// Copies now.
+    pub(crate) fn perform(&self) {
+        let to = std::ptr::with_exposed_provenance_mut::<u8>(self.to);
+        let from = std::ptr::with_exposed_provenance::<u8>(self.from);
+        // SAFETY: what is of a device was looked up; of host memory the caller of the interface says that it has so many bytes.
+        unsafe { std::ptr::copy(from, to, self.bytes) };
+    }
+
+    /// The copy as a command.
+    pub(crate) fn work(self) -> Work {
+        Arc::new(move |lane| self.submit(lane))
+    }
+
+    /// With the validation layer: says when the source is not as it was, once the copy's turn has come.
+    fn watch_source(&self, lane: &Lane) -> Answer {
+        if !checks::is_on() {
+            return Ok(());
+        }
+        let Self { from, bytes, .. } = *self;
+        let before = sum(from, bytes);
+        lane.call(move || {
+            if sum(from, bytes) != before {
+                let text = format!(
+                    "{bytes} bytes at {from:#x} changed between the call of a copy and the copy"
+                );
+                checks::report(checks::CHANGED_SOURCE, &text);
+            }
+            Ok(())
+        })
+    }
+
+    fn submit(&self, lane: &Lane) -> Answer {
+        let own = lane.open.index;
+        let is_own = |address| -> Answer<Option<bool>> {
+            Ok(places::device_of(address, self.bytes)?.map(|open| open.index == own))
+        };
+        let overlap = self.to < self.from + self.bytes && self.from < self.to + self.bytes;
+        match (is_own(self.to)?, is_own(self.from)?) {
+            (Some(true), Some(true)) if !overlap => {
+                lane.stream().copy_on_device(gm(self.from), gm(self.to), self.bytes as u64)?;
+            }
+            (Some(true), None) => {
+                self.watch_source(lane)?;
+                lane.stream().copy_to_device(gm(self.to), buffer(self.from, self.bytes))?;
+            }
+            (None, Some(true)) => {
+                lane.stream().copy_from_device(gm(self.from), &buffer(self.to, self.bytes))?;
+            }
+            _ => {
+                let copy = *self;
+                lane.call(move || {
+                    copy.perform();
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes at an address, as one number.
+fn sum(address: usize, bytes: usize) -> u64 {
+    let start = std::ptr::with_exposed_provenance::<u8>(address);
+    let byte = |offset| {
+        // SAFETY: the program keeps the source of a copy until the copy is over.
+        let place = unsafe { start.add(offset) };
+        // SAFETY: as above. Volatile: the program may write it at the same time, which is what is looked for.
+        u64::from(unsafe { place.read_volatile() })
+    };
+    let mix = |sum: u64, byte: u64| (sum ^ byte).wrapping_mul(0x0100_0000_01B3);
+    (0..bytes).map(byte).fold(0xCBF2_9CE4_8422_2325, mix)
+}
+
+/// Memory of the program as a stream reaches it.
+fn buffer(address: usize, bytes: usize) -> HostBuffer {
+    // SAFETY: the program keeps pinned memory until the copy is over; for other memory the call waits.
+    unsafe { HostBuffer::foreign(std::ptr::with_exposed_provenance_mut(address), bytes as u64) }
+}
+
+/// Fills bytes now.
+pub(crate) fn fill(address: usize, byte: u8, bytes: usize) {
+    // SAFETY: as for `Transfer::perform`.
+    unsafe {
+        std::ptr::write_bytes(std::ptr::with_exposed_provenance_mut::<u8>(address), byte, bytes)
+    };
+}

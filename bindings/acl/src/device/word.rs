@@ -1,0 +1,120 @@
+//! Words of 64 bits that streams write and wait for, on a page that processes can share: notifies, events between processes.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use pto_host::session::ValueTest;
+
+use super::lane::Lane;
+use super::mapping::{PAGE, Shared};
+use super::open::{Open, gm};
+use super::places::{self, Purpose};
+use super::settings::settings;
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal};
+
+/// How long the host sleeps between two looks at a word of another device or process.
+const POLL: Duration = Duration::from_micros(50);
+
+/// A page of words.
+pub(crate) struct Words {
+    pub(crate) open: Arc<Open>,
+    pub(crate) shared: Arc<Shared>,
+    address: usize,
+}
+
+impl Words {
+    /// A new page of zeros on a device, or the page of another process.
+    pub(crate) fn over(open: &Arc<Open>, shared: Option<Shared>) -> Answer<Self> {
+        let shared = Arc::new(shared.map_or_else(|| Shared::new(PAGE), Ok)?);
+        let block = places::allocate_over(open, Arc::clone(&shared), Purpose::Words)?;
+        Ok(Self { open: Arc::clone(open), shared, address: block.address })
+    }
+
+    /// The word `index`.
+    pub(crate) fn at(self: &Arc<Self>, index: usize) -> Word {
+        Word { words: Arc::clone(self), address: self.address + 8 * index }
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        // A page that cannot be given back stays reserved.
+        places::free(self.address, Purpose::Words).unwrap_or_default();
+    }
+}
+
+/// One word.
+#[derive(Clone)]
+pub(crate) struct Word {
+    words: Arc<Words>,
+    address: usize,
+}
+
+impl Word {
+    /// The word as the host reaches it.
+    pub(crate) fn cell(&self) -> &AtomicU64 {
+        cell(self.address)
+    }
+
+    /// Writes it in the lane's turn.
+    pub(crate) fn write(&self, lane: &Lane, value: u64) -> Answer {
+        if lane.open.index == self.words.open.index {
+            lane.stream().write_value(gm(self.address), value)?;
+            return Ok(());
+        }
+        let word = self.clone();
+        lane.call(move || {
+            // Release: pairs with the Acquire load of whoever waits for the word.
+            word.cell().store(value, Ordering::Release);
+            Ok(())
+        })
+    }
+
+    /// Makes the lane wait until the word is as `test` says, at most for `limit`.
+    pub(crate) fn wait(
+        &self,
+        lane: &Lane,
+        test: ValueTest,
+        value: u64,
+        limit: Option<Duration>,
+    ) -> Answer {
+        // In virtual time nobody else would run while a function waits.
+        let limit = limit.filter(|_| settings().seed.is_none());
+        if lane.open.index == self.words.open.index && limit.is_none() {
+            lane.stream().wait_value(gm(self.address), test, value)?;
+            return Ok(());
+        }
+        let word = self.clone();
+        lane.call(move || wait_on_host(word.cell(), test, value, limit))
+    }
+}
+
+/// A word at an address of GM, as the host reaches it.
+pub(crate) fn cell<'a>(address: usize) -> &'a AtomicU64 {
+    // SAFETY: the callers have looked up that these eight bytes are in a live block, aligned; pages that are mapped stay readable.
+    unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(address)) }
+}
+
+/// Waits on a thread of the host.
+pub(crate) fn wait_on_host(
+    cell: &AtomicU64,
+    test: ValueTest,
+    value: u64,
+    limit: Option<Duration>,
+) -> Answer {
+    let start = Instant::now();
+    // Acquire: pairs with the Release store of whoever writes the word.
+    while !test.is_met(cell.load(Ordering::Acquire), value) {
+        if limit.is_some_and(|limit| start.elapsed() >= limit) {
+            let text = format!(
+                "a wait was not over after {:?}; look at who was to end it",
+                start.elapsed()
+            );
+            return Err(Refusal::new(codes::WAIT_TIMEOUT, text));
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(())
+}

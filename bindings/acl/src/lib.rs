@@ -1,0 +1,12 @@
+//! `libascendcl.so`: the interface `aclrt*` on the devices of the PTO Runtime. `docs/acl.md` says what it is modelled on and what works.
+//!
+//! ```text
+//! api/      entry points: they check arguments, and turn what fails into codes and messages
+//! device/   sessions, streams, events, memory, graphs: what the calls do
+//! common/   handles, threads, messages; it knows no device
+//! ```
+//! The headers in `include/acl` and the table of functions come from `interface/` (`cargo xtask generate`).
+
+mod api;
+mod common;
+mod device;

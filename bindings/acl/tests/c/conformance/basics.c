@@ -1,0 +1,207 @@
+/* Start and end of the library, errors, devices, contexts. */
+#include "cases.h"
+
+void init_cases(void) {
+    uint64_t left = 9;
+    int32_t number, major, minor, patch;
+    char text[128];
+    IS(100037, aclFinalize());
+    OK(aclInit(NULL));
+    IS(100002, aclInit(NULL));
+    IS(100002, aclInit(""));
+    OK(aclFinalizeReference(&left));
+    IS(2, left);
+    OK(aclFinalizeReference(NULL));
+    OK(aclFinalize());
+    IS(100037, aclFinalize());
+    IS(100037, aclFinalizeReference(&left));
+    OK(aclInit(""));
+    IS(100003, aclInit("/no/such/file.json"));
+    OK(aclrtGetVersion(&major, &minor, &patch));
+    IS(1, major);
+    IS(ARGUMENT, aclrtGetVersion(NULL, &minor, &patch));
+    OK(aclsysGetVersionStr((char *)"runtime", text));
+    HOLDS(strlen(text) > 0);
+    OK(aclsysGetVersionNum((char *)"runtime", &number));
+    IS(ARGUMENT, aclsysGetVersionStr(NULL, text));
+    IS(ARGUMENT, aclsysGetVersionNum((char *)"runtime", NULL));
+    OK(aclrtCheckArchCompatibility(aclrtGetSocName(), &number));
+    IS(1, number);
+    OK(aclrtCheckArchCompatibility("Other", &number));
+    IS(0, number);
+}
+
+static void *other_thread(void *seen) {
+    int32_t device;
+    long *codes = seen;
+    codes[0] = aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL);
+    codes[1] = aclrtGetDevice(&device);
+    codes[2] = aclGetRecentErrMsg() != NULL;
+    codes[3] = aclGetRecentErrMsg() == NULL;
+    return NULL;
+}
+
+void error_cases(void) {
+    pthread_t thread;
+    long codes[4];
+    int32_t device;
+    (void)aclGetRecentErrMsg();
+    (void)aclrtGetLastError(ACL_RT_THREAD_LEVEL);
+    IS(NO_CONTEXT, aclrtGetDevice(&device));
+    IS(NO_CONTEXT, aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL));
+    IS(NO_CONTEXT, aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL));
+    IS(NO_CONTEXT, aclrtGetLastError(ACL_RT_THREAD_LEVEL));
+    IS(0, aclrtGetLastError(ACL_RT_THREAD_LEVEL));
+    IS(ARGUMENT, aclrtGetDevice(NULL));
+    IS(0, aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL));
+    IS(ARGUMENT, aclrtPeekAtLastError((aclrtLastErrLevel)7));
+    const char *text = aclGetRecentErrMsg();
+    HOLDS(text && strstr(text, "aclrtGetDevice"));
+    HOLDS(text && strstr(text, "aclrtSetDevice"));
+    HOLDS(aclGetRecentErrMsg() == NULL);
+    IS(DEVICE_ID, aclrtSetDevice(-1));
+    pthread_create(&thread, NULL, other_thread, codes);
+    pthread_join(thread, NULL);
+    IS(0, codes[0]);
+    IS(NO_CONTEXT, codes[1]);
+    HOLDS(codes[2] && codes[3]);
+    IS(DEVICE_ID, aclrtGetLastError(ACL_RT_THREAD_LEVEL));
+    (void)aclGetRecentErrMsg();
+}
+
+void device_cases(void) {
+    uint32_t count = 0, flags = 9;
+    int32_t device, active, can, status;
+    int64_t value = 0;
+    aclrtRunMode mode;
+    aclrtDeviceStatus state;
+    aclrtUtilizationInfo rates;
+    aclrtUuid uuid, other;
+    aclrtErrorInfo error;
+    const aclCannAttr *attributes;
+    size_t attribute_count;
+    OK(aclrtGetDeviceCount(&count));
+    HOLDS(count >= 1);
+    IS(ARGUMENT, aclrtGetDeviceCount(NULL));
+    IS(DEVICE_ID, aclrtSetDevice((int32_t)count));
+    IS(NO_CONTEXT, aclrtSynchronizeDevice());
+    IS(507007, aclrtResetDevice(0));
+    IS(507007, aclrtResetDeviceForce(0));
+    OK(aclrtGetPrimaryCtxState(0, &flags, &active));
+    IS(0, active);
+    OK(aclrtSetDevice(0));
+    OK(aclrtGetDevice(&device));
+    IS(0, device);
+    OK(aclrtSetDevice(0));
+    OK(aclrtGetPrimaryCtxState(0, NULL, &active));
+    IS(1, active);
+    OK(aclrtResetDevice(0));
+    OK(aclrtGetDevice(&device));
+    OK(aclrtSynchronizeDevice());
+    IS(VALUE, aclrtSynchronizeDeviceWithTimeout(0));
+    IS(VALUE, aclrtSynchronizeDeviceWithTimeout(-2));
+    OK(aclrtSynchronizeDeviceWithTimeout(1000));
+    OK(aclrtSynchronizeDeviceWithTimeout(-1));
+    OK(aclrtResetDevice(0));
+    IS(507007, aclrtResetDevice(0));
+    IS(NO_CONTEXT, aclrtGetDevice(&device));
+    OK(aclrtSetDevice(0));
+    OK(aclrtResetDeviceForce(0));
+    IS(507007, aclrtResetDeviceForce(0));
+    IS(507007, aclrtResetDevice(0));
+    IS(NO_CONTEXT, aclrtSynchronizeDevice());
+    OK(aclrtSetDevice(0));
+    OK(aclrtGetRunMode(&mode));
+    IS(ACL_HOST, mode);
+    IS(ARGUMENT, aclrtGetRunMode(NULL));
+    HOLDS(strncmp(aclrtGetSocName(), "Ascend910", 9) == 0);
+    OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_CUBE_CORE_NUM, &value));
+    HOLDS(value > 0);
+    OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_VECTOR_CORE_NUM, &value));
+    HOLDS(value > 0);
+    OK(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, &value));
+    HOLDS(value > 0);
+    IS(ARGUMENT, aclrtGetDeviceInfo(0, (aclrtDevAttr)7777, &value));
+    IS(DEVICE_ID, aclrtGetDeviceInfo(99, ACL_DEV_ATTR_CUBE_CORE_NUM, &value));
+    IS(ARGUMENT, aclrtGetDeviceInfo(0, ACL_DEV_ATTR_CUBE_CORE_NUM, NULL));
+    OK(aclGetDeviceCapability(0, ACL_DEVICE_INFO_VECTOR_CORE_NUM, &value));
+    HOLDS(value > 0);
+    IS(ARGUMENT, aclGetDeviceCapability(0, ACL_DEVICE_INFO_UNDEFINED, &value));
+    OK(aclrtGetDeviceCapability(0, ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV, &status));
+    IS(ARGUMENT, aclrtGetDeviceCapability(0, (aclrtDevFeatureType)5, &status));
+    OK(aclrtQueryDeviceStatus(0, &state));
+    IS(ACL_RT_DEVICE_STATUS_NORMAL, state);
+    IS(DEVICE_ID, aclrtQueryDeviceStatus(99, &state));
+    OK(aclrtGetDeviceUtilizationRate(0, &rates));
+    IS(-1, rates.cubeUtilization);
+    OK(aclrtDeviceGetUuid(0, &uuid));
+    IS(ARGUMENT, aclrtDeviceGetUuid(0, NULL));
+    OK(aclrtDeviceGetBareTgid(&device));
+    IS(getpid(), device);
+    OK(aclrtGetErrorVerbose(0, &error));
+    IS(ACL_RT_NO_ERROR, error.errorType);
+    OK(aclrtGetLogicDevIdByUserDevId(0, &device));
+    OK(aclrtGetPhyDevIdByLogicDevId(device, &device));
+    IS(DEVICE_ID, aclrtGetLogicDevIdByUserDevId(99, &device));
+    OK(aclGetCannAttributeList(&attributes, &attribute_count));
+    HOLDS(attribute_count > 0);
+    OK(aclGetCannAttribute(ACL_CANN_ATTR_BF16, &status));
+    IS(ARGUMENT, aclGetCannAttribute(ACL_CANN_ATTR_UNDEFINED, &status));
+    IS(VALUE, aclrtDeviceCanAccessPeer(&can, 0, 0));
+    IS(DEVICE_ID, aclrtDeviceCanAccessPeer(&can, 0, 99));
+    IS(DEVICE_ID, aclrtDeviceEnablePeerAccess(99, 0));
+    if (count < 2) return;
+    OK(aclrtDeviceGetUuid(1, &other));
+    HOLDS(memcmp(&uuid, &other, sizeof uuid) != 0);
+    OK(aclrtDeviceCanAccessPeer(&can, 0, 1));
+    IS(ARGUMENT, aclrtDeviceEnablePeerAccess(1, 1));
+    OK(aclrtDevicePeerAccessStatus(0, 1, &status));
+    IS(0, status);
+    OK(aclrtDeviceEnablePeerAccess(1, 0));
+    OK(aclrtDeviceEnablePeerAccess(1, 0));
+    OK(aclrtDevicePeerAccessStatus(0, 1, &status));
+    IS(1, status);
+    OK(aclrtDevicePeerAccessStatus(1, 0, &status));
+    IS(0, status);
+    OK(aclrtDeviceDisablePeerAccess(1));
+    IS(VALUE, aclrtDeviceDisablePeerAccess(1));
+}
+
+static void nothing(void *argument) { (void)argument; }
+
+void context_cases(void) {
+    aclrtContext primary, made, now;
+    aclrtStream stream, own, foreign;
+    OK(aclrtGetCurrentContext(&primary));
+    IS(ARGUMENT, aclrtGetCurrentContext(NULL));
+    IS(NO_CONTEXT, aclrtDestroyContext(primary));
+    IS(ARGUMENT, aclrtCreateContext(NULL, 0));
+    IS(DEVICE_ID, aclrtCreateContext(&made, 99));
+    OK(aclrtCreateStream(&foreign));
+    OK(aclrtCreateContext(&made, 0));
+    OK(aclrtGetCurrentContext(&now));
+    HOLDS(now == made && made != primary);
+    OK(aclrtCtxGetCurrentDefaultStream(&own));
+    OK(aclrtSynchronizeStream(own));
+    IS(OTHER_CONTEXT, aclrtDestroyStream(foreign));
+    IS(OTHER_CONTEXT, aclrtLaunchHostFunc(foreign, nothing, NULL));
+    IS(OTHER_CONTEXT, aclmdlRICaptureBegin(foreign, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    OK(aclrtSynchronizeStream(foreign));
+    OK(aclrtSetCurrentContext(primary));
+    IS(ARGUMENT, aclrtSetCurrentContext(NULL));
+    OK(aclrtDestroyStream(foreign));
+    OK(aclrtSetCurrentContext(made));
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtDestroyContext(made));
+    IS(NO_CONTEXT, aclrtDestroyContext(made));
+    IS(NO_CONTEXT, aclrtSetCurrentContext(made));
+    IS(NO_CONTEXT, aclrtGetCurrentContext(&now));
+    IS(NO_CONTEXT, aclrtCreateStream(&stream));
+    OK(aclrtSetDevice(0));
+    IS(HANDLE, aclrtSynchronizeStream(stream));
+    OK(aclrtGetCurrentContext(&now));
+    HOLDS(now == primary);
+    OK(aclrtResetDevice(0));
+    IS(ARGUMENT, aclrtDestroyContext(NULL));
+    IS(NO_CONTEXT, aclrtSetCurrentContext(BAD));
+}

@@ -1,0 +1,193 @@
+//! Programs in C against the headers and the library: the conformance suite, the pattern of a real backend, how processes end.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo has put the library: beside this test.
+fn library_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().expect("and a folder").to_path_buf();
+    let library = folder.join("libascendcl.so");
+    assert!(library.is_file(), "{} is missing", library.display());
+    folder
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| {
+        panic!("{command:?} cannot be started ({error}): install gcc and g++ (Debian: g++)")
+    })
+}
+
+fn run(command: &mut Command) -> String {
+    let output = output(command);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
+    said
+}
+
+/// A program that finds the library beside this test, and no other one that cargo has put somewhere.
+fn start(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library_folder());
+    command
+}
+
+/// A compiler with warnings as errors, and our headers.
+fn compiler(program: &str, standard: &str) -> Command {
+    let mut command = Command::new(program);
+    command.args([
+        "-D_GNU_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        standard,
+        "-pthread",
+        "-I",
+    ]);
+    command.arg(here().join("include"));
+    command
+}
+
+/// Compiles C sources below `tests/c` to a program.
+fn build(sources: &[&str], to: &Path) {
+    let mut command = compiler("cc", "-std=c11");
+    let source = |word: &&str| here().join("tests/c").join(word);
+    let (sources, options): (Vec<&str>, Vec<&str>) =
+        sources.iter().partition(|word| word.ends_with(".c"));
+    command.args(sources.iter().map(source)).args(options);
+    command.arg("-o").arg(to).arg("-L").arg(library_folder());
+    run(command.arg("-lascendcl"));
+}
+
+const CONFORMANCE: &[&str] = &[
+    "conformance/main.c",
+    "conformance/basics.c",
+    "conformance/streams.c",
+    "conformance/memory.c",
+    "conformance/order.c",
+    "conformance/kernels.c",
+];
+
+/// The columns of the table of functions: tier, header, result, name, parameters.
+fn names() -> BTreeSet<String> {
+    let table = include_str!("../interface/functions.tsv");
+    table
+        .lines()
+        .skip(1)
+        .map(|row| row.split('\t').nth(3).expect("five columns").to_owned())
+        .collect()
+}
+
+#[test]
+fn the_conformance_suite_passes() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, object) = (folder.path().join("conformance"), folder.path().join("kernels.so"));
+    build(CONFORMANCE, &program);
+    let source = here().join("tests/c/conformance/object.c");
+    run(compiler("cc", "-std=c11").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&object));
+    let said = run(start(&program).arg(&object));
+    let count: u32 = said.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+    assert!(said.contains(", 0 failed") && count >= 800, "{said}");
+}
+
+#[test]
+fn a_pool_with_streams_events_and_a_graph_works() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("pool");
+    build(&["pool.c"], &program);
+    assert_eq!(run(&mut start(&program)), "pool: ok\n");
+    // In virtual time, for some orders of the same commands.
+    for seed in ["1", "7"] {
+        assert_eq!(run(start(&program).env("PTO_ACL_SEED", seed)), "pool: ok\n");
+    }
+}
+
+#[test]
+fn a_process_may_end_in_any_way() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("ends");
+    build(&["ends.c"], &program);
+    for way in ["return", "_exit", "fork", "busy", "reset", "cycles"] {
+        let said = run(start(Path::new("timeout")).arg("30").arg(&program).arg(way));
+        assert_eq!(said, format!("{way}: ok\n"));
+    }
+}
+
+#[test]
+fn the_validation_layer_names_the_rule_the_call_and_the_place() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c", "-rdynamic"], &program);
+    let check = |words: &[&str], mode: &str| {
+        let output = output(start(&program).args(words).env("PTO_ACL_CHECK", mode));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "over\n");
+        (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
+    };
+    let rules: [(&str, &[&str]); 6] = [
+        ("handle", &["ACL-HANDLE-01: aclrtSynchronizeStream", "made by aclrtCreateStream in main"]),
+        ("free", &["ACL-MEMORY-01: aclrtFree in frees_twice", "ended by aclrtFree in frees_twice"]),
+        ("copy", &["ACL-COPY-01", "4096 bytes"]),
+        ("leak", &["ACL-LEAK-01: an event is left", "aclrtCreateEvent in leaks, 3 times"]),
+        ("context", &["ACL-CONTEXT-01: aclrtLaunchHostFunc in main"]),
+        ("reset", &["ACL-DEVICE-01: aclrtResetDevice in main"]),
+    ];
+    for (word, parts) in rules {
+        let (said, code) = check(&[word], "report");
+        assert!(parts.iter().all(|part| said.contains(part)), "{word}: {said}");
+        assert_eq!((said.lines().count(), code), (1, Some(0)), "{said}");
+        assert_eq!(check(&[word], "strict").1, Some(1));
+        assert_eq!(check(&[word], "off"), (String::new(), Some(0)));
+    }
+    assert_eq!(check(&[], "strict"), (String::new(), Some(0)));
+}
+
+#[test]
+fn a_call_fails_where_a_user_asks_for_it() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c"], &program);
+    let mut command = start(&program);
+    command.args(["fail", "fail", "fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:3:207001");
+    assert_eq!(run(&mut command), "0 207001 0 over\n");
+}
+
+#[test]
+fn the_list_of_visible_devices_ends_at_the_first_that_is_none() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("ends");
+    build(&["ends.c"], &program);
+    let count =
+        |list: &str| run(start(&program).arg("count").env("ASCEND_RT_VISIBLE_DEVICES", list));
+    assert_eq!(count("5,2"), "0 2 2\n");
+    assert_eq!(count("2,9,1"), "0 1 2\n");
+    assert_eq!(count(""), "0 0 -1\n");
+}
+
+#[test]
+fn the_headers_are_c11_and_cpp17_and_the_layouts_are_those_of_the_facts() {
+    for (program, standard, language) in [("cc", "-std=c11", "c"), ("c++", "-std=c++17", "c++")] {
+        let source = here().join("tests/c/layout.c");
+        run(compiler(program, standard).args(["-fsyntax-only", "-x", language]).arg(source));
+    }
+}
+
+#[test]
+fn every_function_of_the_table_is_exported_and_no_other() {
+    let library = library_folder().join("libascendcl.so");
+    let said = run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library));
+    let exported: BTreeSet<String> =
+        said.lines().filter_map(|line| line.split(' ').next_back()).map(str::to_owned).collect();
+    let names = names();
+    let missing: Vec<&String> = names.difference(&exported).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let more = exported.difference(&names).filter(|name| name.starts_with("acl"));
+    assert_eq!(more.collect::<Vec<_>>(), Vec::<&String>::new());
+    assert_eq!(names.len(), 404);
+}

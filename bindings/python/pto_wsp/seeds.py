@@ -1,0 +1,113 @@
+"""Runs a program on the virtual machine with many seeds: `python -m pto_wsp.seeds PROGRAM.py --seeds 1000`.
+
+Every run of a workload in the program is made in program order first. Then it is made once for each seed on a device in virtual
+time, where the seed decides what happens at the same time, and the memory of its tensors must have the same bits each time.
+Options that are not of this command are those of the program."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from typing import Any
+
+import numpy as np
+
+from pto_runtime import Device
+
+from .errors import CompileError
+from .on_device import OnDevice
+from .program import Program
+
+#: Enough cores for tasks to overtake each other, and few enough to be fast.
+_CORES = {"aic": 4, "aiv": 8, "gm_bytes": 1 << 30}
+
+
+def root_of(array: np.ndarray) -> np.ndarray:
+    """The array whose memory an array shows: arrays that share memory have one."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+class Seeds:
+    """Compares runs on the virtual machine with program order."""
+
+    def __init__(self, seeds: range) -> None:
+        self.seeds = seeds
+        #: Runs that were compared, and what was wrong.
+        self.runs = 0
+        self.failures: list[str] = []
+
+    def check(self, program: Program, given: dict[str, Any], run: Any) -> None:
+        """Makes a run in program order, by `run`, and then with every seed."""
+        roots = {id(root): root for root in map(root_of, given["tensors"].values())}
+        before = {key: root.copy() for key, root in roots.items()}
+        run(program, given)
+        if program._error is not None:
+            return
+        after = {key: root.tobytes() for key, root in roots.items()}
+        name = program.workload._name or "workload"
+        try:
+            for seed in self.seeds:
+                self._compare(program, given, (name, seed), (roots, before, after))
+        except (CompileError, ValueError) as error:
+            self.failures.append(f"{name}: {error}")
+        for key, root in roots.items():
+            if root.flags.writeable:
+                root[...] = np.frombuffer(after[key], root.dtype).reshape(root.shape)
+
+    def _compare(self, program: Program, given: dict[str, Any], what: tuple, memory: tuple) -> None:
+        (name, seed), (roots, before, after) = what, memory
+        for key, root in roots.items():
+            if root.flags.writeable:
+                root[...] = before[key]
+        with Device(hosting="virtual", seed=seed, **_CORES) as device:
+            try:
+                OnDevice(program._checked, device, program._lowered.foreign).run(given, traced=False)
+            except RuntimeError as error:
+                self.failures.append(f"{name}, seed {seed}: {error}")
+                return
+        self.runs += 1
+        wrong = [key for key, root in roots.items() if root.tobytes() != after[key]]
+        if wrong:
+            self.failures.append(f"{name}, seed {seed}: {len(wrong)} of {len(roots)} arrays differ from program order.")
+
+
+def watch(seeds: Seeds) -> Any:
+    """Lets `seeds` check every run of every program from here on; what undoes it."""
+    run = Program._run
+
+    def checked(program: Program, given: dict[str, Any]) -> None:
+        if program.target == "cpu_sim":
+            seeds.check(program, given, run)
+        else:
+            run(program, given)
+
+    Program._run = checked  # type: ignore[method-assign]
+    return lambda: setattr(Program, "_run", run)
+
+
+def main() -> int:
+    """See the module."""
+    parser = argparse.ArgumentParser(prog="python -m pto_wsp.seeds", description=__doc__.splitlines()[0])
+    parser.add_argument("program", help="a program that uses pto_wsp")
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds (100)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    asked, arguments = parser.parse_known_args()
+    seeds = Seeds(range(asked.first, asked.first + asked.seeds))
+    watch(seeds)
+    sys.argv = [asked.program, *arguments]
+    ended: Any = 0
+    try:
+        runpy.run_path(asked.program, run_name="__main__")
+    except SystemExit as exit:
+        ended = exit.code or 0
+    for failure in seeds.failures[:20]:
+        print(failure, file=sys.stderr)
+    print(f"{asked.program}: {seeds.runs} runs on the virtual machine, {len(seeds.failures)} failures")
+    return 1 if seeds.failures or ended or not seeds.runs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

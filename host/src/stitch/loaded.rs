@@ -1,0 +1,242 @@
+//! A program in the memory of a device, and what it was bound to.
+//!
+//! A binding is kept under the words that it consists of: a loop that runs a program on the same tensors again writes nothing to
+//! the device.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::library;
+use pto_graph::plan::layout::{binding, orch};
+use pto_graph::plan::record;
+use pto_graph::plan::task::scratch;
+use pto_graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_workload::plan::{Compiled, RunFault};
+use pto_workload::program::{
+    Body, Format, GraphArgument, GraphTask, Layout, Program, dense_strides,
+};
+
+use super::error::StitchError;
+use super::shared::Shared;
+use crate::workload::{TensorBinding, WorkloadBindings};
+use crate::{Device, DeviceBuffer, GraphImage, HostGraph};
+
+/// Bindings of a program that are kept.
+const KEPT_BINDINGS: usize = 256;
+/// What programs have to be for, unless they are for any target.
+const TARGET: &str = "a2a3";
+
+/// A program in the memory of a device. Clones are the same program.
+#[derive(Clone)]
+pub struct LoadedProgram(pub(super) Arc<Loaded>);
+
+pub(super) struct Loaded {
+    pub(super) program: Program,
+    code: Code,
+    /// The elements of the constants, by the number of the tensor.
+    pub(super) constants: Vec<Option<DeviceBuffer<u8>>>,
+    bindings: Mutex<VecDeque<(Vec<u64>, Arc<Bound>)>>,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What of a program does not change from run to run.
+enum Code {
+    Plan { plan: DeviceBuffer<u32>, kernels: Option<DeviceBuffer<u8>>, scratch: DeviceBuffer<u64> },
+    Graph(Vec<FuncId>),
+}
+
+/// A program with tensors: what a launch needs.
+pub(super) enum Bound {
+    Plan {
+        orch_args: [u64; orch::COUNT],
+        record: DeviceBuffer<u64>,
+        /// The words that `orch_args` name.
+        _bindings: DeviceBuffer<u64>,
+    },
+    Graph(Arc<GraphImage>),
+}
+
+impl LoadedProgram {
+    pub(super) fn load(shared: &Arc<Shared>, program: Program) -> Result<Self, StitchError> {
+        program.check_target(TARGET)?;
+        let code = match program.body() {
+            Body::Plan(compiled) => plan_code(shared, compiled)?,
+            Body::Graph(tasks) => Code::Graph(kernels(program.name(), tasks)?),
+        };
+        let memory = shared.memory.shared();
+        let constant = |number| {
+            let elements = program.constant(number);
+            elements.map(|elements| DeviceBuffer::upload(memory, elements)).transpose()
+        };
+        let constants = (0..program.tensors().len()).map(constant).collect::<Result<_, _>>()?;
+        let (bindings, shared) = (Mutex::default(), Arc::clone(shared));
+        Ok(Self(Arc::new(Loaded { program, code, constants, bindings, shared })))
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Program {
+        &self.0.program
+    }
+
+    /// The layout that the program needs of a tensor.
+    ///
+    /// # Errors
+    /// The program has no such tensor.
+    pub fn input_layout(&self, name: &str) -> Result<Layout, StitchError> {
+        Ok(self.0.program.tensor(name)?.layout.clone())
+    }
+}
+
+fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchError> {
+    let memory = shared.memory.shared();
+    let plan = DeviceBuffer::upload(memory, compiled.words())?;
+    let kernels = match compiled.code() {
+        [] => None,
+        code => Some(DeviceBuffer::upload(memory, code)?),
+    };
+    let words = scratch::words(shared.cores, compiled.frame_words());
+    let scratch = DeviceBuffer::zeroed(memory, words)?;
+    let place_words = scratch::place_words(compiled.frame_words());
+    scratch.write(&[shared.cores as u64, place_words as u64])?;
+    Ok(Code::Plan { plan, kernels, scratch })
+}
+
+fn kernels(program: &str, tasks: &[GraphTask]) -> Result<Vec<FuncId>, StitchError> {
+    let func = |task: &GraphTask| {
+        let found = library::by_name(&task.kernel).filter(|kernel| kernel.kind == task.kind);
+        let found = found.and_then(|kernel| u16::try_from(kernel.func_id).ok()).map(FuncId);
+        found.ok_or_else(|| StitchError::Kernel {
+            program: program.to_owned(),
+            kernel: task.kernel.clone(),
+        })
+    };
+    tasks.iter().map(func).collect()
+}
+
+impl Loaded {
+    /// Binds the program to tensors at these addresses, by their numbers, or finds the binding.
+    pub(super) fn bind(
+        &self,
+        addresses: &[u64],
+        values: WorkloadBindings,
+        with_device: impl FnOnce(
+            &dyn Fn(&Device) -> Result<GraphImage, crate::Error>,
+        ) -> Result<GraphImage, crate::Error>,
+    ) -> Result<Arc<Bound>, StitchError> {
+        let words = match self.program.body() {
+            Body::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
+            Body::Graph(_) => addresses.to_vec(),
+        };
+        let mut kept = self.bindings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bound)) = kept.iter().find(|(known, _)| *known == words) {
+            self.shared.counts.binding_hits.add(1);
+            return Ok(Arc::clone(bound));
+        }
+        let bound = Arc::new(match (&self.code, self.program.body()) {
+            (Code::Graph(funcs), Body::Graph(tasks)) => {
+                let image = |device: &Device| graph(device, (tasks, funcs), addresses);
+                Bound::Graph(Arc::new(with_device(&image)?))
+            }
+            (Code::Plan { plan, kernels, scratch }, _) => {
+                self.bind_plan((plan, kernels.as_ref(), scratch), words.clone())?
+            }
+            (Code::Graph(_), Body::Plan(_)) => unreachable!("the code is that of the body"),
+        });
+        if kept.len() == KEPT_BINDINGS {
+            kept.pop_front();
+        }
+        kept.push_back((words, Arc::clone(&bound)));
+        Ok(bound)
+    }
+
+    fn plan_words(
+        &self,
+        compiled: &Compiled,
+        addresses: &[u64],
+        values: WorkloadBindings,
+    ) -> Result<Vec<u64>, StitchError> {
+        let mut bound = values;
+        for ((tensor, of_plan), address) in
+            self.program.tensors().iter().zip(compiled.tensors()).zip(addresses)
+        {
+            let strides = match &tensor.layout.format {
+                Format::Strided(strides) => strides.clone(),
+                _ => dense_strides(&of_plan.shape),
+            };
+            let (base, bytes) = (GmAddr(*address), tensor.bytes());
+            let binding = TensorBinding { base, bytes, first: 0, strides };
+            bound = bound.strided(&tensor.name, binding);
+        }
+        bound.words(compiled).map_err(|cause| StitchError::Binding {
+            program: self.program.name().to_owned(),
+            cause,
+        })
+    }
+
+    fn bind_plan(
+        &self,
+        (plan, kernels, scratch): (
+            &DeviceBuffer<u32>,
+            Option<&DeviceBuffer<u8>>,
+            &DeviceBuffer<u64>,
+        ),
+        mut words: Vec<u64>,
+    ) -> Result<Bound, StitchError> {
+        let memory = self.shared.memory.shared();
+        let record = DeviceBuffer::zeroed(memory, usize::try_from(record::WORDS).unwrap_or(0))?;
+        words[binding::CODE] = kernels.map_or(0, |code| code.address().0);
+        words[binding::CODE_BYTES] = kernels.map_or(0, |code| code.len() as u64);
+        words[binding::RECORD] = record.address().0;
+        words[binding::SCRATCH] = scratch.address().0;
+        words[binding::CORES] = self.shared.cores as u64;
+        let bindings = DeviceBuffer::upload(memory, &words)?;
+        let orch_args =
+            [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
+        Ok(Bound::Plan { orch_args, record, _bindings: bindings })
+    }
+
+    /// What a run of the program ended with, in the words of the workload; the record is empty then. `None`: no fault of the program.
+    pub(super) fn take_fault(&self, bound: &Bound) -> Result<Option<RunFault>, StitchError> {
+        let (Bound::Plan { record, .. }, Body::Plan(compiled)) = (bound, self.program.body())
+        else {
+            return Ok(None);
+        };
+        let found = compiled.fault(&record.peek()?);
+        if found.is_some() {
+            record.write(&vec![0; record.len()])?;
+        }
+        Ok(found)
+    }
+}
+
+/// The image of a graph whose tensors are at these addresses.
+fn graph(
+    device: &Device,
+    (tasks, funcs): (&[GraphTask], &[FuncId]),
+    addresses: &[u64],
+) -> Result<GraphImage, crate::Error> {
+    HostGraph::build(device, &[], |graph| {
+        let mut ids = Vec::with_capacity(tasks.len());
+        for (task, func) in tasks.iter().zip(funcs) {
+            let word = |arg: &GraphArgument| match *arg {
+                GraphArgument::Word(word) => word,
+                GraphArgument::Tensor { tensor, offset } => addresses[tensor] + offset,
+            };
+            let args: Vec<_> = task.args.iter().map(word).collect();
+            let after: Vec<_> = task.producers.iter().map(|producer| ids[*producer]).collect();
+            let kind: CoreKind = task.kind;
+            let spec = TaskSpec::new(*func, kind, &args);
+            ids.push(graph.submit(spec, &after).map_err(BuildError::Fault)?);
+        }
+        Ok(())
+    })
+}
+
+impl fmt::Debug for LoadedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LoadedProgram {}", self.0.program.name())
+    }
+}

@@ -1,0 +1,161 @@
+//! What the programs, tensors and streams of a stitcher share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_abi::{CoreKind, GmAddr};
+use pto_workload::program::Place;
+
+use super::counters::{Counters, Counts};
+use super::pool::{Pool, Region};
+use crate::allocator::Owner;
+use crate::memory::Memory;
+use crate::session::{Session, SessionError, StreamId};
+use crate::{DeviceMemory, Error};
+
+/// What they share.
+pub(super) struct Shared {
+    pub(super) memory: DeviceMemory,
+    pub(super) counts: Counts,
+    /// Cores of all kinds.
+    pub(super) cores: usize,
+    pool: Mutex<Pool>,
+    on_chip: Mutex<Region>,
+    /// Runs that are not submitted yet: the session does not know that their blocks are in use.
+    unsubmitted: AtomicU64,
+    on_chip_block: Option<GmAddr>,
+}
+
+/// A block of memory that somebody owns.
+pub(super) struct Block {
+    shared: Arc<Shared>,
+    pub(super) address: GmAddr,
+    bytes: u64,
+    stream: StreamId,
+    is_on_chip: bool,
+}
+
+impl Shared {
+    pub(super) fn new(session: &Session, on_chip_bytes: u64) -> Result<Arc<Self>, SessionError> {
+        let cores: u32 = session
+            .with_device(|device| CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum());
+        let block = match on_chip_bytes {
+            0 => None,
+            bytes => Some(session.alloc(bytes)?),
+        };
+        let region = block.map_or_else(Region::default, |at| Region::new(at, on_chip_bytes));
+        Ok(Arc::new(Self {
+            memory: session.memory(),
+            counts: Counts::default(),
+            cores: usize::try_from(cores).unwrap_or(usize::MAX),
+            pool: Mutex::default(),
+            on_chip: Mutex::new(region),
+            unsubmitted: AtomicU64::new(0),
+            on_chip_block: block,
+        }))
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.counts.read(self.memory.traffic())
+    }
+
+    fn memory(&self) -> &Arc<Memory> {
+        self.memory.shared()
+    }
+
+    /// A block for a stream. Where the chip has no room, it is one of the device's memory.
+    pub(super) fn block(
+        self: &Arc<Self>,
+        stream: StreamId,
+        bytes: u64,
+        place: Place,
+    ) -> Result<Block, Error> {
+        let on_chip = match place {
+            Place::OnChip => lock(&self.on_chip).take(stream, bytes),
+            Place::Host | Place::Pinned | Place::Device => None,
+        };
+        let is_on_chip = on_chip.is_some();
+        let address = match on_chip {
+            Some(address) => address,
+            None => self.device_block(stream, bytes)?,
+        };
+        Ok(Block { shared: Arc::clone(self), address, bytes, stream, is_on_chip })
+    }
+
+    fn device_block(&self, stream: StreamId, bytes: u64) -> Result<GmAddr, Error> {
+        if let Some(address) = lock(&self.pool).take(stream, bytes) {
+            self.counts.pool_hits.add(1);
+            return Ok(address);
+        }
+        self.counts.allocations.add(1);
+        self.memory().alloc(bytes, Owner::User).or_else(|error| {
+            // What is in the pool may be what is missing.
+            if self.unsubmitted.load(Ordering::Relaxed) > 0 {
+                return Err(error);
+            }
+            self.free_pool();
+            self.memory().alloc(bytes, Owner::User)
+        })
+    }
+
+    /// A run is there that is not submitted yet.
+    pub(super) fn hold(&self) {
+        self.unsubmitted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many runs are submitted.
+    pub(super) fn submitted(&self, runs: u64) {
+        self.unsubmitted.fetch_sub(runs, Ordering::Relaxed);
+    }
+
+    /// Gives the blocks of the pool back to the device.
+    pub(super) fn free_pool(&self) {
+        for address in lock(&self.pool).drain() {
+            let freed = self.memory().free(address, Owner::User);
+            debug_assert!(freed.is_ok(), "a block of the pool is nobody's: {freed:?}");
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Block {
+    pub(super) const fn is_on_chip(&self) -> bool {
+        self.is_on_chip
+    }
+
+    pub(super) const fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// From here on it belongs to another stream, which waits for the one that it belonged to.
+    pub(super) const fn hand_over(&mut self, stream: StreamId) {
+        self.stream = stream;
+    }
+
+    pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.is_on_chip {
+            lock(&self.shared.on_chip).give(self.address, self.bytes);
+        } else {
+            lock(&self.shared.pool).give(self.stream, self.bytes, self.address);
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.free_pool();
+        if let Some(block) = self.on_chip_block {
+            let freed = self.memory().free(block, Owner::User);
+            debug_assert!(freed.is_ok(), "the region is freed once: {freed:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What programs of a session are loaded with.
+
+use std::sync::Arc;
+
+use pto_workload::program::Program;
+
+use super::conversion::Conversions;
+use super::counters::Counters;
+use super::error::StitchError;
+use super::loaded::LoadedProgram;
+use super::shared::Shared;
+use super::stream::ProgramStream;
+use crate::session::{OnFailure, Session, StreamOptions};
+
+/// How programs are stitched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StitchOptions {
+    /// Bytes of the fast region of the device; 0: it has none, and every tensor that should be there is bounced.
+    pub on_chip_bytes: u64,
+}
+
+/// Loads programs onto the device of a session, and opens streams that run them.
+pub struct Stitcher<'s> {
+    session: &'s Session,
+    shared: Arc<Shared>,
+    conversions: Arc<Conversions>,
+}
+
+impl<'s> Stitcher<'s> {
+    /// A stitcher without a fast region.
+    ///
+    /// # Errors
+    /// Those of [`with_options`](Self::with_options).
+    pub fn new(session: &'s Session) -> Result<Self, StitchError> {
+        Self::with_options(session, StitchOptions::default())
+    }
+
+    /// A stitcher.
+    ///
+    /// # Errors
+    /// The device has no room for the fast region.
+    pub fn with_options(session: &'s Session, options: StitchOptions) -> Result<Self, StitchError> {
+        let shared = Shared::new(session, options.on_chip_bytes)?;
+        Ok(Self { session, conversions: Arc::new(Conversions::new(&shared)), shared })
+    }
+
+    /// Puts a program and its constants into the memory of the device.
+    ///
+    /// # Errors
+    /// The program is for another target, calls a kernel that the library does not have, or does not fit the memory.
+    pub fn load(&self, program: Program) -> Result<LoadedProgram, StitchError> {
+        LoadedProgram::load(&self.shared, program)
+    }
+
+    /// A stream whose programs follow each other: each begins when the one before it has ended.
+    ///
+    /// # Errors
+    /// Those of [`Session::stream`].
+    pub fn stream(&self) -> Result<ProgramStream<'s>, StitchError> {
+        self.overlapping_stream(1)
+    }
+
+    /// A stream whose programs overlap task by task: up to `programs` of them are submitted as one launch, and a task of a later one
+    /// begins when the tiles are written that it reads. A launch is submitted when it is full, and when anything but a run is
+    /// asked of the stream ([`ProgramStream::flush`]).
+    ///
+    /// # Errors
+    /// Those of [`Session::stream`].
+    pub fn overlapping_stream(&self, programs: usize) -> Result<ProgramStream<'s>, StitchError> {
+        // Behind a failed program nothing computes on what it left.
+        let options = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
+        let stream = self.session.stream_with(options)?;
+        Ok(ProgramStream::new(self.session, stream, &self.shared, &self.conversions, programs))
+    }
+
+    /// What was copied, converted, bounced and allocated since the device was opened.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.shared.counters()
+    }
+}

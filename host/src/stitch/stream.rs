@@ -1,0 +1,484 @@
+//! A stream that runs programs on tensors.
+//!
+//! ```text
+//! run --check, bind--> pending --flush--> one launch of the session's stream: the plans, one after the other
+//!      pending is full, or anything but a run is asked: flush
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_graph::plan::BUILDER;
+use pto_graph::plan::layout::orch;
+use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
+use pto_workload::tile::DType;
+
+use super::conversion::{Conversions, SOURCE, TARGET};
+use super::error::{StitchError, role_text};
+use super::host_tensor::HostTensor;
+use super::inputs::{Given, Inputs};
+use super::loaded::{Bound, Loaded, LoadedProgram};
+use super::outputs::Outputs;
+use super::shared::{Block, Shared};
+use super::tensor::{Form, Tensor};
+use crate::session::{HostBuffer, OwnedWork, Session, Stream, StreamId};
+
+/// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
+pub struct ProgramStream<'s> {
+    session: &'s Session,
+    stream: Stream,
+    shared: Arc<Shared>,
+    conversions: Arc<Conversions>,
+    /// Programs of one launch.
+    overlap: usize,
+    state: Mutex<State>,
+}
+
+/// What was asked, and is not over as far as the stream was told.
+#[derive(Default)]
+struct State {
+    /// The plans of the next launch.
+    pending: Vec<[u64; orch::COUNT]>,
+    /// What has run or is to run since the last synchronise, by the address of the binding: who may have left a fault.
+    used: HashMap<usize, (Arc<Loaded>, Arc<Bound>)>,
+}
+
+/// A tensor of a run.
+enum Part<'t> {
+    Given(Given<'t>),
+    /// An output or a temporary.
+    New(Tensor),
+    /// A constant, at this address.
+    Constant(u64),
+}
+
+impl Part<'_> {
+    fn address(&self) -> u64 {
+        match self {
+            Self::Given(given) => given.tensor().address().0,
+            Self::New(tensor) => tensor.address().0,
+            Self::Constant(address) => *address,
+        }
+    }
+}
+
+impl<'s> ProgramStream<'s> {
+    pub(super) fn new(
+        session: &'s Session,
+        stream: Stream,
+        shared: &Arc<Shared>,
+        conversions: &Arc<Conversions>,
+        overlap: usize,
+    ) -> Self {
+        Self {
+            session,
+            stream,
+            shared: Arc::clone(shared),
+            conversions: Arc::clone(conversions),
+            overlap: overlap.clamp(1, orch::MOST_PLANS),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Its number in the session.
+    #[must_use]
+    pub fn id(&self) -> StreamId {
+        self.stream.id()
+    }
+
+    /// Runs a program. The call returns at once; the outputs may be given to the next run, which the device begins when they are
+    /// there.
+    ///
+    /// # Errors
+    /// A tensor is missing, unknown, of another shape or layout than the program needs, given in another way than its role allows,
+    /// of another stream or session; something is not bound; the device has no room. Nothing ran then, and tensors that were moved are
+    /// gone.
+    pub fn run(&self, program: &LoadedProgram, inputs: Inputs<'_>) -> Result<Outputs, StitchError> {
+        let loaded = &program.0;
+        if !Arc::ptr_eq(&loaded.shared, &self.shared) {
+            let what = format!("program {}", loaded.program.name());
+            return Err(StitchError::OtherSession { what });
+        }
+        let Inputs { tensors, values } = inputs;
+        let parts = self.parts(loaded, tensors)?;
+        let addresses: Vec<_> = parts.iter().map(Part::address).collect();
+        let session = self.session;
+        let bound = loaded.bind(&addresses, values, |image| session.with_device(image))?;
+        self.fill_zeros(loaded, &parts)?;
+        self.count_bounces(&parts);
+        self.submit(loaded, bound)?;
+        let described = loaded.program.tensors().iter();
+        let tensors = described.zip(parts).filter_map(|(tensor, part)| match (tensor.role, part) {
+            (Role::Output, Part::New(output)) => Some((tensor.name.clone(), output)),
+            (Role::Updated, Part::Given(Given::Moved(moved))) => Some((tensor.name.clone(), moved)),
+            _ => None,
+        });
+        Ok(Outputs { program: loaded.program.name().to_owned(), tensors: tensors.collect() })
+    }
+
+    /// The tensors of a run, in the order of the program.
+    fn parts<'t>(
+        &self,
+        loaded: &Loaded,
+        mut given: Vec<(String, Given<'t>)>,
+    ) -> Result<Vec<Part<'t>>, StitchError> {
+        let program = &loaded.program;
+        let mut parts = Vec::with_capacity(program.tensors().len());
+        for (number, tensor) in program.tensors().iter().enumerate() {
+            let place = given.iter().position(|(name, _)| *name == tensor.name);
+            let part = match (place.map(|place| given.swap_remove(place).1), tensor.role) {
+                (Some(given), _) => {
+                    self.check_given(program.name(), tensor, &given)?;
+                    Part::Given(given)
+                }
+                (None, Role::Constant) => {
+                    let constant = loaded.constants.get(number).and_then(Option::as_ref);
+                    Part::Constant(constant.map_or(0, |buffer| buffer.address().0))
+                }
+                (None, Role::Output | Role::Temporary) => Part::New(self.fresh(&form_of(tensor))?),
+                (None, role) => return Err(missing(program.name(), tensor, role)),
+            };
+            parts.push(part);
+        }
+        match given.pop() {
+            None => Ok(parts),
+            Some((tensor, _)) => {
+                let names = program.tensors().iter().filter(|one| one.role != Role::Temporary);
+                let names: Vec<_> = names.map(|one| one.name.as_str()).collect();
+                let (program, known) = (program.name().to_owned(), names.join(", "));
+                Err(StitchError::Unknown { program, tensor, known })
+            }
+        }
+    }
+
+    fn check_given(
+        &self,
+        program: &str,
+        wanted: &TensorDescription,
+        given: &Given<'_>,
+    ) -> Result<(), StitchError> {
+        let (program, tensor) = (|| program.to_owned(), || wanted.name.clone());
+        if let Some(how) = refused_way(wanted.role, given) {
+            let (role, given) = (role_text(wanted.role), given.how());
+            let (program, tensor) = (program(), tensor());
+            return Err(StitchError::Given { program, tensor, role, given, how });
+        }
+        let found = given.tensor();
+        self.check_own(found, &wanted.name)?;
+        let form = form_of(wanted);
+        if (form.dtype, &form.shape) != (found.form.dtype, &found.form.shape) {
+            let (wanted, found) = (form.kind(), found.form.kind());
+            return Err(StitchError::Shape { program: program(), tensor: tensor(), wanted, found });
+        }
+        if form.layout != found.form.layout {
+            let (wanted, found) = (Box::new(form.layout), Box::new(found.form.layout.clone()));
+            return Err(StitchError::Layout {
+                program: program(),
+                tensor: tensor(),
+                wanted,
+                found,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_own(&self, tensor: &Tensor, name: &str) -> Result<(), StitchError> {
+        let what = || format!("tensor {name}");
+        if !tensor.block.is_of(&self.shared) {
+            return Err(StitchError::OtherSession { what: what() });
+        }
+        let (found, here) = (tensor.stream(), self.id());
+        if found == here {
+            Ok(())
+        } else {
+            Err(StitchError::OtherStream { what: what(), found, here })
+        }
+    }
+
+    /// A tensor whose elements are nothing in particular.
+    fn fresh(&self, form: &Form) -> Result<Tensor, StitchError> {
+        let block = self.block(form)?;
+        Ok(Tensor::new(block, form.clone()))
+    }
+
+    fn block(&self, form: &Form) -> Result<Block, StitchError> {
+        let take = || self.shared.block(self.id(), form.bytes(), form.layout.place);
+        match take() {
+            Ok(block) => Ok(block),
+            // What waits to be submitted holds the pool.
+            Err(_) => {
+                self.flush()?;
+                Ok(take()?)
+            }
+        }
+    }
+
+    fn fill_zeros(&self, loaded: &Loaded, parts: &[Part<'_>]) -> Result<(), StitchError> {
+        for (tensor, part) in loaded.program.tensors().iter().zip(parts) {
+            if tensor.begins_with_zeros {
+                self.flush()?;
+                self.stream.fill(pto_abi::GmAddr(part.address()), 0, tensor.bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count_bounces(&self, parts: &[Part<'_>]) {
+        let bounced = parts.iter().filter_map(|part| match part {
+            Part::Given(given) => Some(given.tensor()),
+            Part::New(tensor) => Some(tensor),
+            Part::Constant(_) => None,
+        });
+        let bytes = bounced.filter(|tensor| tensor.is_bounced()).map(Tensor::bytes).sum();
+        self.shared.counts.bounced_bytes.add(bytes);
+    }
+
+    fn submit(&self, loaded: &Arc<Loaded>, bound: Arc<Bound>) -> Result<(), StitchError> {
+        self.shared.counts.runs.add(1);
+        let is_full = match &*bound {
+            Bound::Plan { orch_args, .. } => {
+                let mut state = self.state();
+                state.pending.push(*orch_args);
+                self.shared.hold();
+                state.pending.len() >= self.overlap
+            }
+            Bound::Graph(image) => {
+                self.flush()?;
+                self.stream.run(Arc::clone(image))?;
+                self.shared.counts.launches.add(1);
+                false
+            }
+        };
+        let key = Arc::as_ptr(&bound).addr();
+        self.state().used.insert(key, (Arc::clone(loaded), bound));
+        if is_full { self.flush() } else { Ok(()) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Submits the runs that wait for others to share their launch.
+    ///
+    /// # Errors
+    /// Those of [`Stream::run`].
+    pub fn flush(&self) -> Result<(), StitchError> {
+        let pending = std::mem::take(&mut self.state().pending);
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let (builder, orch_args) = (BUILDER.to_owned(), pending.as_flattened().to_vec());
+        let submitted = self.stream.run(OwnedWork::Stream { builder, orch_args });
+        self.shared.submitted(pending.len() as u64);
+        self.shared.counts.launches.add(1);
+        submitted?;
+        Ok(())
+    }
+
+    /// Waits until everything that was asked is over. Nothing that a program computed comes to the host before.
+    ///
+    /// # Errors
+    /// The fault of a program that failed, in the words of its workload; those of [`Stream::synchronize`].
+    pub fn synchronize(&self) -> Result<(), StitchError> {
+        self.flush()?;
+        let result = self.stream.synchronize();
+        let used = std::mem::take(&mut self.state().used);
+        // A kernel that ends with a fault lets the launch go on: only its record says so.
+        for (loaded, bound) in used.into_values() {
+            if let Some(fault) = loaded.take_fault(&bound)? {
+                let program = loaded.program.name().to_owned();
+                return Err(StitchError::Fault { program, fault: Box::new(fault) });
+            }
+        }
+        Ok(result?)
+    }
+}
+
+/// Tensors of a stream.
+impl ProgramStream<'_> {
+    /// Copies a tensor of the host to the device, and converts it there if the layout asks for that.
+    ///
+    /// # Errors
+    /// The device has no room; there is no such conversion.
+    pub fn to_device(&self, from: &HostTensor, layout: &Layout) -> Result<Tensor, StitchError> {
+        let tensor = self.fresh(&row_major(from.dtype(), from.shape()))?;
+        self.flush()?;
+        self.stream.copy_to_device(tensor.address(), from.bytes().to_vec())?;
+        self.to_layout(tensor, layout)
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// The device has no room; a tensor of these extents has no such layout.
+    pub fn zeros(
+        &self,
+        dtype: DType,
+        shape: &[u64],
+        layout: &Layout,
+    ) -> Result<Tensor, StitchError> {
+        let form = Form { dtype, shape: shape.to_vec(), layout: layout.clone() };
+        check_form(&form)?;
+        let tensor = self.fresh(&form)?;
+        self.flush()?;
+        self.stream.fill(tensor.address(), 0, tensor.bytes())?;
+        Ok(tensor)
+    }
+
+    /// Waits for a tensor, and copies it to the host, converted to row-major on the device where it is not.
+    ///
+    /// # Errors
+    /// Those of [`synchronize`](Self::synchronize) and [`converted`](Self::converted).
+    pub fn to_host(&self, tensor: &Tensor) -> Result<HostTensor, StitchError> {
+        self.check_own(tensor, "to copy")?;
+        let wanted = row_major(tensor.form.dtype, &tensor.form.shape);
+        let converted;
+        let from = match tensor.form.layout.format == wanted.layout.format {
+            true => tensor,
+            false => {
+                converted = self.converted(tensor, &wanted.layout)?;
+                &converted
+            }
+        };
+        let elements = HostBuffer::new(usize::try_from(from.bytes()).unwrap_or(usize::MAX));
+        self.flush()?;
+        self.stream.copy_from_device(from.address(), &elements)?;
+        self.synchronize()?;
+        HostTensor::new(tensor.form.dtype, &tensor.form.shape, elements.to_vec())
+    }
+
+    /// The tensor in a layout. It is the same tensor where it has the layout; otherwise it is converted, and the old one is given up.
+    ///
+    /// # Errors
+    /// There is no such conversion; the device has no room.
+    pub fn to_layout(&self, tensor: Tensor, layout: &Layout) -> Result<Tensor, StitchError> {
+        if tensor.has_layout(layout) { Ok(tensor) } else { self.converted(&tensor, layout) }
+    }
+
+    /// A new tensor in a layout, with the elements of another one.
+    ///
+    /// # Errors
+    /// As [`to_layout`](Self::to_layout).
+    pub fn converted(&self, tensor: &Tensor, layout: &Layout) -> Result<Tensor, StitchError> {
+        self.convert(tensor, Form { layout: layout.clone(), ..tensor.form.clone() })
+    }
+
+    /// A new tensor of another element type, in the layout of the first one; of tiles, in tiles as wide in bytes.
+    ///
+    /// # Errors
+    /// As [`to_layout`](Self::to_layout).
+    pub fn to_dtype(&self, tensor: &Tensor, dtype: DType) -> Result<Tensor, StitchError> {
+        self.convert(tensor, Form { dtype, ..tensor.form.clone() })
+    }
+
+    fn convert(&self, tensor: &Tensor, form: Form) -> Result<Tensor, StitchError> {
+        self.check_own(tensor, "to convert")?;
+        check_form(&form)?;
+        if matches!(form.layout.place, Place::Host | Place::Pinned) {
+            return Err(StitchError::Conversion {
+                from: tensor.form.to_string(),
+                to: form.to_string(),
+                why: "a tensor of the host is another type; use to_host",
+            });
+        }
+        let target = self.fresh(&form)?;
+        let moved = Layout { place: form.layout.place, ..tensor.form.layout.clone() };
+        if form.layout == moved && form.dtype == tensor.form.dtype {
+            self.flush()?;
+            self.stream.copy_on_device(tensor.address(), target.address(), tensor.bytes())?;
+            return Ok(target);
+        }
+        self.shared.counts.conversions.add(1);
+        self.shared.counts.converted_bytes.add(target.bytes());
+        let program = self.conversions.program(&tensor.form, &form)?;
+        debug_assert!(
+            program.0.program.tensors().iter().map(|one| one.name.as_str()).eq([SOURCE, TARGET])
+        );
+        if matches!(form.layout.format, Format::Tiles { .. })
+            && form.layout.has_padding(&form.shape)
+        {
+            self.flush()?;
+            self.stream.fill(target.address(), 0, target.bytes())?;
+        }
+        let addresses = [tensor.address().0, target.address().0];
+        let session = self.session;
+        let bound =
+            program.0.bind(&addresses, crate::workload::WorkloadBindings::new(), |image| {
+                session.with_device(image)
+            })?;
+        self.submit(&program.0, bound)?;
+        Ok(target)
+    }
+
+    /// Takes a tensor over from another stream of the same session: this stream waits for what the other one was asked so far.
+    ///
+    /// # Errors
+    /// The tensor is not one of `from`; those of [`Stream::record`] and [`Stream::wait`].
+    pub fn take_over(
+        &self,
+        mut tensor: Tensor,
+        from: &ProgramStream<'_>,
+    ) -> Result<Tensor, StitchError> {
+        from.check_own(&tensor, "to take over")?;
+        if !tensor.block.is_of(&self.shared) {
+            return Err(StitchError::OtherSession { what: "the other stream".to_owned() });
+        }
+        from.flush()?;
+        self.flush()?;
+        let event = self.session.event()?;
+        from.stream.record(&event)?;
+        self.stream.wait(&event)?;
+        tensor.block.hand_over(self.id());
+        Ok(tensor)
+    }
+}
+
+fn form_of(tensor: &TensorDescription) -> Form {
+    Form { dtype: tensor.dtype, shape: tensor.shape.clone(), layout: tensor.layout.clone() }
+}
+
+fn row_major(dtype: DType, shape: &[u64]) -> Form {
+    Form { dtype, shape: shape.to_vec(), layout: Layout::device() }
+}
+
+fn check_form(form: &Form) -> Result<(), StitchError> {
+    let described = TensorDescription {
+        name: "tensor".to_owned(),
+        role: Role::Temporary,
+        dtype: form.dtype,
+        shape: form.shape.clone(),
+        layout: form.layout.clone(),
+        begins_with_zeros: false,
+    };
+    let wrong = |what| pto_workload::program::ProgramError::Tensor { name: form.to_string(), what };
+    described.defect().map_or(Ok(()), |what| Err(wrong(what).into()))
+}
+
+/// What to do instead, where a tensor of a role cannot be given so.
+const fn refused_way(role: Role, given: &Given<'_>) -> Option<&'static str> {
+    match (role, given) {
+        (Role::Input, Given::Borrowed(_) | Given::Moved(_))
+        | (Role::Updated, Given::Updated(_) | Given::Moved(_))
+        | (Role::Output, Given::Into(_)) => None,
+        (Role::Input, _) => Some("use borrow or give"),
+        (Role::Updated, _) => Some("use update or give, because the program changes it"),
+        (Role::Output, _) => Some("use into, or leave it out and take it from the outputs"),
+        (Role::Temporary | Role::Constant, _) => Some("leave it out"),
+    }
+}
+
+fn missing(program: &str, tensor: &TensorDescription, role: Role) -> StitchError {
+    let how = match role {
+        Role::Updated => "use inputs.update or inputs.give",
+        _ => "use inputs.borrow or inputs.give",
+    };
+    StitchError::Missing { program: program.to_owned(), tensor: tensor.name.clone(), how }
+}
+
+impl Drop for ProgramStream<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.flush() {
+            log::warn!("runs of a stream that was dropped are not submitted: {error}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How many bytes were moved: counted where they are, so that nobody moves one beside the counters.
+//!
+//! The memory of a device counts what the host copies itself, and the copy workers of a session count what streams copy.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that were moved in and out of a device's memory since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// From the host to the device.
+    pub to_device_bytes: u64,
+    /// From the device to the host.
+    pub to_host_bytes: u64,
+    /// From one place of the device to another.
+    pub on_device_bytes: u64,
+    /// Filled with one byte.
+    pub filled_bytes: u64,
+}
+
+/// Which way bytes went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    ToDevice,
+    ToHost,
+    OnDevice,
+    Filled,
+}
+
+/// The counters, by way.
+#[derive(Debug, Default)]
+pub(crate) struct TrafficCounters([AtomicU64; 4]);
+
+impl TrafficCounters {
+    pub(crate) fn count(&self, way: Way, bytes: u64) {
+        self.0[way as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Traffic {
+        let of = |way: Way| self.0[way as usize].load(Ordering::Relaxed);
+        Traffic {
+            to_device_bytes: of(Way::ToDevice),
+            to_host_bytes: of(Way::ToHost),
+            on_device_bytes: of(Way::OnDevice),
+            filled_bytes: of(Way::Filled),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The firmware that stays up: tasks of several streams share the cores, and an idle session has no firmware up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use pto_host::abi::{CoreKind, FuncId};
+use pto_host::session::SessionOptions;
+use pto_host::{Hosting, Kernel, Session, func};
+
+use super::support::{LONG, device, on_each, options, session, stepped, virtual_time};
+
+/// Set when the kernel `held` may end.
+static MAY_END: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn held(_: *const u64) {
+    let start = Instant::now();
+    while !MAY_END.load(Ordering::Relaxed) && start.elapsed() < LONG {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_kernel_of_one_stream_does_not_hold_up_another_stream() {
+    let session = device(Hosting::Threads).session(options()).unwrap();
+    session.register_kernel(FuncId(202), Kernel::from_fn("held", CoreKind::AIV, held)).unwrap();
+    let (slow, quick) = (session.stream().unwrap(), session.stream().unwrap());
+    let event = session.event().unwrap();
+    slow.launch(FuncId(202), &[]).unwrap();
+    slow.launch(func::EMPTY_AIV, &[]).unwrap();
+    for _ in 0..100 {
+        quick.launch(func::EMPTY_AIV, &[]).unwrap();
+        quick.record(&event).unwrap();
+    }
+    quick.synchronize_within(LONG).expect("its launches run beside the kernel that is held");
+    event.synchronize_within(LONG).unwrap();
+    assert_eq!(slow.completed(), 0);
+    MAY_END.store(true, Ordering::Relaxed);
+    slow.synchronize_within(LONG).unwrap();
+    assert_eq!((slow.completed(), quick.completed()), (2, 200));
+}
+
+/// Streams of different lengths: in some order that a seed chooses, the short one is done first although it was submitted last.
+#[test]
+fn in_virtual_time_streams_share_the_cores() {
+    let times = |seed| {
+        let session = stepped(virtual_time(seed), seed);
+        let (slow, quick) = (session.stream().unwrap(), session.stream().unwrap());
+        let (late, soon) = (session.event().unwrap(), session.event().unwrap());
+        slow.launch(func::SPIN_AIV, &[1_000_000]).unwrap();
+        slow.record(&late).unwrap();
+        quick.launch(func::EMPTY_AIC, &[]).unwrap();
+        quick.record(&soon).unwrap();
+        session.synchronize().unwrap();
+        (late.time().unwrap(), soon.time().unwrap())
+    };
+    let overtaken = (0..30).filter(|seed| times(*seed).1 < Duration::from_millis(1)).count();
+    assert!((1..30).contains(&overtaken), "{overtaken} of 30");
+    assert!((0..30).all(|seed| times(seed).0 >= Duration::from_millis(1)));
+}
+
+fn launch_some(session: &Session, count: u32) {
+    let stream = session.stream().unwrap();
+    for _ in 0..count {
+        stream.launch(func::EMPTY_AIV, &[]).unwrap();
+    }
+    stream.synchronize_within(LONG).unwrap();
+}
+
+#[test]
+fn the_firmware_comes_up_once_for_what_follows_soon_and_returns_when_it_is_idle() {
+    let session = session();
+    launch_some(&session, 2000);
+    let starts = session.firmware_starts();
+    assert!((1..100).contains(&starts), "{starts} for 2,000 launches in a ring of 64 entries");
+    let start = Instant::now();
+    while session.is_firmware_up() && start.elapsed() < LONG {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(!session.is_firmware_up(), "it is idle");
+    launch_some(&session, 1);
+    assert!(session.firmware_starts() > starts, "the host wakes it");
+}
+
+/// Nobody waits, and everything is done.
+#[test]
+fn a_session_makes_progress_without_anybody_who_waits() {
+    let session = session();
+    let (stream, done) = (session.stream().unwrap(), session.zeroed::<u8>(1).unwrap());
+    stream.launch(func::EMPTY_AIV, &[]).unwrap();
+    stream.fill(done.address(), 1, 1).unwrap();
+    let start = Instant::now();
+    while done.read().unwrap() == [0] && start.elapsed() < LONG {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(done.read().unwrap(), [1]);
+}
+
+#[test]
+fn blocks_of_a_launch_are_begun_as_slots_are_free() {
+    on_each(|session, mode| {
+        let stream = session.stream().unwrap();
+        let count = if mode == "threads" { 300 } else { 5000 };
+        stream.launch_blocks(func::EMPTY_AIV, count, &[]).unwrap();
+        stream.launch(func::EMPTY_AIC, &[]).unwrap();
+        stream.launch_blocks(func::EMPTY_AIV, 3, &[]).unwrap();
+        stream.synchronize_within(LONG).unwrap_or_else(|error| panic!("{mode}: {error}"));
+        assert_eq!(stream.completed(), 3, "{mode}");
+    });
+}
+
+#[test]
+fn few_launches_may_be_on_their_way() {
+    let session = device(super::support::pool());
+    let session = session.session(SessionOptions { batch_launches: 1, ..options() }).unwrap();
+    launch_some(&session, 100);
+}
+
+#[test]
+fn a_visitor_does_not_wait_until_the_session_is_idle() {
+    let session = session();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                launch_some(&session, 50);
+            }
+        });
+        for _ in 0..20 {
+            let kernels = session.with_device(|device| device.describe().kernels.len());
+            assert!(kernels > 0);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Bytes of this process in memory.
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    4096 * text.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
+}
+
+/// `PTO_SESSION_COMMANDS` sets how many commands there are: 10,000,000 take some seconds.
+#[test]
+fn a_long_session_needs_no_more_memory_than_a_short_one() {
+    let commands = std::env::var("PTO_SESSION_COMMANDS").ok();
+    let commands: u64 = commands.and_then(|text| text.parse().ok()).unwrap_or(200_000);
+    let session = session();
+    let (stream, other) = (session.stream().unwrap(), session.stream().unwrap());
+    let event = session.event().unwrap();
+    let some = |count: u64| {
+        for number in 0..count / 4 {
+            stream.launch(func::EMPTY_AIV, &[number]).unwrap();
+            stream.record(&event).unwrap();
+            other.wait(&event).unwrap();
+            other.launch(func::EMPTY_AIC, &[number]).unwrap();
+        }
+        session.synchronize_within(Duration::from_secs(600)).unwrap();
+    };
+    let free = || session.with_device(|device| device.describe().gm_free_bytes);
+    some(20_000);
+    let (gm_before, before) = (free(), resident_bytes());
+    some(commands);
+    assert_eq!(free(), gm_before);
+    let grown = resident_bytes().saturating_sub(before);
+    // Other tests of this process run meanwhile, each with a device.
+    assert!(grown < 256 << 20, "{grown} bytes more after {commands} commands");
+}

@@ -1,0 +1,467 @@
+//! Programs that were compiled apart, on tensors that stay on the device.
+
+use pto_host::graph::builder_set;
+use pto_host::session::{Session, SessionOptions};
+use pto_host::stitch::{
+    HostTensor, Inputs, LoadedProgram, ProgramStream, Sequence, Step, StitchError, StitchOptions,
+    Stitcher, Tensor,
+};
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::workloads::Workload;
+use pto_host::workloads::program::{Format, Layout, Place, Program, Role};
+use pto_host::workloads::tile::DType;
+use pto_host::{Device, DeviceOptions, Hosting};
+
+builder_set! {
+    struct Builders {}
+    stream { "workload" => pto_host::graph::plan::expand }
+}
+
+fn session_on(hosting: Hosting) -> Session {
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
+    let mut device = Device::open_sim(options, Builders).unwrap();
+    device.register_library().unwrap();
+    device.session(SessionOptions::default()).unwrap()
+}
+
+fn session() -> Session {
+    session_on(Hosting::default())
+}
+
+fn compiled(text: &str) -> Program {
+    Program::of_workload(&Workload::parse(text).unwrap().check().unwrap()).unwrap()
+}
+
+/// `Y = X + 1`, in tiles of 8 rows.
+fn add_one(rows: u64) -> String {
+    format!(
+        "workload add_one {{
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[{rows}, 16]
+  tensor Y : f32[{rows}, 16]
+  kernel add(x: in f32[8, 16], y: out f32[8, 16]) {{
+    %0 = load x : f32[8, 16]
+    %1 = constant 1.0 : f32
+    %2 = add %0, %1 by one : f32[8, 16]
+    store y, %2
+  }}
+  do parallel i in dense {} {{ add[i](x = X[i * 8 for 8], y = Y[i * 8 for 8]) }}
+}}",
+        rows.div_ceil(8)
+    )
+}
+
+/// Doubles X in place.
+const DOUBLE: &str = "workload double {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[32, 16]
+  kernel double(x: inout f32[8, 16]) {
+    %0 = load x : f32[8, 16]
+    %1 = add %0, %0 : f32[8, 16]
+    store x, %1
+  }
+  do parallel i in dense 4 { double[i](x = X[i * 8 for 8]) }
+}";
+
+fn numbers(count: u16) -> Vec<f32> {
+    (0..count).map(f32::from).collect()
+}
+
+fn matrix(rows: u16, cols: u16) -> HostTensor {
+    HostTensor::of_f32(&[rows.into(), cols.into()], &numbers(rows * cols)).unwrap()
+}
+
+fn values(stream: &ProgramStream<'_>, tensor: &Tensor) -> Vec<f32> {
+    stream.to_host(tensor).unwrap().to_f32().unwrap()
+}
+
+#[test]
+fn outputs_feed_the_next_program_and_nothing_is_copied() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let (add, double) = (compiled(&add_one(32)), compiled(DOUBLE));
+    // They come from files, as they would.
+    let load = |program: &Program| {
+        stitcher.load(Program::from_bytes(&program.to_bytes()).unwrap()).unwrap()
+    };
+    let (add, double) = (load(&add), load(&double));
+    for overlap in [1, 5] {
+        let stream = stitcher.overlapping_stream(overlap).unwrap();
+        let mut x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+        let round = |x: Tensor| {
+            let mut sum = stream.run(&add, Inputs::new().give("X", x)).unwrap();
+            let sum = sum.take("Y").unwrap();
+            stream.run(&double, Inputs::new().give("X", sum)).unwrap().take("X").unwrap()
+        };
+        x = round(round(x));
+        stream.synchronize().unwrap();
+        let before = stitcher.counters();
+        for _ in 0..6 {
+            x = round(x);
+        }
+        stream.synchronize().unwrap();
+        let used = stitcher.counters().since(&before);
+        let mut expected = numbers(32 * 16);
+        expected.iter_mut().for_each(|x| (0..8).for_each(|_| *x = (*x + 1.0) * 2.0));
+        assert_eq!(values(&stream, &x), expected);
+        assert_eq!((used.copied_bytes(), used.traffic.filled_bytes), (0, 0), "{used}");
+        assert_eq!(
+            (used.converted_bytes, used.allocations, used.bounced_bytes),
+            (0, 0, 0),
+            "{used}"
+        );
+        assert_eq!((used.runs, used.binding_hits), (12, 12), "{used}");
+        assert_eq!(used.launches, if overlap == 1 { 12 } else { 3 }, "{used}");
+        drop(x);
+    }
+}
+
+/// Rows and columns, formats, and what a conversion of both is on the host.
+#[test]
+fn conversions_on_the_device_keep_every_element() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let stream = stitcher.stream().unwrap();
+    for (rows, cols) in [(32, 16), (20, 12), (1, 3), (70, 50)] {
+        let shape = [u64::from(rows), u64::from(cols)];
+        let formats = [
+            Format::RowMajor,
+            Format::column_major(&shape),
+            Format::nz(4),
+            Format::Tiles { rows: 4, cols: 12 },
+            Format::Strided(vec![shape[1] + 3, 1]),
+        ];
+        let source = matrix(rows, cols);
+        for from in &formats {
+            let from = Layout::device().with_format(from.clone());
+            for to in &formats {
+                let to = Layout::device().with_format(to.clone());
+                let first = stream.to_device(&source, &from).unwrap();
+                let before = stitcher.counters();
+                let second = stream.converted(&first, &to).unwrap();
+                let used = stitcher.counters().since(&before);
+                let is_same = from == to;
+                let converted = if is_same { 0 } else { second.bytes() };
+                assert_eq!(used.converted_bytes, converted, "{from} -> {to}");
+                assert!(second.has_layout(&to));
+                let back = stream.to_host(&second).unwrap();
+                assert!(back == source, "{rows} x {cols}, {from} -> {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_are_filled_up_with_zeros_and_types_are_converted() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let stream = stitcher.stream().unwrap();
+    let nz = Layout::device().with_format(Format::nz(4));
+    // What the memory held before must not be seen.
+    let ones = HostTensor::of_f32(&[512], &[1.0; 512]).unwrap();
+    drop(stream.to_device(&ones, &Layout::device()).unwrap());
+    let source = matrix(20, 12);
+    let tensor = stream.to_device(&source, &nz).unwrap();
+    assert_eq!((tensor.bytes(), stitcher.counters().pool_hits), (2048, 1), "the same block");
+    stream.synchronize().unwrap();
+    let mut stored = vec![0; 2048];
+    session.memory().copy_from_device(tensor.address(), &mut stored).unwrap();
+    let of = |[n, m, c]: [usize; 3]| {
+        let at = 4 * ((n * 32 + m) * 8 + c);
+        f32::from_le_bytes(stored[at..at + 4].try_into().unwrap())
+    };
+    for (n, m, c) in (0..2).flat_map(|n| (0..32).flat_map(move |m| (0..8).map(move |c| (n, m, c))))
+    {
+        let is_there = m < 20 && 8 * n + c < 12;
+        let expected = if is_there { numbers(240)[m * 12 + 8 * n + c] } else { 0.0 };
+        assert_eq!(of([n, m, c]), expected, "{n} {m} {c}");
+    }
+    let half = stream.to_dtype(&tensor, DType::BF16).unwrap();
+    let whole = stream.to_dtype(&half, DType::F32).unwrap();
+    assert_eq!(stream.to_host(&whole).unwrap(), source, "numbers below 256 are exact in bf16");
+    let cube = HostTensor::of_f32(&[2, 3, 4], &numbers(24)).unwrap();
+    let cube = stream.to_device(&cube, &Layout::device()).unwrap();
+    let cube = stream.to_dtype(&cube, DType::I32).unwrap();
+    let elements: Vec<u8> = (0..24_i32).flat_map(i32::to_le_bytes).collect();
+    assert_eq!(stream.to_host(&cube).unwrap().bytes(), elements);
+    let refused = stream.converted(&cube, &nz).unwrap_err().to_string();
+    assert!(refused.contains("tiles need two dimensions"), "{refused}");
+    let padded = Layout { padding: 1, ..nz };
+    let refused = stream.converted(&tensor, &padded).unwrap_err().to_string();
+    assert!(refused.contains("filled up with zeros alone"), "{refused}");
+}
+
+fn refused(stream: &ProgramStream<'_>, program: &LoadedProgram, inputs: Inputs<'_>) -> String {
+    stream.run(program, inputs).map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_wrong_tensor_is_refused_with_what_to_do() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let (add, double) =
+        (stitcher.load(compiled(&add_one(32))).unwrap(), stitcher.load(compiled(DOUBLE)).unwrap());
+    let stream = stitcher.stream().unwrap();
+    let columns = Layout::device().with_format(Format::column_major(&[32, 16]));
+    let x = stream.to_device(&matrix(32, 16), &columns).unwrap();
+    let told = refused(&stream, &add, Inputs::new().borrow("X", &x));
+    assert!(told.contains("stream.to_layout(tensor, &program.input_layout(\"X\")?)"), "{told}");
+    let x = stream.to_layout(x, &add.input_layout("X").unwrap()).unwrap();
+    let address = x.address();
+    let x = stream.to_layout(x, &add.input_layout("X").unwrap()).unwrap();
+    assert_eq!(x.address(), address, "nothing was to be done");
+    assert!(stream.run(&add, Inputs::new().borrow("X", &x)).is_ok());
+
+    let told = refused(&stream, &add, Inputs::new());
+    assert!(told.contains("needs X, which was not given; use inputs.borrow"), "{told}");
+    let told = refused(&stream, &add, Inputs::new().borrow("X", &x).borrow("Q", &x));
+    assert!(told.contains("no tensor Q that can be given or taken; it has X, Y"), "{told}");
+    let told = refused(&stream, &add, Inputs::new().borrow("X", &x).borrow("Y", &x));
+    assert!(told.contains("Y is an output, and was borrowed; use into"), "{told}");
+    let told = refused(&stream, &double, Inputs::new().borrow("X", &x));
+    assert!(told.contains("use update or give, because the program changes it"), "{told}");
+    let told = refused(&stream, &add, Inputs::new().borrow("X", &x).size("n", 3));
+    assert!(told.contains("no size n"), "{told}");
+    let small = stream.to_device(&matrix(8, 16), &Layout::device()).unwrap();
+    let told = refused(&stream, &add, Inputs::new().borrow("X", &small));
+    assert!(told.contains("needs X as f32[32, 16], and the tensor is f32[8, 16]"), "{told}");
+
+    let other = stitcher.stream().unwrap();
+    let told = refused(&other, &add, Inputs::new().borrow("X", &x));
+    assert!(told.contains("stream.take_over(tensor, &other)"), "{told}");
+    let x = other.take_over(x, &stream).unwrap();
+    assert!(other.run(&add, Inputs::new().borrow("X", &x)).is_ok());
+    let session = self::session();
+    let elsewhere = Stitcher::new(&session).unwrap();
+    let foreign = elsewhere.load(compiled(&add_one(32))).unwrap();
+    let told = refused(&other, &foreign, Inputs::new().borrow("X", &x));
+    assert!(told.contains("belongs to another session"), "{told}");
+    let refused = stitcher.load(compiled(DOUBLE).for_target("a5")).map(|_| ()).unwrap_err();
+    assert!(refused.to_string().contains("target 'a5'"), "{refused}");
+}
+
+#[test]
+fn a_fault_is_told_in_the_words_of_the_program() {
+    let text = "workload indexed {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[4, 16]
+  kernel clear(x: out f32[1, 16]) {
+    %0 = zeros : f32[1, 16]
+    store x, %0
+  }
+  do each i in dyn n default 4 { clear[i](x = X[i]) }
+}";
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let program = stitcher.load(compiled(text)).unwrap();
+    let stream = stitcher.overlapping_stream(4).unwrap();
+    stream.run(&program, Inputs::new()).unwrap();
+    stream.run(&program, Inputs::new().size("n", 5)).unwrap();
+    let Err(StitchError::Fault { program: name, fault }) = stream.synchronize() else {
+        panic!("a fault of the program")
+    };
+    assert_eq!(name, "indexed");
+    assert!(
+        fault.to_string().contains("with i = 4: the index is 4, and the dimension has 4"),
+        "{fault}"
+    );
+    session.reset().unwrap();
+    let stream = stitcher.stream().unwrap();
+    stream.run(&program, Inputs::new()).unwrap();
+    stream.synchronize().unwrap();
+
+    // A kernel that faults lets the launch end as if nothing was: the record says so.
+    let small = "workload small {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[12, 16]
+  tensor Y : f32[16, 16]
+  kernel copy(x: in f32[8, 16], y: out f32[8, 16]) {
+    %0 = load x : f32[8, 16]
+    store y, %0
+  }
+  do parallel i in dense 2 { copy[i](x = X[i * 8 for 8], y = Y[i * 8 for 8]) }
+}";
+    let small = stitcher.load(compiled(small)).unwrap();
+    let x = stream.to_device(&matrix(12, 16), &Layout::device()).unwrap();
+    let y = stream.run(&small, Inputs::new().borrow("X", &x)).unwrap().take("Y").unwrap();
+    let told = stream.to_host(&y).unwrap_err().to_string();
+    assert!(told.contains("program small") && told.contains("store"), "{told}");
+    assert_eq!(values(&stream, &x), numbers(12 * 16), "the fault is told once");
+}
+
+#[test]
+fn what_finds_no_room_on_the_chip_is_counted_as_bounced() {
+    let session = session();
+    let options = StitchOptions { on_chip_bytes: 3072 };
+    let stitcher = Stitcher::with_options(&session, options).unwrap();
+    let stream = stitcher.stream().unwrap();
+    let on_chip = |program: Program, name: &str| {
+        program.with_tensor(name, |tensor| tensor.layout.place = Place::OnChip).unwrap()
+    };
+    let add = on_chip(on_chip(compiled(&add_one(32)), "X"), "Y");
+    let add = stitcher.load(add).unwrap();
+    let place = Layout::device().with_place(Place::OnChip);
+    let x = stream.to_device(&matrix(32, 16), &place).unwrap();
+    assert!(!x.is_bounced() && x.has_layout(&place));
+    let mut outputs = stream.run(&add, Inputs::new().borrow("X", &x)).unwrap();
+    let y = outputs.take("Y").unwrap();
+    assert!(y.is_bounced(), "two tensors of 2,048 bytes do not fit 3,072");
+    assert_eq!(stitcher.counters().bounced_bytes, 2048);
+    assert_eq!(values(&stream, &y), numbers(512).iter().map(|x| x + 1.0).collect::<Vec<_>>());
+    drop((x, y));
+    let x = stream.to_device(&matrix(32, 16), &place).unwrap();
+    assert!(!x.is_bounced(), "its place is free again");
+}
+
+/// The step that a program of a graph file does: two tasks of the library with an edge.
+#[test]
+fn a_graph_is_a_program_like_any_other() {
+    use pto_host::abi::CoreKind;
+    use pto_host::workloads::program::{Body, GraphArgument, GraphTask, TensorDescription};
+    let tensor = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![32, 16],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let add = |from: usize, to: usize, producers: &[usize]| GraphTask {
+        kernel: "add".to_owned(),
+        kind: CoreKind::AIV,
+        args: [from, from, to]
+            .map(|tensor| GraphArgument::Tensor { tensor, offset: 0 })
+            .into_iter()
+            .chain([GraphArgument::Word(512)])
+            .collect(),
+        producers: producers.to_vec(),
+    };
+    let tensors =
+        vec![tensor("x", Role::Input), tensor("twice", Role::Temporary), tensor("y", Role::Output)];
+    let tasks = vec![add(0, 1, &[]), add(1, 2, &[0])];
+    let program = Program::new("four_times", Body::Graph(tasks), tensors).unwrap();
+    let program = Program::from_bytes(&program.to_bytes()).unwrap();
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let (graph, plan) =
+        (stitcher.load(program).unwrap(), stitcher.load(compiled(&add_one(32))).unwrap());
+    let stream = stitcher.overlapping_stream(8).unwrap();
+    let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+    let mut first = stream.run(&plan, Inputs::new().give("X", x)).unwrap();
+    let mut second = stream.run(&graph, Inputs::new().give("x", first.take("Y").unwrap())).unwrap();
+    let mut third = stream.run(&plan, Inputs::new().give("X", second.take("y").unwrap())).unwrap();
+    let expected: Vec<_> = numbers(512).iter().map(|x| (x + 1.0) * 4.0 + 1.0).collect();
+    assert_eq!(values(&stream, &third.take("Y").unwrap()), expected);
+}
+
+/// Both programs as one.
+fn both(rows: u64) -> String {
+    let tiles = rows.div_ceil(8);
+    let one = add_one(rows);
+    let head = one.split("  do ").next().unwrap().replace("workload add_one", "workload both");
+    let head = head.replace("  kernel", &format!("  tensor Z : f32[{rows}, 16]\n  kernel"));
+    format!(
+        "{head}  do sequential {{
+    parallel i in dense {tiles} {{ add[i](x = X[i * 8 for 8], y = Y[i * 8 for 8]) }}
+    parallel i in dense {tiles} {{ add[i](x = Y[i * 8 for 8], y = Z[i * 8 for 8]) }}
+  }}
+}}"
+    )
+}
+
+#[test]
+fn two_stitched_programs_overlap_as_one_does() {
+    const ROWS: u64 = 8 * 37;
+    let virtual_time = Hosting::Virtual(VirtualOptions::default());
+    let makespan = |run: &dyn Fn(&Stitcher<'_>, &Session)| {
+        let session = session_on(virtual_time);
+        let stitcher = Stitcher::new(&session).unwrap();
+        run(&stitcher, &session);
+        session.now().as_secs_f64()
+    };
+    let input = || {
+        HostTensor::of_f32(&[ROWS, 16], &vec![1.0; usize::try_from(ROWS * 16).unwrap()]).unwrap()
+    };
+    let stitched = |overlap| {
+        makespan(&move |stitcher, _| {
+            let add = stitcher.load(compiled(&add_one(ROWS))).unwrap();
+            let stream = stitcher.overlapping_stream(overlap).unwrap();
+            let x = stream.to_device(&input(), &Layout::device()).unwrap();
+            let mut first = stream.run(&add, Inputs::new().borrow("X", &x)).unwrap();
+            let y = first.take("Y").unwrap();
+            let mut second = stream.run(&add, Inputs::new().borrow("X", &y)).unwrap();
+            let z = values(&stream, &second.take("Y").unwrap());
+            assert!(z.iter().all(|z| (*z - 3.0).abs() < f32::EPSILON));
+        })
+    };
+    let one = makespan(&|stitcher, _| {
+        let both = stitcher.load(compiled(&both(ROWS))).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let x = stream.to_device(&input(), &Layout::device()).unwrap();
+        drop(stream.run(&both, Inputs::new().borrow("X", &x)).unwrap());
+        stream.synchronize().unwrap();
+    });
+    let (overlapped, apart) = (stitched(2), stitched(1));
+    println!(
+        "one program {one:.9} s, stitched {overlapped:.9} s, one after the other {apart:.9} s"
+    );
+    assert!(overlapped <= 1.05 * one, "{overlapped} of {one}");
+    assert!(apart > 1.05 * one, "without overlap the second one waits: {apart} of {one}");
+}
+
+#[test]
+fn a_sequence_converts_the_fewest_bytes() {
+    let nz = |program: Program, name: &str, shape: [u64; 2]| {
+        program.with_tensor(name, move |tensor| {
+            tensor.shape = shape.to_vec();
+            tensor.layout = Layout::device().with_format(Format::nz(4));
+        })
+    };
+    // X as tiles: 2 x 32 x 8.
+    let tiled = DOUBLE
+        .replace("f32[32, 16]", "f32[2, 32, 8]")
+        .replace("[8, 16]", "[32, 8]")
+        .replace("dense 4", "dense 2")
+        .replace("X[i * 8 for 8]", "X[i]");
+    let (rows, tiles) = (compiled(&add_one(32)), nz(compiled(&tiled), "X", [32, 16]).unwrap());
+    let round = Sequence::new()
+        .then(Step::new(&rows).with("X", "w").with("Y", "y"))
+        .then(Step::new(&rows).with("X", "w").with("Y", "z"))
+        .then(Step::new(&tiles).with("X", "w"));
+    let plan = round.plan();
+    assert_eq!(plan.initial["w"].format, Format::nz(4), "a round leaves it so");
+    assert_eq!((plan.bytes_each_round(), plan.bytes_once()), (2048, 0));
+    let [one] = plan.conversions.as_slice() else { panic!("{plan:?}") };
+    assert_eq!((one.tensor.as_str(), one.before, &one.to), ("w", 0, &Layout::device()));
+    assert!(one.why.contains("program double writes w as 'device, tiles 16x8'"), "{}", one.why);
+
+    // What no program writes is converted once.
+    let reads = nz(
+        compiled(
+            &add_one(32)
+                .replace("tensor X : f32[32, 16]", "tensor X : f32[2, 32, 8]")
+                .replace("x: in f32[8, 16]", "x: in f32[8, 8]")
+                .replace("%0 = load x : f32[8, 16]", "%0 = load x : f32[8, 8]")
+                .replace("by one : f32[8, 16]", "by one : f32[8, 8]")
+                .replace("y: out f32[8, 16]", "y: out f32[8, 8]")
+                .replace("X[i * 8 for 8]", "X[0, i * 8 for 8]")
+                .replace("Y[i * 8 for 8]", "Y[i * 8 for 8, 0 for 8]"),
+        ),
+        "X",
+        [32, 16],
+    )
+    .unwrap();
+    let plan = Sequence::new()
+        .then(Step::new(&rows).with("X", "w"))
+        .then(Step::new(&reads).with("X", "w").with("Y", "v"))
+        .plan();
+    assert_eq!((plan.bytes_each_round(), plan.bytes_once()), (0, 2048));
+    // What is read behind its write serves the next round, but not the first one.
+    let plan = Sequence::new()
+        .then(Step::new(&rows).with("X", "w"))
+        .then(Step::new(&tiles).with("X", "w"))
+        .then(Step::new(&rows).with("X", "w").with("Y", "z"))
+        .plan();
+    assert_eq!((plan.bytes_each_round(), plan.bytes_once()), (2048, 2048), "{plan:?}");
+    assert_eq!(plan.before(2).count(), 1);
+}

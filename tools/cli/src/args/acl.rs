@@ -1,0 +1,55 @@
+//! What a user can write behind `pto acl`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::value::byte_count;
+use crate::help;
+
+/// Programs that call `aclrt*` (docs/acl.md).
+#[derive(Args, Debug)]
+pub(crate) struct AclArgs {
+    #[command(subcommand)]
+    pub(crate) command: AclCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AclCommand {
+    /// Runs a program on our library for the CANN interface; the exit code is the program's
+    #[command(after_help = help::ACL_RUN)]
+    Run(AclRunArgs),
+}
+
+/// How the program is run.
+#[derive(Args, Debug)]
+pub(crate) struct AclRunArgs {
+    /// The library [default: libascendcl.so beside this command, or in ../lib]
+    #[arg(long, value_name = "FILE.so")]
+    pub(crate) library: Option<PathBuf>,
+    /// How many devices the program sees [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) devices: Option<u32>,
+    /// Bytes of memory of a device [default: 16G]
+    #[arg(long, value_name = "BYTES", value_parser = byte_count)]
+    pub(crate) memory: Option<u64>,
+    /// Devices in virtual time: nothing happens between two waits of the program
+    #[arg(long = "virtual")]
+    pub(crate) is_virtual: bool,
+    /// Which of the commands that are ready is next, in virtual time [default: 0]
+    #[arg(long, value_name = "SEED", requires = "is_virtual")]
+    pub(crate) seed: Option<u64>,
+    /// Reports misuse on standard error while the program runs, and what is left at its end
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// As --check, and the exit code is 1 where something was reported
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Lets the N-th call of a function fail with a code
+    #[arg(long = "fail", value_name = "FUNCTION:N:CODE")]
+    pub(crate) fails: Vec<String>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}

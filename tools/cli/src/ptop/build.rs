@@ -1,0 +1,135 @@
+//! `pto program build`: writes a program file.
+
+use std::path::Path;
+
+use pto_host::workloads::Workload;
+use pto_host::workloads::program::{Place, Program, ProgramError, Role, checksum};
+use serde_json::json;
+
+use super::{graph, layouts, shown};
+use crate::args::ProgramBuildArgs;
+use crate::errors::{Exit, Failure};
+use crate::form::Form;
+use crate::output::answer;
+use crate::text::bytes;
+use crate::{npy, output_file};
+
+/// Builds, and says what came out.
+pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
+    let path = args.output.clone().unwrap_or_else(|| args.source.with_extension("ptop"));
+    output_file::check(&path)?;
+    let program = with_options(read(&args.source)?, args)?;
+    let file = program.to_bytes();
+    output_file::write(&path, |to| std::io::Write::write_all(to, &file))?;
+    let as_text = || {
+        let size = bytes(file.len() as u64);
+        let head = format!("{}: program {}, {size}\n", path.display(), program.name());
+        format!(
+            "{head}{}\nNext: pto program inspect {}\n",
+            shown::tensors(&program),
+            path.display()
+        )
+    };
+    let as_json = || {
+        json!({
+            "file": path.display().to_string(),
+            "program": program.name(),
+            "bytes": file.len(),
+            "checksum": checksum(&file),
+        })
+    };
+    answer(Form::from(args.json), Exit::Pass, as_text, as_json)
+}
+
+/// The program of a workload or a graph file.
+fn read(path: &Path) -> Result<Program, Failure> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    match extension.as_str() {
+        "workload" => workload(path),
+        "jsonl" => graph::program_of(path),
+        _ => Err(Failure::usage(format!(
+            "'{}' is neither a workload (.workload) nor a graph file (.jsonl)",
+            path.display()
+        ))),
+    }
+}
+
+fn workload(path: &Path) -> Result<Program, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path);
+    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let refused = |error: &dyn std::fmt::Display| Failure::usage(format!("'{shown}', {error}"));
+    let workload = Workload::parse(&text).map_err(|error| refused(&error))?;
+    let checked = workload.check().map_err(|error| refused(&error))?;
+    Program::of_workload(&checked).map_err(|error| refused(&error))
+}
+
+fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program, Failure> {
+    for (name, text) in &args.layouts {
+        let mut wrong = None;
+        program = changed(program, name, |tensor| wrong = layouts::set_layout(tensor, text).err())?;
+        if let Some(wrong) = wrong {
+            return Err(Failure::usage(format!("--layout {name}: {wrong}")));
+        }
+    }
+    for (name, text) in &args.places {
+        let place =
+            Place::from_name(text).filter(|place| matches!(place, Place::Device | Place::OnChip));
+        let place = place.ok_or_else(|| {
+            Failure::usage(format!(
+                "--place {name}: '{text}' is no place of a device; use device or on-chip"
+            ))
+        })?;
+        program = changed(program, name, |tensor| tensor.layout.place = place)?;
+    }
+    for (name, text) in &args.roles {
+        let role = Role::from_name(text)
+            .filter(|role| matches!(role, Role::Output | Role::Updated | Role::Temporary));
+        let role = role.ok_or_else(|| {
+            Failure::usage(format!(
+                "--role {name}: '{text}' cannot be chosen; use output, updated or temporary"
+            ))
+        })?;
+        let before = program.tensor(name).map_err(refused)?.role;
+        if before == Role::Input {
+            return Err(Failure::usage(format!("--role {name}: no task writes {name}")));
+        }
+        program = changed(program, name, |tensor| {
+            tensor.begins_with_zeros &= role == Role::Temporary;
+            tensor.role = role;
+        })?;
+    }
+    for (name, path) in &args.constants {
+        program = with_constant(program, name, path)?;
+    }
+    Ok(match &args.target {
+        Some(target) => program.for_target(target),
+        None => program,
+    })
+}
+
+fn with_constant(program: Program, name: &str, path: &Path) -> Result<Program, Failure> {
+    let tensor = npy::read(path)?;
+    let wanted = program.tensor(name).map_err(refused)?;
+    if tensor.elements().dtype().name() != wanted.dtype.name() {
+        return Err(Failure::usage(format!(
+            "--constant {name}: '{}' has elements of type {}, and the tensor has {}",
+            path.display(),
+            tensor.elements().dtype().name(),
+            wanted.dtype
+        )));
+    }
+    program.with_constant(name, tensor.bytes()).map_err(refused)
+}
+
+fn changed(
+    program: Program,
+    name: &str,
+    change: impl FnOnce(&mut pto_host::workloads::program::TensorDescription),
+) -> Result<Program, Failure> {
+    program.with_tensor(name, change).map_err(refused)
+}
+
+fn refused(error: ProgramError) -> Failure {
+    Failure::usage(error)
+}

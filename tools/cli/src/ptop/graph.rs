@@ -1,0 +1,148 @@
+//! A graph file as a program: tensors instead of addresses, edges as the runtime derives them.
+
+use std::path::Path;
+
+use pto_aicore_kernels::LIBRARY;
+use pto_check::program::{
+    Action, Argument, Place, Program as GraphProgram, Task, Tensor, Use, View,
+};
+use pto_check::{Cores, Submission, task_graph, with_kept_heap, written};
+use pto_host::workloads::program::{
+    Body, GraphArgument, GraphTask, Layout, Program, Role, TensorDescription,
+};
+use pto_host::workloads::tile::DType;
+
+use crate::errors::Failure;
+use crate::program;
+
+/// The program of a graph file.
+pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
+    let shown = path.display();
+    let of_file = program::read(path)?;
+    let refused = |what: &dyn std::fmt::Display| {
+        Failure::usage(format!("'{shown}' cannot become a program: {what}"))
+    };
+    check_steps(&of_file).map_err(|what| refused(&what))?;
+    let (graph, _) = with_kept_heap(&of_file);
+    check_memory(&graph).map_err(|what| refused(&what))?;
+    let edges = task_graph(&graph, Cores::default()).map_err(|finding| refused(&finding))?;
+    let tensors = (0..graph.tensors.len()).map(|place| description(&of_file, &graph, place));
+    let tensors = tensors.collect::<Result<Vec<_>, _>>().map_err(|what| refused(&what))?;
+    let tasks = edges.tasks.iter().zip(0_u32..).map(|(place, number)| {
+        let producers = edges.edges.iter().filter(|(_, consumer)| *consumer == number);
+        let producers = producers.map(|(producer, _)| *producer as usize).collect();
+        task(&graph.tasks[*place], producers)
+    });
+    let tasks = tasks.collect::<Result<Vec<_>, _>>().map_err(|what| refused(&what))?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    Program::new(&name, Body::Graph(tasks), tensors).map_err(|error| refused(&error))
+}
+
+/// Refuses what a program with a graph does not hold.
+fn check_steps(graph: &GraphProgram) -> Result<(), String> {
+    for step in &graph.steps {
+        let what = match &step.action {
+            Action::Get(_) | Action::Set(..) => "reads or writes a value while it builds",
+            Action::BeginRecording { .. } | Action::EndRecording | Action::Replay { .. } => {
+                "records or replays a part of itself"
+            }
+            _ => continue,
+        };
+        return Err(format!(
+            "line {} {what}; a program file holds tasks with edges alone",
+            step.line
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses tensors that share memory: a program binds each of them for itself.
+fn check_memory(graph: &GraphProgram) -> Result<(), String> {
+    let submission = Submission::new(std::sync::Arc::new(graph.clone()));
+    let mut ranges: Vec<_> = (0..graph.tensors.len())
+        .filter_map(|place| {
+            let (block, offset) = submission.place_of(place)?;
+            Some((block, offset, offset + graph.tensors[place].bytes, place))
+        })
+        .collect();
+    ranges.sort_unstable();
+    let shared = ranges.iter().zip(ranges.iter().skip(1));
+    let shared = shared.into_iter().find(|(a, b)| a.0 == b.0 && b.1 < a.2);
+    shared.map_or(Ok(()), |(a, b)| {
+        let [a, b] = [a.3, b.3].map(|place| graph.tensor_name(place));
+        Err(format!("{a} and {b} share memory; give each its own"))
+    })
+}
+
+fn description(
+    of_file: &GraphProgram,
+    graph: &GraphProgram,
+    place: usize,
+) -> Result<TensorDescription, String> {
+    let tensor = &graph.tensors[place];
+    let dtype = DType::from_name(&tensor.element.to_string());
+    let dtype = dtype.ok_or_else(|| format!("{tensor} has elements of type {}", tensor.element))?;
+    let shape = match &tensor.shape {
+        Some(shape) => shape.iter().map(|extent| u64::from(*extent)).collect(),
+        None => vec![tensor.bytes / dtype.bytes() as u64],
+    };
+    let is_of_heap = of_file.tensors[place].place == Place::Heap;
+    let role = role(graph, place, is_of_heap);
+    Ok(TensorDescription {
+        name: name(tensor),
+        role,
+        dtype,
+        shape,
+        layout: Layout::device(),
+        // Which elements a kernel of the library writes is not known here.
+        begins_with_zeros: role == Role::Output,
+    })
+}
+
+fn name(tensor: &Tensor) -> String {
+    tensor.name.clone().unwrap_or_else(|| format!("tensor_{}", tensor.id))
+}
+
+fn role(graph: &GraphProgram, place: usize, is_of_heap: bool) -> Role {
+    if is_of_heap {
+        return Role::Temporary;
+    }
+    if !written(graph)[place] {
+        return Role::Input;
+    }
+    let mut args = graph.tasks.iter().flat_map(|task| &task.args);
+    let first = args.find(|arg| arg.view().is_some_and(|(view, _)| view.tensor == place));
+    match first {
+        Some(Argument::Out(_) | Argument::NoDep(_, Use::Write)) => Role::Output,
+        _ => Role::Updated,
+    }
+}
+
+fn task(task: &Task, producers: Vec<usize>) -> Result<GraphTask, String> {
+    let shape = &task.shape;
+    if !shape.mix.is_empty() || shape.blocks != 1 || shape.when.is_some() {
+        return Err(format!(
+            "{task} has several kernels, several blocks or a predicate; a program file holds tasks of one kernel on one core"
+        ));
+    }
+    let kernel = LIBRARY.get(usize::from(task.func));
+    let kernel = kernel
+        .ok_or_else(|| format!("{task} calls kernel {}, which is not in the library", task.func))?;
+    let args = task.args.iter().map(|arg| argument(task, arg)).collect::<Result<_, _>>()?;
+    Ok(GraphTask { kernel: kernel.name.to_owned(), kind: task.kind, args, producers })
+}
+
+fn argument(task: &Task, arg: &Argument) -> Result<GraphArgument, String> {
+    let of = |view: &View| GraphArgument::Tensor {
+        tensor: view.tensor,
+        offset: view.offset * view.element.bytes(),
+    };
+    match arg {
+        Argument::In(view)
+        | Argument::Out(view)
+        | Argument::InOut(view)
+        | Argument::NoDep(view, _) => Ok(of(view)),
+        Argument::Scalar(word) => Ok(GraphArgument::Word(*word)),
+        Argument::BoundScalar(_) => Err(format!("{task} has a word that a replay binds")),
+    }
+}

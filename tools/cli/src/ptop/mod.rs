@@ -1,0 +1,48 @@
+//! `pto program`: program files. [`build`] writes them, [`inspect`] says what they hold, [`mod@run`] runs them, [`check`] compares them with a system, [`diff`]
+//! with each other. `pto query` ([`query`]) describes the system here.
+
+mod build;
+mod check;
+mod diff;
+mod file_tensor;
+mod graph;
+mod inspect;
+mod judge;
+mod layouts;
+mod query;
+mod run;
+mod shown;
+mod system;
+mod told;
+
+use std::path::Path;
+
+use pto_host::workloads::program::Program;
+
+use crate::args::{ProgramArgs, ProgramCommand, QueryArgs};
+use crate::errors::{Exit, Failure};
+
+/// One of the commands.
+pub(crate) fn program(args: &ProgramArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        ProgramCommand::Build(args) => build::build(args),
+        ProgramCommand::Inspect(args) => inspect::inspect(args, &read(&args.file)?),
+        ProgramCommand::Run(args) => run::run(args, read(&args.file)?),
+        ProgramCommand::Check(args) => check::check(args, &read(&args.file)?),
+        ProgramCommand::Diff(args) => diff::diff(args, &read(&args.first)?, &read(&args.second)?),
+    }
+}
+
+/// Describes the system here.
+pub(crate) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
+    query::query(args)
+}
+
+/// Reads a program file.
+fn read(path: &Path) -> Result<Program, Failure> {
+    let shown = path.display();
+    let file = std::fs::read(path);
+    let file = file.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let program = Program::from_bytes(&file);
+    program.map_err(|error| Failure::usage(format!("'{shown}': {error}")))
+}

@@ -1,0 +1,268 @@
+//! `pto program run`: runs a program on tensors from files, or drawn, and says what it gave and what it cost.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pto_examples::host::random::Random;
+use pto_examples::host::{Tensor as FileTensor, open_sim};
+use pto_host::stitch::{
+    Counters, HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher, Tensor,
+};
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::workloads::plan::SymbolUse;
+use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
+use pto_host::workloads::tile::element::bits_of;
+use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
+
+use super::file_tensor::file_tensor;
+use super::judge::{Judged, judge};
+use super::told::{Told, answer_run};
+use crate::args::{HostingMode, ProgramRunArgs};
+use crate::errors::{Exit, Failure};
+use crate::{npy, output_file};
+
+/// Runs a program.
+pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failure> {
+    check_names(args, &program)?;
+    let expected = read_all(&args.expect)?;
+    let given = read_all(&args.inputs)?;
+    if let Some(folder) = &args.save {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::internal(format!("'{}': {error}", folder.display())))?;
+    }
+    let session = session(args.hosting)?;
+    let before_run = session.memory().user_bytes();
+    let ran = run_on(&session, args, (program, &given))?;
+    let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
+    let judged = expected
+        .iter()
+        .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, args))
+        .collect::<Result<Vec<Judged>, Failure>>()?;
+    let saved = match &args.save {
+        Some(folder) => ran.save(folder)?,
+        None => Vec::new(),
+    };
+    let Ran { name, outputs, before, after, times, virtual_time } = ran;
+    let told = Told {
+        program: name,
+        loops: args.loops,
+        outputs: outputs.iter().map(|(name, tensor)| (name.clone(), tensor.clone())).collect(),
+        judged,
+        counters: after.since(&before),
+        times,
+        virtual_time,
+        left_bytes,
+        saved,
+    };
+    answer_run(args.json, &told)
+}
+
+/// What came of a run.
+struct Ran {
+    name: String,
+    outputs: Vec<(String, HostTensor)>,
+    before: Counters,
+    after: Counters,
+    times: Vec<Duration>,
+    virtual_time: Option<Duration>,
+}
+
+impl Ran {
+    fn output(&self, name: &str) -> Result<&HostTensor, Failure> {
+        let found = self.outputs.iter().find(|(known, _)| known == name).map(|(_, tensor)| tensor);
+        found.ok_or_else(|| {
+            let known: Vec<_> = self.outputs.iter().map(|(name, _)| name.as_str()).collect();
+            Failure::usage(format!(
+                "the program gives no tensor '{name}'; it gives {}",
+                known.join(", ")
+            ))
+        })
+    }
+
+    fn save(&self, folder: &Path) -> Result<Vec<String>, Failure> {
+        let mut saved = Vec::new();
+        for (name, tensor) in &self.outputs {
+            let safe: String =
+                name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+            let path = folder.join(format!("{safe}.npy"));
+            let file = file_tensor(tensor).ok_or_else(|| {
+                Failure::usage(format!(
+                    "{name} has elements of type {}, which NumPy files do not hold",
+                    tensor.dtype()
+                ))
+            })?;
+            output_file::check(&path)?;
+            npy::write(&path, &file)?;
+            saved.push(path.display().to_string());
+        }
+        Ok(saved)
+    }
+}
+
+fn session(hosting: HostingMode) -> Result<Session, Failure> {
+    let hosting = match hosting {
+        HostingMode::Pool => Hosting::default(),
+        HostingMode::Threads => Hosting::Threads,
+        HostingMode::Virtual => Hosting::Virtual(VirtualOptions::default()),
+    };
+    let mut device = open_sim(DeviceOptions { hosting, ..DeviceOptions::default() })?;
+    device.register_library()?;
+    device.session(SessionOptions::default()).map_err(Failure::internal)
+}
+
+fn run_on(
+    session: &Session,
+    args: &ProgramRunArgs,
+    (program, given): (Program, &[(String, FileTensor)]),
+) -> Result<Ran, Failure> {
+    let stitcher = Stitcher::new(session).map_err(refused)?;
+    let stream = stitcher.stream().map_err(refused)?;
+    let program = stitcher.load(program).map_err(refused)?;
+    let mut tensors = tensors(&stream, args, (&program, given))?;
+    let (mut times, mut outputs) = (Vec::new(), None::<pto_host::stitch::Outputs>);
+    stream.synchronize().map_err(refused)?;
+    let (before, start) = (stitcher.counters(), session.now());
+    for _ in 0..args.loops {
+        // The outputs of the run before go back to the pool.
+        drop(outputs.take());
+        let begun = Instant::now();
+        let inputs = inputs(args, program.program(), &mut tensors)?;
+        let of_run = stream.run(&program, inputs).map_err(refused)?;
+        stream.synchronize().map_err(refused)?;
+        times.push(begun.elapsed());
+        outputs = Some(of_run);
+    }
+    let (after, end) = (stitcher.counters(), session.now());
+    let mut found = Vec::new();
+    for tensor in program.program().tensors() {
+        let taken = outputs.as_mut().and_then(|outputs| outputs.take(&tensor.name).ok());
+        let updated =
+            tensors.iter().find(|(name, role, _)| *name == tensor.name && *role == Role::Updated);
+        if let Some(from) = taken.as_ref().or(updated.map(|(_, _, tensor)| tensor)) {
+            found.push((tensor.name.clone(), stream.to_host(from).map_err(refused)?));
+        }
+    }
+    let is_virtual = args.hosting == HostingMode::Virtual;
+    let virtual_time = is_virtual.then(|| end.saturating_sub(start));
+    let name = program.program().name().to_owned();
+    Ok(Ran { name, outputs: found, before, after, times, virtual_time })
+}
+
+/// What the program has to be given, on the device, in its layouts.
+fn tensors(
+    stream: &ProgramStream<'_>,
+    args: &ProgramRunArgs,
+    (program, given): (&LoadedProgram, &[(String, FileTensor)]),
+) -> Result<Vec<(String, Role, Tensor)>, Failure> {
+    let needed = program.program().tensors().iter().filter(|tensor| tensor.role.is_given());
+    let tensor = |wanted: &TensorDescription| {
+        let host = match given.iter().find(|(name, _)| *name == wanted.name) {
+            Some((_, file)) => of_file(wanted, file)?,
+            None => drawn(wanted, args.seed)?,
+        };
+        let tensor = stream.to_device(&host, &wanted.layout).map_err(refused)?;
+        Ok((wanted.name.clone(), wanted.role, tensor))
+    };
+    needed.map(tensor).collect()
+}
+
+fn of_file(wanted: &TensorDescription, file: &FileTensor) -> Result<HostTensor, Failure> {
+    if file.dtype().name() != wanted.dtype.name() || file.shape() != wanted.shape {
+        return Err(Failure::usage(format!(
+            "--input {}: the file has {} {:?}, and the program needs {} {:?}",
+            wanted.name,
+            file.dtype(),
+            file.shape(),
+            wanted.dtype,
+            wanted.shape
+        )));
+    }
+    HostTensor::new(wanted.dtype, &wanted.shape, file.bytes()).map_err(refused)
+}
+
+fn drawn(wanted: &TensorDescription, seed: u64) -> Result<HostTensor, Failure> {
+    let (count, size) = (wanted.shape.iter().product::<u64>(), wanted.dtype.bytes());
+    let count = usize::try_from(count).map_err(Failure::usage)?;
+    let mut random = Random::new(seed, &wanted.name);
+    let mut elements = vec![0; count * size];
+    if wanted.dtype.is_float() {
+        for element in elements.chunks_mut(size) {
+            let bits = bits_of(wanted.dtype, random.unit()).to_le_bytes();
+            element.copy_from_slice(&bits[..size]);
+        }
+    }
+    HostTensor::new(wanted.dtype, &wanted.shape, elements).map_err(refused)
+}
+
+fn inputs<'t>(
+    args: &ProgramRunArgs,
+    program: &Program,
+    tensors: &'t mut [(String, Role, Tensor)],
+) -> Result<Inputs<'t>, Failure> {
+    let mut inputs = Inputs::new();
+    for (name, role, tensor) in tensors {
+        inputs = match role {
+            Role::Updated => inputs.update(name, tensor),
+            _ => inputs.borrow(name, tensor),
+        };
+    }
+    for (name, text) in &args.params {
+        inputs = with_param(inputs, program, name, text)?;
+    }
+    Ok(inputs)
+}
+
+fn with_param<'t>(
+    inputs: Inputs<'t>,
+    program: &Program,
+    name: &str,
+    text: &str,
+) -> Result<Inputs<'t>, Failure> {
+    let symbols = match program.body() {
+        Body::Plan(compiled) => compiled.symbols(),
+        Body::Graph(_) => &[],
+    };
+    let wrong = |what: &str| Failure::usage(format!("--param {name}: '{text}' is not {what}"));
+    let found = symbols.iter().find(|(known, _)| known == name).map(|(_, used)| *used);
+    match found {
+        None => Err(Failure::usage(format!("the program has no size or symbol '{name}'"))),
+        Some(SymbolUse::Float) => {
+            let value = text.parse().map_err(|_| wrong("a number"))?;
+            Ok(inputs.symbol_f32(name, value))
+        }
+        Some(used) => {
+            let value = text.parse().map_err(|_| wrong("a whole number from 0 on"))?;
+            Ok(if matches!(used, SymbolUse::Size(_)) {
+                inputs.size(name, value)
+            } else {
+                inputs.symbol(name, value)
+            })
+        }
+    }
+}
+
+fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> {
+    for (name, _) in &args.inputs {
+        let tensor = program.tensor(name).map_err(Failure::usage)?;
+        if !tensor.role.is_given() {
+            return Err(Failure::usage(format!(
+                "--input {name}: it is {}, and is not given",
+                tensor.role.name()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn read_all(files: &[(String, std::path::PathBuf)]) -> Result<Vec<(String, FileTensor)>, Failure> {
+    files.iter().map(|(name, path)| Ok((name.clone(), npy::read(path)?))).collect()
+}
+
+/// A refusal of the request, or a fault of the run.
+fn refused(error: pto_host::stitch::StitchError) -> Failure {
+    use pto_host::stitch::StitchError;
+    match error {
+        StitchError::Fault { .. } | StitchError::Session(_) => Failure::faulted(error),
+        other => Failure::usage(other),
+    }
+}

@@ -1,0 +1,80 @@
+//! Parts of a program as text and as JSON.
+
+use pto_host::workloads::plan::SymbolUse;
+use pto_host::workloads::program::{Body, Layout, Program, TensorDescription};
+use serde_json::{Value, json};
+
+use crate::text::{bytes, table};
+
+/// The tensors, a line each.
+pub(super) fn tensors(program: &Program) -> String {
+    let rows: Vec<_> = program.tensors().iter().map(row).collect();
+    table(&rows, &[3])
+}
+
+fn row(tensor: &TensorDescription) -> Vec<String> {
+    let zeros = if tensor.begins_with_zeros { ", begins as zeros" } else { "" };
+    vec![
+        tensor.role.name().to_owned(),
+        tensor.name.clone(),
+        format!("{}{:?}", tensor.dtype, tensor.shape),
+        bytes(tensor.bytes()),
+        format!("{}{zeros}", tensor.layout),
+    ]
+}
+
+/// A tensor for programs.
+pub(super) fn tensor(tensor: &TensorDescription) -> Value {
+    json!({
+        "name": tensor.name,
+        "role": tensor.role.name(),
+        "dtype": tensor.dtype.name(),
+        "shape": tensor.shape,
+        "bytes": tensor.bytes(),
+        "layout": layout(tensor),
+        "begins_with_zeros": tensor.begins_with_zeros,
+    })
+}
+
+fn layout(tensor: &TensorDescription) -> Value {
+    let Layout { place, format, padding } = &tensor.layout;
+    json!({
+        "place": place.name(),
+        "format": format.to_string(),
+        "strides": tensor.layout.strides(&tensor.shape),
+        "stored_shape": tensor.layout.storage_shape(&tensor.shape),
+        "padding_bits": padding,
+    })
+}
+
+/// The symbols with what they are, and the arrays.
+pub(super) fn bound(program: &Program) -> (Vec<(String, String)>, Vec<String>) {
+    let Body::Plan(compiled) = program.body() else { return (Vec::new(), Vec::new()) };
+    let symbols = compiled.symbols().iter().map(|(name, used)| {
+        let used = match used {
+            SymbolUse::Size(None) => "a size, which has to be given".to_owned(),
+            SymbolUse::Size(Some(size)) => format!("a size, {size} unless given"),
+            SymbolUse::Number => "a number".to_owned(),
+            SymbolUse::Float => "a number of type f32".to_owned(),
+        };
+        (name.clone(), used)
+    });
+    (symbols.collect(), compiled.arrays().to_vec())
+}
+
+/// How often each operation is in the program: instructions of tile kernels, or kernels of the library.
+pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
+    let mut counts = std::collections::BTreeMap::new();
+    let mut count = |name: &str| *counts.entry(name.to_owned()).or_insert(0_usize) += 1;
+    match program.body() {
+        Body::Plan(compiled) => {
+            compiled
+                .tile_kernels()
+                .iter()
+                .flat_map(|kernel| kernel.ops())
+                .for_each(|op| count(op.name()));
+        }
+        Body::Graph(tasks) => tasks.iter().for_each(|task| count(&task.kernel)),
+    }
+    counts.into_iter().collect()
+}

@@ -1,0 +1,63 @@
+//! What a system has, as programs are checked against it: the simulator here, or what `pto query` wrote elsewhere.
+
+use std::path::Path;
+
+use pto_abi::runtime::ABI_MAJOR;
+use pto_aicore_kernels::LIBRARY;
+use pto_graph::plan::layout::VERSION as PLAN_VERSION;
+use pto_host::workloads::program::{MAJOR, MINOR};
+use pto_host::{DeviceOptions, workloads::program::ANY_TARGET};
+use serde::{Deserialize, Serialize};
+
+use crate::errors::Failure;
+
+/// What a system has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct System {
+    /// What it is called as the target of a program.
+    pub(super) target: String,
+    pub(super) aic: u32,
+    pub(super) aiv: u32,
+    /// Bytes of device memory.
+    pub(super) gm_bytes: u64,
+    pub(super) abi_major: u16,
+    /// Of program files.
+    pub(super) program_version: String,
+    pub(super) plan_version: u32,
+    /// The kernels of the library.
+    pub(super) kernels: Vec<String>,
+}
+
+impl System {
+    /// The simulator, as it is opened without options.
+    pub(super) fn here() -> Self {
+        let device = DeviceOptions::default();
+        Self {
+            target: "a2a3".to_owned(),
+            aic: device.aic,
+            aiv: device.aiv,
+            gm_bytes: device.gm_bytes,
+            abi_major: ABI_MAJOR,
+            program_version: format!("{MAJOR}.{MINOR}"),
+            plan_version: PLAN_VERSION,
+            kernels: LIBRARY.iter().map(|kernel| kernel.name.to_owned()).collect(),
+        }
+    }
+
+    /// Reads what `pto query` wrote.
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+        serde_json::from_str(&text).map_err(|error| {
+            Failure::usage(format!(
+                "'{shown}' is not a description of a system: {error}. `pto query -o FILE` writes one."
+            ))
+        })
+    }
+
+    /// Whether a program for this target can run.
+    pub(super) fn has_target(&self, target: &str) -> bool {
+        target == ANY_TARGET || target == self.target
+    }
+}

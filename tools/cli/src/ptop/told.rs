@@ -1,0 +1,116 @@
+//! What a run of a program is told as.
+
+use std::time::Duration;
+
+use pto_host::stitch::{Counters, HostTensor};
+use serde_json::{Map, Value, json};
+
+use super::judge::Judged;
+use crate::errors::{Exit, Failure};
+use crate::form::Form;
+use crate::output::answer;
+use crate::text::{duration, grouped, table};
+
+/// What is told of a run.
+pub(super) struct Told {
+    pub(super) program: String,
+    pub(super) loops: u64,
+    pub(super) outputs: Vec<(String, HostTensor)>,
+    pub(super) judged: Vec<Judged>,
+    pub(super) counters: Counters,
+    /// Of each run, on this machine.
+    pub(super) times: Vec<Duration>,
+    /// Of all runs, in virtual time.
+    pub(super) virtual_time: Option<Duration>,
+    /// Bytes of device memory that were not given back.
+    pub(super) left_bytes: u64,
+    pub(super) saved: Vec<String>,
+}
+
+/// Answers; a result that is wrong, or memory that is left, is a failure.
+pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
+    let exit = match told.judged.iter().all(|one| one.is_right) && told.left_bytes == 0 {
+        true => Exit::Pass,
+        false => Exit::Wrong,
+    };
+    answer(Form::from(json), exit, || text(told), || as_json(told))
+}
+
+/// The shortest, the median, and the longest of the runs.
+fn spread(times: &[Duration]) -> [Duration; 3] {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
+    [at(0), at(sorted.len() / 2), at(sorted.len().saturating_sub(1))]
+}
+
+fn text(told: &Told) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row("program", format!("{}, {} runs", told.program, told.loops));
+    let [least, median, most] = spread(&told.times).map(duration);
+    row("a run", format!("{median} (from {least} to {most} on this machine)"));
+    if let Some(time) = told.virtual_time {
+        row("all runs", format!("{} of virtual time", duration(time)));
+    }
+    for (name, value) in told.counters.all().into_iter().filter(|(_, value)| *value > 0) {
+        row(name, grouped(value));
+    }
+    let leak = match told.left_bytes {
+        0 => "everything was given back".to_owned(),
+        bytes => format!("{} bytes were NOT given back", grouped(bytes)),
+    };
+    row("device memory", leak);
+    for (name, tensor) in &told.outputs {
+        row("gives", format!("{name} {}{:?}", tensor.dtype(), tensor.shape()));
+    }
+    for one in &told.judged {
+        let Judged { name, elements, wrong, largest_error, pcc, is_right } = one;
+        let verdict = if *is_right { "PASS" } else { "FAIL" };
+        row(
+            verdict,
+            format!(
+                "{name}: {wrong} of {elements} too far away, the largest error is {largest_error:.3e}, PCC {pcc:.6}"
+            ),
+        );
+    }
+    told.saved.iter().for_each(|path| row("saved", path.clone()));
+    table(&rows, &[])
+}
+
+/// Whole nanoseconds; of more than 584 years as many as fit.
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn as_json(told: &Told) -> Value {
+    let counters: Map<String, Value> = told
+        .counters
+        .all()
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    let [least, median, most] = spread(&told.times).map(nanoseconds);
+    let judged = |one: &Judged| {
+        json!({
+            "name": one.name,
+            "elements": one.elements,
+            "wrong": one.wrong,
+            "largest_error": one.largest_error,
+            "pcc": one.pcc,
+            "is_right": one.is_right,
+        })
+    };
+    let output = |(name, tensor): &(String, HostTensor)| json!({ "name": name, "dtype": tensor.dtype().name(), "shape": tensor.shape() });
+    json!({
+        "program": told.program,
+        "loops": told.loops,
+        "outputs": told.outputs.iter().map(output).collect::<Vec<_>>(),
+        "compared": told.judged.iter().map(judged).collect::<Vec<_>>(),
+        "counters": counters,
+        "run_ns": { "least": least, "median": median, "most": most },
+        "virtual_ns": told.virtual_time.map(nanoseconds),
+        "left_bytes": told.left_bytes,
+        "saved": told.saved,
+    })
+}

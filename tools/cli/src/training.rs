@@ -1,0 +1,167 @@
+//! `pto run training_loop`: three programs that were compiled apart train a model, and counters say what was copied.
+
+use std::time::{Duration, Instant};
+
+use pto_examples::host::open_sim;
+use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::{DeviceOptions, Hosting, SessionOptions};
+use serde_json::{Map, Value, json};
+
+use crate::args::{DeviceChoice, HostingMode, RunArgs};
+use crate::errors::{Exit, Failure};
+use crate::form::Form;
+use crate::output::answer;
+use crate::text::{bytes, duration, grouped, table};
+
+/// Whether a run asks for the loop.
+pub(crate) fn is_asked(args: &RunArgs) -> bool {
+    args.example == NAME
+}
+
+/// Trains.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let (sizes, layouts) = params(args)?;
+    if args.device != DeviceChoice::A2a3sim {
+        return Err(Failure::usage("training_loop runs on the simulator; leave --device out"));
+    }
+    let hosting = match args.hosting {
+        None | Some(HostingMode::Pool) => Hosting::default(),
+        Some(HostingMode::Threads) => Hosting::Threads,
+        Some(HostingMode::Virtual) => Hosting::Virtual(VirtualOptions::default()),
+    };
+    let base = DeviceOptions::default();
+    let options = DeviceOptions {
+        aic: args.aic.unwrap_or(base.aic),
+        aiv: args.aiv.unwrap_or(base.aiv),
+        hosting,
+        ..base
+    };
+    let mut device = open_sim(options)?;
+    device.register_library()?;
+    let session = device.session(SessionOptions::default()).map_err(Failure::internal)?;
+    let mut training = Training::new(&session, sizes, layouts).map_err(Failure::faulted)?;
+    let begun = Instant::now();
+    for _ in 0..sizes.iterations {
+        training.round().map_err(Failure::faulted)?;
+    }
+    training.parts().0.synchronize().map_err(Failure::faulted)?;
+    let took = begun.elapsed();
+    let report = training.finish().map_err(Failure::faulted)?;
+    let failures = report.failures();
+    let exit = if failures.is_empty() { Exit::Pass } else { Exit::Wrong };
+    answer(
+        Form::from(args.json),
+        exit,
+        || text(&report, &failures, took),
+        || as_json(&report, &failures, took),
+    )
+}
+
+/// The parameters: `layouts=differ`, and numbers.
+fn params(args: &RunArgs) -> Result<(Sizes, Layouts), Failure> {
+    let (mut sizes, mut layouts) = (Sizes::default(), Layouts::Same);
+    for (name, text) in &args.params {
+        let wrong = |what: &str| Failure::usage(format!("--param {name}: '{text}' is not {what}"));
+        let number = || {
+            text.parse::<u64>()
+                .ok()
+                .filter(|n| *n > 0)
+                .ok_or_else(|| wrong("a whole number from 1 on"))
+        };
+        match name.as_str() {
+            "iterations" => sizes.iterations = number()?,
+            "batch" => sizes.batch = number()?,
+            "inner" => sizes.inner = number()?,
+            "outer" => sizes.outer = number()?,
+            "tile" => sizes.tile = number()?,
+            "seed" => sizes.seed = number()?,
+            "rate" => sizes.rate = text.parse().map_err(|_| wrong("a number"))?,
+            "layouts" => {
+                layouts = match text.as_str() {
+                    "same" => Layouts::Same,
+                    "differ" => Layouts::Differ,
+                    _ => return Err(wrong("same or differ")),
+                }
+            }
+            _ => {
+                return Err(Failure::usage(format!(
+                    "{NAME} has no parameter '{name}'; it has iterations, batch, inner, outer, tile, rate, seed and layouts"
+                )));
+            }
+        }
+    }
+    if !sizes.inner.is_multiple_of(sizes.tile) || !sizes.outer.is_multiple_of(sizes.tile) {
+        return Err(Failure::usage(format!(
+            "--param tile={} does not divide inner={} and outer={}",
+            sizes.tile, sizes.inner, sizes.outer
+        )));
+    }
+    Ok((sizes, layouts))
+}
+
+fn text(report: &Report, failures: &[String], took: Duration) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row(
+        "training_loop",
+        format!(
+            "{} rounds of 3 programs, weights of {}",
+            report.rounds,
+            bytes(report.weight_bytes)
+        ),
+    );
+    let ends = report.losses.first().zip(report.losses.last());
+    row(
+        "loss",
+        ends.map_or_else(String::new, |(first, last)| {
+            format!("{first:.6} in the first round, {last:.6} in the last")
+        }),
+    );
+    row(
+        "PCC",
+        format!(
+            "weights {:.9}, their change {:.9}, losses {:.9}",
+            report.pcc_weights, report.pcc_change, report.pcc_losses
+        ),
+    );
+    row("planned", format!("{} bytes to convert in each round", grouped(report.planned_bytes)));
+    report.planned.iter().for_each(|why| row("", why.clone()));
+    row("took", format!("{} on this machine", duration(took)));
+    let table_of = table(&rows, &[]);
+    let first = report.first.all();
+    let counted = report.rest.all().into_iter().zip(first);
+    let counted = counted
+        .map(|((name, rest), (_, first))| vec![name.to_owned(), grouped(first), grouped(rest)]);
+    let head = vec![String::new(), "first round".to_owned(), "after it".to_owned()];
+    let counters: Vec<_> = std::iter::once(head).chain(counted).collect();
+    let verdict = match failures {
+        [] => "PASS\n".to_owned(),
+        failures => failures.iter().map(|failure| format!("FAIL: {failure}\n")).collect(),
+    };
+    format!("{table_of}\n{}\n{verdict}", table(&counters, &[1, 2]))
+}
+
+fn as_json(report: &Report, failures: &[String], took: Duration) -> Value {
+    let counters = |counters: &pto_host::stitch::Counters| -> Map<String, Value> {
+        counters.all().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+    };
+    json!({
+        "example": NAME,
+        "rounds": report.rounds,
+        "weight_bytes": report.weight_bytes,
+        "first_loss": report.losses.first(),
+        "last_loss": report.losses.last(),
+        "pcc": {
+            "weights": report.pcc_weights,
+            "change": report.pcc_change,
+            "losses": report.pcc_losses,
+        },
+        "planned_bytes": report.planned_bytes,
+        "planned": report.planned,
+        "first_round": counters(&report.first),
+        "after_it": counters(&report.rest),
+        "wall_ns": u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+        "failures": failures,
+    })
+}

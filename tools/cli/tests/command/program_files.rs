@@ -1,0 +1,107 @@
+//! `pto program` and `pto query`: files are written, shown, run, compared, and refused.
+
+use std::fs;
+
+use crate::files::Files;
+use crate::pto::{pto, refused};
+use crate::schema::answers;
+
+const WORKLOADS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads");
+const GRAPHS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs");
+
+#[test]
+fn a_program_is_built_shown_checked_run_and_compared() {
+    let files = Files::new();
+    let path =
+        |name: &str| files.path(name).with_extension("").to_str().expect("a plain name").to_owned();
+    let (softmax, other, system) = (path("softmax.ptop"), path("other.ptop"), path("system.json"));
+    let source = format!("{WORKLOADS}/softmax.workload");
+    let roles = ["--role", "M=temporary", "--role", "S=temporary"];
+    let build = ["program", "build", &source, "-o", &softmax];
+    answers("program_build", &[&build[..], &roles].concat());
+    let shown = answers("program_inspect", &["program", "inspect", &softmax]);
+    assert_eq!(shown["tensors"][1]["role"], "temporary");
+    assert_eq!(shown["operations"][1]["name"], "exp");
+    answers("query", &["query", "-o", &system]);
+    answers("program_check", &["program", "check", &softmax, "--system", &system]);
+
+    // The reference: each row of X, by hand.
+    let x: Vec<f32> = (0_u16..28 * 96).map(|i| f32::from(i % 13) / 4.0).collect();
+    files.put("X", &[28, 96], &x);
+    let softmax_of = |row: &[f32]| {
+        let sums: f32 = row.iter().map(|x| (0.5 * (x - 3.0)).exp()).sum();
+        row.iter().map(move |x| (0.5 * (x - 3.0)).exp() / sums).collect::<Vec<_>>()
+    };
+    files.put("Y", &[28, 96], &x.chunks(96).flat_map(softmax_of).collect::<Vec<_>>());
+    let (input, expected, saved) = (files.option("X"), files.option("Y"), path("saved"));
+    let run = ["program", "run", &softmax, "--param=scale=0.5", "--input", &input, "--loops=3"];
+    let judged = ["--expect", &expected, "--save", &saved];
+    let ran = answers("program_run", &[&run[..], &judged].concat());
+    assert_eq!((&ran["left_bytes"], &ran["compared"][0]["is_right"]), (&0.into(), &true.into()));
+    assert_eq!(ran["counters"]["binding_hits"], 2, "the second and the third run");
+    assert!(fs::metadata(format!("{saved}/Y.npy")).is_ok());
+    let wrong = ["program", "run", &softmax, "--param=scale=0.7", "--input", &input];
+    let told = pto(&[&wrong[..], &["--expect", &expected]].concat(), 1).stdout;
+    assert!(told.contains("FAIL") && told.contains("PCC"), "{told}");
+    pto(&[&wrong[..], &["--expect", &expected, "--pcc=0.9", "--hosting=virtual"]].concat(), 0);
+
+    pto(&["program", "build", &source, "-o", &other], 0);
+    let told = answers("program_diff", &["program", "diff", &softmax, &other]);
+    assert_eq!((&told["same"], &told["same_interface"]), (&false.into(), &false.into()));
+    answers("program_diff", &["program", "diff", &softmax, &softmax]);
+    let small = fs::read_to_string(&system).expect("a file").replace("\"aiv\": 48", "\"aiv\": 0");
+    fs::write(&system, small).expect("a file");
+    let told = pto(&["program", "check", &softmax, "--system", &system], 1).stdout;
+    assert!(told.contains("cores") && told.contains("NO") && told.contains("cannot run"), "{told}");
+}
+
+#[test]
+fn a_graph_file_becomes_a_program() {
+    let files = Files::new();
+    let graph = files.path("sums").with_extension("ptop");
+    let graph = graph.to_str().expect("a plain name");
+    pto(&["program", "build", &format!("{GRAPHS}/row_sums.jsonl"), "-o", graph], 0);
+    let told = pto(&["program", "run", graph, "--json"], 0).stdout;
+    assert!(told.contains("\"sums\"") && told.contains("\"matrix\""), "{told}");
+}
+
+#[test]
+fn what_cannot_be_a_program_is_refused() {
+    let files = Files::new();
+    let path =
+        |name: &str| files.path(name).with_extension("").to_str().expect("a plain name").to_owned();
+    let source = format!("{WORKLOADS}/softmax.workload");
+    let out = path("out.ptop");
+    let build = |args: &[&str], words: &[&str]| {
+        refused(&[&["program", "build", &source, "-o", &out], args].concat(), 2, words);
+    };
+    build(&["--layout=X=nz:28x96"], &["Tensor X", "the plan has X f32[28, 96]"]);
+    build(&["--layout=X=nz"], &["does not say the extents"]);
+    build(&["--role=X=output"], &["no task writes X"]);
+    build(&["--place=Q=device"], &["no tensor Q. It has: X, M, S, Y"]);
+    refused(&["program", "build", "Cargo.toml"], 2, &["neither a workload"]);
+    pto(&["program", "build", &source, "-o", &out, "--target=a5"], 0);
+    refused(
+        &["program", "run", &out, "--param=scale=1"],
+        2,
+        &["target 'a5', and 'a2a3' is wanted"],
+    );
+    pto(&["program", "check", &out], 1);
+    let mut damaged = fs::read(&out).expect("a file");
+    damaged[200] ^= 1;
+    fs::write(&out, damaged).expect("a file");
+    refused(&["program", "inspect", &out], 2, &["is damaged: its checksum is"]);
+    refused(&["program", "inspect", &path("none.ptop")], 4, &["none.ptop"]);
+}
+
+#[test]
+fn the_training_loop_passes_and_says_what_it_copied() {
+    let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=6"];
+    let few = ["--aic=4", "--aiv=8", "--param=rate=0.5"];
+    let told = answers("training_loop", &[&["run", "training_loop"][..], &small, &few].concat());
+    assert_eq!(told["after_it"]["copied_to_host_bytes"], 0);
+    let differ = ["run", "training_loop", "--param=layouts=differ"];
+    let told = answers("training_loop", &[&differ[..], &small, &few].concat());
+    assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
+    refused(&["run", "training_loop", "--param=tile=33"], 2, &["does not divide"]);
+}

@@ -1,0 +1,267 @@
+//! A program: what its file says, checked.
+
+use super::description::{Role, TensorDescription};
+use super::error::ProgramError;
+use super::format::Section;
+use super::graph::{self, GraphTask};
+use crate::plan::Compiled;
+
+/// The target of programs that run on every device.
+pub const ANY_TARGET: &str = "any";
+
+/// What a program does.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// A plan, which the device expands, and its tile kernels.
+    Plan(Box<Compiled>),
+    /// Tasks and edges, with kernels of the library.
+    Graph(Vec<GraphTask>),
+}
+
+impl Body {
+    /// The name in texts.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Plan(_) => "plan",
+            Self::Graph(_) => "graph",
+        }
+    }
+}
+
+/// A program that was checked: every tensor has a layout, the body fits the tensors, and each constant has its elements.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) name: String,
+    pub(super) producer: String,
+    pub(super) target: String,
+    pub(super) tensors: Vec<TensorDescription>,
+    pub(super) body: Body,
+    /// For each tensor: the elements, where it is a constant.
+    pub(super) constants: Vec<Option<Vec<u8>>>,
+    pub(super) source: Option<String>,
+    pub(super) sections: Vec<Section>,
+}
+
+impl Program {
+    /// A program for every target, without constants. The tensors of a plan stand in its order, and have its names.
+    ///
+    /// # Errors
+    /// A tensor cannot be as described; the body does not fit the tensors.
+    pub fn new(
+        name: &str,
+        body: Body,
+        tensors: Vec<TensorDescription>,
+    ) -> Result<Self, ProgramError> {
+        let program = Self {
+            name: name.to_owned(),
+            producer: concat!("pto ", env!("CARGO_PKG_VERSION")).to_owned(),
+            target: ANY_TARGET.to_owned(),
+            constants: vec![None; tensors.len()],
+            tensors,
+            body,
+            source: None,
+            sections: Vec::new(),
+        };
+        program.check_tensors()?;
+        Ok(program)
+    }
+
+    /// The program for this target alone.
+    #[must_use]
+    pub fn for_target(mut self, target: &str) -> Self {
+        self.target = target.to_owned();
+        self
+    }
+
+    /// The program with the text that it was made of.
+    #[must_use]
+    pub fn with_source(mut self, source: &str) -> Self {
+        self.source = Some(source.to_owned());
+        self
+    }
+
+    /// Makes a tensor that the program only reads a constant with these elements.
+    ///
+    /// # Errors
+    /// There is no such tensor, the program writes it, or there are not as many bytes as it has.
+    pub fn with_constant(mut self, name: &str, elements: Vec<u8>) -> Result<Self, ProgramError> {
+        let number = self.number_of(name)?;
+        let tensor = &mut self.tensors[number];
+        if !matches!(tensor.role, Role::Input | Role::Constant) {
+            let what = format!("is {}, and only an input can be a constant", tensor.role.name());
+            return Err(ProgramError::Tensor { name: name.to_owned(), what });
+        }
+        tensor.role = Role::Constant;
+        self.constants[number] = Some(elements);
+        self.check_constants()?;
+        Ok(self)
+    }
+
+    /// The program with another layout of a tensor.
+    ///
+    /// # Errors
+    /// There is no such tensor, or its plan does not have the extents that the layout takes in memory.
+    pub fn with_tensor(
+        mut self,
+        name: &str,
+        change: impl FnOnce(&mut TensorDescription),
+    ) -> Result<Self, ProgramError> {
+        let number = self.number_of(name)?;
+        change(&mut self.tensors[number]);
+        name.clone_into(&mut self.tensors[number].name);
+        self.check_tensors()?;
+        Ok(self)
+    }
+
+    pub(super) fn check_tensors(&self) -> Result<(), ProgramError> {
+        for (number, tensor) in self.tensors.iter().enumerate() {
+            let named = |what| ProgramError::Tensor { name: tensor.name.clone(), what };
+            if let Some(what) = tensor.defect() {
+                return Err(named(what));
+            }
+            if self.tensors[..number].iter().any(|other| other.name == tensor.name) {
+                return Err(named("is there twice".to_owned()));
+            }
+        }
+        match &self.body {
+            Body::Plan(compiled) => self.check_plan(compiled),
+            Body::Graph(tasks) => match graph::defect(tasks, &self.tensors) {
+                None => Ok(()),
+                Some(what) => Err(ProgramError::Section { section: "graph", at: 0, what }),
+            },
+        }
+    }
+
+    /// Whether each tensor stands in memory as the plan takes it.
+    fn check_plan(&self, compiled: &Compiled) -> Result<(), ProgramError> {
+        if compiled.tensors().len() != self.tensors.len() {
+            let (plan, found) = (compiled.tensors().len(), self.tensors.len());
+            let what = format!("{found} tensors are described, and the plan has {plan}");
+            return Err(ProgramError::Section { section: "tensors", at: 0, what });
+        }
+        for (tensor, of_plan) in self.tensors.iter().zip(compiled.tensors()) {
+            let stored = tensor.layout.storage_shape(&tensor.shape).unwrap_or_default();
+            let fits = has_extents(&of_plan.shape, &stored, &tensor.layout.format);
+            if of_plan.name != tensor.name || of_plan.dtype != tensor.dtype || !fits {
+                let what = format!(
+                    "is {}{:?} with the layout '{}', so that it takes the extents {stored:?} in memory; the plan has {} {}{:?} there",
+                    tensor.dtype,
+                    tensor.shape,
+                    tensor.layout,
+                    of_plan.name,
+                    of_plan.dtype,
+                    of_plan.shape
+                );
+                return Err(ProgramError::Tensor { name: tensor.name.clone(), what });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_constants(&self) -> Result<(), ProgramError> {
+        for (tensor, elements) in self.tensors.iter().zip(&self.constants) {
+            let (found, wanted) = (elements.as_ref().map(Vec::len), tensor.bytes());
+            let is_constant = tensor.role == Role::Constant;
+            if found.is_some() != is_constant || found.is_some_and(|found| found as u64 != wanted) {
+                let role = tensor.role.name();
+                let found = found.map_or("none".to_owned(), |bytes| bytes.to_string());
+                let what = format!("is {role} of {wanted} bytes, and the file has {found} of it");
+                return Err(ProgramError::Tensor { name: tensor.name.clone(), what });
+            }
+        }
+        Ok(())
+    }
+
+    fn number_of(&self, name: &str) -> Result<usize, ProgramError> {
+        let number = self.tensors.iter().position(|tensor| tensor.name == name);
+        number.ok_or_else(|| {
+            let known: Vec<_> = self.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
+            ProgramError::NoTensor { name: name.to_owned(), known: known.join(", ") }
+        })
+    }
+}
+
+/// Whether a plan's tensor of these extents is memory of the extents `stored`. Of tiles the plan may also have rows of tiles as a
+/// dimension of its own.
+fn has_extents(of_plan: &[u64], stored: &[u64], format: &super::layout::Format) -> bool {
+    use super::layout::Format;
+    match (format, of_plan, stored) {
+        (Format::Tiles { rows, .. }, [n, blocks, inner, cols], [all_n, m, all_cols]) => {
+            n == all_n
+                && cols == all_cols
+                && *inner == u64::from(*rows)
+                && blocks.checked_mul(*inner) == Some(*m)
+        }
+        _ => of_plan == stored,
+    }
+}
+
+/// What is known of it.
+impl Program {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Who wrote it.
+    #[must_use]
+    pub fn producer(&self) -> &str {
+        &self.producer
+    }
+
+    /// The target; [`ANY_TARGET`] for every one.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The tensors.
+    #[must_use]
+    pub fn tensors(&self) -> &[TensorDescription] {
+        &self.tensors
+    }
+
+    /// The tensor of this name.
+    ///
+    /// # Errors
+    /// `NoTensor`, with the names that there are.
+    pub fn tensor(&self, name: &str) -> Result<&TensorDescription, ProgramError> {
+        Ok(&self.tensors[self.number_of(name)?])
+    }
+
+    /// What it does.
+    #[must_use]
+    pub const fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The elements of a constant, by the number of its tensor.
+    #[must_use]
+    pub fn constant(&self, tensor: usize) -> Option<&[u8]> {
+        self.constants.get(tensor)?.as_deref()
+    }
+
+    /// The text that it was made of.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    /// The sections of the file that it was read from; of a program that was made here none.
+    #[must_use]
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// Refuses a program that is for another target than this one.
+    ///
+    /// # Errors
+    /// `Target`.
+    pub fn check_target(&self, wanted: &str) -> Result<(), ProgramError> {
+        let fits = self.target == ANY_TARGET || self.target == wanted;
+        let (found, wanted) = (self.target.clone(), wanted.to_owned());
+        if fits { Ok(()) } else { Err(ProgramError::Target { found, wanted }) }
+    }
+}

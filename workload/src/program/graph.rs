@@ -1,0 +1,114 @@
+//! The tasks of a graph, whose arguments name tensors of the program instead of addresses.
+
+use pto_abi::CoreKind;
+use pto_abi::limits::MAX_ARGS;
+
+use super::bytes::{Reader, Writer};
+use super::description::TensorDescription;
+use super::error::ProgramError;
+
+/// An argument of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GraphArgument {
+    /// The address of a byte of a tensor.
+    Tensor {
+        /// The number of the tensor.
+        tensor: usize,
+        /// The byte.
+        offset: u64,
+    },
+    /// A word.
+    Word(u64),
+}
+
+/// A task: a kernel of the library on one core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphTask {
+    /// The name of the kernel. Names stay the same between versions of the library, and numbers may not.
+    pub kernel: String,
+    /// The cores that it runs on.
+    pub kind: CoreKind,
+    /// Its arguments.
+    pub args: Vec<GraphArgument>,
+    /// The tasks that it waits for; each stands in front of it.
+    pub producers: Vec<usize>,
+}
+
+const KINDS: &[CoreKind] = CoreKind::ALL;
+
+/// The first thing that is wrong with the tasks; `None`: nothing.
+pub(super) fn defect(tasks: &[GraphTask], tensors: &[TensorDescription]) -> Option<String> {
+    tasks.iter().enumerate().find_map(|(number, task)| {
+        let what = task_defect(task, number, tensors)?;
+        Some(format!("task {number} ({}) {what}", task.kernel))
+    })
+}
+
+fn task_defect(task: &GraphTask, number: usize, tensors: &[TensorDescription]) -> Option<String> {
+    if task.args.len() > MAX_ARGS {
+        return Some(format!("has {} arguments, and {MAX_ARGS} are the limit", task.args.len()));
+    }
+    if let Some(later) = task.producers.iter().find(|producer| **producer >= number) {
+        return Some(format!("waits for task {later}, which does not stand in front of it"));
+    }
+    task.args.iter().find_map(|arg| match arg {
+        GraphArgument::Word(_) => None,
+        GraphArgument::Tensor { tensor, offset } => match tensors.get(*tensor) {
+            None => Some(format!("names tensor {tensor} of {}", tensors.len())),
+            Some(of) if *offset >= of.bytes() => Some(format!(
+                "begins at byte {offset} of tensor {}, which has {}",
+                of.name,
+                of.bytes()
+            )),
+            Some(_) => None,
+        },
+    })
+}
+
+pub(super) fn write(tasks: &[GraphTask]) -> Vec<u8> {
+    let mut writer = Writer::default();
+    writer.count(tasks.len());
+    for task in tasks {
+        writer.text(&task.kernel);
+        let kind = KINDS.iter().position(|kind| *kind == task.kind).unwrap_or(usize::MAX);
+        writer.byte(u8::try_from(kind).unwrap_or(u8::MAX));
+        writer.count(task.args.len());
+        for arg in &task.args {
+            let (code, words) = match *arg {
+                GraphArgument::Word(word) => (0, [word, 0]),
+                GraphArgument::Tensor { tensor, offset } => (1, [tensor as u64, offset]),
+            };
+            writer.byte(code);
+            words[..1 + usize::from(code)].iter().for_each(|word| writer.number(*word));
+        }
+        writer.count(task.producers.len());
+        task.producers.iter().for_each(|producer| writer.count(*producer));
+    }
+    writer.0
+}
+
+pub(super) fn read(content: &[u8]) -> Result<Vec<GraphTask>, ProgramError> {
+    let mut reader = Reader::new("graph", content);
+    let tasks = (0..reader.count()?).map(|_| task(&mut reader)).collect::<Result<_, _>>()?;
+    reader.end()?;
+    Ok(tasks)
+}
+
+fn task(reader: &mut Reader<'_>) -> Result<GraphTask, ProgramError> {
+    let kernel = reader.name()?;
+    let kind = reader.one_of("a kind of core", KINDS)?;
+    let args = (0..reader.count()?).map(|_| argument(reader)).collect::<Result<_, _>>()?;
+    let producer = |reader: &mut Reader<'_>| -> Result<usize, ProgramError> {
+        Ok(usize::try_from(reader.number()?).unwrap_or(usize::MAX))
+    };
+    let producers = (0..reader.count()?).map(|_| producer(reader)).collect::<Result<_, _>>()?;
+    Ok(GraphTask { kernel, kind, args, producers })
+}
+
+fn argument(reader: &mut Reader<'_>) -> Result<GraphArgument, ProgramError> {
+    if reader.truth("a kind of argument")? {
+        let tensor = usize::try_from(reader.number()?).unwrap_or(usize::MAX);
+        return Ok(GraphArgument::Tensor { tensor, offset: reader.number()? });
+    }
+    Ok(GraphArgument::Word(reader.number()?))
+}

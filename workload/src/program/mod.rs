@@ -1,0 +1,35 @@
+//! Program files (`.ptop`): a plan or a graph, its kernels, and a description of every tensor that it takes and gives.
+//!
+//! ```text
+//! workload --of_workload--> Program --to_bytes--> file, sealed --from_bytes--> Program
+//! tasks    --new----------^   name, target, tensors with layouts, plan or graph, constants, source
+//! ```
+//! What a file may hold, and how readers of other versions treat it: `format.rs`. What a tensor has to be: [`TensorDescription`]
+//! and [`Layout`]. A file proves nothing: reading checks the frame, the seal, every number, the plan, the kernels and that
+//! all of them fit each other.
+
+mod bytes;
+mod compile;
+mod content;
+mod description;
+mod differences;
+mod error;
+mod format;
+mod graph;
+mod layout;
+mod needs;
+
+mod read;
+mod roles;
+mod version;
+mod write;
+
+pub use content::{ANY_TARGET, Body, Program};
+pub use description::{Role, TensorDescription};
+pub use differences::{Difference, differences};
+pub use error::ProgramError;
+pub use format::{Section, checksum, seal};
+pub use graph::{GraphArgument, GraphTask};
+pub use layout::{Format, Layout, Place, dense_strides};
+pub use needs::Needs;
+pub use version::{MAGIC, MAJOR, MINOR};

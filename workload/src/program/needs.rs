@@ -1,0 +1,53 @@
+//! What a program needs of the device that runs it.
+
+use pto_abi::CoreKind;
+
+use super::content::{Body, Program};
+use crate::tile::Op;
+
+/// What a program needs of the device that runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The kinds of cores that its kernels run on.
+    pub kinds: Vec<CoreKind>,
+    /// The kernels of the library that its tasks call.
+    pub kernels: Vec<String>,
+    /// Bytes of all its tensors.
+    pub tensor_bytes: u64,
+    /// Bytes of the plan or the graph, with the kernels.
+    pub code_bytes: u64,
+}
+
+/// Bytes that a task of a graph takes on its way, without its arguments.
+const TASK_BYTES: u64 = 24;
+
+impl Program {
+    /// What it needs of the device that runs it.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let (uses_kind, kernels, code_bytes): (Vec<CoreKind>, Vec<String>, u64) = match self.body()
+        {
+            Body::Plan(compiled) => {
+                let is_product = |op: &Op| matches!(op, Op::Matmul { .. });
+                let kind = |is_product| if is_product { CoreKind::AIC } else { CoreKind::AIV };
+                let kinds =
+                    compiled.tile_kernels().iter().map(|one| kind(one.ops().any(is_product)));
+                let bytes = 4 * compiled.words().len() + compiled.code().len();
+                (kinds.collect(), Vec::new(), bytes as u64)
+            }
+            Body::Graph(tasks) => {
+                let words: usize = tasks.iter().map(|task| task.args.len()).sum();
+                let kernels = tasks.iter().map(|task| task.kernel.clone()).collect();
+                let bytes = TASK_BYTES * tasks.len() as u64 + 8 * words as u64;
+                (tasks.iter().map(|task| task.kind).collect(), kernels, bytes)
+            }
+        };
+        let kinds = CoreKind::ALL.iter().copied().filter(|kind| uses_kind.contains(kind));
+        let mut kernels = kernels;
+        kernels.sort_unstable();
+        kernels.dedup();
+        let tensor_bytes =
+            self.tensors().iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes()));
+        Needs { kinds: kinds.collect(), kernels, tensor_bytes, code_bytes }
+    }
+}

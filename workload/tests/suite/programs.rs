@@ -1,0 +1,198 @@
+//! Program files: what was written is read as the same program; what nobody wrote is refused, with what is wanted.
+
+use pto_abi::CoreKind;
+use pto_workload::Workload;
+use pto_workload::plan::compile;
+use pto_workload::program::{
+    Body, Format, GraphArgument, GraphTask, Layout, Place, Program, ProgramError, Role,
+    TensorDescription, differences, seal,
+};
+use pto_workload::tile::DType;
+
+use super::plans::FILES;
+
+fn program(text: &str) -> Program {
+    Program::of_workload(&Workload::parse(text).unwrap().check().unwrap()).unwrap()
+}
+
+#[test]
+fn a_program_comes_back() {
+    for (name, text) in FILES {
+        let written = program(text);
+        let file = written.to_bytes();
+        let read = Program::from_bytes(&file).unwrap();
+        assert!(read.to_bytes() == file, "{name}");
+        assert_eq!(differences(&written, &read), [], "{name}");
+        let checked = Workload::parse(read.source().unwrap()).unwrap().check().unwrap();
+        let Body::Plan(compiled) = read.body() else { panic!("{name} has a plan") };
+        assert_eq!(compiled.words(), compile(&checked).unwrap().words(), "{name}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_refused() {
+    let file = program(FILES[0].1).to_bytes();
+    for at in 0..file.len() {
+        for bit in [1, 0x80] {
+            let mut damaged = file.clone();
+            damaged[at] ^= bit;
+            assert!(Program::from_bytes(&damaged).is_err(), "byte {at}");
+        }
+    }
+    for length in 0..file.len() {
+        assert!(Program::from_bytes(&file[..length]).is_err(), "{length} bytes");
+    }
+}
+
+/// A file that was changed and sealed again is refused, or it is what the writer writes.
+#[test]
+fn a_seal_proves_nothing() {
+    let file = program(FILES[1].1).to_bytes();
+    let mut accepted = 0;
+    for at in 0..file.len() {
+        let mut changed = file.clone();
+        changed[at] ^= 1;
+        seal(&mut changed);
+        if let Ok(read) = Program::from_bytes(&changed) {
+            // What only a newer reader knows is not written again.
+            if read.sections().iter().any(|section| !section.is_known) {
+                continue;
+            }
+            // The minor version may be another one.
+            changed[10..12].copy_from_slice(&file[10..12]);
+            seal(&mut changed);
+            assert!(read.to_bytes() == changed, "byte {at}");
+            accepted += 1;
+        }
+    }
+    assert!(accepted > 0, "names, texts and constants may be others");
+}
+
+#[test]
+fn what_is_no_program_is_told_what_is_wanted() {
+    let told = |file: &[u8]| Program::from_bytes(file).unwrap_err().to_string();
+    assert!(told(b"\x7fELF and so on").contains("begins with 'PTOPROG'"));
+    assert!(told(b"").contains("not a program file"));
+    let mut damaged = program(FILES[0].1).to_bytes();
+    *damaged.last_mut().unwrap() ^= 1;
+    assert!(told(&damaged).contains("damaged: its checksum is"));
+    let for_a5 = program(FILES[0].1).for_target("a5");
+    let read = Program::from_bytes(&for_a5.to_bytes()).unwrap();
+    let refused = read.check_target("a2a3").unwrap_err().to_string();
+    assert!(refused.contains("target 'a5', and 'a2a3' is wanted"), "{refused}");
+    assert!(read.check_target("a5").is_ok());
+}
+
+fn roles_of(program: &Program) -> Vec<(&str, Role, bool)> {
+    let tensors = program.tensors().iter();
+    tensors.map(|one| (one.name.as_str(), one.role, one.begins_with_zeros)).collect()
+}
+
+#[test]
+fn roles_follow_from_the_tasks() {
+    // The last tiles are partial: they still write all that is there. A branch may not be taken.
+    let matmul = [("A", Role::Input, false), ("B", Role::Input, false), ("C", Role::Output, true)];
+    assert_eq!(roles_of(&program(FILES[0].1)), matmul);
+    let text = FILES[1].1.replace("dyn tiles default 4", "dense 4");
+    let softmax = program(&text);
+    let of = |name| softmax.tensor(name).map(|one| (one.role, one.begins_with_zeros)).unwrap();
+    assert_eq!(of("X"), (Role::Input, false));
+    assert_eq!(["M", "S", "Y"].map(of), [(Role::Output, false); 3]);
+    let fewer = program(&FILES[1].1.replace("dyn tiles default 4", "dense 3"));
+    assert!(fewer.tensor("Y").unwrap().begins_with_zeros, "the last rows are not written");
+    let updates = program(
+        "workload adds {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[8, 8]
+  kernel add(x: inout f32[8, 8]) {
+    %0 = load x : f32[8, 8]
+    %1 = add %0, %0 : f32[8, 8]
+    store x, %1
+  }
+  do parallel i in dense 1 { add[i](x = X) }
+}",
+    );
+    assert_eq!(roles_of(&updates), [("X", Role::Updated, false)]);
+}
+
+#[test]
+fn layouts_and_constants_stand_in_the_file() {
+    let text = "workload stored {
+  schedule round_robin workers 1 window 8192 stall
+  tensor W : f32[2, 32, 8]
+  tensor Y : f32[2, 32, 8]
+  kernel copy(x: in f32[32, 8], y: out f32[32, 8]) {
+    %0 = load x : f32[32, 8]
+    store y, %0
+  }
+  do parallel n in dense 2 { copy[n](x = W[n], y = Y[n]) }
+}";
+    let nz = |shape: [u64; 2]| {
+        move |tensor: &mut TensorDescription| {
+            tensor.shape = shape.to_vec();
+            tensor.layout = Layout::device().with_format(Format::nz(4)).with_place(Place::OnChip);
+        }
+    };
+    let stored = program(text).with_tensor("W", nz([20, 12])).unwrap();
+    let stored = stored.with_constant("W", vec![7; 2048]).unwrap();
+    let read = Program::from_bytes(&stored.to_bytes()).unwrap();
+    let tensor = read.tensor("W").unwrap();
+    assert_eq!(tensor.to_string(), "constant W : f32[20, 12], on-chip, tiles 16x8");
+    assert_eq!((tensor.bytes(), read.constant(0)), (2048, Some(&[7; 2048][..])));
+
+    let refused = program(text).with_tensor("W", nz([20, 17])).unwrap_err().to_string();
+    assert!(
+        refused.contains("the extents [3, 32, 8] in memory; the plan has W f32[2, 32, 8]"),
+        "{refused}"
+    );
+    let refused = program(text).with_constant("Y", vec![0; 2048]).unwrap_err().to_string();
+    assert!(refused.contains("is output, and only an input"), "{refused}");
+    let refused = program(text).with_constant("W", vec![0; 8]).unwrap_err().to_string();
+    assert!(refused.contains("2048 bytes, and the file has 8"), "{refused}");
+    let refused = program(text).with_constant("Z", vec![]).unwrap_err().to_string();
+    assert!(refused.contains("no tensor Z. It has: W, Y"), "{refused}");
+
+    let before = program(text);
+    let found: Vec<_> =
+        differences(&before, &read).into_iter().map(|one| (one.what, one.is_interface)).collect();
+    assert_eq!(
+        found,
+        [("tensor W".to_owned(), true), ("elements of constant W".to_owned(), false)]
+    );
+}
+
+#[test]
+fn a_graph_names_tensors_instead_of_addresses() {
+    let tensor = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![16],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let task = |offset, producers: &[usize]| GraphTask {
+        kernel: "add".to_owned(),
+        kind: CoreKind::AIV,
+        args: vec![
+            GraphArgument::Tensor { tensor: 0, offset },
+            GraphArgument::Tensor { tensor: 1, offset: 0 },
+            GraphArgument::Word(16),
+        ],
+        producers: producers.to_vec(),
+    };
+    let of = |tasks: Vec<GraphTask>| {
+        let tensors = vec![tensor("x", Role::Input), tensor("y", Role::Output)];
+        Program::new("sum", Body::Graph(tasks), tensors)
+    };
+    let graph = of(vec![task(0, &[]), task(32, &[0])]).unwrap();
+    let read = Program::from_bytes(&graph.to_bytes()).unwrap();
+    let Body::Graph(tasks) = read.body() else { panic!("it is a graph") };
+    assert_eq!(tasks, &[task(0, &[]), task(32, &[0])]);
+    let refused = |tasks| match of(tasks) {
+        Err(ProgramError::Section { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(vec![task(64, &[])]).contains("byte 64 of tensor x, which has 64"));
+    assert!(refused(vec![task(0, &[0])]).contains("waits for task 0"));
+}
