@@ -15,23 +15,20 @@ use core::num::NonZeroU64;
 use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
+pub use super::row::BAD_BLOCK;
+pub(crate) use super::row::I32;
 use super::row::{Cache, HEADS, RUN, Row, Scratch};
 use crate::args::{Size, check_elements, tiles};
+pub(crate) use crate::streaming::F32;
 
-/// Bytes of an element.
-pub(crate) const F32: u64 = 4;
 /// Heads of a row.
 const AT_ONCE: NonZeroU64 = NonZeroU64::MIN.saturating_add(HEADS as u64 - 1);
-/// Bytes of an entry of a table.
-pub(crate) const I32: u64 = 4;
 /// Tasks of one unit.
 pub const TASKS_PER_UNIT: u64 = 4;
 /// Argument words of one unit: qk, softmax, pv, update.
 pub const WORDS_PER_UNIT: u64 = 9 + 9 + 9 + 12;
 /// The builder's own error: a context length is not in 1 ..= `max_blocks * block_size`.
 pub const BAD_CONTEXT_LEN: i32 = 1;
-/// The builder's own error: a block number is not below `num_blocks`.
-pub const BAD_BLOCK: i32 = 2;
 
 crate::orch_args! {
     /// The words of `paged_attention`.

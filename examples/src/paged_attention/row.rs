@@ -14,8 +14,13 @@ use pto_aicore_kernels::{UpdateFlags, library};
 use pto_graph::call::Call;
 use pto_graph::{BuildError, Chain, GraphBuilder, Link, TaskSpec, Variation};
 
-use super::graph::{BAD_BLOCK, F32, I32};
 use crate::args::{Size, tiles};
+use crate::streaming::F32;
+
+/// Bytes of an entry of a table.
+pub(crate) const I32: u64 = 4;
+/// The builder's own error: a block number is not below `num_blocks`.
+pub const BAD_BLOCK: i32 = 2;
 
 /// Heads of one row: what is built and dispatched once for two heads costs half.
 pub(crate) const HEADS: usize = 2;
