@@ -40,6 +40,8 @@ pub(crate) const fn is_program(program: u64) -> bool {
 }
 
 /// Serves the session whose board the one orchestration word names, until there is a reason to return. How many tasks there were.
+// A call of its own: what it keeps of the streams stands on the stack of no other builder.
+#[inline(never)]
 pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
     launch: &Launch<'_>,
     inputs: BuilderInputs<'_>,

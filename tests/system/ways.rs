@@ -6,6 +6,9 @@ use pto_examples::host::{Example, Prepared, Program, Tensor, Way};
 use pto_host::graph::BuilderSet;
 use pto_host::{Device, RunOptions, RunReport};
 
+/// Examples whose graphs have chains: an AICPU adds edges between chains, which are fewer than those between their kernels.
+const CHAINED: [&str; 2] = ["matmul", "paged_attention"];
+
 /// What an example gives: its outputs by name.
 pub(crate) type Outputs = Vec<(&'static str, Tensor)>;
 
@@ -38,7 +41,9 @@ fn check_report(example: &dyn Example, prepared: &Prepared, report: &RunReport, 
     }
     // A streaming program derives its edges, and has none from tasks that are retired.
     let derives = Builders.stream_names().contains(&example.name());
-    if report.stream.is_none() || !derives {
+    if CHAINED.contains(&example.name()) && !way.contains("host_build_graph") {
+        assert!((1..size.edges).contains(&report.edges), "{way}: {} edges", report.edges);
+    } else if report.stream.is_none() || !derives {
         assert_eq!(report.edges, size.edges, "{way}");
     }
     // A task that needs several cores may run on several, or not at all.

@@ -24,8 +24,8 @@ use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
-/// Launches of one stream that are on their way at once. 64: of 8, 16, 32, 64 and 128 the smallest with which an empty launch no
-/// longer pays for the looks between (`pto bench --sessions`).
+/// Launches of one stream that are on their way at once. A guess: enough that a stream of short kernels keeps a core busy
+/// between two visits, and few enough that other streams find room.
 const DEPTH: u32 = 64;
 
 /// What all streams share.

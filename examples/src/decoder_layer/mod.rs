@@ -5,7 +5,6 @@
 pub mod inputs;
 #[cfg(feature = "host")]
 pub mod job;
-mod product;
 #[cfg(feature = "host")]
 pub mod reference;
 pub mod stream;

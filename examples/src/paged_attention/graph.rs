@@ -16,10 +16,9 @@ use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
 pub use super::row::BAD_BLOCK;
-pub(crate) use super::row::I32;
 use super::row::{Cache, HEADS, RUN, Row, Scratch};
+pub(crate) use super::row::{F32, I32};
 use crate::args::{Size, check_elements, tiles};
-pub(crate) use crate::streaming::F32;
 
 /// Heads of a row.
 const AT_ONCE: NonZeroU64 = NonZeroU64::MIN.saturating_add(HEADS as u64 - 1);

@@ -11,7 +11,9 @@ use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec};
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
-use crate::paged_attention::row::HEADS;
+use crate::paged_attention::row::{
+    HEADS, RUN, VARYING_WORDS_PER_UNIT, WORDS_PER_HEAD, WORDS_PER_RUN,
+};
 
 /// See [`crate::paged_attention`].
 pub struct PagedAttention;
@@ -134,7 +136,7 @@ impl Example for PagedAttention {
     ) -> Result<Prepared, Error> {
         let shape = Shape::new(params)?;
         let contexts = Contexts::new(&shape, params, inputs)?;
-        let size = graph_size(&shape, &contexts);
+        let size = room(&shape, &contexts);
         check_room(device, &contexts.elements(&shape), &size)?;
 
         let units = contexts.units(&shape);
@@ -152,6 +154,19 @@ impl Example for PagedAttention {
         };
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
+}
+
+/// Room for the graph, whether its builder has chains or not: chains of few blocks take more words than their tasks.
+fn room(shape: &Shape, contexts: &Contexts) -> GraphSize {
+    let size = graph_size(shape, contexts);
+    let blocks = |len: &i32| u64::from(len.unsigned_abs()).div_ceil(shape.block_size.get());
+    let runs = contexts.lens.iter().map(|len| blocks(len).div_ceil(RUN as u64)).sum::<u64>();
+    let rows = shape.kv_heads.get().div_ceil(HEADS as u64);
+    let of_runs = rows * WORDS_PER_RUN + shape.kv_heads.get() * WORDS_PER_HEAD;
+    let chains = runs.saturating_mul(of_runs);
+    let varying = contexts.units(shape).saturating_mul(VARYING_WORDS_PER_UNIT);
+    let arg_words = size.arg_words.max(chains.saturating_add(varying));
+    GraphSize { arg_words, ..size }
 }
 
 /// The size of the graph.

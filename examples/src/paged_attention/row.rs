@@ -15,7 +15,8 @@ use pto_graph::call::Call;
 use pto_graph::{BuildError, Chain, GraphBuilder, Link, TaskSpec, Variation};
 
 use crate::args::{Size, tiles};
-use crate::streaming::F32;
+/// Bytes of an element.
+pub(crate) const F32: u64 = 4;
 
 /// Bytes of an entry of a table.
 pub(crate) const I32: u64 = 4;
@@ -26,6 +27,13 @@ pub const BAD_BLOCK: i32 = 2;
 pub(crate) const HEADS: usize = 2;
 /// Blocks of a run: as many kernels of a head as one core runs in one dispatch. With more, the last run of a row keeps few cores busy.
 pub(crate) const RUN: usize = 16;
+
+/// Words of the four chains of a run: their headers.
+pub(crate) const WORDS_PER_RUN: u64 = 4;
+/// And for each head of it: two words, the arguments and the variations of each kernel.
+pub(crate) const WORDS_PER_HEAD: u64 = (2 + 9 + 3) + (2 + 9 + 5) + (2 + 9 + 4) + (2 + 12 + 4);
+/// And for each block of a head: the words that differ from block to block and are no step.
+pub(crate) const VARYING_WORDS_PER_UNIT: u64 = 2 + 1 + 2 + 1;
 
 /// The cache, and what is the same for all rows.
 pub(crate) struct Cache {

@@ -201,9 +201,12 @@ impl Collector {
         }
     }
 
-    /// What is known of a chain as a whole is told of its kernels too.
+    /// What is known of a chain as a whole is told of its kernels too. The first one waits for the chain's doorbell; the others
+    /// are ready when the kernel before them has ended, and nobody dispatches them. The scheduler sees the end of the last one.
     fn complete_chains(&mut self) {
-        for (&(task, number), &part) in &self.chains {
+        let mut kernels = self.chains.iter().peekable();
+        while let Some((&(task, number), &part)) = kernels.next() {
+            let is_last = kernels.peek().is_none_or(|((next, _), _)| *next != task);
             let (Some(task), Some(part)) =
                 (self.trace.tasks.get(task as usize), self.trace.parts.get_mut(part))
             else {
@@ -212,6 +215,11 @@ impl Collector {
             part.run.scheduler = task.scheduler;
             if number == 0 {
                 part.run.at.dispatched = task.at.dispatched;
+            } else {
+                part.run.at.ready = part.run.at.dispatched;
+            }
+            if is_last && part.run.at.finished.is_some() {
+                part.run.at.completed = task.at.completed;
             }
         }
     }
@@ -267,6 +275,7 @@ impl Collector {
             part.run.at.shift(origin);
             if let Some(task) = trace.tasks.get(part.task as usize) {
                 let Moments { added, published, ready, .. } = task.at;
+                let ready = part.run.at.ready.or(ready);
                 part.run.at = Moments { added, published, ready, ..part.run.at };
             }
             if let Some(name) = kernels.get(&part.run.func_id) {

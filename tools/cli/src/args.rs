@@ -82,6 +82,7 @@ pub(crate) enum Command {
     #[command(after_help = help::FW)]
     Fw(FwArgs),
     /// Runs programs that are written for the CANN interface (`aclrt*`)
+    #[command(after_help = help::ACL)]
     Acl(AclArgs),
     /// Builds, inspects, runs, checks and compares program files
     #[command(after_help = help::PROGRAM)]

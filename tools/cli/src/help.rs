@@ -45,6 +45,7 @@ short_examples! {
     LIST: "pto list kernels";
     INFO: "pto info faults";
     FW: "pto fw build && pto fw list";
+    ACL: "pto acl run -- ./program input.bin";
     ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin";
     FW_BUILD: "pto fw build --release";
     FW_INSPECT: "pto fw inspect firmware.img";
