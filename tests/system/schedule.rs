@@ -37,13 +37,14 @@ const GRAPHS: [Graph; 2] = [
         tasks: 544,
         batch: "5",
         seed: "3",
-        ceilings: Ceilings { overhead: 0.15, over_bound: 1.95, aicpu_ns: 900.0 },
+        ceilings: Ceilings { overhead: 0.15, over_bound: 1.95, aicpu_ns: 400.0 },
     },
     Graph {
         tasks: 50_000,
         batch: "365",
         seed: "1",
-        ceilings: Ceilings { overhead: 0.05, over_bound: 1.10, aicpu_ns: 900.0 },
+        // Chains begin in groups: now and then one is ready beside an idle core, 0.8 % of the core time in all.
+        ceilings: Ceilings { overhead: 0.20, over_bound: 1.10, aicpu_ns: 150.0 },
     },
 ];
 

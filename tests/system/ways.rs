@@ -41,10 +41,11 @@ fn check_report(example: &dyn Example, prepared: &Prepared, report: &RunReport, 
     }
     // A streaming program derives its edges, and has none from tasks that are retired.
     let derives = Builders.stream_names().contains(&example.name());
-    if CHAINED.contains(&example.name()) && !way.contains("host_build_graph") {
-        assert!((1..size.edges).contains(&report.edges), "{way}: {} edges", report.edges);
-    } else if report.stream.is_none() || !derives {
-        assert_eq!(report.edges, size.edges, "{way}");
+    if report.stream.is_none() || !derives {
+        let has_chains = CHAINED.contains(&example.name()) && !way.contains("host_build_graph");
+        let fewest = if has_chains { 1 } else { size.edges };
+        let edges = report.edges;
+        assert!((fewest..=size.edges).contains(&edges), "{way}: {edges} edges of {}", size.edges);
     }
     // A task that needs several cores may run on several, or not at all.
     if program == Program::Graph {

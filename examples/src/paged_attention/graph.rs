@@ -16,7 +16,7 @@ use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
 pub use super::row::BAD_BLOCK;
-use super::row::{Cache, HEADS, RUN, Row, Scratch};
+use super::row::{Cache, HEADS, Row, Scratch, run_length};
 pub(crate) use super::row::{F32, I32};
 use crate::args::{Size, check_elements, tiles};
 
@@ -89,13 +89,10 @@ impl Args {
 pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
     args.check()?;
-    let cache = args.rows_cache();
+    let cache = args.rows_cache(run_length(args.units(graph)?));
     let mut unit = 0;
     for request in 0..args.batch.get() {
-        let tokens = graph.read_u32(args.context_lens.offset(request * I32))?.into();
-        if tokens == 0 || tokens > args.max_blocks.get() * args.block_size.get() {
-            return Err(BuildError::Failed(BAD_CONTEXT_LEN));
-        }
+        let tokens = args.tokens(graph, request)?;
         for (kv_head, heads) in tiles(args.kv_heads.get(), AT_ONCE) {
             let row = args.row(&cache, (request, kv_head, heads), (unit, tokens))?;
             unit += heads * row.submit(graph, &[])?.0;
@@ -105,9 +102,25 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 }
 
 impl Args {
-    fn rows_cache(&self) -> Cache {
+    /// Tokens of a request.
+    fn tokens<G: GraphBuilder>(&self, graph: &G, request: u64) -> Result<u64, BuildError> {
+        let tokens = graph.read_u32(self.context_lens.offset(request * I32))?.into();
+        let is_usable = tokens > 0 && tokens <= self.max_blocks.get() * self.block_size.get();
+        if is_usable { Ok(tokens) } else { Err(BuildError::Failed(BAD_CONTEXT_LEN)) }
+    }
+
+    /// Blocks of all contexts, once for each head of the cache.
+    fn units<G: GraphBuilder>(&self, graph: &G) -> Result<u64, BuildError> {
+        let blocks = (0..self.batch.get()).try_fold(0, |blocks: u64, request| {
+            let tokens = self.tokens(graph, request)?;
+            Ok::<_, BuildError>(blocks + tokens.div_ceil(self.block_size.get()))
+        });
+        Ok(blocks? * self.kv_heads.get())
+    }
+
+    fn rows_cache(&self, run: usize) -> Cache {
         let &Self { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, .. } = self;
-        Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run: RUN }
+        Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run }
     }
 
     /// Some heads of one request, whose first unit has this number.

@@ -12,7 +12,7 @@ use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
 use crate::paged_attention::row::{
-    HEADS, RUN, VARYING_WORDS_PER_UNIT, WORDS_PER_HEAD, WORDS_PER_RUN,
+    HEADS, VARYING_WORDS_PER_UNIT, WORDS_PER_HEAD, WORDS_PER_RUN, run_length,
 };
 
 /// See [`crate::paged_attention`].
@@ -160,7 +160,8 @@ impl Example for PagedAttention {
 fn room(shape: &Shape, contexts: &Contexts) -> GraphSize {
     let size = graph_size(shape, contexts);
     let blocks = |len: &i32| u64::from(len.unsigned_abs()).div_ceil(shape.block_size.get());
-    let runs = contexts.lens.iter().map(|len| blocks(len).div_ceil(RUN as u64)).sum::<u64>();
+    let run = run_length(contexts.units(shape)) as u64;
+    let runs = contexts.lens.iter().map(|len| blocks(len).div_ceil(run)).sum::<u64>();
     let rows = shape.kv_heads.get().div_ceil(HEADS as u64);
     let of_runs = rows * WORDS_PER_RUN + shape.kv_heads.get() * WORDS_PER_HEAD;
     let chains = runs.saturating_mul(of_runs);

@@ -28,6 +28,16 @@ pub(crate) const HEADS: usize = 2;
 /// Blocks of a run: as many kernels of a head as one core runs in one dispatch. With more, the last run of a row keeps few cores busy.
 pub(crate) const RUN: usize = 16;
 
+/// Chains of a kernel that are wanted: some more than a device has cube cores. With fewer, cores would wait while others run a
+/// chain; with more, the builder and the schedulers would be what takes longest.
+const CHAINS: u64 = 32;
+
+/// How long runs are, for so many units (blocks of all contexts, once for each head).
+pub(crate) fn run_length(units: u64) -> usize {
+    let fair = units / (HEADS as u64 * CHAINS);
+    usize::try_from(fair).unwrap_or(RUN).clamp(1, RUN)
+}
+
 /// Words of the four chains of a run: their headers.
 pub(crate) const WORDS_PER_RUN: u64 = 4;
 /// And for each head of it: two words, the arguments and the variations of each kernel.
@@ -118,6 +128,8 @@ pub(crate) struct Row<'a> {
 
 impl Row<'_> {
     /// Submits the chains of all blocks, which wait for `after`; returns how many blocks there are, and the last update.
+    // A call of its own: what it keeps of a run stands on the stack of no other builder.
+    #[inline(never)]
     pub(crate) fn submit<G: GraphBuilder>(
         &self,
         graph: &mut G,

@@ -189,8 +189,7 @@ impl Collector {
         let place = (event.task, number);
         if event.kind == TraceKind::STARTED {
             let kind = self.trace.cores.get(core as usize).copied().unwrap_or(CoreKind::AIC);
-            // Nobody dispatches the kernels behind the first one.
-            let at = Moments { dispatched: at, started: at, ..Moments::default() };
+            let at = Moments { started: at, ..Moments::default() };
             let run = Task { func_id, kind, core: Some(core), scheduler: None, at };
             self.chains.insert(place, self.trace.parts.len());
             self.trace.parts.push(Part { task: event.task, block: number, lane: 0, run });
@@ -201,10 +200,10 @@ impl Collector {
         }
     }
 
-    /// What is known of a chain as a whole is told of its kernels too. The first one waits for the chain's doorbell; the others
-    /// are ready when the kernel before them has ended, and nobody dispatches them. The scheduler sees the end of the last one.
+    /// What is known of a chain as a whole is told of its kernels too. The first one waits for the chain's doorbell; for the
+    /// others the end of the kernel before them is both: the core has them already. The scheduler sees the end of the last one.
     fn complete_chains(&mut self) {
-        let mut kernels = self.chains.iter().peekable();
+        let (mut kernels, mut before) = (self.chains.iter().peekable(), None);
         while let Some((&(task, number), &part)) = kernels.next() {
             let is_last = kernels.peek().is_none_or(|((next, _), _)| *next != task);
             let (Some(task), Some(part)) =
@@ -216,8 +215,10 @@ impl Collector {
             if number == 0 {
                 part.run.at.dispatched = task.at.dispatched;
             } else {
+                part.run.at.dispatched = before.or(part.run.at.started);
                 part.run.at.ready = part.run.at.dispatched;
             }
+            before = part.run.at.finished;
             if is_last && part.run.at.finished.is_some() {
                 part.run.at.completed = task.at.completed;
             }
