@@ -11,9 +11,7 @@ use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec};
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
-use crate::paged_attention::row::{
-    HEADS, VARYING_WORDS_PER_UNIT, WORDS_PER_HEAD, WORDS_PER_RUN, run_length,
-};
+use crate::paged_attention::row::{HEADS, run_length};
 
 /// See [`crate::paged_attention`].
 pub struct PagedAttention;
@@ -155,6 +153,13 @@ impl Example for PagedAttention {
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
 }
+
+/// Words of the four chains of a run: their headers.
+const WORDS_PER_RUN: u64 = 4;
+/// And for each head of it: two words, the arguments and the variations of each kernel.
+const WORDS_PER_HEAD: u64 = (2 + 9 + 3) + (2 + 9 + 5) + (2 + 9 + 4) + (2 + 12 + 4);
+/// And for each block of a head: the words that differ from block to block and are no step.
+const VARYING_WORDS_PER_UNIT: u64 = 2 + 1 + 2 + 1;
 
 /// Room for the graph, whether its builder has chains or not: chains of few blocks take more words than their tasks.
 fn room(shape: &Shape, contexts: &Contexts) -> GraphSize {

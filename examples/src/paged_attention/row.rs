@@ -38,13 +38,6 @@ pub(crate) fn run_length(units: u64) -> usize {
     usize::try_from(fair).unwrap_or(RUN).clamp(1, RUN)
 }
 
-/// Words of the four chains of a run: their headers.
-pub(crate) const WORDS_PER_RUN: u64 = 4;
-/// And for each head of it: two words, the arguments and the variations of each kernel.
-pub(crate) const WORDS_PER_HEAD: u64 = (2 + 9 + 3) + (2 + 9 + 5) + (2 + 9 + 4) + (2 + 12 + 4);
-/// And for each block of a head: the words that differ from block to block and are no step.
-pub(crate) const VARYING_WORDS_PER_UNIT: u64 = 2 + 1 + 2 + 1;
-
 /// The cache, and what is the same for all rows.
 pub(crate) struct Cache {
     /// `f32 [num_blocks, block_size, kv_heads, head_dim]`.
