@@ -2,7 +2,7 @@
 //!
 //! [`RunWords`] are the words that the instances of every run share; [`StreamWords`] add what the streaming builder has
 //! of its own. Both are ordinary vectors, so that they work plain, under loom and under shuttle, and nothing runs in them
-//! unless the caller runs it: a [`BuilderHost`](pto_aicpu_fw::BuilderHost) stands in for the schedulers. [`layer`] is the
+//! unless the caller runs it: a [`BuilderHost`](pto_aicpu_fw::BuilderHost) stands in for the schedulers. [`layer()`] is the
 //! program that submission and replay are measured with.
 
 mod layer;
