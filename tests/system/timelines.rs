@@ -53,13 +53,13 @@ fn record(device: &mut Device, options: &RunOptions) -> Trace {
 }
 
 /// Every task has every moment, and one agent's or a happens-before's order is the clock's.
-fn whole_and_in_order(trace: &Trace, way: &str) {
+pub(crate) fn whole_and_in_order(trace: &Trace, way: &str) {
     for (slot, Task { core, scheduler, at, .. }) in trace.tasks.iter().enumerate() {
         let way = format!("{way}, task {slot}: {at:?}");
         assert!(at.added <= at.published && at.added.is_some(), "{way}");
         assert!(at.ready.is_some() && at.ready <= at.dispatched, "{way}");
         assert!(at.dispatched <= at.started && at.started <= at.finished, "{way}");
-        assert!(at.finished <= at.completed, "{way}");
+        assert!(at.started.is_some() && at.finished <= at.completed, "{way}");
         assert!(core.is_some() && scheduler.is_some(), "{way}");
     }
     for edge in &trace.edges {

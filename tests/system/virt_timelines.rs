@@ -7,11 +7,13 @@ use pto_examples::host::{self, Prepared, Way};
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind, Tracing};
-use pto_host::timeline::{Analysis, Task, Trace};
+use pto_host::timeline::Analysis;
 use pto_host::{
     Capacities, Device, RunOptions, RunReport, TraceOptions, VirtDeviceOptions, WhenFull, Work,
 };
 use pto_image_build::{Profile, Request, packages};
+
+use crate::timelines::whole_and_in_order;
 
 /// Firmware and kernels.
 fn images(tracing: Tracing) -> (Image, Image) {
@@ -55,23 +57,6 @@ fn run(device: &mut Device, prepared: &mut Prepared, way: Way, options: &RunOpti
 /// A variant with schedulers that run meanwhile.
 const fn concurrent(variant: RuntimeVariant) -> Way {
     Way { variant, build_mode: BuildMode::CONCURRENT, fanout: FanoutStrategy::LOCK_FREE }
-}
-
-/// Every task has every moment, and one agent's or a happens-before's order is the clock's.
-fn whole_and_in_order(trace: &Trace, way: &str) {
-    for (slot, Task { core, scheduler, at, .. }) in trace.tasks.iter().enumerate() {
-        let way = format!("{way}, task {slot}: {at:?}");
-        assert!(at.added <= at.published && at.added.is_some(), "{way}");
-        assert!(at.ready.is_some() && at.ready <= at.dispatched, "{way}");
-        assert!(at.dispatched <= at.started && at.started <= at.finished, "{way}");
-        assert!(at.started.is_some() && at.finished <= at.completed, "{way}");
-        assert!(core.is_some() && scheduler.is_some(), "{way}");
-    }
-    for edge in &trace.edges {
-        let [producer, consumer] =
-            [edge.producer, edge.consumer].map(|slot| trace.task(slot).expect("a task"));
-        assert!(producer.at.finished <= consumer.at.started, "{way}: {edge:?}");
-    }
 }
 
 #[test]

@@ -203,11 +203,12 @@ impl Collector {
     /// What is known of a chain as a whole is told of its kernels too. The first one waits for the chain's doorbell; for the
     /// others the end of the kernel before them is both: the core has them already. The scheduler sees the end of the last one.
     fn complete_chains(&mut self) {
+        // The task and the end of the kernel before.
         let (mut kernels, mut before) = (self.chains.iter().peekable(), None);
-        while let Some((&(task, number), &part)) = kernels.next() {
-            let is_last = kernels.peek().is_none_or(|((next, _), _)| *next != task);
+        while let Some((&(of, number), &part)) = kernels.next() {
+            let is_last = kernels.peek().is_none_or(|((next, _), _)| *next != of);
             let (Some(task), Some(part)) =
-                (self.trace.tasks.get(task as usize), self.trace.parts.get_mut(part))
+                (self.trace.tasks.get(of as usize), self.trace.parts.get_mut(part))
             else {
                 continue;
             };
@@ -215,10 +216,11 @@ impl Collector {
             if number == 0 {
                 part.run.at.dispatched = task.at.dispatched;
             } else {
-                part.run.at.dispatched = before.or(part.run.at.started);
+                let ended = before.filter(|(task, _)| *task == of).and_then(|(_, ended)| ended);
+                part.run.at.dispatched = ended.or(part.run.at.started);
                 part.run.at.ready = part.run.at.dispatched;
             }
-            before = part.run.at.finished;
+            before = Some((of, part.run.at.finished));
             if is_last && part.run.at.finished.is_some() {
                 part.run.at.completed = task.at.completed;
             }
