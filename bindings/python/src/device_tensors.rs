@@ -5,7 +5,7 @@ use std::cell::Cell;
 
 use pto_host::workload::{TensorBinding, WorkloadBindings};
 use pto_host::{Device, DeviceBuffer};
-use pto_workload::clock::Bound as BoundTensor;
+use pto_workload::clock::{Bound as BoundTensor, row_major};
 use pto_workload::tree::Workload;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -154,21 +154,6 @@ unsafe fn placed(workload: &Workload, operand: &Operand, start: Option<usize>) -
     };
     let (name, shape) = (tensor.name.clone(), tensor.shape.clone());
     Ok(Placed { name, shape, here, first, strides, item, is_written: operand.is_written })
-}
-
-fn row_major(shape: &[u64]) -> Vec<i64> {
-    let mut stride = 1_i64;
-    let mut strides: Vec<i64> = shape
-        .iter()
-        .rev()
-        .map(|extent| {
-            let found = stride;
-            stride = stride.saturating_mul(i64::try_from(*extent).unwrap_or(i64::MAX));
-            found
-        })
-        .collect();
-    strides.reverse();
-    strides
 }
 
 /// How many elements there are.

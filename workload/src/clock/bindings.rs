@@ -154,7 +154,8 @@ impl<'a> Bindings<'a> {
 }
 
 /// The strides of a dense tensor.
-fn row_major(shape: &[u64]) -> Vec<i64> {
+#[must_use]
+pub fn row_major(shape: &[u64]) -> Vec<i64> {
     let mut stride = 1i64;
     let mut strides: Vec<i64> = shape
         .iter()

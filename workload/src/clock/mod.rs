@@ -16,7 +16,7 @@ mod tasks;
 mod times;
 mod walk;
 
-pub use bindings::{Bindings, Bound};
+pub use bindings::{Bindings, Bound, row_major};
 pub use channels::Rendezvous;
 pub use foreign::{Foreign, ForeignCall};
 pub use issue::{Issue, WindowFull};
