@@ -1,4 +1,4 @@
-//! Launches on their way: slots that are free, tasks that are begun, and how many there may be.
+//! The launches that have begun and are not over: free slots, running tasks, and the limit of both.
 //!
 //! Invariants: a slot is free, or holds a task that some stream's list of launches on their way has in it; a task has at most one
 //! consumer, the next one of its stream, which stands in its own line; the arguments of slot `n` stand at `n * PAYLOAD_WORDS`.

@@ -7,7 +7,7 @@
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! ```
-//! What is in Python around it: `pto_runtime/`.
+//! The part of the package that is written in Python is in `pto_runtime/`.
 
 mod array;
 mod device;

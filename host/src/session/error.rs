@@ -125,7 +125,7 @@ pub enum SessionError {
     },
 
     /// A thread of the session cannot be had.
-    #[error("no thread for {what} ({cause}); end other threads of this process")]
+    #[error("no thread could be started for {what} ({cause}); end other threads of this process")]
     Thread {
         /// What the thread is for.
         what: &'static str,

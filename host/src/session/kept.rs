@@ -1,4 +1,5 @@
-//! What the host keeps for a command until it is over, under the command's number: what bytes of a ring cannot hold.
+//! The objects that the host keeps for a command until the command is over, because the ring holds plain words only. They are
+//! found by the number of the command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

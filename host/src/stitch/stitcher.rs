@@ -1,4 +1,4 @@
-//! What programs of a session are loaded with.
+//! The stitcher: loads programs into a session, and makes the streams that run them.
 
 use std::sync::Arc;
 

@@ -56,7 +56,7 @@ impl Signatures {
     fn mismatch(&self, task: &Task, func: u16, kind: CoreKind) -> Option<String> {
         let Some(known) = self.of(func) else {
             return Some(format!(
-                "func id {func} is that of no kernel; take one of those that there are"
+                "no kernel has func id {func}; use the func id of a registered kernel"
             ));
         };
         let Signature { name, args, .. } = known;

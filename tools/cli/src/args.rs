@@ -35,8 +35,8 @@ pub(crate) use ptop::{
 pub(crate) use soak::SoakArgs;
 pub(crate) use value::HostingMode;
 use value::{
-    MAX_AICPU, build_mode, byte_count, fanout, heap_bytes, milliseconds, os_threads, pair, runtime,
-    tolerance, window,
+    MAX_AICPU, MAX_CORES, build_mode, byte_count, fanout, heap_bytes, log_level, milliseconds,
+    os_threads, pair, runtime, tolerance, whole, window,
 };
 pub(crate) use virtual_time::{VirtualArgs, profile};
 
@@ -165,7 +165,7 @@ pub(crate) struct RunArgs {
     pub(crate) predict: bool,
     /// How often to run the graph; each run is checked
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ROUNDS))]
+    #[arg(value_parser = whole(1, MAX_ROUNDS))]
     pub(crate) rounds: u32,
 
     /// Which runtime builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
@@ -183,7 +183,7 @@ pub(crate) struct RunArgs {
     /// Number of AICPU instances. Under aicpu_build_graph and tensormap_and_ringbuffer one of them builds, and the others
     /// schedule [default: 4, or that of the profile]
     #[arg(long, help_heading = "Runtime", value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_AICPU)))]
+    #[arg(value_parser = whole(1, MAX_AICPU))]
     pub(crate) aicpu: Option<u32>,
 
     /// Window of tensormap_and_ringbuffer: how many tasks may be alive at once, a power of two [default: 4096]
@@ -204,11 +204,11 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) device: DeviceChoice,
     /// Number of cube cores [default: 24, or that of the profile; on virt 4]
-    #[arg(long, help_heading = "Device", value_name = "N")]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
     /// Number of vector cores [default: 48, or that of the profile; on virt 8]. On virt the sum of --aicpu, --aic and --aiv
     /// is at most 64
-    #[arg(long, help_heading = "Device", value_name = "N")]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: Option<u32>,
     /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
@@ -245,7 +245,7 @@ pub(crate) struct RunArgs {
     pub(crate) trace: Option<PathBuf>,
     /// How many events each AICPU instance and each core can record [default: as many as the run causes]
     #[arg(long, help_heading = "Timeline", value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(4..=i64::from(MAX_RING_EVENTS)))]
+    #[arg(value_parser = whole(4, MAX_RING_EVENTS))]
     pub(crate) trace_events: Option<u32>,
     /// Which events are kept if there are more than --trace-events; with `all` that is 16,384 at a time [default: newest; all
     /// for a program of tensormap_and_ringbuffer with more tasks than its window holds]
@@ -256,7 +256,7 @@ pub(crate) struct RunArgs {
     pub(crate) gantt: bool,
 
     /// Which messages of the host and the firmware are shown: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
     pub(crate) log: LevelFilter,
     /// Answers with one JSON object
     #[arg(long)]
@@ -397,7 +397,7 @@ pub(crate) enum Shown {
 const MAX_RUNS: usize = 4;
 
 /// Rounds of a run: the report of each is kept.
-const MAX_ROUNDS: i64 = 100_000;
+const MAX_ROUNDS: u32 = 100_000;
 
 #[cfg(test)]
 mod tests {

@@ -45,7 +45,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     })?;
     if let (Some(_), How::Read) = (&args.save_inputs, how) {
         return Err(Failure::usage(
-            "--save-inputs is for examples; a file has no inputs of its own",
+            "--save-inputs writes the inputs of an example, and a graph file has none; leave it out",
         ));
     }
     let rings = rings(args, &program)?;

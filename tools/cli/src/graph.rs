@@ -70,7 +70,7 @@ fn form(args: &GraphArgs) -> Result<GraphForm, Failure> {
     let named = args.output.as_deref().map(|path| output_file::form_of(path, &known));
     match (flagged, named.transpose()?.flatten()) {
         (Some(flagged), Some(named)) if flagged != named => Err(Failure::usage(
-            "the flag asks for one form of the graph, and the name of the file for another; give one of them",
+            "the option asks for one form of the graph, and the name of the file for another; leave the option out, or rename the file",
         )),
         (flagged, named) => Ok(flagged.or(named).unwrap_or(GraphForm::Picture)),
     }
@@ -95,7 +95,11 @@ fn built(example: &dyn Example, args: &GraphArgs) -> Result<Graph, Failure> {
     let prepared = example.prepare(&params, &inputs, &device)?;
     let image = prepared.build_on_host(&device)?;
     let graph = image.graph(example.name(), &library());
-    graph.ok_or_else(|| Failure::internal("the graph image contradicts itself: report this"))
+    graph.ok_or_else(|| {
+        Failure::internal(
+            "the graph image contradicts itself; this is an error of `pto`: report it",
+        )
+    })
 }
 
 /// The names of the library's kernels.
@@ -114,7 +118,7 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     let (program, how) = source.program()?;
     let shown = task_graph(&program, cores).map_err(|refused| {
         Failure::usage(format!(
-            "the runtime refuses what '{target}' submits, so that its edges are not known: {refused}; \
+            "the runtime refuses a task of '{target}', so that its edges are not known: {refused}; \
              pto check {target} says more"
         ))
     })?;

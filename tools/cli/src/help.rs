@@ -1,4 +1,4 @@
-//! What `--help` says behind the options: an example for each command, and the exit codes; and the version.
+//! The end of each `--help`: examples and exit codes. Also the text of `--version`.
 
 /// The release, and the commit that it was built from where the build knows it.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PTO_COMMIT"), ")");

@@ -37,7 +37,9 @@ impl How {
         match self {
             Self::Read => "read from the file",
             Self::WithoutRun => "recorded without running it",
-            Self::WhileItRan => "recorded while it ran, for it waits for values of its tasks",
+            Self::WhileItRan => {
+                "recorded while it ran, because it reads values that its tasks compute"
+            }
         }
     }
 
@@ -110,7 +112,9 @@ impl Source<'_> {
 
     fn read(&self, path: &Path) -> Result<Program, Failure> {
         if !self.params.is_empty() || !self.inputs.is_empty() {
-            return Err(Failure::usage("--param and --input are for examples; a file is as it is"));
+            return Err(Failure::usage(
+                "--param and --input set values of an example, and a graph file has none to set; leave them out",
+            ));
         }
         let (shown, program) = (path.display(), read(path)?);
         match self.runtime {
@@ -189,10 +193,10 @@ impl Recordable<'_> {
 /// The program in a graph file.
 pub(crate) fn read(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
-    let opened =
-        File::open(path).map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let opened = File::open(path)
+        .map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
     file::read(BufReader::new(opened)).map_err(|error| match error {
-        ReadError::Io(error) => Failure::internal(format!("'{shown}': {error}")),
+        ReadError::Io(error) => Failure::internal(format!("cannot read '{shown}': {error}")),
         error @ ReadError::Line { .. } => Failure::usage(format!("'{shown}', {error}")),
     })
 }

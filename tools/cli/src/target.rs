@@ -53,7 +53,7 @@ impl Target {
         let unknown = match host::find(name) {
             Ok(_) if kernels.is_some() => {
                 return Err(Failure::usage(format!(
-                    "--kernels is for graph files; the example {name} has those of the library"
+                    "--kernels adds kernels for graph files, and the example {name} uses those of the library; leave it out"
                 )));
             }
             Ok(example) => {
@@ -69,12 +69,12 @@ impl Target {
         if path.extension().is_some_and(|extension| extension == WORKLOAD) {
             if kernels.is_some() {
                 return Err(Failure::usage(
-                    "--kernels is for graph files; a workload has its kernels in its file",
+                    "--kernels adds kernels for graph files, and a workload has its kernels in its own file; leave it out",
                 ));
             }
             if heap == Heap::Kept {
                 return Err(Failure::usage(
-                    "--dump is for examples and graph files; --output NAME=FILE.npy writes a tensor of a workload",
+                    "--dump writes tensors of examples and graph files; for a workload use --output NAME=FILE.npy",
                 ));
             }
             let kernels = Kernels::default();
@@ -100,7 +100,7 @@ impl Target {
     pub(crate) fn with_line(&self, failure: Failure) -> Failure {
         match self.file.as_ref().and_then(Submission::refused_line) {
             Some(line) => {
-                failure.and(format!("It is line {line} of the graph file that was refused."))
+                failure.and(format!("The runtime refused line {line} of the graph file."))
             }
             None => failure,
         }
@@ -130,7 +130,8 @@ const WORKLOAD: &str = "workload";
 fn workload(path: &Path) -> Result<&'static dyn Example, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let text =
+        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
     let file = WorkloadFile::read(&text);
     Ok(file.map_err(|error| Failure::usage(format!("'{shown}', {error}")))?)
 }
@@ -170,10 +171,10 @@ impl FileExample {
         let name = kept(if graph.name.is_empty() { stem } else { graph.name.clone() });
         let submission = Submission::new(Arc::new(graph));
         if let Some(defect) = submission.defect() {
-            return Err(Failure::usage(format!("'{shown}' cannot be run: {defect}")));
+            return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
         if let Some(defect) = arguments::defect(submission.program(), kernels) {
-            return Err(Failure::usage(format!("'{shown}' cannot be run: {defect}")));
+            return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
         let mut specs = specs(submission.program());
         specs.sort_by_key(|(_, place)| is_of_heap[*place]);

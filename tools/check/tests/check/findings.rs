@@ -257,7 +257,7 @@ fn kernels_are_compared_with_those_that_there_are() {
     };
     finds(r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}, 4]}"#, &[]);
     let unknown = r#"{"task": 7, "func": 9, "kind": "aiv"}"#;
-    finds(unknown, &["line 3: task 7: func id 9 is that of no kernel"]);
+    finds(unknown, &["line 3: task 7: no kernel has func id 9"]);
     let kind = r#"{"task": 7, "func": 3, "kind": "aic", "args": [{"in": 0}, {"out": 0}, 4]}"#;
     finds(kind, &["exp, runs on aiv cores, and the task is for aic"]);
     let few = r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}]}"#;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::value::byte_count;
+use super::value::{byte_count, whole};
 use crate::help;
 
 /// Programs that call `aclrt*` (docs/acl.md).
@@ -29,7 +29,7 @@ pub(crate) struct AclRunArgs {
     #[arg(long, value_name = "FILE.so")]
     pub(crate) library: Option<PathBuf>,
     /// Number of devices that the program sees [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32, 64))]
     pub(crate) devices: Option<u32>,
     /// Memory of each device in bytes; K, M, G stand for KiB, MiB, GiB [default: 16G]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
@@ -38,7 +38,7 @@ pub(crate) struct AclRunArgs {
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
     /// Chooses the order of commands that are ready at the same time, in virtual time [default: 0]
-    #[arg(long, value_name = "SEED", requires = "is_virtual")]
+    #[arg(long, value_name = "SEED", requires = "is_virtual", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// Reports misuse of the interface on standard error, and what the program has not freed at its end
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pto_bench::shape::Shape;
 
-use super::value::{MAX_AICPU, pair};
+use super::value::{MAX_AICPU, MAX_CORES, pair, whole};
 
 /// What is measured.
 #[derive(Args, Debug)]
@@ -15,15 +15,15 @@ pub(crate) struct BenchArgs {
     pub(crate) graphs: Vec<Shape>,
     /// Approximate number of tasks of each graph; several numbers are separated by commas
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "100000")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(pto_abi::limits::MAX_TASKS)))]
+    #[arg(value_parser = whole(1, pto_abi::limits::MAX_TASKS))]
     pub(crate) tasks: Vec<u32>,
     /// How long each kernel takes, in microseconds; 0 means empty kernels
     #[arg(long, value_name = "US,..", value_delimiter = ',', default_value = "0")]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(value_parser = whole(0_u32, 1_000_000))]
     pub(crate) kernel_us: Vec<u32>,
     /// How often each runner is measured; the runners take turns
     #[arg(long, value_name = "N", default_value_t = 7)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(value_parser = whole(1_u32, 10_000))]
     pub(crate) rounds: u32,
     /// Number of OS threads: 1, 2 or both
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "1,2")]
@@ -55,14 +55,14 @@ pub(crate) struct BenchArgs {
     pub(crate) peer: Vec<(String, PathBuf)>,
 
     /// Number of cube cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24, value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: u32,
     /// Number of vector cores, which run the tasks
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48)]
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48, value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: u32,
     /// Number of AICPU instances
     #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 4)]
-    #[arg(value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_AICPU)))]
+    #[arg(value_parser = whole(2, MAX_AICPU))]
     pub(crate) aicpu: u32,
 
     /// Writes the curves of --scaling as a picture

@@ -6,7 +6,8 @@ use clap::Args;
 use pto_abi::{BuildMode, RuntimeVariant};
 
 use super::value::{
-    build_mode, heap_bytes, heap_rings, map_entries, pair, ring_units, runtime, window,
+    MAX_CORES, build_mode, heap_bytes, heap_rings, map_entries, pair, ring_units, runtime, whole,
+    window,
 };
 
 /// What to check, and against what.
@@ -64,10 +65,10 @@ pub(crate) struct CheckArgs {
     pub(crate) build_mode: BuildMode,
 
     /// Number of cube cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24, value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: u32,
     /// Number of vector cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48)]
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48, value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: u32,
 
     /// Answers with one JSON object

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::value::{HostingMode, pair, tolerance};
+use super::value::{HostingMode, pair, tolerance, whole};
 use crate::help;
 
 /// Program files.
@@ -141,10 +141,10 @@ pub(crate) struct ProgramRunArgs {
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
     /// Decides the random values of tensors
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0, u64::MAX))]
     pub(crate) seed: u64,
     /// How often the program runs. The inputs are the same each time, and updated tensors keep their values between runs
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1, u64::MAX))]
     pub(crate) loops: u64,
     /// Compares an output with a NumPy file; may be given several times
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use pto_host::virtual_time::{Compute, Injection, KernelCosts, LineModel, Profile, VirtualOptions};
 
+use super::value::whole;
 use crate::errors::Failure;
 
 /// Options of `--hosting virtual`.
@@ -14,7 +15,7 @@ use crate::errors::Failure;
 pub(crate) struct VirtualArgs {
     /// Decides everything that hardware leaves to chance. The same seed and options give the same run on every
     /// machine [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// What operations cost, and how many cores the device has: a2a3, a5, ideal (only kernels take time), or a file
     /// like sim-shim/profiles/a2a3.toml [default: a2a3]

@@ -57,7 +57,8 @@ fn read(path: &Path) -> Result<Program, Failure> {
 fn workload(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let text =
+        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
     let refused = |error: &dyn std::fmt::Display| Failure::usage(format!("'{shown}', {error}"));
     let workload = Workload::parse(&text).map_err(|error| refused(&error))?;
     let checked = workload.check().map_err(|error| refused(&error))?;

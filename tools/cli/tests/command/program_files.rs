@@ -103,5 +103,5 @@ fn the_training_loop_passes_and_says_what_it_copied() {
     let differ = ["run", "training_loop", "--param=layouts=differ"];
     let told = answers("training_loop", &[&differ[..], &small, &few].concat());
     assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
-    refused(&["run", "training_loop", "--param=tile=33"], 2, &["does not divide"]);
+    refused(&["run", "training_loop", "--param=tile=33"], 2, &["must divide"]);
 }
