@@ -305,7 +305,7 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// An example (`pto list examples` shows all), or a graph file (docs/check.md)
+    /// An example (`pto list examples` shows all), a workload file (docs/workloads.md), or a graph file (docs/check.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
     /// Whose graph, where the example has programs for several runtimes: tensormap_and_ringbuffer for that with tensors
@@ -315,6 +315,9 @@ pub(crate) struct GraphArgs {
     /// A parameter of the example
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
+    /// A NumPy file for an input that decides about tasks, as the array of a workload's axis does
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) inputs: Vec<(String, PathBuf)>,
     /// As a picture (the default; graphs of up to 3,000 tasks)
     #[arg(long, group = "form")]
     pub(crate) svg: bool,

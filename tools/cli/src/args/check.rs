@@ -12,11 +12,11 @@ use super::value::{
 /// What to check, and against what.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// An example, or a graph file (docs/check.md)
+    /// An example, a workload file (docs/workloads.md), or a graph file (docs/check.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
 
-    /// A parameter of the example; an input's shape gives those that are not set
+    /// A parameter of the example or workload; an input's shape gives those that are not set
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
     /// A NumPy file for an input that the example's program reads; inputs that are not given are random
