@@ -104,7 +104,7 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
         &["task 9", "tile_aiv executes a tile kernel of a plan", ".workload"],
     );
     let told = pto(&["check", graph], 1).stdout;
-    assert!(told.contains("kernel: line 7: task 9: tile_aiv executes"), "{told}");
+    assert!(told.contains("kernel: line 8: task 9: tile_aiv executes"), "{told}");
     let silu = r#"{"task": 9, "func": 34, "kind": "aiv", "args": [64, 64, 64, 64, 8, 8, 8, 8]}"#;
     fs::write(graph, format!("{}\n{silu}\n", row_sums("host_build_graph"))).expect("a file");
     refused(&["run", graph], 2, &["task 9", "is an address, and the file gives a number"]);
