@@ -307,7 +307,7 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// An example (`pto list examples` shows all), or a graph file (docs/check.md)
+    /// An example (`pto list examples` shows all), a workload file (docs/workloads.md), or a graph file (docs/check.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
     /// For an example with programs for several runtimes: which program's graph to show. tensormap_and_ringbuffer shows the
@@ -317,6 +317,9 @@ pub(crate) struct GraphArgs {
     /// Sets a parameter of the example; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
+    /// Reads an input that decides about tasks from a NumPy file, such as the array of a workload's axis
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) inputs: Vec<(String, PathBuf)>,
     /// Draws a picture (SVG) of up to 3,000 tasks; this is the default
     #[arg(long, group = "form")]
     pub(crate) svg: bool,

@@ -13,11 +13,11 @@ use super::value::{
 /// What to check, and against what.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// An example, or a graph file (docs/check.md)
+    /// An example, a workload file (docs/workloads.md), or a graph file (docs/check.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
 
-    /// Sets a parameter of the example; may be given several times. The shapes of inputs decide the sizes that are not set
+    /// Sets a parameter of the example or workload; may be given several times. The shapes of inputs decide the sizes that are not set
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
     /// Reads an input of the example from a NumPy file; may be given several times. Inputs without a file are random
