@@ -63,10 +63,10 @@ pub(crate) enum Command {
     /// Shows a recorded run: an interactive page, a picture, or a chart
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
-    /// Shows the tasks and edges of an example or of a graph file, without running it
+    /// Shows the tasks and edges of an example, a graph file or a workload, without running it
     #[command(after_help = help::GRAPH)]
     Graph(GraphArgs),
-    /// Finds cycles, races and rings that are too small in an example or a graph file, without running it
+    /// Finds cycles, races and rings that are too small in an example, a graph file or a workload, without running it
     #[command(after_help = help::CHECK)]
     Check(Box<CheckArgs>),
     /// Measures what a task costs on this machine
@@ -314,10 +314,11 @@ pub(crate) struct GraphArgs {
     /// program with tensors [default: the program with tasks and edges, if there is one]
     #[arg(long, value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
-    /// Sets a parameter of the example; may be given several times
+    /// Sets a parameter of the example or workload; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// Reads an input that decides about tasks from a NumPy file, such as the array of a workload's axis
+    /// Reads an input that decides which tasks there are from a NumPy file, such as the array of a workload's axis; may be
+    /// given several times
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,
     /// Draws a picture (SVG) of up to 3,000 tasks; this is the default
