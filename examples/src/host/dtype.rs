@@ -1,7 +1,7 @@
 //! The elements that a tensor on the host side can have, and their types: those that NumPy files hold.
 
 use std::fmt;
-use std::string::{String, ToString as _};
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 /// Declares the types of elements: variant, type, name, what it is.
