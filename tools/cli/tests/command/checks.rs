@@ -148,7 +148,7 @@ fn findings_are_told_and_end_with_code_1() {
         "{told}"
     );
     refused(&["check", file, "--runtime", "aicpu_build_graph"], 2, &["host_build_graph"]);
-    refused(&["check", file, "--param", "n=3"], 2, &["for examples"]);
+    refused(&["check", file, "--param", "n=3"], 2, &["a graph file has none to set"]);
     write(
         "{\"format\":\"pto-graph\",\"version\":1,\"variant\":\"host_build_graph\"}\n{\"task\":0}\n",
     );
