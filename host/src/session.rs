@@ -31,6 +31,7 @@ mod open;
 mod options;
 mod owned_work;
 mod performer;
+mod recorded;
 mod resident;
 mod running;
 mod seat;

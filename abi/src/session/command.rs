@@ -34,6 +34,8 @@ closed_set! {
         CALL = 12, "call the host";
         /// Wait until every stream has come to this barrier. Its word is the barrier.
         BARRIER = 13, "barrier";
+        /// Launch a recording, which stands in GM as `recording` says: [address, words].
+        REPLAY = 14, "launch a recording";
     }
 }
 

@@ -6,6 +6,7 @@
 //! builders.rs       builder programs that come and go
 //! draft.rs          a graph, written down without a borrow of the device
 //! device.rs         a device for use from any thread
+//! stitch/           sessions, programs and tensors, with reference counts
 //! field/            class Runtime of include/runtime.h: orchestrations, AICPU builder plugins, copy-back
 //! guard.rs          calls of foreign code that come back from a signal
 //! failure.rs        code, name, message, remedy
@@ -27,6 +28,8 @@ pub mod kernel_table;
 pub mod kernels;
 mod relocatable;
 mod shared_object;
+#[cfg(feature = "devices")]
+pub mod stitch;
 
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};

@@ -210,7 +210,7 @@ impl Lane {
             return Look::Ready(Wants::Here);
         }
         match head.kind {
-            CommandKind::LAUNCH => Look::Ready(Wants::Launch),
+            CommandKind::LAUNCH | CommandKind::REPLAY => Look::Ready(Wants::Launch),
             CommandKind::RUN => Look::Ready(Wants::Run),
             CommandKind::CALL => Look::Ready(Wants::Worker),
             CommandKind::WAIT => self.look_record(head),

@@ -19,7 +19,7 @@ use super::owned_work::{OwnedWork, RunTicket};
 use super::seat::{Driver, Unmet};
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
-use crate::RunOptions;
+use crate::{DeviceBuffer, RunOptions};
 
 /// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
 /// dropped, the commands that were submitted still run.
@@ -100,7 +100,7 @@ impl Stream {
     /// # Errors
     /// Those of every call that submits.
     pub fn run(&self, work: impl Into<OwnedWork>) -> Result<RunTicket, SessionError> {
-        self.submit_run(RunWork::Work(work.into()), None)
+        Ok(self.submit_run(RunWork::Work(work.into()), None)?.1)
     }
 
     /// As [`Stream::run`], with options of its own.
@@ -112,19 +112,21 @@ impl Stream {
         work: impl Into<OwnedWork>,
         options: RunOptions,
     ) -> Result<RunTicket, SessionError> {
-        self.submit_run(RunWork::Work(work.into()), Some(options))
+        Ok(self.submit_run(RunWork::Work(work.into()), Some(options))?.1)
     }
 
     /// Launches a recording as one command. Where an argument of a launch is the first address of a pair of `bindings`, the
-    /// second one stands for it.
+    /// second one stands for it. The firmware begins the launches beside those of other streams; a recording in which more than five tasks follow
+    /// one directly is run as a graph, as by [`Stream::run`].
     ///
     /// # Errors
-    /// `Argument`: no launch has the first address of a pair. Those of every call that submits.
+    /// `Argument`: no launch has the first address of a pair. `Device` with `OutOfMemory`: the recording does not fit GM. Those of
+    /// every call that submits.
     pub fn launch_recording(
         &self,
         recording: &Recording,
         bindings: &[(GmAddr, GmAddr)],
-    ) -> Result<RunTicket, SessionError> {
+    ) -> Result<u64, SessionError> {
         if let Some((unbound, _)) = bindings.iter().find(|(from, _)| !recording.has_argument(*from))
         {
             return Err(SessionError::Argument {
@@ -133,19 +135,45 @@ impl Stream {
                 allowed: "an address that was an argument while the stream was captured",
             });
         }
-        self.submit_run(RunWork::Recording(recording.clone(), bindings.to_vec()), None)
+        let mut side = self.uncaptured("a recording")?;
+        let Some(words) = self.words_of(&mut side, recording, bindings)? else {
+            drop(side);
+            let work = RunWork::Recording(recording.clone(), bindings.to_vec());
+            return Ok(self.submit_run(work, None)?.0);
+        };
+        let (address, count) = (words.address().0, words.len() as u64);
+        let kept = Some(Kept::Recorded(words));
+        self.submit(&side, CommandKind::REPLAY, &[address, count], kept)
+    }
+
+    /// The words of a recording in GM; `None`: the firmware does not begin it.
+    fn words_of(
+        &self,
+        side: &mut Submitting,
+        recording: &Recording,
+        bindings: &[(GmAddr, GmAddr)],
+    ) -> Result<Option<Arc<DeviceBuffer<u64>>>, SessionError> {
+        let known = side.recorded.find(|known| known.is_same(recording), bindings);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(words) = recording.words(bindings) else { return Ok(None) };
+        let words = Arc::new(DeviceBuffer::upload(&self.shared.memory, &words)?);
+        side.recorded.keep(recording.clone(), bindings, &words);
+        Ok(Some(words))
     }
 
     fn submit_run(
         &self,
         work: RunWork,
         options: Option<RunOptions>,
-    ) -> Result<RunTicket, SessionError> {
+    ) -> Result<(u64, RunTicket), SessionError> {
         let ticket = RunTicket::default();
         let command = RunCommand { work, options, ticket: ticket.clone() };
         let side = self.uncaptured("a run")?;
-        self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
-        Ok(ticket)
+        let number =
+            self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
+        Ok((number, ticket))
     }
 
     /// Copies `from` to `to`. A buffer is read when the copy's turn comes; a vector or a slice is taken over by this call.

@@ -31,10 +31,60 @@ fn a_recording_of_two_streams_is_launched_again_and_again() {
         assert_eq!((a.read().unwrap()[0], b.read().unwrap()[0]), (6.0, 1.0 + 3.0 + 5.0), "{mode}");
         let bound = session.zeroed::<f32>(64).unwrap();
         let bindings = [(a.address(), bound.address())];
-        let ticket = one.launch_recording(&recording, &bindings).unwrap();
+        one.launch_recording(&recording, &bindings).unwrap();
         one.synchronize_within(LONG).unwrap();
         assert_eq!((a.read().unwrap()[0], bound.read().unwrap()[0]), (6.0, 2.0), "{mode}");
-        assert_eq!(ticket.take_report().unwrap().tasks, 3);
+    });
+}
+
+/// The diamond is begun by the firmware, and the fan, in which six tasks follow one, by the host; long recordings do not need a slot for each task.
+#[test]
+fn recordings_of_every_shape_are_launched() {
+    on_each(|session, mode| {
+        let stream = session.stream().unwrap();
+        let ones = session.upload(&[1.0_f32; 64]).unwrap();
+        let sums = session.zeroed::<f32>(64).unwrap();
+        let [one_at, sum_at] = [ones.address().0, sums.address().0];
+        let add = || stream.launch(func::ADD, &[sum_at, one_at, sum_at, 64]).unwrap();
+        let mut done = 0.0;
+        for launches in [1_u16, 100, 3000] {
+            stream.begin_capture().unwrap();
+            (0..launches).for_each(|_| {
+                add();
+            });
+            let recording = stream.end_capture().unwrap();
+            let starts = session.firmware_starts();
+            (0..3).for_each(|_| {
+                add();
+                stream.launch_recording(&recording, &[]).unwrap();
+                add();
+            });
+            stream.synchronize_within(LONG).unwrap();
+            done += 3.0 * (f32::from(launches) + 2.0);
+            assert_eq!(sums.read().unwrap(), [done; 64], "{mode}, {launches} launches");
+            let ups = session.firmware_starts() - starts;
+            assert!(launches == 3000 || ups <= 2, "{mode}: the firmware has come up {ups} times");
+        }
+        let others: Vec<_> = (0..6).map(|_| session.stream().unwrap()).collect();
+        let (fork, joins) =
+            (session.event().unwrap(), others.iter().map(|_| session.event().unwrap()));
+        stream.begin_capture().unwrap();
+        add();
+        stream.record(&fork).unwrap();
+        let parts: Vec<_> = others.iter().map(|_| session.zeroed::<f32>(64).unwrap()).collect();
+        for ((other, join), part) in others.iter().zip(joins).zip(&parts) {
+            other.wait(&fork).unwrap();
+            let part = part.address().0;
+            other.launch(func::ADD, &[part, sum_at, part, 64]).unwrap();
+            other.record(&join).unwrap();
+            stream.wait(&join).unwrap();
+        }
+        let recording = stream.end_capture().unwrap();
+        stream.launch_recording(&recording, &[]).unwrap();
+        stream.synchronize_within(LONG).unwrap();
+        for part in &parts {
+            assert_eq!(part.read().unwrap(), [done + 1.0; 64], "{mode}");
+        }
     });
 }
 
