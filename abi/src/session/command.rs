@@ -36,6 +36,8 @@ closed_set! {
         BARRIER = 13, "barrier";
         /// Launch a recording, which stands in GM as `recording` says: [address, words].
         REPLAY = 14, "launch a recording";
+        /// Reduce on the device: [source, target, bytes, element type and reduction].
+        REDUCE = 15, "reduce";
     }
 }
 
@@ -84,6 +86,7 @@ impl CommandKind {
             Self::RUN | Self::CALL => (0, 0),
             Self::RESET | Self::BARRIER => (1, 1),
             Self::COPY | Self::FILL | Self::WAIT_VALUE => (3, 3),
+            Self::REDUCE => (4, 4),
             _ => (2, 2),
         }
     }

@@ -41,7 +41,7 @@ def module():
 
 @pytest.fixture
 def session():
-    with Device(aic=2, aiv=4, gm_bytes=1 << 30).session() as opened:
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as opened:
         yield opened
 
 
@@ -63,7 +63,7 @@ def test_one_copy_more_is_counted_and_fails_the_check(tmp_path):
         if number == 5:
             stream.to_host(weights)
 
-    with Device(aic=4, aiv=8, gm_bytes=1 << 30).session() as session:
+    with Device(aic=4, aiv=8, gm_bytes=64 << 20).session() as session:
         told = train.train(session, tmp_path, copy)
     assert told[3]["copied_to_host_bytes"] == 4 * 64 * 96
     with pytest.raises(AssertionError, match="'copied_to_host_bytes': 24576"):
@@ -149,7 +149,7 @@ def test_bad_input_is_refused(session, x, given, said):
 
 
 def test_a_session_has_the_device_for_itself():
-    device = Device(aic=1, aiv=1, gm_bytes=1 << 30)
+    device = Device(aic=1, aiv=1, gm_bytes=64 << 20)
     with device.session() as session:
         with pytest.raises(HostError, match="closed"):
             device.malloc(4)

@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     pto_device_options_init(&options);
     options.aic = 4;
     options.aiv = 8;
-    options.gm_bytes = 1 << 30;
+    options.gm_bytes = 64 << 20;
     CHECK(pto_device_open("a2a3sim", &options, &device));
     CHECK(pto_session_open(device, 0, &session));
     CHECK(pto_program_stream_open(session, 24, &stream));

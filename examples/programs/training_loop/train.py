@@ -73,7 +73,7 @@ def check(weights, losses, expected, added):
 
 def main(folder):
     write(folder)
-    with Device(aic=4, aiv=8, gm_bytes=1 << 30).session() as session:
+    with Device(aic=4, aiv=8, gm_bytes=64 << 20).session() as session:
         weights, losses, expected, added = train(session, folder)
     correlation = check(weights, losses, expected, added)
     print(f"{ROUNDS} rounds, loss {losses[0]:.4f} to {losses[-1]:.4f}, correlation {correlation:.6f}, {added['runs']} runs")

@@ -16,7 +16,7 @@ const SIZES: Sizes =
     Sizes { batch: 4, inner: 64, outer: 96, tile: 32, iterations: 12, rate: 0.5, seed: 1 };
 
 fn session(hosting: Hosting) -> Session {
-    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 64 << 20, hosting };
     let mut device = open_sim(options).unwrap();
     device.register_library().unwrap();
     device.session(SessionOptions::default()).unwrap()

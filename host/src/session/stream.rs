@@ -8,6 +8,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::session::command::LAUNCH_WORDS;
 use pto_abi::session::{CommandHead, CommandKind, ValueTest};
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::tile::DType;
 
 use super::capture::{Capture, KernelCall, Recording};
 use super::error::SessionError;
@@ -15,7 +16,9 @@ use super::event::Event;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::kept::{Barrier, Kept, RunCommand, RunWork};
+use super::notify::Notify;
 use super::owned_work::{OwnedWork, RunTicket};
+use super::reduction::Reduction;
 use super::seat::{Driver, Unmet};
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
@@ -213,15 +216,7 @@ impl Stream {
         to: GmAddr,
         bytes: u64,
     ) -> Result<u64, SessionError> {
-        self.check_range(from, bytes)?;
-        self.check_range(to, bytes)?;
-        if from.0 < to.0.saturating_add(bytes) && to.0 < from.0.saturating_add(bytes) {
-            return Err(SessionError::Argument {
-                what: "copy_on_device: source and target",
-                found: format!("{bytes} bytes at {from} and at {to} overlap"),
-                allowed: "ranges that do not",
-            });
-        }
+        self.check_apart(from, to, bytes)?;
         let side = self.uncaptured("a copy")?;
         self.submit(&side, CommandKind::COPY, &[from.0, to.0, bytes], None)
     }
@@ -337,6 +332,47 @@ impl Stream {
         self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
     }
 
+    /// Raises a flag of the device.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn notify(&self, notify: &Notify) -> Result<u64, SessionError> {
+        self.write_value(notify.address(), 1)
+    }
+
+    /// Waits for a flag of the device, and lowers it. These are two commands; the number of the second one is returned.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn wait_notify(&self, notify: &Notify) -> Result<u64, SessionError> {
+        self.wait_value(notify.address(), ValueTest::EQUAL, 1)?;
+        self.write_value(notify.address(), 0)
+    }
+
+    /// Reduces `bytes` bytes of `from` into `to`: each element of the target becomes what it is together with the one of the source.
+    ///
+    /// # Errors
+    /// `Argument`: the ranges overlap, or `bytes` are not whole elements. As [`Stream::copy_to_device`].
+    pub fn reduce(
+        &self,
+        (reduction, dtype): (Reduction, DType),
+        from: GmAddr,
+        to: GmAddr,
+        bytes: u64,
+    ) -> Result<u64, SessionError> {
+        self.check_apart(from, to, bytes)?;
+        if !bytes.is_multiple_of(dtype.bytes() as u64) {
+            return Err(SessionError::Argument {
+                what: "reduce: the bytes",
+                found: format!("{bytes}"),
+                allowed: "whole elements",
+            });
+        }
+        let side = self.uncaptured("a reduction")?;
+        let words = [from.0, to.0, bytes, reduction.word(dtype)];
+        self.submit(&side, CommandKind::REDUCE, &words, None)
+    }
+
     pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<u64, SessionError> {
         let side = self.uncaptured("barrier")?;
         let kept = Kept::Barrier(Arc::clone(barrier));
@@ -403,6 +439,20 @@ impl Stream {
 
     fn check_range(&self, address: GmAddr, bytes: u64) -> Result<(), SessionError> {
         Ok(self.shared.memory.check_user_range(address, bytes)?)
+    }
+
+    /// Both ranges are in live allocations, and do not overlap.
+    fn check_apart(&self, from: GmAddr, to: GmAddr, bytes: u64) -> Result<(), SessionError> {
+        self.check_range(from, bytes)?;
+        self.check_range(to, bytes)?;
+        if from.0 < to.0.saturating_add(bytes) && to.0 < from.0.saturating_add(bytes) {
+            return Err(SessionError::Argument {
+                what: "source and target on the device",
+                found: format!("{bytes} bytes at {from} and at {to} overlap"),
+                allowed: "ranges that do not",
+            });
+        }
+        Ok(())
     }
 
     fn check_word(&self, at: GmAddr) -> Result<(), SessionError> {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use pto_abi::stream::StreamCapacities;
 use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
@@ -23,7 +24,9 @@ use super::loaded::{Bound, Loaded, LoadedProgram};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
+use crate::RunOptions;
 use crate::session::{HostBuffer, OwnedWork, SessionError, Stream, StreamId};
+use crate::workload::for_plans;
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
 pub struct ProgramStream<'s> {
@@ -270,11 +273,20 @@ impl<'s> ProgramStream<'s> {
             return Ok(());
         }
         let (builder, orch_args) = (BUILDER.to_owned(), pending.as_flattened().to_vec());
-        let submitted = self.stream.run(OwnedWork::Stream { builder, orch_args });
+        let submitted =
+            self.stream.run_with(OwnedWork::Stream { builder, orch_args }, self.options());
         self.shared.submitted(pending.len() as u64);
         self.shared.counts.launches.add(1);
         submitted?;
         Ok(())
+    }
+
+    /// The options of the session, with the windows that plans need.
+    fn options(&self) -> RunOptions {
+        let of_session = self.session.run_options();
+        let window = StreamCapacities::STANDARD.window;
+        let capacities = for_plans(of_session.capacities, window);
+        RunOptions { capacities, ..of_session.clone() }
     }
 
     /// Waits until everything that was asked is over. Nothing that a program computed comes to the host before.

@@ -40,7 +40,7 @@ int main(void) {
     pto_device_options_init(&options);
     options.aic = 2;
     options.aiv = 4;
-    options.gm_bytes = 1 << 30;
+    options.gm_bytes = 64 << 20;
     DONE(pto_device_open("a2a3sim", &options, &device));
     DONE(pto_session_open(device, 0, &session));
     REFUSED(pto_device_close(device), PTO_ERROR_INVALID_HANDLE, "was closed");
