@@ -11,6 +11,7 @@
 //! The file's fields, and what is checked: `docs/check.md`. Edges, overlaps, refusals and ring sizes are the firmware's own
 //! answers; nothing of it is done a second time here.
 
+mod chains;
 mod check;
 mod declare;
 mod derive;
@@ -18,6 +19,7 @@ pub mod file;
 mod finding;
 mod graph;
 mod graph_submitter;
+mod held;
 mod layout;
 mod memory_map;
 pub mod program;
@@ -34,6 +36,7 @@ mod submit;
 mod tell;
 mod written;
 
+pub use chains::{Kernel, without_chains};
 pub use check::{Options, Report, check};
 pub use declare::{Access, Buffer, Extents, Operand, declare};
 pub use finding::{Finding, Kind};

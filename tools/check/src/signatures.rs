@@ -47,13 +47,14 @@ impl Signatures {
 
     /// The first thing that is wrong with the kernels of a task.
     fn defect(&self, task: &Task) -> Option<String> {
-        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV));
-        std::iter::once((task.func, task.kind))
-            .chain(beside)
-            .find_map(|(func, kind)| self.mismatch(task, func, kind))
+        let args = task.args.len();
+        let own = (!task.is_chain()).then_some((task.func, task.kind, args));
+        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
+        let links = task.links.iter().map(|link| (link.func, task.kind, link.args.len()));
+        own.into_iter().chain(beside).chain(links).find_map(|kernel| self.mismatch(kernel))
     }
 
-    fn mismatch(&self, task: &Task, func: u16, kind: CoreKind) -> Option<String> {
+    fn mismatch(&self, (func, kind, count): (u16, CoreKind, usize)) -> Option<String> {
         let Some(known) = self.of(func) else {
             return Some(format!(
                 "func id {func} is that of no kernel; take one of those that there are"
@@ -66,12 +67,11 @@ impl Signatures {
                 known.kind
             ));
         }
-        (args.len() != task.args.len()).then(|| {
+        (args.len() != count).then(|| {
             format!(
-                "func id {func}, {name}, takes {} arguments ({}), and the task has {}",
+                "func id {func}, {name}, takes {} arguments ({}), and the task has {count}",
                 args.len(),
                 args.join(", "),
-                task.args.len()
             )
         })
     }

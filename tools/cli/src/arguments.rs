@@ -1,8 +1,8 @@
 //! Whether the tasks of a graph file give kernels of the library what they take: a kernel is trusted with its words, so that a
 //! number in the place of an address, or more rows than a tensor has, would end this process.
 
-use pto_check::program::{Action, Argument, Program, Task, View};
-use pto_check::{Extents, Operand};
+use pto_check::program::{Action, Argument, Program, View};
+use pto_check::{Extents, Kernel, Operand};
 
 use crate::kernels::Kernels;
 use crate::operands::operands;
@@ -12,13 +12,16 @@ pub(crate) fn defect(program: &Program, kernels: &Kernels) -> Option<String> {
     program.steps.iter().find_map(|step| {
         let Action::Add(place) = step.action else { return None };
         let task = &program.tasks[place];
-        // Only the author of another kernel knows what it takes.
-        let what = (!kernels.is_own(task.func)).then(|| of_task(program, task))??;
+        let what = task.kernels().find_map(|kernel| {
+            // Only the author of another kernel knows what it takes.
+            let what = (!kernels.is_own(kernel.func)).then(|| of_kernel(program, &kernel))??;
+            Some(if task.is_chain() { format!("kernel {}, {what}", kernel.number) } else { what })
+        })?;
         Some(format!("line {}: {task}: {what}", step.line))
     })
 }
 
-fn of_task(program: &Program, task: &Task) -> Option<String> {
+fn of_kernel(program: &Program, task: &Kernel<'_>) -> Option<String> {
     let is_bound = task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_)));
     let word = |arg: &Argument| match arg {
         Argument::Scalar(word) => *word,
