@@ -5,6 +5,7 @@
 pub mod inputs;
 #[cfg(feature = "host")]
 pub mod job;
+mod product;
 #[cfg(feature = "host")]
 pub mod reference;
 pub mod stream;
