@@ -5,8 +5,9 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 
 use crate::error::MpiError;
+use crate::group::Span;
 use crate::table::{Lane, Progress, SYMBOL, TEXT_BYTES, Table, World};
-use crate::wire::{Arrival, Request, Wire, WireError};
+use crate::wire::{Arrival, Request, Wire, WireError, length, pointer};
 
 /// MPI, started.
 pub(crate) struct Library {
@@ -56,7 +57,7 @@ impl Library {
 
 impl Wire for Library {
     fn send(&mut self, lane: Lane, from: Span, peer: u32, tag: i32) -> Result<Request, WireError> {
-        let (mut number, from) = (0, (from.pointer().cast_const(), from.length()));
+        let (mut number, from) = (0, (pointer(from).cast_const(), length(from)));
         // SAFETY: whoever gave the span keeps its bytes until the request is complete (`Wire`).
         let error =
             unsafe { (self.table.send)(lane, from.0, from.1, rank(peer), tag, &raw mut number) };
@@ -74,7 +75,7 @@ impl Wire for Library {
         let mut number = 0;
         // SAFETY: whoever gave the span leaves its bytes alone until the request is complete (`Wire`).
         let error = unsafe {
-            (self.table.receive)(lane, to.pointer(), to.length(), peer, tag, &raw mut number)
+            (self.table.receive)(lane, pointer(to), length(to), peer, tag, &raw mut number)
         };
         self.checked(error).map(|()| Request(number))
     }
@@ -112,8 +113,6 @@ impl Wire for Library {
         self.checked(error)
     }
 }
-
-use crate::wire::Span;
 
 fn rank(peer: u32) -> i32 {
     // MPI refuses a rank that it does not have, and says so.

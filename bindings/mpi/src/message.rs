@@ -1,14 +1,14 @@
 //! What progress threads tell each other on [`Lane::Control`](crate::table::Lane): frames of one fixed header, and few bytes behind it.
 //!
 //! ```text
-//! Hello (process, name of the host) · Meet (round, word) · Beat · Failed (root, text) · Leave
+//! Hello (process, name of the host) · Meet (round, word) · Ended · Beat · Failed (root, text) · Leave
 //! Send (tag, stamp, bytes [contents]) · Put (window, offset, bytes, slot, value [contents]) · Get (window, offset, bytes) · Signal (slot, value)
 //! Done (number) · Refused (number, reason)
 //! ```
 //! Contents that fit stand in the frame. Longer ones follow on [`Lane::Payload`](crate::table::Lane) under the tag that the header names.
 
 /// Words of a header.
-const WORDS: usize = 9;
+const WORDS: usize = 10;
 /// Bytes of a header.
 const HEADER_BYTES: usize = WORDS * 8;
 /// Bytes of a whole frame.
@@ -22,6 +22,7 @@ pub(crate) const INLINE_BYTES: usize = FRAME_BYTES - HEADER_BYTES;
 pub(crate) enum Kind {
     Hello = 1,
     Meet,
+    Ended,
     Beat,
     Failed,
     Leave,
@@ -34,9 +35,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Hello,
         Self::Meet,
+        Self::Ended,
         Self::Beat,
         Self::Failed,
         Self::Leave,
@@ -53,6 +55,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
+    /// The run that it belongs to.
+    pub(crate) run: u64,
     /// Of the transfer at the rank that started it; of a meeting, its round.
     pub(crate) number: u64,
     /// The program's tag.
@@ -75,6 +79,7 @@ impl Header {
     pub(crate) const fn new(kind: Kind) -> Self {
         Self {
             kind,
+            run: 0,
             number: 0,
             tag: 0,
             stamp: 0,
@@ -92,6 +97,7 @@ impl Header {
         let (window, slot) = self.place;
         let words = [
             self.kind as u64,
+            self.run,
             self.number,
             self.tag,
             self.stamp,
@@ -112,10 +118,10 @@ impl Header {
         for (word, bytes) in words.iter_mut().zip(header.chunks_exact(8)) {
             *word = u64::from_le_bytes(bytes.try_into().ok()?);
         }
-        let [kind, number, tag, stamp, bytes, payload, place, offset, value] = words;
+        let [kind, run, number, tag, stamp, bytes, payload, place, offset, value] = words;
         let kind = Kind::ALL.into_iter().find(|known| *known as u64 == kind)?;
         let place = (low(place), low(place >> 32));
-        let header = Self { kind, number, tag, stamp, bytes, payload, place, offset, value };
+        let header = Self { kind, run, number, tag, stamp, bytes, payload, place, offset, value };
         Some((header, contents))
     }
 }
@@ -134,6 +140,7 @@ mod tests {
         for kind in Kind::ALL {
             let header = Header {
                 kind,
+                run: 3,
                 number: 1,
                 tag: 2,
                 stamp: u64::MAX,

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use crate::group::Span;
 use crate::table::Lane;
-use crate::wire::{Arrival, Request, Span, Wire, WireError};
+use crate::wire::{Arrival, Request, Wire, WireError, copied, fill};
 
 #[derive(Clone, Copy)]
 struct Message {
@@ -39,7 +40,7 @@ impl Net {
             };
             let sent = self.sent.remove(found);
             self.wanted.remove(at);
-            wanted.span.fill(&sent.span.copy());
+            fill(wanted.span, &copied(sent.span));
             let peer = sent.from.unwrap_or(u32::MAX);
             let arrival = Arrival { peer, bytes: sent.span.bytes };
             self.complete.insert(sent.number, arrival);

@@ -133,21 +133,27 @@ impl<W: Wire> Transport for WireTransport<W> {
         Ok(())
     }
 
+    fn begin(&self, run: u64) -> Result<(), TransferError> {
+        let mut inner = self.inner();
+        inner.exchange.begin(run);
+        inner.exchange.failed().cloned().map_or(Ok(()), Err)
+    }
+
     fn start(&self, number: u64, transfer: &Transfer) -> Result<(), TransferError> {
         let mut inner = self.inner();
-        inner.begin_run();
+        inner.listen();
         inner.exchange.start(number, transfer)
     }
 
     fn poll(&self, over: &mut Vec<Completion>) {
         let mut inner = self.inner();
-        inner.begin_run();
+        inner.listen();
         inner.step(over);
     }
 
-    fn cancel(&self, cause: Option<&TransferError>) {
+    fn end(&self, cause: Option<&str>) {
         let mut inner = self.inner();
-        inner.exchange.end_run(cause);
+        inner.exchange.end(cause);
         if cause.is_some() {
             inner.farewell();
         }
@@ -178,9 +184,9 @@ impl<W: Wire> Transport for WireTransport<W> {
 }
 
 impl<W: Wire> Inner<W> {
-    fn begin_run(&mut self) {
+    fn listen(&mut self) {
         if std::mem::take(&mut self.is_meeting) {
-            self.exchange.begin_run();
+            self.exchange.listen();
         }
     }
 
@@ -189,7 +195,8 @@ impl<W: Wire> Inner<W> {
         let rank = u32::try_from(first).unwrap_or(u32::MAX);
         let host = self.exchange.ranks().host(rank).to_owned();
         let error = TransferError::Absent { rank, host, waited };
-        self.exchange.end_run(Some(&error));
+        self.exchange.fail(error.clone());
+        self.exchange.end(Some(&error.to_string()));
         self.farewell();
         error
     }

@@ -1,49 +1,37 @@
 //! What the exchange needs of a network: messages on two lanes, in order between two ranks of a lane and a tag. [`Library`](crate::library::Library)
 //! is MPI; tests have a network within one process.
 
+use crate::group::Span;
 use crate::table::Lane;
 
-/// Bytes that a message is sent from, or received into. Whoever makes one keeps them in place until the request is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    /// Their address in this process.
-    pub(crate) address: u64,
-    /// How many.
-    pub(crate) bytes: u64,
+/// Where a span begins.
+pub(crate) fn pointer(span: Span) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(span.address as usize)
 }
 
-impl Span {
-    pub(crate) fn of(bytes: &mut [u8]) -> Self {
-        Self { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: bytes.len() as u64 }
-    }
+/// How long it is.
+pub(crate) const fn length(span: Span) -> usize {
+    span.bytes as usize
+}
 
-    pub(crate) fn pointer(self) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.address as usize)
-    }
+/// The span of bytes of this process. Whoever makes one keeps them in place until the request that uses them is complete.
+pub(crate) fn span_of(bytes: &mut [u8]) -> Span {
+    Span { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: bytes.len() as u64 }
+}
 
-    pub(crate) fn length(self) -> usize {
-        self.bytes as usize
-    }
+/// What stands in a span.
+pub(crate) fn copied(span: Span) -> Vec<u8> {
+    let mut bytes = vec![0; length(span)];
+    // SAFETY: whoever made the span keeps its bytes in place, and nobody writes them meanwhile.
+    unsafe { span.copy_to(span_of(&mut bytes)) };
+    bytes
+}
 
-    /// What stands there.
-    pub(crate) fn copy(self) -> Vec<u8> {
-        let mut bytes = vec![0; self.length()];
-        // SAFETY: whoever made the span keeps its bytes in place, and nobody writes them meanwhile.
-        unsafe { std::ptr::copy_nonoverlapping(self.pointer(), bytes.as_mut_ptr(), bytes.len()) };
-        bytes
-    }
-
-    /// Writes from the beginning as many bytes as there are, and as fit.
-    pub(crate) fn fill(self, bytes: &[u8]) {
-        let count = bytes.len().min(self.length());
-        // SAFETY: whoever made the span keeps its bytes in place, and nobody uses them meanwhile.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.pointer(), count) };
-    }
-
-    /// A part of it.
-    pub(crate) fn part(self, offset: u64, bytes: u64) -> Self {
-        Self { address: self.address + offset, bytes }
-    }
+/// Writes from the beginning of a span as many bytes as there are, and as fit.
+pub(crate) fn fill(span: Span, bytes: &[u8]) {
+    let count = bytes.len().min(length(span));
+    // SAFETY: whoever made the span keeps its bytes in place, and nobody uses them meanwhile.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), pointer(span), count) };
 }
 
 const _: () = assert!(usize::BITS == 64);

@@ -85,7 +85,7 @@ crate::orch_args! {
 
 impl Args {
     /// Query heads.
-    const fn heads(&self) -> u64 {
+    pub(crate) const fn heads(&self) -> u64 {
         self.kv_heads.get() * self.rows.get()
     }
 
@@ -95,7 +95,7 @@ impl Args {
     }
 
     /// So many heads as a tile of `width` elements holds, at least one.
-    fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
+    pub(crate) fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
         let heads = width.get() / self.head_dim.get();
         core::num::NonZeroU64::new(heads).unwrap_or(core::num::NonZeroU64::MIN)
     }
@@ -135,18 +135,18 @@ impl Args {
 /// `BUILD_ORCH_ARGS`, [`BAD_CONTEXT_LEN`], [`BAD_BLOCK`], and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
+    layer(stream, &args)
+}
+
+/// Submits the tasks of one layer.
+///
+/// # Errors
+/// Those of [`build`].
+pub(crate) fn layer<G: StreamBuilder>(stream: &mut G, args: &Args) -> Result<(), BuildError> {
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
-        let layer = Layer::new(scope, &args)?;
+        let layer = Layer::new(scope, args)?;
         let stream = &mut **scope;
-        for request in 0..args.batch.get() {
-            args.tokens(stream, request)?;
-        }
-        layer.norm(stream, layer.x, 0)?;
-        layer.project_heads(stream)?;
-        layer.decode_heads(stream)?;
-        for request in 0..args.batch.get() {
-            layer.attend(stream, request)?;
-        }
+        layer.attention(stream)?;
         layer.project_attended(stream)?;
         layer.norm(stream, layer.middle, 1)?;
         layer.gated(stream)?;
@@ -155,19 +155,19 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 /// The tensors of the layer.
-struct Layer<'a, 's> {
-    args: &'a Args,
+pub(crate) struct Layer<'a, 's> {
+    pub(crate) args: &'a Args,
     /// `[batch, hidden]`, all four.
-    x: TensorView<'s>,
-    out: TensorView<'s>,
-    normed: TensorView<'s>,
-    middle: TensorView<'s>,
+    pub(crate) x: TensorView<'s>,
+    pub(crate) out: TensorView<'s>,
+    pub(crate) normed: TensorView<'s>,
+    pub(crate) middle: TensorView<'s>,
     /// `[batch, heads + 2 * kv_heads, head_dim]`.
     qkv: TensorView<'s>,
     /// `[batch, heads, head_dim]`.
-    attended: TensorView<'s>,
+    pub(crate) attended: TensorView<'s>,
     /// `[batch, intermediate]`, both.
-    gate: TensorView<'s>,
+    pub(crate) gate: TensorView<'s>,
     up: TensorView<'s>,
 }
 
@@ -214,7 +214,7 @@ impl Product<'_> {
 }
 
 impl<'a, 's> Layer<'a, 's> {
-    fn new<G: StreamBuilder>(
+    pub(crate) fn new<G: StreamBuilder>(
         scope: &mut Scope<'s, '_, G>,
         args: &'a Args,
     ) -> Result<Self, BuildError> {
@@ -234,8 +234,22 @@ impl<'a, 's> Layer<'a, 's> {
         Ok(Self { args, x, out, normed, middle, qkv, attended, gate, up })
     }
 
+    /// From the tokens to what their attention gives.
+    pub(crate) fn attention<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+        for request in 0..self.args.batch.get() {
+            self.args.tokens(stream, request)?;
+        }
+        self.norm(stream, self.x, 0)?;
+        self.project_heads(stream)?;
+        self.decode_heads(stream)?;
+        for request in 0..self.args.batch.get() {
+            self.attend(stream, request)?;
+        }
+        Ok(())
+    }
+
     /// `normed = norm(x)`, a task for each request.
-    fn norm<G: StreamBuilder>(
+    pub(crate) fn norm<G: StreamBuilder>(
         &self,
         stream: &mut G,
         x: TensorView<'_>,
@@ -341,7 +355,7 @@ impl<'a, 's> Layer<'a, 's> {
     }
 
     /// `gate = silu(normed @ wg) * (normed @ wu)`.
-    fn gated<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    pub(crate) fn gated<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let args = self.args;
         let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
         for cols in tiles(inner, args.tile_n.non_zero()) {

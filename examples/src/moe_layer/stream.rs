@@ -98,16 +98,16 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 }
 
 /// The tensors of the layer.
-struct Layer<'a, 's> {
-    args: &'a Args,
+pub(crate) struct Layer<'a, 's> {
+    pub(crate) args: &'a Args,
     /// `[tokens, hidden]`.
-    x: TensorView<'s>,
+    pub(crate) x: TensorView<'s>,
     /// `[tokens, hidden]`.
-    out: TensorView<'s>,
+    pub(crate) out: TensorView<'s>,
     /// `[tokens, top_k]`.
-    choices: TensorView<'s>,
+    pub(crate) choices: TensorView<'s>,
     /// `[tokens, top_k]`.
-    weights: TensorView<'s>,
+    pub(crate) weights: TensorView<'s>,
     /// `[tokens, experts]`.
     logits: TensorView<'s>,
 }
@@ -134,7 +134,7 @@ struct Expert<'s> {
 }
 
 impl<'a, 's> Layer<'a, 's> {
-    fn new<G: StreamBuilder>(
+    pub(crate) fn new<G: StreamBuilder>(
         scope: &mut Scope<'s, '_, G>,
         args: &'a Args,
     ) -> Result<Self, BuildError> {
@@ -150,7 +150,7 @@ impl<'a, 's> Layer<'a, 's> {
         })
     }
 
-    fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    pub(crate) fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let [tokens, hidden, experts, top_k] =
             [self.args.tokens, self.args.hidden, self.args.experts, self.args.top_k].map(Size::get);
         let router = floats(self.args.router, &[hidden, experts])?;
@@ -170,7 +170,7 @@ impl<'a, 's> Layer<'a, 's> {
     }
 
     /// What the experts add to: the tokens themselves.
-    fn begin<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    pub(crate) fn begin<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
         let (tokens, hidden) = (self.args.tokens.get(), self.args.hidden.get());
         for cols in tiles(hidden, self.args.tile_n.non_zero()) {
             let (x, out) = (part(self.x, 1, cols)?, part(self.out, 1, cols)?);
@@ -304,7 +304,7 @@ impl Expert<'_> {
 }
 
 /// The matrix of one expert among those of all.
-fn matrix_of(
+pub(crate) fn matrix_of(
     all: GmAddr,
     experts: Size,
     number: u64,

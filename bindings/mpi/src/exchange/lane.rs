@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
+use crate::group::Span;
 use crate::message::FRAME_BYTES;
 use crate::table::{Lane, MAX_MESSAGE_BYTES};
-use crate::wire::{Request, Span, Wire, WireError};
+use crate::wire::{Request, Wire, WireError, span_of};
 
 /// Receives that stand ready. A burst of more waits in MPI.
 const READY: usize = 16;
@@ -31,7 +32,7 @@ impl Frames {
     }
 
     fn stand_ready(&mut self, wire: &mut impl Wire, mut frame: Box<[u8]>) -> Result<(), WireError> {
-        let request = wire.receive(Lane::Control, Span::of(&mut frame), None, FRAME_TAG)?;
+        let request = wire.receive(Lane::Control, span_of(&mut frame), None, FRAME_TAG)?;
         self.ready.push_back((request, frame));
         Ok(())
     }
@@ -43,7 +44,7 @@ impl Frames {
         to: u32,
         mut frame: Box<[u8]>,
     ) -> Result<(), WireError> {
-        let request = wire.send(Lane::Control, Span::of(&mut frame), to, FRAME_TAG)?;
+        let request = wire.send(Lane::Control, span_of(&mut frame), to, FRAME_TAG)?;
         self.outgoing.push((request, frame));
         Ok(())
     }
@@ -113,7 +114,8 @@ impl<T> Payloads<T> {
     ) -> Result<(), WireError> {
         let (mut requests, mut offset) = (Vec::with_capacity(1), 0);
         while offset < memory.bytes {
-            let piece = memory.part(offset, (memory.bytes - offset).min(MAX_MESSAGE_BYTES as u64));
+            let bytes = (memory.bytes - offset).min(MAX_MESSAGE_BYTES as u64);
+            let piece = Span { address: memory.address + offset, bytes };
             requests.push(match way {
                 Way::To(peer) => wire.send(Lane::Payload, piece, peer, tag)?,
                 Way::From(peer) => wire.receive(Lane::Payload, piece, Some(peer), tag)?,

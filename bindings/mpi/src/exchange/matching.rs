@@ -55,7 +55,13 @@ impl Matching {
         }
     }
 
-    /// The run has ended: nobody waits any more. How many messages nobody has received.
+    /// A receive that waits for this rank.
+    pub(crate) fn waits_for(&self, from: u32) -> Option<Posted> {
+        let mut of = self.posted.iter().filter(|((rank, _), _)| *rank == from);
+        of.find_map(|(_, waiting)| waiting.front().copied())
+    }
+
+    /// A run begins: nobody waits any more. How many messages nobody has received.
     pub(crate) fn clear(&mut self) -> usize {
         self.posted.clear();
         self.announced.drain().map(|(_, waiting)| waiting.len()).sum()
@@ -84,6 +90,7 @@ mod tests {
         assert!(matching.announce(1, 8, announced(9)).is_none());
         assert_eq!(matching.announce(1, 7, announced(3)).unwrap().0.number, 1);
         assert_eq!(matching.announce(1, 7, announced(5)).unwrap().0.number, 2);
+        assert!(matching.waits_for(1).is_none());
         assert!(matching.announce(1, 7, announced(7)).is_none());
         assert!(matching.announce(1, 7, announced(9)).is_none());
         assert_eq!(matching.post(1, 7, posted(3)).unwrap().payload, 7);

@@ -6,7 +6,7 @@
 //!             Get:  frame ---------------> window ---> payload -> over
 //!             Signal: frame -------------> slot, whoever waits for it
 //! step  ----> frames that came in (serve.rs) · payloads that are through · processes, silence (ranks.rs)
-//! fail  ----> everything under way is over with the error; nothing starts any more
+//! fail  ----> the run is told with the error in every step; nothing starts any more
 //! ```
 //! Invariants: a transfer in `open` is not over yet; the exchange fails once, and stays so.
 
@@ -23,10 +23,13 @@ mod tests;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::group::{Completion, NO_SLOT, Span, Transfer, TransferError, TransferKind};
+use crate::group::{
+    Completion, NO_SLOT, SIGNAL_SLOTS, Side, Span, Transfer, TransferError, TransferKind,
+    stamp_words,
+};
 use crate::message::{Header, INLINE_BYTES, Kind};
 use crate::processes::Identity;
-use crate::wire::{self, Wire, WireError};
+use crate::wire::{Wire, WireError, copied, fill, length};
 
 use lane::{Frames, Payloads, Way};
 use matching::{Announced, Matching, Posted};
@@ -49,7 +52,7 @@ enum Then {
     /// A transfer of this rank is over.
     Over(u64),
     /// A put of another rank has arrived.
-    Put { from: u32, number: u64, slot: u32, value: u64 },
+    Put { from: (u32, u64), run: u64, signal: (u32, u64) },
     /// Nothing: another rank's step ends the transfer.
     Nothing,
 }
@@ -69,7 +72,11 @@ pub(crate) struct Exchange<W> {
     open: HashMap<u64, Transfer>,
     over: Vec<Completion>,
     failed: Option<TransferError>,
+    /// The run that this rank is in, or was in last; whether it is in it.
+    run: u64,
     is_running: bool,
+    /// Which ranks have ended this run.
+    ended: Vec<u32>,
 }
 
 /// Tags of payloads. Those of even halves are chosen by who sends, those of odd ones by who gets.
@@ -90,8 +97,9 @@ fn tag(number: u64) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }
 
-const fn on_wire(span: Span) -> wire::Span {
-    wire::Span { address: span.address, bytes: span.bytes }
+/// The bytes of a transfer on this device.
+const fn local(transfer: &Transfer) -> Span {
+    Span { address: transfer.local.0, bytes: transfer.bytes }
 }
 
 impl<W: Wire> Exchange<W> {
@@ -112,7 +120,9 @@ impl<W: Wire> Exchange<W> {
             open: HashMap::new(),
             over: Vec::new(),
             failed: None,
+            run: 0,
             is_running: false,
+            ended: Vec::new(),
         }
     }
 
@@ -154,22 +164,31 @@ impl<W: Wire> Exchange<W> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
+        if transfer.peer >= self.ranks.count() {
+            let why = format!("there is no rank {}", transfer.peer);
+            return Err(TransferError::Refused { rank: self.ranks.own(), why });
+        }
         self.open.insert(number, *transfer);
         let begun = match transfer.kind {
-            TransferKind::Send => self.send(number, transfer),
-            TransferKind::Receive => self.receive(number, transfer),
-            TransferKind::Put => self.put(number, transfer),
-            TransferKind::Get => self.get(number, transfer),
-            TransferKind::Signal => self.signal(number, transfer),
-            TransferKind::Wait => self.wait(number, transfer),
+            TransferKind::SEND => self.send(number, transfer),
+            TransferKind::RECEIVE => self.receive(number, transfer),
+            TransferKind::PUT => self.put(number, transfer),
+            TransferKind::GET => self.get(number, transfer),
+            TransferKind::SIGNAL => self.signal(number, transfer),
+            _ => self.wait(number, transfer),
         };
         self.noted(begun);
         Ok(())
     }
 
+    /// A header of the run.
+    const fn header(&self, kind: Kind, number: u64) -> Header {
+        Header { run: self.run, number, ..Header::new(kind) }
+    }
+
     fn send(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
         let Transfer { tag, stamp, .. } = *transfer;
-        let header = Header { tag, stamp, number, ..Header::new(Kind::Send) };
+        let header = Header { tag, stamp, ..self.header(Kind::Send, number) };
         if self.tell_with(transfer, header, Then::Over(number))? {
             self.close(number, Ok(()));
         }
@@ -177,41 +196,44 @@ impl<W: Wire> Exchange<W> {
     }
 
     fn receive(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
-        let posted = Posted { number, to: transfer.local, stamp: transfer.stamp };
-        match self.matching.post(transfer.peer, transfer.tag, posted) {
-            Some(announced) => self.fetch(transfer.peer, posted, announced),
-            None => Ok(()),
+        let Transfer { peer, tag, stamp, .. } = *transfer;
+        let posted = Posted { number, to: local(transfer), stamp };
+        if let Some(announced) = self.matching.post(peer, tag, posted) {
+            return self.fetch((peer, tag), posted, announced);
         }
+        if self.ended.contains(&peer) {
+            self.miss_message(peer);
+        }
+        Ok(())
     }
 
     fn put(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
         let Transfer { window, offset, slot, value, .. } = *transfer;
         let place = (window, slot);
-        let header = Header { number, place, offset, value, ..Header::new(Kind::Put) };
+        let header = Header { place, offset, value, ..self.header(Kind::Put, number) };
         self.tell_with(transfer, header, Then::Nothing).map(drop)
     }
 
     fn get(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
-        let Transfer { peer, local, window, offset, .. } = *transfer;
-        if local.bytes == 0 {
+        let Transfer { peer, bytes, window, offset, .. } = *transfer;
+        if bytes == 0 {
             self.close(number, Ok(()));
             return Ok(());
         }
         let (payload, place) = (self.tags.next(true), (window, NO_SLOT));
-        let header =
-            Header { number, place, offset, payload, bytes: local.bytes, ..Header::new(Kind::Get) };
+        let header = Header { place, offset, payload, bytes, ..self.header(Kind::Get, number) };
         self.frames.send(&mut self.wire, peer, header.frame(&[]))?;
         let way = (Way::From(peer), tag(payload));
-        self.payloads.begin(&mut self.wire, way, on_wire(local), Then::Over(number))
+        self.payloads.begin(&mut self.wire, way, local(transfer), Then::Over(number))
     }
 
     fn signal(&mut self, number: u64, transfer: &Transfer) -> Result<(), WireError> {
         let Transfer { peer, slot, value, .. } = *transfer;
-        if slot >= slots::SLOTS {
+        if slot >= SIGNAL_SLOTS {
             self.refused(number, Refusal::NoSlot);
             return Ok(());
         }
-        let header = Header { number, place: (0, slot), value, ..Header::new(Kind::Signal) };
+        let header = Header { place: (0, slot), value, ..self.header(Kind::Signal, number) };
         self.frames.send(&mut self.wire, peer, header.frame(&[]))?;
         self.close(number, Ok(()));
         Ok(())
@@ -233,10 +255,10 @@ impl<W: Wire> Exchange<W> {
         header: Header,
         then: Then,
     ) -> Result<bool, WireError> {
-        let (local, peer) = (on_wire(transfer.local), transfer.peer);
+        let (local, peer) = (local(transfer), transfer.peer);
         let header = Header { bytes: local.bytes, ..header };
-        if local.length() <= INLINE_BYTES {
-            let frame = header.frame(&local.copy());
+        if length(local) <= INLINE_BYTES {
+            let frame = header.frame(&copied(local));
             return self.frames.send(&mut self.wire, peer, frame).map(|()| true);
         }
         let payload = self.tags.next(false);
@@ -247,22 +269,35 @@ impl<W: Wire> Exchange<W> {
     }
 
     /// Brings an announced message to the receive that it belongs to.
-    fn fetch(&mut self, from: u32, posted: Posted, announced: Announced) -> Result<(), WireError> {
+    fn fetch(
+        &mut self,
+        (from, own_tag): (u32, u64),
+        posted: Posted,
+        announced: Announced,
+    ) -> Result<(), WireError> {
         let Posted { number, to, stamp } = posted;
         let Announced { bytes, stamp: sent, payload, contents } = announced;
         if (bytes, sent) != (to.bytes, stamp) {
-            let here = (self.ranks.own(), to.bytes, stamp);
-            let error = TransferError::Mismatch { here, there: (from, bytes, sent) };
-            self.close(number, Err(error));
+            let first = Side { rank: from, bytes, stamp: sent };
+            let second = Side { rank: self.ranks.own(), bytes: to.bytes, stamp };
+            self.close(number, Err(TransferError::Mismatch { first, second, tag: own_tag }));
             return Ok(());
         }
         if payload == 0 {
-            on_wire(to).fill(&contents);
+            fill(to, &contents);
             self.close(number, Ok(()));
             return Ok(());
         }
         let way = (Way::From(from), tag(payload));
-        self.payloads.begin(&mut self.wire, way, on_wire(to), Then::Over(number))
+        self.payloads.begin(&mut self.wire, way, to, Then::Over(number))
+    }
+
+    /// A rank has ended its run, and a receive of this one waits for it.
+    fn miss_message(&mut self, from: u32) {
+        let Some(posted) = self.matching.waits_for(from) else { return };
+        let what = format!("rank {from} to send {}", stamp_words(posted.stamp));
+        let error = TransferError::Ended { waits: self.ranks.own(), ended: from, what };
+        self.close(posted.number, Err(error));
     }
 
     /// Makes progress on everything, and hands over what is over.
@@ -272,6 +307,9 @@ impl<W: Wire> Exchange<W> {
             self.noted(stepped);
         }
         over.append(&mut self.over);
+        if let Some(failed) = self.failed.as_ref().filter(|_| self.is_running) {
+            over.push(Completion { number: None, result: Err(failed.clone()) });
+        }
     }
 
     fn try_step(&mut self) -> Result<(), WireError> {
@@ -292,9 +330,7 @@ impl<W: Wire> Exchange<W> {
     fn finish_payload(&mut self, then: Then) -> Result<(), WireError> {
         match then {
             Then::Over(number) => self.close(number, Ok(())),
-            Then::Put { from, number, slot, value } => {
-                return self.acknowledge(from, number, slot, value);
-            }
+            Then::Put { from, run, signal } => return self.acknowledge(from, run, signal),
             Then::Nothing => {}
         }
         Ok(())
@@ -302,7 +338,7 @@ impl<W: Wire> Exchange<W> {
 
     /// A rank whose process has ended fails the exchange, unless it has taken its leave; so does one that is silent while a run is on.
     fn look_after_ranks(&mut self, now: Instant) -> Result<(), WireError> {
-        if let Some(next) = self.ranks.next_beat(now).filter(|_| self.is_running) {
+        if let Some(next) = self.ranks.next_beat(now) {
             self.frames.send(&mut self.wire, next, Header::new(Kind::Beat).frame(&[]))?;
         }
         let missed = self.ranks.ended(now).filter(|_| self.left == 0);
@@ -330,33 +366,31 @@ impl<W: Wire> Exchange<W> {
     /// A transfer is over.
     fn close(&mut self, number: u64, result: Result<(), TransferError>) {
         if self.open.remove(&number).is_some() {
-            self.over.push(Completion { number, result });
+            self.over.push(Completion { number: Some(number), result });
         }
     }
 
     /// The peer of a transfer, or this rank itself, has refused it.
     fn refused(&mut self, number: u64, refusal: Refusal) {
         let Some(transfer) = self.open.get(&number) else { return };
-        let Transfer { window, offset, peer: rank, local, .. } = *transfer;
-        let error = match refusal {
-            Refusal::NoWindow => TransferError::NoWindow { rank, window },
-            Refusal::OutOfWindow | Refusal::NoSlot => {
-                TransferError::OutOfWindow { rank, window, offset, bytes: local.bytes }
+        let Transfer { window, offset, peer, bytes, slot, .. } = *transfer;
+        let why = match refusal {
+            Refusal::NoWindow => format!("rank {peer} has no window {window}"),
+            Refusal::OutOfWindow => {
+                format!(
+                    "{bytes} bytes from offset {offset} on are not in window {window} of rank {peer}"
+                )
+            }
+            Refusal::NoSlot => {
+                format!("there is no signal slot {slot}; slots are below {SIGNAL_SLOTS}")
             }
         };
-        self.close(number, Err(error));
+        self.close(number, Err(TransferError::Refused { rank: self.ranks.own(), why }));
     }
 
-    /// Nothing goes on from here: everything under way is over with the error.
+    /// Nothing goes on from here.
     pub(crate) fn fail(&mut self, error: TransferError) {
-        if self.failed.is_some() {
-            return;
-        }
-        let mut numbers: Vec<u64> = self.open.drain().map(|(number, _)| number).collect();
-        numbers.sort_unstable();
-        let completion = |number| Completion { number, result: Err(error.clone()) };
-        self.over.extend(numbers.into_iter().map(completion));
-        self.failed = Some(error);
+        self.failed.get_or_insert(error);
     }
 
     /// This rank itself cannot go on.
@@ -381,42 +415,51 @@ impl<W: Wire> Exchange<W> {
         }
     }
 
-    /// A run begins: from now on silence is a sign.
-    pub(crate) fn begin_run(&mut self) {
-        self.is_running = true;
-        self.ranks.begin_run();
-    }
-
-    /// The run is over: forgets everything under way. With a cause, all ranks are told that this one has failed.
-    pub(crate) fn end_run(&mut self, cause: Option<&TransferError>) {
-        self.is_running = false;
-        self.open.clear();
-        self.over.clear();
-        if let Some(cause) = cause {
-            let root = match cause {
-                TransferError::PeerFailed { rank, .. } | TransferError::Absent { rank, .. } => {
-                    *rank
-                }
-                _ => self.ranks.own(),
-            };
-            let header = Header { value: u64::from(root), ..Header::new(Kind::Failed) };
-            self.tell_all(&header, cause.to_string().as_bytes());
-            self.payloads.give_up(&mut self.wire);
-            self.fail(cause.clone());
-        }
-    }
-
-    /// Gives the word of a meeting to all ranks. What is left of the run before is cleared away: all that belongs to it has arrived before
-    /// anybody leaves the meeting.
-    pub(crate) fn come(&mut self, round: u64, word: u64) {
-        self.is_running = false;
-        self.slots.clear();
+    /// A run begins. What is left of the one before is cleared away: what of it comes later is of another run by its number.
+    pub(crate) fn begin(&mut self, run: u64) {
         let unread = self.matching.clear();
         if unread > 0 {
             log::warn!(
                 "{unread} messages of the last run were sent to this rank and never received"
             );
         }
+        self.slots.clear();
+        self.ended.clear();
+        self.open.clear();
+        self.over.clear();
+        self.run = run;
+    }
+
+    /// All ranks are in the run: from now on silence is a sign.
+    pub(crate) fn listen(&mut self) {
+        self.is_running = true;
+        self.ranks.begin_run();
+    }
+
+    /// The run of this rank is over, and the others are told; with a cause, that it has failed.
+    pub(crate) fn end(&mut self, cause: Option<&str>) {
+        self.is_running = false;
+        self.open.clear();
+        self.over.clear();
+        let Some(cause) = cause else {
+            let ended = self.header(Kind::Ended, 0);
+            self.tell_all(&ended, &[]);
+            return;
+        };
+        self.payloads.give_up(&mut self.wire);
+        let root = match &self.failed {
+            Some(TransferError::PeerFailed { rank, .. } | TransferError::Absent { rank, .. }) => {
+                *rank
+            }
+            _ => self.ranks.own(),
+        };
+        let header = Header { value: u64::from(root), ..Header::new(Kind::Failed) };
+        self.tell_all(&header, cause.as_bytes());
+        self.fail_here(cause);
+    }
+
+    /// Gives the word of a meeting to all ranks.
+    pub(crate) fn come(&mut self, round: u64, word: u64) {
         self.meetings.insert((round, self.ranks.own()), word);
         let header = Header { number: round, value: word, ..Header::new(Kind::Meet) };
         self.tell_all(&header, &[]);

@@ -1,7 +1,6 @@
 //! The signal slots of this rank, and the transfers that wait for them.
 
-/// Slots of each rank.
-pub(crate) const SLOTS: u32 = 256;
+use crate::group::SIGNAL_SLOTS;
 
 /// The values, and who waits for which.
 #[derive(Debug)]
@@ -12,7 +11,7 @@ pub(crate) struct Slots {
 
 impl Default for Slots {
     fn default() -> Self {
-        Self { values: vec![0; SLOTS as usize], waiting: Vec::new() }
+        Self { values: vec![0; SIGNAL_SLOTS as usize], waiting: Vec::new() }
     }
 }
 
@@ -38,7 +37,7 @@ impl Slots {
         Some(has)
     }
 
-    /// The run has ended.
+    /// A run begins.
     pub(crate) fn clear(&mut self) {
         self.values.fill(0);
         self.waiting.clear();
@@ -47,7 +46,8 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
-    use super::{SLOTS, Slots};
+    use super::Slots;
+    use crate::group::SIGNAL_SLOTS;
 
     #[test]
     fn who_waits_is_over_when_the_slot_has_the_value() {
@@ -57,8 +57,8 @@ mod tests {
         assert_eq!(slots.add(3, 1), Some(vec![]));
         assert_eq!(slots.add(3, 1), Some(vec![1]));
         assert_eq!(slots.wait(3, 3, 2), Some(true));
-        assert_eq!(slots.add(SLOTS, 1), None);
-        assert_eq!(slots.wait(4, SLOTS, 1), None);
+        assert_eq!(slots.add(SIGNAL_SLOTS, 1), None);
+        assert_eq!(slots.wait(4, SIGNAL_SLOTS, 1), None);
         slots.clear();
         assert_eq!(slots.wait(5, 3, 1), Some(false));
     }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use pto_host::abi::GmAddr;
+
 use super::{Exchange, Numbers};
-use crate::group::{Completion, NO_SLOT, Span, Transfer, TransferError, TransferKind};
+use crate::group::{Completion, Span, Transfer, TransferError, TransferKind};
 use crate::processes::Identity;
 use crate::testing::{LocalWire, wires};
 
@@ -37,10 +39,13 @@ impl Ranks {
     }
 }
 
+fn span(memory: &mut [u8]) -> Span {
+    Span { address: memory.as_mut_ptr().expose_provenance() as u64, bytes: memory.len() as u64 }
+}
+
 fn transfer(kind: TransferKind, peer: u32, memory: &mut [u8]) -> Transfer {
-    let address = memory.as_mut_ptr().expose_provenance() as u64;
-    let local = Span { address, bytes: memory.len() as u64 };
-    Transfer { kind, local, peer, tag: 5, stamp: 9, window: 0, offset: 0, slot: NO_SLOT, value: 0 }
+    let Span { address, bytes } = span(memory);
+    Transfer { local: GmAddr(address), bytes, tag: 5, stamp: 9, ..Transfer::new(kind, peer) }
 }
 
 fn good(over: &[Completion]) -> Vec<u64> {
@@ -58,8 +63,8 @@ fn messages_arrive_short_and_long_whoever_comes_first() {
         for is_receiver_first in [false, true] {
             let mut ranks = Ranks::open(3);
             let (mut from, mut to) = (vec![7; bytes], vec![0; bytes]);
-            let send = transfer(TransferKind::Send, 2, &mut from);
-            let receive = transfer(TransferKind::Receive, 1, &mut to);
+            let send = transfer(TransferKind::SEND, 2, &mut from);
+            let receive = transfer(TransferKind::RECEIVE, 1, &mut to);
             if is_receiver_first {
                 ranks.0[2].start(4, &receive).unwrap();
                 assert!(ranks.step()[2].is_empty());
@@ -82,17 +87,17 @@ fn puts_and_gets_reach_a_window_and_a_put_adds_to_its_slot() {
     for bytes in [8, LONG] {
         let mut ranks = Ranks::open(3);
         let mut window = vec![1; bytes + 16];
-        let mapped = transfer(TransferKind::Wait, 0, &mut window).local;
+        let mapped = span(&mut window);
         ranks.0[2].map(6, mapped);
         let (mut from, mut back) = (vec![7; bytes], vec![0; bytes]);
         let place = |transfer| Transfer { window: 6, offset: 16, slot: 3, value: 2, ..transfer };
-        let wait = Transfer { slot: 3, value: 2, ..transfer(TransferKind::Wait, 0, &mut []) };
+        let wait = Transfer { slot: 3, value: 2, ..transfer(TransferKind::WAIT, 0, &mut []) };
         ranks.0[2].start(1, &wait).unwrap();
         assert!(ranks.step()[2].is_empty());
-        ranks.0[0].start(2, &place(transfer(TransferKind::Put, 2, &mut from))).unwrap();
+        ranks.0[0].start(2, &place(transfer(TransferKind::PUT, 2, &mut from))).unwrap();
         let over = ranks.step();
         assert_eq!((good(&over[0]), good(&over[2])), (vec![2], vec![1]));
-        ranks.0[1].start(3, &place(transfer(TransferKind::Get, 2, &mut back))).unwrap();
+        ranks.0[1].start(3, &place(transfer(TransferKind::GET, 2, &mut back))).unwrap();
         assert_eq!(good(&ranks.step()[1]), [3]);
         assert_eq!(back, from);
         assert_eq!(window[..16], [1; 16]);
@@ -103,15 +108,15 @@ fn puts_and_gets_reach_a_window_and_a_put_adds_to_its_slot() {
 fn an_access_outside_of_a_window_is_refused_by_name() {
     let mut ranks = Ranks::open(2);
     let mut window = vec![0; 64];
-    let mapped = transfer(TransferKind::Wait, 0, &mut window).local;
+    let mapped = span(&mut window);
     ranks.0[1].map(6, mapped);
     let mut bytes = vec![1; 32];
-    let put = Transfer { window: 6, offset: 40, ..transfer(TransferKind::Put, 1, &mut bytes) };
+    let put = Transfer { window: 6, offset: 40, ..transfer(TransferKind::PUT, 1, &mut bytes) };
     ranks.0[0].start(1, &put).unwrap();
     ranks.0[0].start(2, &Transfer { window: 7, ..put }).unwrap();
     let over = ranks.step().remove(0);
-    assert!(matches!(over[0].result, Err(TransferError::OutOfWindow { .. })), "{over:?}");
-    assert!(matches!(over[1].result, Err(TransferError::NoWindow { .. })), "{over:?}");
+    assert!(matches!(over[0].result, Err(TransferError::Refused { .. })), "{over:?}");
+    assert!(matches!(over[1].result, Err(TransferError::Refused { .. })), "{over:?}");
     assert_eq!(window, [0; 64]);
 }
 
@@ -119,8 +124,8 @@ fn an_access_outside_of_a_window_is_refused_by_name() {
 fn ranks_that_disagree_are_told() {
     let mut ranks = Ranks::open(2);
     let (mut from, mut to) = (vec![0; 8], vec![0; 12]);
-    ranks.0[0].start(1, &transfer(TransferKind::Send, 1, &mut from)).unwrap();
-    ranks.0[1].start(2, &transfer(TransferKind::Receive, 0, &mut to)).unwrap();
+    ranks.0[0].start(1, &transfer(TransferKind::SEND, 1, &mut from)).unwrap();
+    ranks.0[1].start(2, &transfer(TransferKind::RECEIVE, 0, &mut to)).unwrap();
     let over = ranks.step().remove(1);
     let error = over[0].result.clone().unwrap_err();
     assert!(matches!(error, TransferError::Mismatch { .. }), "{error}");
@@ -130,10 +135,10 @@ fn ranks_that_disagree_are_told() {
 fn a_failure_ends_everything_that_is_under_way_at_every_rank() {
     let mut ranks = Ranks::open(3);
     let (mut first, mut second) = (vec![0; 8], vec![0; LONG]);
-    ranks.0[0].start(1, &transfer(TransferKind::Receive, 1, &mut first)).unwrap();
-    ranks.0[2].start(2, &transfer(TransferKind::Receive, 1, &mut second)).unwrap();
-    let cause = TransferError::NoWindow { rank: 0, window: 3 };
-    ranks.0[1].end_run(Some(&cause));
+    ranks.0[0].start(1, &transfer(TransferKind::RECEIVE, 1, &mut first)).unwrap();
+    ranks.0[2].start(2, &transfer(TransferKind::RECEIVE, 1, &mut second)).unwrap();
+    ranks.0.iter_mut().for_each(Exchange::listen);
+    ranks.0[1].end(Some("it has no window"));
     let over = ranks.step();
     for at in [0, 2] {
         let error = over[at][0].result.clone().unwrap_err();
@@ -141,18 +146,52 @@ fn a_failure_ends_everything_that_is_under_way_at_every_rank() {
             matches!(&error, TransferError::PeerFailed { rank: 1, host, .. } if host == "host1"),
             "{error}"
         );
-        assert!(ranks.0[at].start(9, &transfer(TransferKind::Send, 1, &mut first)).is_err());
+        assert!(ranks.0[at].start(9, &transfer(TransferKind::SEND, 1, &mut first)).is_err());
     }
+}
+
+#[test]
+fn a_message_that_cannot_come_any_more_is_told() {
+    for is_waiting_first in [true, false] {
+        let mut ranks = Ranks::open(2);
+        let mut bytes = vec![0; 8];
+        let receive = transfer(TransferKind::RECEIVE, 1, &mut bytes);
+        if is_waiting_first {
+            ranks.0[0].start(4, &receive).unwrap();
+        }
+        ranks.0[1].end(None);
+        let mut over = ranks.step().remove(0);
+        if !is_waiting_first {
+            ranks.0[0].start(4, &receive).unwrap();
+            ranks.0[0].step(&mut over);
+        }
+        let error = over[0].result.clone().unwrap_err();
+        assert!(matches!(error, TransferError::Ended { waits: 0, ended: 1, .. }), "{error}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_run_is_nothing_to_the_next_one() {
+    let mut ranks = Ranks::open(2);
+    let (mut old, mut new, mut to) = (vec![1; 8], vec![2; 8], vec![0; 8]);
+    ranks.0[1].begin(2);
+    ranks.0[0].start(1, &transfer(TransferKind::SEND, 1, &mut old)).unwrap();
+    ranks.step();
+    ranks.0[0].begin(2);
+    ranks.0[0].start(1, &transfer(TransferKind::SEND, 1, &mut new)).unwrap();
+    ranks.0[1].start(2, &transfer(TransferKind::RECEIVE, 0, &mut to)).unwrap();
+    assert_eq!(good(&ranks.step()[1]), [2]);
+    assert_eq!(to, new);
 }
 
 #[test]
 fn a_silent_rank_is_named_by_the_one_after_it() {
     let mut ranks = Ranks::open(3);
     let mut bytes = vec![0; 8];
-    ranks.0[2].start(1, &transfer(TransferKind::Receive, 0, &mut bytes)).unwrap();
+    ranks.0[2].start(1, &transfer(TransferKind::RECEIVE, 0, &mut bytes)).unwrap();
     for rank in [0, 2] {
         ranks.0[rank].ranks.set_silence(Duration::from_millis(300));
-        ranks.0[rank].begin_run();
+        ranks.0[rank].listen();
     }
     let mut over = Vec::new();
     while over.is_empty() {

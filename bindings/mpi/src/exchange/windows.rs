@@ -33,11 +33,7 @@ impl Windows {
     /// A part of a window, where all of it lies inside.
     pub(crate) fn part(&self, window: u32, offset: u64, bytes: u64) -> Result<Span, Refusal> {
         let whole = self.0.get(&window).ok_or(Refusal::NoWindow)?;
-        let end = offset.checked_add(bytes).ok_or(Refusal::OutOfWindow)?;
-        if end > whole.bytes {
-            return Err(Refusal::OutOfWindow);
-        }
-        Ok(Span { address: whole.address + offset, bytes })
+        whole.part(offset, bytes).ok_or(Refusal::OutOfWindow)
     }
 }
 
