@@ -1,11 +1,13 @@
 //! What stands behind a device: something that runs an arena. The simulator is one ([`crate::simulator`]).
 
+#[cfg(feature = "sim")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use pto_abi::arena::Arena;
 use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
-use pto_sim_shim::virtual_time::VirtualReport;
+use pto_sim_shim::{group::TransferEngine, virtual_time::VirtualReport};
 
 use crate::fw::Tracing;
 use crate::{Error, Kernel};
@@ -84,6 +86,12 @@ pub(crate) trait Backend: Send {
     #[cfg(feature = "sim")]
     fn take_virtual_report(&mut self) -> Option<Box<VirtualReport>> {
         None
+    }
+
+    /// Has the transfers of all further runs moved by `engine`; `false`: it cannot.
+    #[cfg(feature = "sim")]
+    fn attach(&mut self, _engine: Arc<dyn TransferEngine>) -> bool {
+        false
     }
 
     /// The process that it runs in, if that is one of its own.

@@ -129,10 +129,12 @@ impl Communicator {
         u64::from(self.context & 0x7FFF_FFFF) << 32 | u64::from(tag)
     }
 
-    /// The tag of a transfer in the collective call under way; `step` tells its transfers between the same two ranks apart.
-    pub(super) fn call_tag(&self, step: u32) -> u64 {
-        let context = u64::from(self.context & 0x7F_FFFF) << 40;
-        1 << 63 | context | u64::from(self.calls & 0xFF_FFFF) << 16 | u64::from(step & 0xFFFF)
+    /// The tag of a transfer in the collective call under way. Step and tile tell its transfers between the same two ranks apart:
+    /// tiles become ready in any order.
+    pub(super) fn call_tag(&self, (step, tile): (u32, u32)) -> u64 {
+        let context = u64::from(self.context & 0x7FFF) << 48;
+        let call = u64::from(self.calls & 0xFFFF) << 32;
+        1 << 63 | context | call | u64::from(step & 0xFFFF) << 16 | u64::from(tile & 0xFFFF)
     }
 
     /// Bytes of a window from `place` on are there.
@@ -201,9 +203,10 @@ mod tests {
     fn tags_of_calls_and_of_sub_groups_differ() {
         let mut all = member(0, 4, 4);
         let pair = all.strided(0, 1, 2).unwrap().unwrap();
-        let before = all.call_tag(1);
+        let before = all.call_tag((1, 0));
         all.calls += 1;
-        let tags = [before, all.call_tag(1), all.call_tag(2), pair.call_tag(1), pair.own_tag(1)];
+        let [first, second, step] = [(1, 0), (1, 1), (2, 0)].map(|at| all.call_tag(at));
+        let tags = [before, first, second, step, pair.call_tag((1, 0)), pair.own_tag(1)];
         for (at, tag) in tags.iter().enumerate() {
             assert!(!tags[..at].contains(tag) && *tag != all.own_tag(1));
         }

@@ -43,14 +43,18 @@ pub(super) fn parts<'s>(
     range(view, bound(elements, from, size), bound(elements, to, size))
 }
 
-/// A flat view in tiles of so many bytes, as even as they go.
+/// Tiles of a view, at most: a tag has 16 bits for their numbers.
+const MOST_TILES: u64 = 1 << 16;
+
+/// A flat view in tiles of so many bytes, as even as they go; in larger ones where there would be too many.
 pub(super) fn tiles<'s>(
     view: TensorView<'s>,
     tile_bytes: u64,
 ) -> impl Iterator<Item = TensorView<'s>> {
     let elements = view.elements();
     let bytes = elements * view.element().bytes();
-    let count = u32::try_from(bytes.div_ceil(tile_bytes.max(1))).unwrap_or(u32::MAX);
+    let count = bytes.div_ceil(tile_bytes.max(1)).min(MOST_TILES);
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
     (0..count).filter_map(move |tile| parts(&view, (tile, tile + 1), count))
 }
 

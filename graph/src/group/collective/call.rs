@@ -47,10 +47,19 @@ impl<'c> Call<'c> {
         self.comm.size()
     }
 
-    fn transfer(&self, kind: TransferKind, peer: u32, step: u32) -> Result<Transfer, Fault> {
+    fn transfer(&self, kind: TransferKind, peer: u32, at: (u32, u32)) -> Result<Transfer, Fault> {
         let mut transfer = Transfer::new(kind, self.comm.world_rank(peer)?);
-        (transfer.tag, transfer.stamp) = (self.comm.call_tag(step), self.stamp);
+        (transfer.tag, transfer.stamp) = (self.comm.call_tag(at), self.stamp);
         Ok(transfer)
+    }
+
+    /// The tiles of a view, if there is one, with their numbers.
+    fn tiles<'t>(
+        &self,
+        view: Option<TensorView<'t>>,
+    ) -> impl Iterator<Item = (u32, TensorView<'t>)> + use<'t> {
+        let tile_bytes = self.tile_bytes;
+        (0..).zip(view.into_iter().flat_map(move |view| tiles(view, tile_bytes)))
     }
 
     /// Sends a view to a rank, tile by tile. A receive with the same step takes them.
@@ -60,8 +69,8 @@ impl<'c> Call<'c> {
         view: Option<TensorView<'_>>,
         (to, step): (u32, u32),
     ) -> Result<(), Fault> {
-        for tile in view.into_iter().flat_map(|view| tiles(view, self.tile_bytes)) {
-            let mut transfer = self.transfer(TransferKind::SEND, to, step)?;
+        for (at, tile) in self.tiles(view) {
+            let mut transfer = self.transfer(TransferKind::SEND, to, (step, at))?;
             transfer.bytes = bytes_of(&tile);
             submit(stream, &transfer, Arg::In(&tile), None)?;
         }
@@ -75,8 +84,8 @@ impl<'c> Call<'c> {
         view: Option<TensorView<'_>>,
         (from, step): (u32, u32),
     ) -> Result<(), Fault> {
-        for tile in view.into_iter().flat_map(|view| tiles(view, self.tile_bytes)) {
-            self.receive_tile(stream, &tile, (from, step))?;
+        for (at, tile) in self.tiles(view) {
+            self.receive_tile(stream, &tile, (from, step, at))?;
         }
         Ok(())
     }
@@ -85,9 +94,9 @@ impl<'c> Call<'c> {
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
-        (from, step): (u32, u32),
+        (from, step, at): (u32, u32, u32),
     ) -> Result<TaskId, Fault> {
-        let mut transfer = self.transfer(TransferKind::RECEIVE, from, step)?;
+        let mut transfer = self.transfer(TransferKind::RECEIVE, from, (step, at))?;
         transfer.bytes = bytes_of(tile);
         submit(stream, &transfer, Arg::Out(tile), None)
     }
@@ -97,13 +106,13 @@ impl<'c> Call<'c> {
         &self,
         stream: &mut G,
         view: Option<TensorView<'_>>,
-        from: (u32, u32),
+        (from, step): (u32, u32),
         reduction: Reduction,
     ) -> Result<(), Fault> {
-        for tile in view.into_iter().flat_map(|view| tiles(view, self.tile_bytes)) {
+        for (at, tile) in self.tiles(view) {
             let scope = stream.open_scope(DependencyMode::DERIVED)?;
             let arrived = stream.alloc(tile.element(), tile.shape())?;
-            self.receive_tile(stream, &arrived, from)?;
+            self.receive_tile(stream, &arrived, (from, step, at))?;
             kernel::reduce(stream, (&tile, &arrived, &tile), reduction)?;
             stream.close_scope(scope)?;
         }
@@ -118,8 +127,8 @@ impl<'c> Call<'c> {
         step: u32,
         reduction: Reduction,
     ) -> Result<(), Fault> {
-        for tile in view.into_iter().flat_map(|view| tiles(view, self.tile_bytes)) {
-            self.reduce_tile(stream, &tile, step, reduction)?;
+        for (at, tile) in self.tiles(view) {
+            self.reduce_tile(stream, &tile, (step, at), reduction)?;
         }
         Ok(())
     }
@@ -128,7 +137,7 @@ impl<'c> Call<'c> {
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
-        step: u32,
+        (step, at): (u32, u32),
         reduction: Reduction,
     ) -> Result<(), Fault> {
         let (rank, last) = (self.rank(), self.size() - 1);
@@ -140,7 +149,7 @@ impl<'c> Call<'c> {
                 *tile
             } else {
                 let arrived = stream.alloc(tile.element(), tile.shape())?;
-                self.receive_tile(stream, &arrived, (from, step))?;
+                self.receive_tile(stream, &arrived, (from, step, at))?;
                 arrived
             };
             if from == 0 {
@@ -163,7 +172,7 @@ impl<'c> Call<'c> {
         (peer, step): (u32, u32),
         guarded: &TensorView<'_>,
     ) -> Result<TaskId, Fault> {
-        let transfer = self.transfer(kind, peer, step)?;
+        let transfer = self.transfer(kind, peer, (step, 0))?;
         submit(stream, &transfer, Arg::InOut(guarded), None)
     }
 
@@ -175,7 +184,7 @@ impl<'c> Call<'c> {
         local: &TensorView<'_>,
         (count, unit_bytes): (&TensorView<'_>, u64),
     ) -> Result<TaskId, Fault> {
-        let mut transfer = self.transfer(kind, peer, 0)?;
+        let mut transfer = self.transfer(kind, peer, (0, 0))?;
         transfer.bytes = bytes_of(local);
         transfer.count = Some((count.address(), unit_bytes));
         let arg = if kind == TransferKind::SEND { Arg::In(local) } else { Arg::Out(local) };
