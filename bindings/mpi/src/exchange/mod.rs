@@ -388,9 +388,26 @@ impl<W: Wire> Exchange<W> {
         self.close(number, Err(TransferError::Refused { rank: self.ranks.own(), why }));
     }
 
-    /// Nothing goes on from here.
+    /// Nothing goes on from here. The error says what this rank waits for.
     pub(crate) fn fail(&mut self, error: TransferError) {
-        self.failed.get_or_insert(error);
+        if self.failed.is_some() {
+            return;
+        }
+        self.failed = Some(match (error, self.waiting()) {
+            (TransferError::PeerFailed { rank, host, cause }, Some(waiting)) => {
+                TransferError::PeerFailed { rank, host, cause: format!("{cause}; {waiting}") }
+            }
+            (error, _) => error,
+        });
+    }
+
+    /// The transfer that is under way for the longest time, in words.
+    fn waiting(&self) -> Option<String> {
+        let (_, transfer) = self.open.iter().min_by_key(|(number, _)| **number)?;
+        let Transfer { kind, peer, bytes, stamp, .. } = *transfer;
+        let (own, kind) = (self.ranks.own(), kind.name());
+        let what = stamp_words(stamp);
+        Some(format!("rank {own} has a {kind} of {bytes} bytes with rank {peer} under way, {what}"))
     }
 
     /// This rank itself cannot go on.
