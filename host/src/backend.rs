@@ -7,7 +7,10 @@ use std::time::Duration;
 use pto_abi::arena::Arena;
 use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
-use pto_sim_shim::{group::TransferEngine, virtual_time::VirtualReport};
+use pto_sim_shim::{
+    group::TransferEngine,
+    virtual_time::{VirtualReport, group::SeatOf},
+};
 
 use crate::fw::Tracing;
 use crate::{Error, Kernel};
@@ -91,6 +94,12 @@ pub(crate) trait Backend: Send {
     /// Has the transfers of all further runs moved by `engine`; `false`: it cannot.
     #[cfg(feature = "sim")]
     fn attach(&mut self, _engine: Arc<dyn TransferEngine>) -> bool {
+        false
+    }
+
+    /// Makes it a rank of a group in virtual time; `false`: it does not run in virtual time.
+    #[cfg(feature = "sim")]
+    fn seat(&mut self, _seat: SeatOf) -> bool {
         false
     }
 

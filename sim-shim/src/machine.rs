@@ -59,6 +59,12 @@ impl Machine {
         self.engine = Some(engine);
     }
 
+    /// Makes a machine in virtual time a rank of a group; `false`: it is not one in virtual time.
+    #[must_use]
+    pub fn seat(&mut self, seat: crate::virtual_time::group::SeatOf) -> bool {
+        self.host.seat(seat)
+    }
+
     /// The names of the builders that are linked in.
     #[must_use]
     pub fn builders(&self) -> Vec<String> {

@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use pto_graph::BuilderSet;
 use pto_graph::group::NetworkFigures;
+use pto_sim_shim::virtual_time::VirtualOptions;
+use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile, VirtualNet};
 
 use super::error::{GroupError, RankFailure};
 use super::local;
 use super::member::Member;
 use super::progress::{Activity, Progress};
 use super::report::{GroupReport, RankReport};
+use super::seated::Seated;
 use super::transport::Transport;
 use crate::{Device, DeviceOptions, Hosting, RunOptions, RunReport, Work};
 
@@ -60,8 +63,7 @@ pub struct Group {
     members: Vec<Member>,
     options: GroupOptions,
     runs: u64,
-    activity: Arc<Activity>,
-    // Last: its thread uses the engines of the members.
+    /// The thread of the transfers; none in virtual time. It ends before the devices do.
     progress: Option<Progress>,
 }
 
@@ -84,6 +86,40 @@ impl Group {
         };
         let devices = (0..size).map(open).collect::<Result<Vec<_>, _>>()?;
         Self::of_devices(devices, options)
+    }
+
+    /// Opens `size` devices in virtual time with a network between them, as ranks `0 .. size`. One machine runs them: the same
+    /// seed and faults give the same run. The network's figures take the place of those of `options`.
+    ///
+    /// # Errors
+    /// As [`open_local`](Self::open_local); `Size`: the network has fewer ranks.
+    pub fn open_virtual<B: BuilderSet + Clone>(
+        size: u32,
+        options: &GroupOptions,
+        (profile, faults): (NetworkProfile, NetFaults),
+        builders: B,
+    ) -> Result<Self, GroupError> {
+        let most = profile.most_ranks().min(MAX_LOCAL_RANKS);
+        if size == 0 || size > most {
+            return Err(GroupError::Size { size, most });
+        }
+        let net = VirtualNet::new(size, profile, faults);
+        let of_all = match options.device.hosting {
+            Hosting::Virtual(of_all) => of_all,
+            _ => VirtualOptions::default(),
+        };
+        let open = |rank: u32| {
+            let seed = of_all.seed.wrapping_add(u64::from(rank) << 32);
+            let hosting = Hosting::Virtual(VirtualOptions { seed, ..of_all });
+            let device = DeviceOptions { hosting, ..options.device.clone() };
+            let device = Device::open_sim(device, builders.clone());
+            let device = device.map_err(|source| GroupError::Rank { rank, source })?;
+            let transport = Arc::new(Seated { net: Arc::clone(&net), rank, size });
+            Member::seated(device, transport, Arc::clone(&net))
+        };
+        let members = (0..size).map(open).collect::<Result<Vec<_>, _>>()?;
+        let options = GroupOptions { network: profile.figures(size), ..options.clone() };
+        Ok(Self { members, options, runs: 0, progress: None })
     }
 
     /// Opens one device as the rank that `transport` says; the other ranks are elsewhere, and do the same.
@@ -119,10 +155,10 @@ impl Group {
         let activity = Arc::new(Activity::default());
         let join = |(device, transport)| Member::new(device, transport, &activity);
         let members = members.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
-        let engines = members.iter().map(|member| Arc::clone(member.engine())).collect();
-        let progress = Progress::start(Arc::clone(&activity), engines);
+        let engines = members.iter().filter_map(Member::engine).map(Arc::clone).collect();
+        let progress = Progress::start(activity, engines);
         let progress = Some(progress.map_err(GroupError::Thread)?);
-        Ok(Self { members, options: options.clone(), runs: 0, activity, progress })
+        Ok(Self { members, options: options.clone(), runs: 0, progress })
     }
 
     /// How many ranks there are, here and elsewhere.
@@ -199,7 +235,7 @@ impl Group {
     fn report(&self, results: Vec<Ran>) -> Result<GroupReport, GroupError> {
         let (mut ranks, mut failures) = (Vec::new(), Vec::new());
         for (member, result) in self.members.iter().zip(results) {
-            let (transfers, transfer) = member.engine().take_outcome();
+            let (transfers, transfer) = member.take_outcome();
             let (rank, host) = (member.rank(), member.place().host.clone());
             match result? {
                 Ok(run) => ranks.push(RankReport { rank, run, transfers }),
@@ -254,8 +290,16 @@ fn run_all(
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
         for (member, orch_args) in members.iter_mut().zip(words) {
+            let transport = Arc::clone(member.transport());
             let device = member.device_mut();
-            let part = move || device.run(Work::Stream { builder, orch_args }, options);
+            let part = move || {
+                let result = device.run(Work::Stream { builder, orch_args }, options);
+                if let Err(error) = &result {
+                    // Also where it was not begun: the others are not to wait.
+                    transport.end(Some(&error.to_string()));
+                }
+                result
+            };
             threads.push(std::thread::Builder::new().spawn_scoped(scope, part));
         }
         let joined = threads.into_iter().map(|thread| match thread {
@@ -270,6 +314,5 @@ impl Drop for Group {
     fn drop(&mut self) {
         // The thread is joined before the devices go.
         drop(self.progress.take());
-        let _ = &self.activity;
     }
 }

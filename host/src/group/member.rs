@@ -5,21 +5,31 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pto_abi::GmAddr;
 use pto_graph::group::{GroupWords, NetworkFigures, TRANSFER, words::MAX_WINDOWS};
-use pto_sim_shim::group::{Span, TransferEngine};
+use pto_sim_shim::group::{Span, TransferEngine, TransferError};
+use pto_sim_shim::virtual_time::group::{SeatOf, VirtualNet};
 
 use super::engine::MemberEngine;
 use super::error::GroupError;
 use super::progress::Activity;
+use super::report::TransferCounts;
 use super::transport::{Place, Transport};
 use crate::allocator::Owner;
 use crate::{Device, Error};
+
+/// What moves the transfers of a member.
+enum Mover {
+    /// An engine beside the machine.
+    Engine(Arc<MemberEngine>),
+    /// The machine in virtual time itself.
+    Machine(Arc<VirtualNet>),
+}
 
 /// A device and its rank.
 pub struct Member {
     device: Device,
     place: Place,
     transport: Arc<dyn Transport>,
-    engine: Arc<MemberEngine>,
+    mover: Mover,
     windows: Vec<(GmAddr, u64)>,
 }
 
@@ -32,16 +42,28 @@ impl Member {
         let place = transport.place();
         let rank = place.rank;
         let of_rank = |source| GroupError::Rank { rank, source };
-        let has_library = device.describe().kernels.iter().any(|it| it.func_id == TRANSFER);
-        if !has_library {
-            device.register_library().map_err(of_rank)?;
-        }
+        register_library(&mut device).map_err(of_rank)?;
         let memory = Arc::clone(device.shared_memory());
         let (of_engine, activity) = (Arc::clone(&transport), Arc::clone(activity));
         let engine = Arc::new(MemberEngine::new(rank, of_engine, memory, activity));
         let attached = device.attach_transfers(Arc::clone(&engine) as Arc<dyn TransferEngine>);
         attached.map_err(of_rank)?;
-        Ok(Self { device, place, transport, engine, windows: Vec::new() })
+        let mover = Mover::Engine(engine);
+        Ok(Self { device, place, transport, mover, windows: Vec::new() })
+    }
+
+    /// A rank of a group in virtual time.
+    pub(super) fn seated(
+        mut device: Device,
+        transport: Arc<dyn Transport>,
+        net: Arc<VirtualNet>,
+    ) -> Result<Self, GroupError> {
+        let place = transport.place();
+        let rank = place.rank;
+        let of_rank = |source| GroupError::Rank { rank, source };
+        register_library(&mut device).map_err(of_rank)?;
+        device.take_seat(SeatOf { net: Arc::clone(&net), rank }).map_err(of_rank)?;
+        Ok(Self { device, place, transport, mover: Mover::Machine(net), windows: Vec::new() })
     }
 
     /// Its rank.
@@ -146,8 +168,23 @@ impl Member {
         &self.transport
     }
 
-    pub(super) fn engine(&self) -> &Arc<MemberEngine> {
-        &self.engine
+    /// The engine beside its machine, if it has one.
+    pub(super) fn engine(&self) -> Option<&Arc<MemberEngine>> {
+        match &self.mover {
+            Mover::Engine(engine) => Some(engine),
+            Mover::Machine(_) => None,
+        }
+    }
+
+    /// What its last run transferred, and why its transfers failed, if they did.
+    pub(super) fn take_outcome(&self) -> (TransferCounts, Option<TransferError>) {
+        match &self.mover {
+            Mover::Engine(engine) => engine.take_outcome(),
+            Mover::Machine(net) => {
+                let ((transfers, bytes_given, bytes_got), failure) = net.outcome(self.place.rank);
+                (TransferCounts { transfers, bytes_given, bytes_got }, failure)
+            }
+        }
     }
 
     /// Lets go of its place in the group: its device, and its windows in the order of their numbers.
@@ -163,4 +200,10 @@ impl Member {
         self.windows = windows;
         Ok(())
     }
+}
+
+/// The kernels of the library, unless the device has them.
+fn register_library(device: &mut Device) -> Result<(), Error> {
+    let has_library = device.describe().kernels.iter().any(|it| it.func_id == TRANSFER);
+    if has_library { Ok(()) } else { device.register_library() }
 }

@@ -46,6 +46,7 @@ mod local;
 mod member;
 mod progress;
 mod report;
+mod seated;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,7 @@ pub use member::Member;
 pub use pto_sim_shim::group::{
     Exchange, Move, Over, Side, Span, Transfer, TransferError, TransferKind, stamp_words,
 };
+pub use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile};
 pub use report::{GroupReport, RankReport, TransferCounts};
 pub use target::{GroupTarget, UnknownTarget};
 pub use transport::{Completion, Place, Transport};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
-use super::{Group, GroupError, GroupOptions, GroupWork, TransferError};
+use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile, TransferError};
 use crate::{DeviceOptions, Hosting, RunOptions};
 
 /// Words of the test programs: element type, elements, reduction, algorithm, order, root.
@@ -321,4 +321,57 @@ fn a_transfer_outside_of_a_group_is_a_named_fault() {
     let options = RunOptions { stall_budget: Duration::from_millis(50), ..options() };
     let error = device.run(work, &options).unwrap_err();
     assert!(error.to_string().contains("TRANSFER_NO_ENGINE"), "{error}");
+}
+
+fn virtual_group(size: u32, faults: NetFaults) -> Group {
+    let device = DeviceOptions { aic: 1, aiv: 4, gm_bytes: 256 << 20, ..DeviceOptions::default() };
+    let options = GroupOptions { device, ..GroupOptions::default() };
+    let profile = NetworkProfile::by_name("a3-pod").unwrap();
+    let mut group = Group::open_virtual(size, &options, (profile, faults), Programs).unwrap();
+    group.window(2 * BYTES).unwrap();
+    group
+}
+
+/// Everything that tells two runs in virtual time apart.
+fn hashes(group: &mut Group, words: [u64; 6]) -> Vec<(u64, Duration)> {
+    let work = GroupWork { builder: "all_reduce", args: &|_| words.to_vec() };
+    let report = group.run(&work, &options()).unwrap();
+    let of = |rank: super::RankReport| {
+        (rank.run.virtual_report.as_ref().unwrap().trace_hash, rank.run.makespan)
+    };
+    report.ranks.into_iter().map(of).collect()
+}
+
+#[test]
+fn virtual_time_reduces_and_gives_the_same_run_again() {
+    for algorithm in [Algorithm::DIRECT, Algorithm::RING, Algorithm::HALVING, Algorithm::TREE] {
+        let words = words(ElementType::I32, 101, (Reduction::SUM, algorithm, Order::ANY));
+        let once = || {
+            let mut group = virtual_group(4, NetFaults::default());
+            fill(&group, 101);
+            let hashes = hashes(&mut group, words);
+            check_reduced(&group, 101, Reduction::SUM, "virtual time");
+            hashes
+        };
+        assert_eq!(once(), once());
+    }
+}
+
+#[test]
+fn faults_of_the_network_and_of_ranks_are_told() {
+    let ordinary = words(ElementType::I32, 101, (Reduction::SUM, Algorithm::RING, Order::ANY));
+    let faults = NetFaults { lost: Some(5), ..NetFaults::default() };
+    let mut group = virtual_group(3, faults);
+    let error = run(&mut group, "all_reduce", ordinary).unwrap_err().to_string();
+    assert!(error.contains("the network has lost transfer 5"), "{error}");
+    let faults = NetFaults { dies: Some((1, 20_000)), ..NetFaults::default() };
+    let mut group = virtual_group(3, faults);
+    let error = run(&mut group, "all_reduce", ordinary).unwrap_err().to_string();
+    assert!(error.starts_with("rank 1 on the machine in virtual time"), "{error}");
+    fill(&group, 101);
+    run(&mut group, "all_reduce", ordinary).unwrap();
+    check_reduced(&group, 101, Reduction::SUM, "after a death");
+    let faults = NetFaults { slow: Some((0, 1, 100)), ..NetFaults::default() };
+    let makespan = |faults| hashes(&mut virtual_group(3, faults), ordinary)[0].1;
+    assert!(makespan(faults) > makespan(NetFaults::default()));
 }
