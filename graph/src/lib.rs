@@ -10,7 +10,7 @@
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
 //! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs` and `link.rs` what is submitted;
-//! `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
+//! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
 //! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing that runs on a device allocates.
@@ -27,6 +27,7 @@ mod chain;
 mod element;
 mod error;
 mod foreign;
+pub mod group;
 mod hosted;
 mod link;
 pub mod plan;

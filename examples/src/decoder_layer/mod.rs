@@ -8,6 +8,7 @@ pub mod job;
 mod product;
 #[cfg(feature = "host")]
 pub mod reference;
+pub(crate) mod stages;
 pub mod stream;
 #[cfg(all(test, feature = "host"))]
 mod tests;

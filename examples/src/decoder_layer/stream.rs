@@ -98,23 +98,27 @@ crate::orch_args! {
 
 impl Args {
     /// Query heads.
-    const fn heads(&self) -> u64 {
+    pub(crate) const fn heads(&self) -> u64 {
         self.kv_heads.get() * self.rows.get()
     }
 
     /// Heads of `wqkv`.
-    const fn all_heads(&self) -> u64 {
+    pub(crate) const fn all_heads(&self) -> u64 {
         self.heads() + 2 * self.kv_heads.get()
     }
 
     /// So many heads as a tile of `width` elements holds, at least one.
-    fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
+    pub(crate) fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
         let heads = width.get() / self.head_dim.get();
         core::num::NonZeroU64::new(heads).unwrap_or(core::num::NonZeroU64::MIN)
     }
 
     /// Tokens of a request; a number that its row of the block table has room for.
-    fn tokens<G: StreamBuilder>(&self, stream: &G, request: u64) -> Result<u64, BuildError> {
+    pub(crate) fn tokens<G: StreamBuilder>(
+        &self,
+        stream: &G,
+        request: u64,
+    ) -> Result<u64, BuildError> {
         let tokens = stream.read_u32(self.context_lens.offset(request * I32))?.into();
         if tokens == 0 || tokens > self.positions() {
             return Err(BuildError::Failed(BAD_CONTEXT_LEN));
@@ -123,7 +127,7 @@ impl Args {
     }
 
     /// Tokens that a row of the block table has room for.
-    const fn positions(&self) -> u64 {
+    pub(crate) const fn positions(&self) -> u64 {
         self.max_blocks.get() * self.block_size.get()
     }
 

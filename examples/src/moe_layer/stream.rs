@@ -35,7 +35,7 @@ const TILES: u64 = 2;
 /// Experts whose entries one core lists in one dispatch.
 const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
 /// Tokens that one task routes.
-const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
+pub(super) const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
 
 crate::orch_args! {
     /// The words of `moe_layer`.
