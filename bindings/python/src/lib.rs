@@ -5,6 +5,7 @@
 //! options.rs   keyword arguments of a run          report.rs   Report, Trace
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
+//! scene_device.rs FieldDevice, FieldCallable (programs of the field of today)      scene_outcome.rs  FieldOutcome
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! ```
 //! What is in Python around it: `pto_runtime/`.
@@ -20,6 +21,8 @@ mod memory;
 mod options;
 mod report;
 mod running;
+mod scene_device;
+mod scene_outcome;
 mod tile_kernel;
 mod workload;
 
@@ -39,16 +42,26 @@ fn headers() -> Vec<(&'static str, &'static str)> {
     HEADERS.to_vec()
 }
 
+/// Headers of the field's programs of today, by their paths.
+#[pyfunction]
+fn field_headers() -> Vec<(&'static str, &'static str)> {
+    pto_field::HEADERS.to_vec()
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::Device>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<field::FieldRuntime>()?;
+    module.add_class::<scene_device::FieldDevice>()?;
+    module.add_class::<scene_device::FieldCallable>()?;
+    module.add_class::<scene_outcome::FieldOutcome>()?;
     module.add_class::<report::Report>()?;
     module.add_class::<report::Trace>()?;
     module.add_class::<workload::CheckedWorkload>()?;
     module.add_class::<device_workload::DeviceWorkload>()?;
     module.add_class::<tile_kernel::TileKernelBuilder>()?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
+    module.add_function(wrap_pyfunction!(field_headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -4,6 +4,7 @@ mod acl;
 mod bench;
 mod check;
 mod fw;
+mod migrate;
 mod ptop;
 mod soak;
 mod value;
@@ -28,6 +29,7 @@ pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
+pub(crate) use migrate::MigrateArgs;
 pub(crate) use ptop::{
     ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
     ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
@@ -84,6 +86,9 @@ pub(crate) enum Command {
     /// Runs programs that are written for the CANN interface (`aclrt*`)
     #[command(after_help = help::ACL)]
     Acl(AclArgs),
+    /// Says which programs of the field's runtime run here, and which line keeps the others from it
+    #[command(after_help = help::MIGRATE)]
+    Migrate(MigrateArgs),
     /// Builds, inspects, runs, checks and compares program files
     #[command(after_help = help::PROGRAM)]
     Program(ProgramArgs),
@@ -111,6 +116,7 @@ impl Command {
             Self::Bench(args) => args.json,
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
+            Self::Migrate(args) => args.json,
             Self::Fw(args) => args.command.json(),
             Self::Program(args) => args.command.json(),
             Self::Query(args) => args.json,

@@ -38,6 +38,7 @@ examples! {
     VIEW: "pto view run.json", "pto view run.json -o run.svg";
     GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg";
     CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl";
+    MIGRATE: "pto migrate programs", "pto migrate programs --json";
     BENCH: "pto bench --graph chain --tasks 10000 --rounds 3";
 }
 

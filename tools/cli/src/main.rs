@@ -1,6 +1,6 @@
 //! `pto`: runs examples on a device, and says what there is.
 //!
-//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`ptop`], [`manual`]);
+//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`mod@migrate`], [`ptop`], [`manual`]);
 //! [`args`] is what a user can write, [`errors`]
 //! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
 
@@ -26,6 +26,7 @@ mod list;
 mod logging;
 mod manual;
 mod meaning;
+mod migrate;
 mod npy;
 mod operands;
 mod output;
@@ -87,6 +88,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
         Command::Acl(args) => acl::acl(args),
+        Command::Migrate(args) => migrate::migrate(args),
         Command::Program(args) => ptop::program(args),
         Command::Query(args) => ptop::query(args),
         Command::Completions(args) => manual::completions(args),

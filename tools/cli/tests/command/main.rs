@@ -12,6 +12,7 @@ mod firmware;
 mod graph_files;
 mod host_dies;
 mod manual;
+mod migrate;
 mod own_kernels;
 mod program_files;
 mod pto;
