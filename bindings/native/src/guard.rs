@@ -69,8 +69,29 @@ pub(crate) unsafe fn call(call: Call, name: &str) -> Result<i32, Signal> {
     if signal == 0 { Ok(result) } else { Err(Signal(signal)) }
 }
 
+/// A function of foreign code that takes one pointer.
+pub type ForeignFn = unsafe extern "C" fn(*mut c_void, *mut u64, c_int) -> c_int;
+
+/// Calls foreign code with one pointer. It comes back also when that code raises a signal.
+///
+/// # Errors
+/// The name of the signal.
+///
+/// # Safety
+/// The function may be called with this pointer, a null pointer and 0. It holds nothing across the call whose loss a jump over
+/// its frames would make unsound for others.
+pub unsafe fn call_guarded(
+    function: ForeignFn,
+    argument: *mut c_void,
+    name: &str,
+) -> Result<i32, &'static str> {
+    let call = Call { function, runtime: argument, args: std::ptr::null_mut(), count: 0 };
+    // SAFETY: the caller vouches for the function.
+    unsafe { self::call(call, name) }.map_err(Signal::name)
+}
+
 /// Does `work` for foreign code that has called; it does not unwind. `failed` is what a panic gives.
-pub(crate) fn called_back<R>(failed: R, work: impl FnOnce() -> R) -> R {
+pub fn called_back<R>(failed: R, work: impl FnOnce() -> R) -> R {
     // SAFETY: reads and writes a variable of this thread.
     let was = unsafe { pto_guard_pause() };
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(failed);

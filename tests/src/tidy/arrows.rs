@@ -35,7 +35,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-acl", &["pto-host", "pto-native"]),
-    ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
+    ("pto-field", &["pto-host", "pto-native"]),
+    ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",
         &[
