@@ -14,6 +14,8 @@ from .platform_info import parse_platform
 _ORCHESTRATION = ["-shared", "-fPIC", "-O2", "-std=c++17", "-fno-gnu-unique", "-w"]
 _PRELUDE = ["-include", "pto_field_prelude.h"]
 _KERNEL = ["-fPIC", "-O2", "-w", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", "-DNDEBUG"]
+# libc++ does not name the type of brain floats yet: our header `stdfloat` does.
+_CLANG = ["-stdlib=libc++", "-D__STDCPP_BFLOAT16_T__=1", "-I", str(Path(__file__).parent / "include")]
 _CORE_DEFINES = {"aic": "-D__DAV_CUBE__", "aiv": "-D__DAV_VEC__"}
 _CLANGS = ("clang++-19", "clang++-20", "clang++-18", "clang++")
 _CACHE = CompileCache()
@@ -85,7 +87,7 @@ def _with_tiles(flags, shared, own, source):
     """Compiles a kernel that includes PTO-ISA, whose headers take longest: they are precompiled, where the compiler is clang."""
     program = _program("PTO_FIELD_KERNEL_CXX", _CLANGS, "clang-19 with libc++-19-dev and libc++abi-19-dev")
     is_clang = "clang" in Path(program).name
-    flags = [*flags, "-std=c++23", *(["-stdlib=libc++"] if is_clang else [])]
+    flags = [*flags, "-std=c++23", *(_CLANG if is_clang else [])]
     if is_clang and "pto/pto-inst.hpp" in Path(source).read_text(errors="replace"):
         header = _CACHE.precompiled(program, [*flags, *_includes(shared)], ('"pto_field_prelude.h"', "<pto/pto-inst.hpp>"))
         with contextlib.suppress(CompileError):
