@@ -111,7 +111,7 @@ class ChipWorker:
         """Runs a slot's callable; raises FieldRunError with the field's code if the run fails."""
         if slot not in self._slots:
             raise RuntimeError(f"slot {slot} has no callable: register one first")
-        chip, loaded = self._slots[slot]
+        _chip, loaded = self._slots[slot]
         args, config = args or TaskArgs(), config or CallConfig()
         if not isinstance(args, TaskArgs):
             raise TypeError(f"the arguments are a {type(args).__name__}: give TaskArgs")
@@ -124,7 +124,7 @@ class ChipWorker:
             )
             spent = time.perf_counter_ns() - start
         self._tell(outcome, start, spent)
-        diagnostics.write(outcome, chip, args)
+        diagnostics.write(outcome)
         if outcome.code != 0:
             raise FieldRunError(outcome.code, outcome.lines)
 

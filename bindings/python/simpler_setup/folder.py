@@ -36,6 +36,9 @@ def copied(folder, target):
         shutil.rmtree(target)
     for part in parts or ["."]:
         shutil.copytree(folder / part, target / part, ignore=skipped, symlinks=True, dirs_exist_ok=True)
+        # That of a checkout asks which runtimes the checkout builds, and there it builds none.
+        if parts:
+            (target / part / "conftest.py").unlink(missing_ok=True)
     return target
 
 

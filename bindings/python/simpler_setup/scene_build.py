@@ -1,11 +1,13 @@
 """What a scene test declares under CALLABLE becomes callables: sources are compiled beside the test's file."""
 
 import inspect
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from _task_interface import ChipCallable, CoreCallable
 from pto_runtime.errors import ConfigError
+from pto_runtime.headers import field_include_dir
 
 from .kernel_compiler import KernelCompiler
 from .pto_isa import ensure_pto_isa_root
@@ -39,6 +41,13 @@ def _resolved(folder, source, where):
     return path
 
 
+def _uses_tiles(source):
+    """Whether a kernel includes PTO-ISA, or a header of its author's, which may."""
+    names = re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)', source.read_text(errors="replace"), re.MULTILINE)
+    ours = field_include_dir()
+    return any(name.startswith("pto/") or (mark == '"' and not (ours / name).is_file()) for mark, name in names)
+
+
 def compile_chip(spec, folder, platform, runtime, where):
     """The ChipCallable of `{"orchestration": ..., "incores": [...]}`."""
     compiler = KernelCompiler(platform)
@@ -47,12 +56,12 @@ def compile_chip(spec, folder, platform, runtime, where):
         _checked(one, _INCORE_KEYS, {"func_id", "source", "core_type"}, f"{where}['incores'][{number}]")
         for number, one in enumerate(spec.get("incores", ()))
     ]
-    root = ensure_pto_isa_root() if incores else None
     includes = compiler.get_orchestration_include_dirs(runtime)
 
     def kernel(one):
         more = [*includes, *(str(folder / extra) for extra in one.get("extra_include_dirs", ()))]
         source = _resolved(folder, one["source"], where)
+        root = ensure_pto_isa_root() if _uses_tiles(source) else None
         return CoreCallable.build(one.get("signature", ()), compiler.compile_incore(source, one["core_type"], root, more))
 
     with ThreadPoolExecutor(_JOBS) as pool:

@@ -11,7 +11,7 @@ use crate::args::MigrateArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
-use files::{Verdict, Program};
+use files::{Program, Verdict};
 
 /// Says it.
 pub(crate) fn migrate(args: &MigrateArgs) -> Result<Exit, Failure> {

@@ -12,8 +12,14 @@ use crate::python;
 const NEEDED: usize = 180;
 
 /// What the programs need beside the wheel, by Debian's names.
-const FROM_DEBIAN: [&str; 6] =
-    ["python3-torch", "python3-numpy", "python3-pytest", "clang-19", "libc++-19-dev", "libc++abi-19-dev"];
+const FROM_DEBIAN: [&str; 6] = [
+    "python3-torch",
+    "python3-numpy",
+    "python3-pytest",
+    "clang-19",
+    "libc++-19-dev",
+    "libc++abi-19-dev",
+];
 
 /// Runs the programs. `more` goes to the runner: `--only WORD`, `--table FILE`.
 pub(crate) fn run(
@@ -32,7 +38,8 @@ pub(crate) fn run(
     if more.is_empty() {
         command.args(["--at-least", &needed]);
     }
-    let status = command.status().map_err(|error| format!("{command:?} cannot be started: {error}"))?;
+    let status =
+        command.status().map_err(|error| format!("{command:?} cannot be started: {error}"))?;
     match status.code() {
         Some(0) => Ok(()),
         Some(1) if more.is_empty() => Err(format!("fewer than {needed} scene cases pass")),
@@ -45,7 +52,10 @@ fn needs() -> Result<(), String> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(format!("the programs need packages of Debian: run `apt-get install {}`", missing.join(" ")))
+    Err(format!(
+        "the programs need packages of Debian: run `apt-get install {}`",
+        missing.join(" ")
+    ))
 }
 
 fn is_installed(package: &str) -> bool {

@@ -24,6 +24,8 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
             ("Programs for aclrt", "acl.md"),
+            ("Coming from simpler", "coming-from-simpler.md"),
+            ("Scene tests of the field", "field-python.md"),
             ("Functions of aclrt", "acl-functions.md"),
             ("Program files, stitching", "programs.md"),
             ("Firmware images", "firmware.md"),

@@ -99,7 +99,8 @@ fn python_program(
         found.extend(reasons(source, &read(source)?));
         claimed.insert(source.clone());
     }
-    let names_simulator = SIMULATORS.iter().any(|name| text.contains(name)) || !text.contains("\"platforms\"");
+    let names_simulator =
+        SIMULATORS.iter().any(|name| text.contains(name)) || !text.contains("\"platforms\"");
     Ok(Program { path: file.to_path_buf(), names_simulator, reasons: found })
 }
 
@@ -159,5 +160,7 @@ fn missing_header(path: &Path, line: &str) -> Option<String> {
     if is_known || folders.any(|folder| folder.join(name).is_file()) {
         return None;
     }
-    Some(format!("There is no header {name:?}: it is neither one of ours, nor PTO-ISA's, nor beside the source."))
+    Some(format!(
+        "There is no header {name:?}: it is neither one of ours, nor PTO-ISA's, nor beside the source."
+    ))
 }

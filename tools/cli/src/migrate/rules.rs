@@ -13,7 +13,13 @@ const fn rule(words: &'static [&'static str], sentence: &'static str) -> Rule {
 /// Of Python.
 const PYTHON: &[Rule] = &[
     rule(
-        &["simpler.remote_l3", "MpiL3GroupSpec", "RemoteWorkerSpec", "SceneTestLevel.NETWORK1", "level=4"],
+        &[
+            "simpler.remote_l3",
+            "MpiL3GroupSpec",
+            "RemoteWorkerSpec",
+            "SceneTestLevel.NETWORK1",
+            "level=4",
+        ],
         "It needs workers on several hosts, and ours are in one process: use device_ids of one worker of level 3.",
     ),
     rule(
@@ -21,7 +27,14 @@ const PYTHON: &[Rule] = &[
         "It talks to an orchestration while that runs, and ours take all arguments before: pass them as tensors.",
     ),
     rule(
-        &["_mailbox_load_i32", "_chip_shms", "_native_run", "_run_slot_with_pipeline_lease", "arena_bank_", "retained_temp_addr"],
+        &[
+            "_mailbox_load_i32",
+            "_chip_shms",
+            "_native_run",
+            "_run_slot_with_pipeline_lease",
+            "arena_bank_",
+            "retained_temp_addr",
+        ],
         "It looks into the memory of the field's own workers, which ours do not have.",
     ),
     rule(
@@ -37,7 +50,13 @@ const PYTHON: &[Rule] = &[
 /// Of C++.
 const CXX: &[Rule] = &[
     rule(
-        &["\"kernel_operator", "basic_api/kernel_", "\"utils/std/", "kernel_vec_intf", "kernel_cube_intf"],
+        &[
+            "\"kernel_operator",
+            "basic_api/kernel_",
+            "\"utils/std/",
+            "kernel_vec_intf",
+            "kernel_cube_intf",
+        ],
         "It includes headers of the vendor's compiler, which the simulator does not have.",
     ),
     rule(

@@ -19,10 +19,18 @@ fn programs_are_judged_line_by_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let scene = "@scene_test(level=2)\nclass T:\n    CASES = [{\"platforms\": [\"PLATFORM\"]}]\n";
     write(&folder, "runs/test_a.py", &scene.replace("PLATFORM", "a2a3sim"));
-    write(&folder, "runs/kernels/a.cpp", "// #include \"kernel_operator.h\"\n#include \"tensor.h\"\nkernel_entry\n");
+    write(
+        &folder,
+        "runs/kernels/a.cpp",
+        "// #include \"kernel_operator.h\"\n#include \"tensor.h\"\nkernel_entry\n",
+    );
     write(&folder, "device/test_b.py", &scene.replace("PLATFORM", "a2a3"));
     write(&folder, "stops/test_c.py", &scene.replace("PLATFORM", "a2a3sim"));
-    write(&folder, "stops/kernels/aiv/c.cpp", "#include <cstdint>\n#include \"kernel_operator.h\"\n");
+    write(
+        &folder,
+        "stops/kernels/aiv/c.cpp",
+        "#include <cstdint>\n#include \"kernel_operator.h\"\n",
+    );
     let path = folder.path().to_str().expect("a path");
     let answer = answers("migrate", &["migrate", path]);
     assert_eq!(answer["exit_code"], 1);
