@@ -130,9 +130,11 @@ def new_tensor(shapes, dtype, owner=None):
 
 
 def span(thing):
-    """Address and bytes of a buffer, a tensor argument or an array."""
+    """Address and bytes of a buffer, a tensor argument, an array, or an array of ctypes."""
     if isinstance(thing, (Buffer, Tensor)):
         return thing.base, thing.nbytes
+    if isinstance(thing, (ctypes.Array, ctypes.Structure)):
+        return ctypes.addressof(thing), ctypes.sizeof(thing)
     array = arrays.checked(thing)
     return arrays.address(array), arrays.byte_count(array)
 

@@ -1,5 +1,6 @@
 """The handle that a worker gives for something registered."""
 
+import hashlib
 from dataclasses import dataclass
 
 
@@ -11,6 +12,15 @@ class CallableHandle:
     name: str
     slot: int
     number: int
+
+    @property
+    def digest(self):
+        """The hash as bytes."""
+        return hashlib.sha256(self.hashid.encode()).digest()
+
+    @property
+    def _handle_id(self):
+        return self.number
 
     @property
     def is_python(self):

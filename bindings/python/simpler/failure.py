@@ -13,4 +13,8 @@ class FieldRunError(RuntimeError):
 
 
 class WorkerStateError(RuntimeError):
-    """A call that the worker cannot do now: before init(), after close(), with a handle of another worker."""
+    """A call that the worker cannot do now: before init(), or after close()."""
+
+
+class DeadHandleError(WorkerStateError, KeyError):
+    """A handle that was unregistered, or is of another worker. Programs know it as a KeyError, too."""

@@ -1,5 +1,7 @@
 """The `orch` that a level-3 orchestration function gets: it submits tasks to devices and to functions, and makes domains."""
 
+import math
+
 from _task_interface import CallConfig, TaskArgs
 
 from . import buffer as buffers
@@ -72,12 +74,8 @@ class Orchestrator:
         memory.close()
 
     def alloc_child_tensor(self, worker_id, shapes, dtype):
-        """A tensor on one device, until the run ends."""
-        elements = 1
-        for extent in shapes:
-            elements *= extent
-        bytes_ = elements * buffers.get_element_size(dtype)
-        return self.malloc(worker_id, max(bytes_, 1)).tensor(shapes, dtype)
+        """Memory for a tensor on one device, until the run ends: the buffer, of which `tensor()` makes views."""
+        return self.malloc(worker_id, max(math.prod(shapes) * buffers.get_element_size(dtype), 1))
 
     def alloc(self, shapes, dtype):
         """A tensor of the host, until the run ends."""

@@ -15,7 +15,7 @@ from . import _log
 from . import buffer as buffers
 from .callable_identity import CallableHandle
 from .chip_worker import ChipWorker, check_target
-from .failure import WorkerStateError
+from .failure import DeadHandleError, WorkerStateError
 from .orchestrator import Orchestrator
 from .run_handle import RunHandle
 
@@ -66,7 +66,7 @@ class Registry:
     def find(self, handle):
         """What a handle stands for."""
         if not isinstance(handle, CallableHandle) or handle.number not in self._handles:
-            raise WorkerStateError(f"{handle!r} is no handle of this worker: use what register() gave")
+            raise DeadHandleError(f"{handle!r} is not live: use what register() of this worker gave, before unregister()")
         return self._targets[handle.slot]
 
     def chips(self):

@@ -63,7 +63,8 @@ class KernelCompiler:
         """An orchestration as the bytes of a shared object."""
         program = _program("CXX", ("g++", "c++"), "g++")
         folders = [Path(source_path).parent, *self.get_orchestration_include_dirs(runtime_name), *(extra_include_dirs or ())]
-        defines = ["-DPTO_FIELD_A5"] if self.architecture == "a5" else []
+        # There the number of blocks has another name.
+        defines = ["-DPTO_FIELD_A5"] if (self.architecture, runtime_name) == ("a5", "tensormap_and_ringbuffer") else []
         return _CACHE.compiled(program, [*_ORCHESTRATION, *defines, *_includes(folders)], source_path)
 
     def compile_incore(self, source_path, core_type="aiv", pto_isa_root=None, extra_include_dirs=None):

@@ -4,6 +4,7 @@ Fixtures: st_platform, st_device_ids, st_worker, device_pool. Markers: platforms
 requires_hardware.
 """
 
+import sys
 import time
 
 import pytest
@@ -21,6 +22,13 @@ _MARKERS = {
     "requires_hardware": "needs a device: on all platforms, or on those listed",
     "timeout": "how long a test may take",
 }
+
+
+def _name_bytes_of_torch():
+    """`tensor.nbytes`, which Debian's torch does not have yet, and tests of the field use."""
+    torch = sys.modules.get("torch")
+    if torch is not None and not hasattr(torch.Tensor, "nbytes"):
+        torch.Tensor.nbytes = property(lambda tensor: tensor.numel() * tensor.element_size())
 
 
 def pytest_addoption(parser):
@@ -86,6 +94,7 @@ def _is_scene(item):
 
 
 def pytest_collection_modifyitems(config, items):
+    _name_bytes_of_torch()
     platform, values = config.option.platform, config.option
     if platform is None:
         return

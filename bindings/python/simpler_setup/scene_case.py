@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pto_runtime.errors import ConfigError
 
 MANUAL_MODES = ("exclude", "include", "only")
-_KEYS = {"name", "platforms", "params", "config", "manual", "skip_golden", "requires_hardware", "sdma"}
+_KEYS = {"name", "platforms", "params", "config", "manual", "skip_golden", "requires_hardware", "sdma", "required_sched_phases"}
 _CONFIG_KEYS = {
     "aicpu_thread_num",
     "block_dim",
