@@ -61,10 +61,9 @@ class Callables:
         for name, signature in signatures.items():
             setattr(self, f"{name}_sig", signature)
 
-    def keep(self, thing):
-        """Keeps a thing alive until the case ends."""
-        self._kept.append(thing)
-        return thing
+    def keep(self, *things):
+        """Keeps things alive until the case ends."""
+        self._kept.extend(things)
 
 
 def registered(worker, callables):
