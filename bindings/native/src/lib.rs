@@ -34,7 +34,7 @@ pub use builders::{Builders, Program};
 pub use device::{SharedDevice, building, open_device, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};
-#[cfg(feature = "devices")]
-pub use guard::{ForeignFn, call_guarded, called_back};
 pub use failure::{Failure, FailureKind, HOST_CODES};
+#[cfg(feature = "devices")]
+pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back};
 pub use shared_object::SharedObject;

@@ -24,6 +24,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
             ("Programs for aclrt", "acl.md"),
+            ("Programs of the field", "field.md"),
             ("Functions of aclrt", "acl-functions.md"),
             ("Program files, stitching", "programs.md"),
             ("Firmware images", "firmware.md"),
