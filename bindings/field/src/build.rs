@@ -7,16 +7,17 @@ use std::ffi::{CStr, c_char};
 use std::sync::Arc;
 
 use pto_host::abi::{Fault, GmAddr};
-use pto_host::graph::{Arg, DependencyMode, StreamBuilder, TensorView};
+use pto_host::graph::{DependencyMode, StreamBuilder, TensorView};
 
-use crate::callable::Loaded;
 use crate::codes::{Code, FieldError};
-use crate::core::Shared;
 use crate::frames::Frames;
+use crate::loaded::Loaded;
 use crate::options::EdgeRule;
 use crate::outputs::Outputs;
+use crate::races::Races;
 use crate::rule::Writers;
 use crate::scopes::{Ids, MAX_DEPTH, Scopes};
+use crate::shared::Shared;
 use crate::wire::{ChipTensor, Place};
 
 /// Depths of scopes that have a heap of their own; deeper scopes share the last one.
@@ -50,6 +51,8 @@ pub(crate) struct Build {
     pub(crate) scopes: Scopes,
     pub(crate) ids: Ids,
     pub(crate) writers: Writers,
+    /// Where the rules differ, if that is asked for.
+    pub(crate) races: Option<Races>,
     pub(crate) error: Option<FieldError>,
     /// The engine's fault behind it.
     pub(crate) fault: Option<Fault>,
@@ -67,12 +70,7 @@ pub(crate) struct Seat<'s> {
 
 /// Where a call stands, as people read it.
 pub(crate) fn describe(place: &Place) -> String {
-    if place.file.is_null() {
-        return "the orchestration".to_owned();
-    }
-    // SAFETY: the header passes the name of a source file, a constant of the program.
-    let file = unsafe { CStr::from_ptr(place.file) }.to_string_lossy();
-    format!("{file}:{}", place.line)
+    place.describe()
 }
 
 /// A text of the program.
@@ -221,23 +219,5 @@ impl Seat<'_> {
             )
         });
         Ok(Some(crate::views::whole(tensor).tagged(tag)))
-    }
-}
-
-/// An access of a task.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Access {
-    Read,
-    Write,
-    Both,
-}
-
-impl Access {
-    pub(crate) fn arg<'a>(self, view: &'a TensorView<'a>) -> Arg<'a> {
-        match self {
-            Self::Read => Arg::In(view),
-            Self::Write => Arg::Out(view),
-            Self::Both => Arg::InOut(view),
-        }
     }
 }

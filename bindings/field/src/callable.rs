@@ -1,33 +1,39 @@
 //! A program: its orchestration and its kernels, loaded.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::path::Path;
-use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use object::{File, Object, ObjectSection};
-use pto_host::Kernel;
-use pto_host::abi::limits::MAX_FUNC_ID;
-use pto_host::abi::{CoreKind, FuncId};
+use pto_host::abi::CoreKind;
 use pto_native::{Failure, FailureKind, SharedObject};
+use sha2::{Digest, Sha256};
 
 use crate::calls::OPS;
-use crate::core::{SIM_TABLE, SimTable, on_cube, on_vector};
+use crate::core::{SIM_TABLE, SimTable};
+use crate::loaded::{DUMMY, Loaded, LoadedKernel};
 use crate::wire::Ops;
-
-/// The func id of tasks without a kernel.
-pub(crate) const DUMMY: FuncId = FuncId(1023);
-const _: () = assert!(MAX_FUNC_ID > 1023);
 
 /// Machine code, linked as a shared object.
 #[derive(Clone, Copy, Debug)]
-pub enum Code<'a> {
+pub enum ObjectCode<'a> {
     /// A file.
     Path(&'a Path),
     /// Its bytes; the name is what messages call them.
     Bytes(&'a [u8]),
+}
+
+impl ObjectCode<'_> {
+    /// Whether it is the same file, or the same bytes at the same place.
+    fn is_same(self, other: ObjectCode<'_>) -> bool {
+        match (self, other) {
+            (Self::Path(one), ObjectCode::Path(other)) => one == other,
+            (Self::Bytes(one), ObjectCode::Bytes(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
 }
 
 /// A kernel of a program.
@@ -42,14 +48,14 @@ pub struct KernelCode<'a> {
     /// Its function, `kernel_entry` by convention.
     pub symbol: &'a str,
     /// Its code.
-    pub code: Code<'a>,
+    pub code: ObjectCode<'a>,
 }
 
 /// What a program is loaded from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The orchestration.
-    pub orchestration: Code<'a>,
+    pub orchestration: ObjectCode<'a>,
     /// Its entry, `aicpu_orchestration_entry` by convention.
     pub entry: &'a str,
     /// The function that says how many arguments it expects; one that is not there is not asked.
@@ -57,31 +63,6 @@ pub struct Source<'a> {
     /// Its kernels.
     pub kernels: &'a [KernelCode<'a>],
 }
-
-/// A kernel that is loaded.
-struct LoadedKernel {
-    name: String,
-    kind: CoreKind,
-    entry: usize,
-}
-
-/// The functions of an orchestration, and what keeps them loaded.
-pub(crate) struct Loaded {
-    /// Different for each program.
-    pub(crate) serial: u64,
-    pub(crate) enter: NonNull<c_void>,
-    pub(crate) entry: NonNull<c_void>,
-    pub(crate) expected: Option<(NonNull<c_void>, NonNull<c_void>)>,
-    pub(crate) name: String,
-    kernels: BTreeMap<u32, LoadedKernel>,
-    uses_pipes: bool,
-    _orchestration: SharedObject,
-}
-
-// SAFETY: the pointers are functions of objects that stay loaded; any thread may call them.
-unsafe impl Send for Loaded {}
-// SAFETY: as for Send.
-unsafe impl Sync for Loaded {}
 
 /// A program that can be run, again and again.
 #[derive(Clone)]
@@ -94,16 +75,17 @@ impl Callable {
     /// `LOAD_FAILED`, `SYMBOL_MISSING`; `INVALID_ARGUMENT` for a func id that is above 1022 or used twice.
     pub fn load(source: &Source<'_>) -> Result<Self, Failure> {
         static SERIALS: AtomicU64 = AtomicU64::new(1);
-        let (orchestration, _) = open(source.orchestration, "the orchestration")?;
+        let (bytes, name) = read(source.orchestration, "the orchestration")?;
+        let orchestration = SharedObject::from_bytes(&bytes, &name)?;
         bind_orchestration(&orchestration)?;
         let entry = orchestration.function(source.entry)?;
         let enter = orchestration.function("pto_field_enter")?;
         let config = source.config.and_then(|name| orchestration.symbol(name));
         let expected = config.zip(orchestration.symbol("pto_field_expected"));
         let mut kernels = BTreeMap::new();
-        let mut uses_pipes = false;
+        let (mut uses_pipes, mut objects) = (false, Vec::new());
         for kernel in source.kernels {
-            uses_pipes |= add(&mut kernels, kernel)?;
+            uses_pipes |= add(&mut kernels, &mut objects, kernel)?;
         }
         let loaded = Loaded {
             serial: SERIALS.fetch_add(1, Ordering::Relaxed),
@@ -125,64 +107,45 @@ impl Callable {
     }
 }
 
-impl Loaded {
-    /// The kernel that a program submits as `number` for cores of `kind`, or why it cannot.
-    pub(crate) fn kernel(&self, number: i32, kind: CoreKind) -> Result<usize, String> {
-        let kernel = u32::try_from(number).ok().and_then(|number| self.kernels.get(&number));
-        match kernel {
-            None => Err(format!("there is no kernel with func id {number}; {}", self.listed())),
-            Some(kernel) if kernel.kind != kind => Err(format!(
-                "kernel {number} ({}) is compiled for {}, and the task submits it for {kind}",
-                kernel.name, kernel.kind
-            )),
-            Some(kernel) => Ok(kernel.entry),
-        }
-    }
-
-    /// The code of a kernel that is there.
-    pub(crate) fn entry(&self, id: FuncId) -> usize {
-        self.kernels.get(&u32::from(id.0)).map_or(0, |kernel| kernel.entry)
-    }
-
-    fn listed(&self) -> String {
-        let ids: Vec<_> = self.kernels.keys().map(ToString::to_string).collect();
-        format!(
-            "the program has {}",
-            if ids.is_empty() { "none".to_owned() } else { ids.join(", ") }
-        )
-    }
-
-    /// Cores for tasks without a kernel: those that are there.
-    pub(crate) fn dummy_kind(&self) -> CoreKind {
-        CoreKind::AIV
-    }
-
-    /// What a device registers.
-    pub(crate) fn registered(&self) -> Vec<(FuncId, Kernel)> {
-        let own = self.kernels.iter().map(|(number, kernel)| {
-            let trampoline = if kernel.kind == CoreKind::AIC { on_cube } else { on_vector };
-            (
-                FuncId(u16::try_from(*number).unwrap_or(u16::MAX)),
-                Kernel::from_fn(kernel.name.clone(), kernel.kind, trampoline),
-            )
-        });
-        let dummy = (DUMMY, Kernel::from_fn("(no kernel)", CoreKind::AIV, on_vector));
-        own.chain([dummy]).collect()
-    }
+/// A kernels' object that is loaded for as long as the process lives.
+#[derive(Clone, Copy)]
+struct KernelObject {
+    object: &'static SharedObject,
+    uses_pipes: bool,
 }
 
-/// Opens an object; also its bytes.
-fn open(code: Code<'_>, what: &str) -> Result<(SharedObject, Vec<u8>), Failure> {
+/// The bytes of an object, and what messages call it.
+fn read<'a>(code: ObjectCode<'a>, what: &str) -> Result<(Cow<'a, [u8]>, String), Failure> {
     match code {
-        Code::Bytes(bytes) => Ok((SharedObject::from_bytes(bytes, what)?, bytes.to_vec())),
-        Code::Path(path) => {
+        ObjectCode::Bytes(bytes) => Ok((Cow::Borrowed(bytes), what.to_owned())),
+        ObjectCode::Path(path) => {
             let bytes = std::fs::read(path).map_err(|error| {
                 let message = format!("{} cannot be read: {error}", path.display());
                 Failure::new(FailureKind::LOAD_FAILED, message)
             })?;
-            Ok((SharedObject::from_bytes(&bytes, &path.display().to_string())?, bytes))
+            Ok((Cow::Owned(bytes), path.display().to_string()))
         }
     }
+}
+
+/// Loads the object of a kernel, once for its content. A core that did not come back may still be in it: it stays loaded.
+fn kernel_object(code: ObjectCode<'_>, what: &str) -> Result<KernelObject, Failure> {
+    static LOADED: Mutex<BTreeMap<[u8; 32], KernelObject>> = Mutex::new(BTreeMap::new());
+    let (bytes, name) = read(code, what)?;
+    let key = Sha256::digest(&bytes).into();
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(held) = loaded.get(&key) {
+        return Ok(*held);
+    }
+    let object: &'static SharedObject =
+        Box::leak(Box::new(SharedObject::from_bytes(&bytes, &name)?));
+    if let Some(place) = object.symbol("pto_field_sim_table") {
+        // SAFETY: the prelude defines this symbol as a pointer to the table.
+        unsafe { place.cast::<*const SimTable>().write(&raw const SIM_TABLE) };
+    }
+    let held = KernelObject { object, uses_pipes: looks_for_pipes(&bytes) };
+    loaded.insert(key, held);
+    Ok(held)
 }
 
 fn bind_orchestration(object: &SharedObject) -> Result<(), Failure> {
@@ -196,9 +159,10 @@ fn bind_orchestration(object: &SharedObject) -> Result<(), Failure> {
 }
 
 /// Loads a kernel; whether it uses the state that the kernels of a block share.
-fn add(
+fn add<'a>(
     kernels: &mut BTreeMap<u32, LoadedKernel>,
-    kernel: &KernelCode<'_>,
+    objects: &mut Vec<(ObjectCode<'a>, KernelObject)>,
+    kernel: &KernelCode<'a>,
 ) -> Result<bool, Failure> {
     let refused = |why: &str| {
         let message = format!("kernel {} ({}): {why}", kernel.func_id, kernel.name);
@@ -207,19 +171,20 @@ fn add(
     if kernel.func_id >= DUMMY.0.into() {
         return Err(refused("a func id is 0 to 1022"));
     }
-    let (object, bytes) = open(kernel.code, kernel.name)?;
-    let entry = object.function(kernel.symbol)?.as_ptr().expose_provenance();
-    if let Some(place) = object.symbol("pto_field_sim_table") {
-        // SAFETY: the prelude defines this symbol as a pointer to the table.
-        unsafe { place.cast::<*const SimTable>().write(&raw const SIM_TABLE) };
-    }
-    // A core that did not come back may still be in it: kernels stay loaded.
-    std::mem::forget(object);
+    let held = match objects.iter().find(|(code, _)| code.is_same(kernel.code)) {
+        Some((_, held)) => *held,
+        None => {
+            let held = kernel_object(kernel.code, kernel.name)?;
+            objects.push((kernel.code, held));
+            held
+        }
+    };
+    let entry = held.object.function(kernel.symbol)?.as_ptr().expose_provenance();
     let loaded = LoadedKernel { name: kernel.name.to_owned(), kind: kernel.kind, entry };
     if kernels.insert(kernel.func_id, loaded).is_some() {
         return Err(refused("another kernel has the same func id"));
     }
-    Ok(looks_for_pipes(&bytes))
+    Ok(held.uses_pipes)
 }
 
 /// Whether code looks for the state that the kernels of a block share: PTO-ISA's simulator does so by this name, which then

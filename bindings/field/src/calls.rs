@@ -105,7 +105,9 @@ unsafe extern "C" fn get(
     place: Place,
 ) -> u64 {
     // SAFETY: the caller vouches for the pointers.
-    let (tensor, indices) = unsafe { (&*tensor, slice(indices, ndims)) };
+    let tensor = unsafe { &*tensor };
+    // SAFETY: as above.
+    let indices = unsafe { slice(indices, ndims) };
     on(0, |seat| seat.get(tensor, indices, &place))
 }
 
@@ -119,7 +121,9 @@ unsafe extern "C" fn set(
     place: Place,
 ) {
     // SAFETY: the caller vouches for the pointers.
-    let (tensor, indices) = unsafe { (&*tensor, slice(indices, ndims)) };
+    let tensor = unsafe { &*tensor };
+    // SAFETY: as above.
+    let indices = unsafe { slice(indices, ndims) };
     on((), |seat| seat.set(tensor, indices, value, &place));
 }
 

@@ -4,16 +4,17 @@
 //! arguments says which block it is. Kernels expect pointers to descriptors, then scalars, and two contexts in words 48 and 49.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use pto_host::abi::block::BlockContext;
+use pto_native::call_guarded_often;
 
 use crate::frames::Frame;
-use crate::wire::{AsyncContext, Condition, GlobalContext, LocalContext};
+use crate::shared::Shared;
+use crate::wire::{AsyncContext, Condition, GlobalContext, LocalContext, Place, pointer_word};
 
 /// Words of a kernel's arguments: the contexts are the last two.
 const WORDS: usize = 50;
@@ -26,59 +27,6 @@ const PATIENCE_S: u64 = 60;
 
 /// A kernel of a program.
 type Entry = unsafe extern "C" fn(*mut i64);
-
-/// What all tasks of a run share.
-pub(crate) struct Shared {
-    /// The first code that a kernel's completion failed with.
-    pub(crate) failed: AtomicI32,
-    /// When the tasks of a timing slot began and ended, in nanoseconds since `start`.
-    pub(crate) timing: [[AtomicU64; 2]; 16],
-    start: Instant,
-    /// State that the kernels of one block share, by task, block and key.
-    pipes: Mutex<BTreeMap<(u64, u32), Pipes>>,
-}
-
-/// The shared state of one block.
-#[derive(Default)]
-struct Pipes {
-    states: BTreeMap<u64, Box<[u64]>>,
-    left: u32,
-}
-
-impl Shared {
-    pub(crate) fn new() -> Self {
-        let slot = || [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
-        Self {
-            failed: AtomicI32::new(0),
-            timing: std::array::from_fn(|_| slot()),
-            start: Instant::now(),
-            pipes: Mutex::new(BTreeMap::new()),
-        }
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
-    }
-
-    /// Memory of `bytes` zeros that the kernels of a block find by `key`.
-    fn pipe(&self, block: (u64, u32), key: u64, bytes: usize) -> *mut u64 {
-        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = bytes.div_ceil(8).max(1);
-        let states = &mut pipes.entry(block).or_default().states;
-        // A second look with a larger size gets what is there: the kernels of a block agree on it.
-        states.entry(key).or_insert_with(|| vec![0; words].into_boxed_slice()).as_mut_ptr()
-    }
-
-    /// One of the `parts` kernels of a block has returned: behind the last one the shared state goes.
-    fn leave(&self, block: (u64, u32), parts: u32) {
-        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
-        let state = pipes.entry(block).or_default();
-        state.left += 1;
-        if state.left >= parts {
-            pipes.remove(&block);
-        }
-    }
-}
 
 /// The kernel that runs on this thread.
 #[derive(Clone, Copy)]
@@ -118,11 +66,11 @@ pub(crate) unsafe extern "C" fn on_vector(args: *const u64) {
 unsafe fn run(args: *const u64, first: usize) {
     // SAFETY: a task of ours has its frame as the first word.
     let address = unsafe { args.read() };
-    let frame: *const Frame = std::ptr::with_exposed_provenance(address as usize);
+    let frame: *const Frame = std::ptr::with_exposed_provenance(pointer_word(address));
     // SAFETY: a frame lives until its task has retired.
     let task = unsafe { &*frame };
     // SAFETY: the engine writes the block's word behind the arguments.
-    let word = unsafe { args.add(task.block_word as usize).read() };
+    let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
     let block = BlockContext::of(word);
     let lane = if first == 0 { 0 } else { block.lane };
     let entry = match task.entries.get(first + lane as usize) {
@@ -152,11 +100,15 @@ unsafe fn run(args: *const u64, first: usize) {
     let block = (task.task, block.block);
     let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
     let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
-    // SAFETY: the loader took it for a kernel, whose author vouches for it.
-    let kernel = unsafe { std::mem::transmute::<usize, Entry>(entry) };
-    // SAFETY: as above; the words are as kernels expect them.
-    unsafe { kernel(words.as_mut_ptr()) };
-    conditions.wait(shared);
+    let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
+    // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
+    let called = unsafe {
+        call_guarded_often(call_kernel, (kernel, words.as_mut_ptr().cast()), c"a kernel")
+    };
+    match called {
+        Ok(_) => conditions.wait(shared),
+        Err(signal) => tell_crash(shared, task, entry, signal),
+    }
     if let Some([least, most]) =
         usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))
     {
@@ -169,19 +121,56 @@ unsafe fn run(args: *const u64, first: usize) {
     }
 }
 
+/// # Safety
+/// `kernel` is a kernel, and `words` are its arguments.
+unsafe extern "C" fn call_kernel(kernel: *mut c_void, words: *mut u64, _: c_int) -> c_int {
+    // SAFETY: the caller vouches for it.
+    let kernel = unsafe { std::mem::transmute::<*mut c_void, Entry>(kernel) };
+    // SAFETY: as above. A signal jumps over this frame, which holds nothing.
+    unsafe { kernel(words.cast()) };
+    0
+}
+
+#[cold]
+fn tell_crash(shared: &Shared, task: &Frame, entry: usize, signal: &str) {
+    let place = Place { file: task.file, line: task.line, reserved: 0 };
+    let number = task.task & 0x7FFF_FFFF;
+    let kernel = symbol_at(entry);
+    shared.crashed(format!(
+        "{}: {kernel}, the kernel of task {number}, raised {signal}",
+        place.describe()
+    ));
+}
+
+/// The name of the function at an address, with its object.
+fn symbol_at(entry: usize) -> String {
+    let address = std::ptr::with_exposed_provenance::<c_void>(entry);
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the function writes what it finds; the address is not read.
+    let is_found = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are a value of this type, as is what the function writes.
+    let found = unsafe { found.assume_init() };
+    if !is_found || found.dli_sname.is_null() {
+        return "a function without a name".to_owned();
+    }
+    // SAFETY: dladdr gives a C string of an object that stays loaded.
+    let name = unsafe { CStr::from_ptr(found.dli_sname) };
+    format!("`{}`", name.to_string_lossy())
+}
+
 #[inline]
 #[expect(clippy::cast_possible_wrap, reason = "words are words")]
 fn words_of(frame: *const Frame, task: &Frame) -> [i64; WORDS] {
     let mut words = [0_i64; WORDS];
-    let tensors = task.tensors as usize;
+    let tensors = usize::from(task.tensors);
     let descriptors = Frame::tensors_of(frame);
     for (at, word) in words.iter_mut().enumerate().take(tensors) {
         *word = descriptors.wrapping_add(at).expose_provenance() as i64;
     }
     let scalars = Frame::scalars_of(frame, tensors);
-    for (at, word) in words.iter_mut().skip(tensors).enumerate().take(task.scalars as usize) {
+    for (at, word) in words.iter_mut().skip(tensors).enumerate().take(usize::from(task.scalars)) {
         // SAFETY: a frame has so many scalars behind its tensors.
-        *word = unsafe { scalars.add(at).read() } as i64;
+        *word = unsafe { scalars.wrapping_add(at).read() } as i64;
     }
     words
 }
@@ -212,10 +201,10 @@ impl Conditions {
     /// Waits until all conditions hold: the task completes behind it.
     fn wait(&self, shared: &Shared) {
         // The kernel writes through pointers.
-        // SAFETY: both are fields of ours.
-        let (count, error) = unsafe {
-            ((&raw const self.count).read_volatile(), (&raw const self.error).read_volatile())
-        };
+        // SAFETY: it is a field of ours.
+        let count = unsafe { (&raw const self.count).read_volatile() };
+        // SAFETY: as above.
+        let error = unsafe { (&raw const self.error).read_volatile() };
         let fail = |code| {
             let _first =
                 shared.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
@@ -242,7 +231,7 @@ impl Conditions {
 
 impl Condition {
     fn holds(&self) -> bool {
-        let counter = std::ptr::with_exposed_provenance_mut(self.address as usize);
+        let counter = std::ptr::with_exposed_provenance_mut(pointer_word(self.address));
         // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
         let counter = unsafe { AtomicU32::from_ptr(counter) };
         // Pairs with the release of the notification that raises it.

@@ -20,16 +20,18 @@ use pto_native::{Failure, FailureKind, SharedDevice, call_guarded};
 
 use crate::build::{Build, HEAPS, Seat};
 use crate::call::{Call, Placed};
-use crate::callable::{Callable, Loaded};
+use crate::callable::Callable;
 use crate::calls;
 use crate::codes::{Code, FieldError};
-use crate::core::Shared;
 use crate::frames::Frames;
+use crate::loaded::Loaded;
 use crate::options::CallOptions;
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
+use crate::races::Races;
 use crate::rule::Writers;
 use crate::scopes::{Ids, Scopes};
+use crate::shared::Shared;
 use crate::wire::ChipTensor;
 
 /// The builder program that enters programs of the field.
@@ -193,6 +195,7 @@ impl FieldDevice {
             scopes: Scopes::new(mark),
             ids: Ids::new(window as usize),
             writers: Writers::default(),
+            races: options.compares_rules.then(|| Races::new(window as usize)),
             error: None,
             fault: None,
             log: Vec::new(),
@@ -249,9 +252,12 @@ fn arguments_missing(program: &Loaded, placed: &Placed<'_>, scalars: &[u64]) -> 
     })
 }
 
+/// `pto_field_enter` of the header.
+type Enter = unsafe extern "C" fn(*mut c_void, *const ChipTensor, u32, *const u64, u32);
+
 /// What the entry is called with.
 struct Entered {
-    enter: unsafe extern "C" fn(*mut c_void, *const ChipTensor, u32, *const u64, u32),
+    enter: Enter,
     entry: *mut c_void,
     tensors: (*const ChipTensor, u32),
     scalars: (*const u64, u32),
@@ -291,7 +297,7 @@ fn enter_program(seat: &mut Seat<'_>) {
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let mut entered = Entered {
         // SAFETY: the header defines the function with this signature.
-        enter: unsafe { std::mem::transmute::<*mut c_void, _>(program.enter.as_ptr()) },
+        enter: unsafe { std::mem::transmute::<*mut c_void, Enter>(program.enter.as_ptr()) },
         entry: program.entry.as_ptr(),
         tensors: (tensors.as_ptr(), count(tensors.len())),
         scalars: (scalars.as_ptr(), count(scalars.len())),
@@ -327,7 +333,13 @@ fn outcome_of(
         };
     };
     let asynchronous = build.shared.failed.load(Ordering::Relaxed);
+    let crash = build.shared.crash().map(|what| FieldError {
+        hint: "Debug the kernel: compile it with -g -fsanitize=address, or without optimisation."
+            .to_owned(),
+        ..FieldError::new(Code::SCHEDULER_TIMEOUT, what)
+    });
     let error = match (&build.error, &result) {
+        _ if crash.is_some() => crash,
         (Some(error), _) => Some(error.clone()),
         (None, Err(failure)) => Some(scheduler_error(failure)?),
         (None, Ok(_)) if asynchronous != 0 => {

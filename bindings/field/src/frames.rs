@@ -8,8 +8,10 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
+use std::ffi::c_char;
 use std::ptr::NonNull;
 
+use crate::shared::Shared;
 use crate::wire::ChipTensor;
 
 /// Bytes of a chunk. Large enough for several of the largest frames (4.3 KiB), small enough to stay in a cache.
@@ -24,14 +26,17 @@ pub(crate) struct Frame {
     pub(crate) entries: [usize; 3],
     /// The task's id.
     pub(crate) task: u64,
-    pub(crate) tensors: u32,
-    pub(crate) scalars: u32,
-    /// The index of the block's word among the arguments of the engine's task.
-    pub(crate) block_word: u32,
-    /// Negative: none.
-    pub(crate) timing_slot: i32,
     /// What all tasks of the run share.
-    pub(crate) shared: *const crate::core::Shared,
+    pub(crate) shared: *const Shared,
+    /// Where the program submitted it; null: not known.
+    pub(crate) file: *const c_char,
+    pub(crate) line: i32,
+    pub(crate) tensors: u8,
+    pub(crate) scalars: u8,
+    /// The index of the block's word among the arguments of the engine's task.
+    pub(crate) block_word: u8,
+    /// Negative: none.
+    pub(crate) timing_slot: i8,
 }
 
 const _: () = assert!(size_of::<Frame>() == 64);

@@ -5,10 +5,10 @@
 //!
 //! ```text
 //! wire.rs      the bytes that both sides share      headers.rs  the headers as text
-//! callable.rs  a program, loaded                    call.rs     its arguments, and their copies on the device
+//! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
-//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs
-//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core
+//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, races.rs
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs
 //! ```
 
 mod build;
@@ -20,11 +20,14 @@ mod core;
 mod device;
 mod frames;
 mod headers;
+mod loaded;
 mod options;
 mod outcome;
 mod outputs;
+mod races;
 mod rule;
 mod scopes;
+mod shared;
 mod submit;
 mod tensors;
 mod views;
@@ -32,7 +35,7 @@ pub mod wire;
 
 pub use build::LogLine;
 pub use call::{Call, Place, Role, Tensor};
-pub use callable::{Callable, Code as ObjectCode, KernelCode, Source};
+pub use callable::{Callable, KernelCode, ObjectCode, Source};
 pub use codes::{Code, FieldError};
 pub use device::FieldDevice;
 pub use headers::HEADERS;

@@ -7,7 +7,27 @@
 
 use std::collections::HashMap;
 
+use pto_host::graph::{Arg, TensorView};
+
 use crate::wire::{ChipTensor, MAX_DIMS};
+
+/// An access of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    Both,
+}
+
+impl Access {
+    pub(crate) fn arg<'a>(self, view: &'a TensorView<'a>) -> Arg<'a> {
+        match self {
+            Self::Read => Arg::In(view),
+            Self::Write => Arg::Out(view),
+            Self::Both => Arg::InOut(view),
+        }
+    }
+}
 
 /// A part of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +86,6 @@ impl Part {
     }
 
     /// Start and extent of both in each dimension, where both are boxes of one grid.
-    #[expect(clippy::type_complexity, reason = "two pairs")]
     fn boxes(&self, other: &Self) -> Option<impl Iterator<Item = ((u64, u64), (u64, u64))>> {
         let dims = self.ndims as usize;
         let is_grid =

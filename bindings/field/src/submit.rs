@@ -7,12 +7,12 @@
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
 
-use crate::build::{Access, Seat, describe, text_of};
-use crate::callable::DUMMY;
+use crate::build::{Seat, describe, text_of};
 use crate::codes::Code;
 use crate::frames::Frame;
+use crate::loaded::DUMMY;
 use crate::options::EdgeRule;
-use crate::rule::Part;
+use crate::rule::{Access, Part};
 use crate::scopes::Known;
 use crate::wire::{
     Argument, ChipTensor, CreateInfo, MAX_SCALARS, MAX_TENSORS, Outputs, SYNC_START, Task, tag,
@@ -76,6 +76,11 @@ impl Seat<'_> {
         for (buffer, part) in parts.writes {
             self.build.writers.register(buffer, part, number);
         }
+        if let Some(races) = &mut self.build.races {
+            for note in races.submitted(number, &describe(&task.place)) {
+                self.build.note(|| note);
+            }
+        }
         self.build.ids.add(id, is_noted);
         self.build.last_id = own;
         let tensors = self.build.outputs.keep(&parts.made);
@@ -133,10 +138,9 @@ impl Seat<'_> {
             // SAFETY: the header passes this type with this tag.
             let info = unsafe { &*argument.what.cast::<CreateInfo>() };
             let (tensor, view) = self.make(info, own, &task.place, at)?;
-            if let (Some(view), false) = (view, self.is_manual()) {
-                if self.build.rule == EdgeRule::Ours && info.manual_dep == 0 {
-                    parts.accesses.push((Access::Write, view, tensor));
-                }
+            let derives = self.build.rule == EdgeRule::Ours && !self.is_manual();
+            if let Some(view) = view.filter(|_| derives && info.manual_dep == 0) {
+                parts.accesses.push((Access::Write, view, tensor));
             }
             parts.tensors.push(tensor);
             parts.made.push(tensor);
@@ -160,6 +164,9 @@ impl Seat<'_> {
         let access = access.filter(|_| tensor.manual_dep == 0);
         self.creator(&tensor, parts, access.is_some());
         let (Some(view), Some(access)) = (view, access) else { return Some(()) };
+        if let Some(races) = &mut self.build.races {
+            races.touches(&tensor, access);
+        }
         match self.build.rule {
             EdgeRule::Ours => parts.accesses.push((access, view, tensor)),
             EdgeRule::Theirs => self.look(&tensor, access, parts),
@@ -173,8 +180,12 @@ impl Seat<'_> {
 
     /// The task that made a tensor, unless the engine finds it by the access.
     fn creator(&mut self, tensor: &ChipTensor, parts: &mut Parts, is_accessed: bool) {
-        if let Known::Alive { id, is_noted, .. } = self.build.ids.find(tensor.owner) {
-            if !(is_noted && is_accessed) && !parts.after.contains(&id) {
+        if let Known::Alive { id, number, is_noted } = self.build.ids.find(tensor.owner) {
+            if let Some(races) = &mut self.build.races {
+                races.waits_for(number);
+            }
+            let is_found = is_noted && is_accessed;
+            if !is_found && !parts.after.contains(&id) {
                 parts.after.push(id);
             }
         }
@@ -222,7 +233,12 @@ impl Seat<'_> {
                     return self.refuse(task, Code::INVALID_ARGS, &why);
                 }
                 Known::Retired => {}
-                Known::Alive { id, .. } => parts.after.push(id),
+                Known::Alive { id, number, .. } => {
+                    parts.after.push(id);
+                    if let Some(races) = &mut self.build.races {
+                        races.waits_for(number);
+                    }
+                }
             }
         }
         Some(())
@@ -241,14 +257,18 @@ impl Seat<'_> {
         let build = &mut *self.build;
         let frame = build.frames.take(build.ids.next(), parts.tensors.len(), scalars.len());
         let entries = kernels.map(|kernel| kernel.map_or(0, |id| build.callable.entry(id)));
+        // `check` has seen that there are at most 32 tensors and 16 scalars; the header keeps slots below 16.
+        let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
         let header = Frame {
             entries,
             task: own,
-            tensors: u32::try_from(parts.tensors.len()).unwrap_or(0),
-            scalars: task.scalar_count,
-            block_word: u32::try_from(1 + parts.accesses.len()).unwrap_or(1),
-            timing_slot: task.timing_slot,
             shared: &raw const *build.shared,
+            file: task.place.file,
+            line: task.place.line,
+            tensors: small(parts.tensors.len()),
+            scalars: small(scalars.len()),
+            block_word: small(1 + parts.accesses.len()),
+            timing_slot: i8::try_from(task.timing_slot).unwrap_or(-1),
         };
         // SAFETY: `take` has given room for the frame, its tensors and its scalars, to nobody else.
         unsafe { frame.write(header) };

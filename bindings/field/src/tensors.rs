@@ -4,8 +4,8 @@ use pto_host::abi::{Fault, TaskId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
 
 use crate::build::{Seat, describe};
-use crate::callable::DUMMY;
 use crate::codes::Code;
+use crate::loaded::DUMMY;
 use crate::rule::Part;
 use crate::scopes::Known;
 use crate::wire::{Argument, ChipTensor, CreateInfo, Outputs, Place, element_of, tag};
@@ -168,6 +168,10 @@ impl Seat<'_> {
             let kind = self.build.callable.dummy_kind();
             let join = TensorTask::new(DUMMY, kind, &args).after(&after).when(&never);
             let id = self.stream.submit_tensors(&join)?;
+            let number = self.build.ids.next();
+            if let Some(races) = &mut self.build.races {
+                races.submitted(number, "a wait of the runtime");
+            }
             self.build.ids.add(id, true);
             (rest, joined) = (others, Some(id));
         }
@@ -180,7 +184,8 @@ fn fill(tensor: &ChipTensor, bits: u64, element: u64) {
     let bytes = bits.to_le_bytes();
     let element = usize::try_from(element).unwrap_or(1).clamp(1, 8);
     let (from, _) = bytes.split_at(element);
-    let place = std::ptr::with_exposed_provenance_mut::<u8>(tensor.address as usize);
+    let place =
+        std::ptr::with_exposed_provenance_mut::<u8>(crate::wire::pointer_word(tensor.address));
     let len = usize::try_from(tensor.bytes).unwrap_or(0);
     // SAFETY: the heap has just given out this memory of the device, which is memory of this process, to this tensor alone.
     let memory = unsafe { std::slice::from_raw_parts_mut(place, len) };

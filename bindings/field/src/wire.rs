@@ -1,7 +1,7 @@
 //! The bytes that orchestrations, kernels and this crate share: the Rust side of `include/tensor.h` and
 //! `include/pto_field_calls.h`. `tests/layout.rs` compares both sides.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 use pto_host::graph::ElementType;
 
@@ -121,6 +121,19 @@ pub struct Place {
     pub line: i32,
     /// Nothing.
     pub reserved: i32,
+}
+
+impl Place {
+    /// As people read it.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        if self.file.is_null() {
+            return "the orchestration".to_owned();
+        }
+        // SAFETY: the header passes the name of a source file, a constant of the program.
+        let file = unsafe { CStr::from_ptr(self.file) }.to_string_lossy();
+        format!("{file}:{}", self.line)
+    }
 }
 
 /// One argument of a task.
@@ -312,6 +325,13 @@ const _: () = assert!(size_of::<CreateInfo>() == 40);
 const _: () = assert!(size_of::<Task>() == 144);
 const _: () = assert!(size_of::<Ops>() == 112);
 const _: () = assert!(size_of::<Condition>() == 32);
+
+/// A word that is a pointer of this process.
+#[inline]
+pub(crate) const fn pointer_word(word: u64) -> usize {
+    const { assert!(size_of::<usize>() == 8) };
+    usize::from_ne_bytes(word.to_ne_bytes())
+}
 
 /// The element type of a number of their list; `None`: it has none.
 #[must_use]

@@ -36,5 +36,5 @@ pub use device::{SharedDevice, building, open_device, streaming};
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};
 #[cfg(feature = "devices")]
-pub use guard::{ForeignFn, call_guarded, called_back};
+pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back};
 pub use shared_object::SharedObject;

@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 18] = [
+const KERNELS: [(u32, &str); 19] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
@@ -29,6 +29,7 @@ const KERNELS: [(u32, &str); 18] = [
     (13, "k_await"),
     (14, "k_await_too_much"),
     (15, "k_slow"),
+    (16, "k_crash"),
     (32, "k_matmul"),
     (33, "k_mark_cube"),
 ];

@@ -106,3 +106,19 @@ fn messages_and_times_are_in_the_outcome() {
     let timed: Vec<_> = outcome.timing.iter().map(Option::is_some).collect();
     assert!(timed[3] && timed.iter().filter(|is_timed| **is_timed).count() == 1);
 }
+
+#[test]
+fn races_under_the_rule_of_the_field_are_named() {
+    let options = CallOptions { compares_rules: true, ..CallOptions::default() };
+    let device = device(modes()[0]);
+    let (outcome, _) = run_on(&device, "write_after_read", &options);
+    let [note] = outcome.notes.as_slice() else { panic!("{:?}", outcome.notes) };
+    assert!(
+        note.contains("nothing orders the two") && note.contains("orchestrations.cpp:"),
+        "{note}"
+    );
+    for entry in ["vector_example", "chain", "tiles", "manual_scope", "bgemm"] {
+        let (outcome, _) = run_on(&device, entry, &options);
+        assert!(outcome.notes.is_empty(), "{entry}: {:?}", outcome.notes);
+    }
+}

@@ -25,8 +25,9 @@ impl Tensors {
 
     fn words(mut self, words: &[u64]) -> Self {
         for (at, word) in words.iter().enumerate() {
-            let [low, high] = [*word as u32, (word >> 32) as u32].map(u32::cast_signed);
-            (self.counts[2 * at], self.counts[2 * at + 1]) = (low, high);
+            for (half, bytes) in word.to_le_bytes().chunks_exact(4).enumerate() {
+                self.counts[2 * at + half] = i32::from_le_bytes(bytes.try_into().unwrap());
+            }
         }
         self
     }
@@ -166,5 +167,6 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_slot", 5, "a slot is 0 to 15"),
     ("bad_conditions", 102, "completion"),
     ("bad_predicate", 5, "the predicate's element is not in its tensor"),
+    ("bad_kernel_crash", 100, "`k_crash`, the kernel of task 0, raised SIGSEGV"),
     ("bad_count", 1, "expects 6 arguments, and gets 5"),
 ];

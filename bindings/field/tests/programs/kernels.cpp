@@ -133,6 +133,11 @@ void k_await_too_much(int64_t *args) {
     AsyncCtx ctx = get_async_ctx(args);
     for (int i = 0; i < 100; i++) save_expected_notification_counter(ctx, at<int32_t>(args, 0), 0);
 }
+// Writes where nothing is.
+void k_crash(int64_t *) {
+    volatile int *nowhere = nullptr;
+    *nowhere = 1;
+}
 // Takes a while.
 void k_slow(int64_t *args) {
     volatile float *x = at<float>(args, 0);

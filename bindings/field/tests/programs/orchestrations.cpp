@@ -10,7 +10,7 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, MATMUL = 32, MARK_CUBE,
+    AWAIT_TOO_MUCH, SLOW, CRASH, MATMUL = 32, MARK_CUBE,
 };
 const uint32_t N = 1024;
 const uint32_t WHOLE[1] = {N};
@@ -708,6 +708,11 @@ void bad_predicate(const ChipTaskArgs &args) {
     task.add_inout(out_of(args));
     task.set_predicate(predicate);
     rt_submit_aiv_task(SLOW, task);
+}
+void bad_kernel_crash(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(out_of(args));
+    rt_submit_aiv_task(CRASH, task);
 }
 void bad_count(const ChipTaskArgs &) {}
 PTO2OrchestrationConfig bad_count_config(const ChipTaskArgs &) { return PTO2OrchestrationConfig{6}; }
