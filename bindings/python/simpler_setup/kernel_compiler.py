@@ -18,7 +18,7 @@ _KERNEL = ["-fPIC", "-O2", "-w", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", "-DND
 _CLANG = ["-stdlib=libc++", "-D__STDCPP_BFLOAT16_T__=1", "-I", str(Path(__file__).parent / "include")]
 _CORE_DEFINES = {"aic": "-D__DAV_CUBE__", "aiv": "-D__DAV_VEC__"}
 # The second one is how programs for both architectures ask which one this is: by the guard of a header.
-_A5_STREAMING = ["-DPTO_FIELD_A5", "-DSRC_A5_RUNTIME_TENSORMAP_AND_RINGBUFFER_RUNTIME_PTO_TYPES_H_"]
+_A5_STREAMING = ["-DPTO_FIELD_A5=1", "-DSRC_A5_RUNTIME_TENSORMAP_AND_RINGBUFFER_RUNTIME_PTO_TYPES_H_"]
 _CLANGS = ("clang++-19", "clang++-20", "clang++-18", "clang++")
 _CACHE = CompileCache()
 
@@ -66,7 +66,8 @@ class KernelCompiler:
         program = _program("CXX", ("g++", "c++"), "g++")
         folders = [Path(source_path).parent, *self.get_orchestration_include_dirs(runtime_name), *(extra_include_dirs or ())]
         # There the number of blocks has another name.
-        defines = _A5_STREAMING if (self.architecture, runtime_name) == ("a5", "tensormap_and_ringbuffer") else []
+        is_a5_streaming = (self.architecture, runtime_name) == ("a5", "tensormap_and_ringbuffer")
+        defines = _A5_STREAMING if is_a5_streaming else ["-DPTO_FIELD_A5=0"]
         return _CACHE.compiled(program, [*_ORCHESTRATION, *defines, *_includes(folders)], source_path)
 
     def compile_incore(self, source_path, core_type="aiv", pto_isa_root=None, extra_include_dirs=None):
