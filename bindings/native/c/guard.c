@@ -78,7 +78,8 @@ int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, c
     seat.name = name;
     seat.paused = 0;
     seat.outer = current;
-    const int number = sigsetjmp(seat.back, 1);
+    /* The handler runs with the mask that was there (SA_NODEFER, an empty sa_mask): there is none to restore. */
+    const int number = sigsetjmp(seat.back, 0);
     if (number == 0) {
         current = &seat;
         *result = function(runtime, args, count);

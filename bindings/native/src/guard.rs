@@ -56,9 +56,7 @@ pub(crate) struct Call {
 /// The function may be called with these arguments. It holds nothing across the call whose loss a jump over its
 /// frames would make unsound for others: a lock that it holds stays locked.
 pub(crate) unsafe fn call(call: Call, name: &str) -> Result<i32, Signal> {
-    static INSTALLED: OnceLock<bool> = OnceLock::new();
-    // SAFETY: the function replaces handlers of signals that end the process, and calls those that it replaced.
-    INSTALLED.get_or_init(|| unsafe { pto_guard_install() } == 0);
+    install();
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
     let name: &CStr = &name;
     let mut result = 0;
@@ -69,8 +67,57 @@ pub(crate) unsafe fn call(call: Call, name: &str) -> Result<i32, Signal> {
     if signal == 0 { Ok(result) } else { Err(Signal(signal)) }
 }
 
+/// A function of foreign code that takes one pointer.
+pub type ForeignFn = unsafe extern "C" fn(*mut c_void, *mut u64, c_int) -> c_int;
+
+/// Calls foreign code with one pointer. It comes back also when that code raises a signal.
+///
+/// # Errors
+/// The name of the signal.
+///
+/// # Safety
+/// The function may be called with this pointer, a null pointer and 0. It holds nothing across the call whose loss a jump over
+/// its frames would make unsound for others.
+pub unsafe fn call_guarded(
+    function: ForeignFn,
+    argument: *mut c_void,
+    name: &str,
+) -> Result<i32, &'static str> {
+    let call = Call { function, runtime: argument, args: std::ptr::null_mut(), count: 0 };
+    // SAFETY: the caller vouches for the function.
+    unsafe { self::call(call, name) }.map_err(Signal::name)
+}
+
+/// Calls foreign code with two pointers, as [`call_guarded`]; a call that is made for every task of a run: it allocates nothing.
+///
+/// # Errors
+/// The name of the signal.
+///
+/// # Safety
+/// As [`call_guarded`].
+#[inline]
+pub unsafe fn call_guarded_often(
+    function: ForeignFn,
+    (first, second): (*mut c_void, *mut u64),
+    name: &CStr,
+) -> Result<i32, &'static str> {
+    install();
+    let mut result = 0;
+    // SAFETY: the caller vouches for the function; `name` and `result` live until it returns.
+    let signal =
+        unsafe { pto_guard_call(function, first, second, 0, name.as_ptr(), &raw mut result) };
+    if signal == 0 { Ok(result) } else { Err(Signal(signal).name()) }
+}
+
+#[inline]
+fn install() {
+    static INSTALLED: OnceLock<bool> = OnceLock::new();
+    // SAFETY: the function replaces handlers of signals that end the process, and calls those that it replaced.
+    INSTALLED.get_or_init(|| unsafe { pto_guard_install() } == 0);
+}
+
 /// Does `work` for foreign code that has called; it does not unwind. `failed` is what a panic gives.
-pub(crate) fn called_back<R>(failed: R, work: impl FnOnce() -> R) -> R {
+pub fn called_back<R>(failed: R, work: impl FnOnce() -> R) -> R {
     // SAFETY: reads and writes a variable of this thread.
     let was = unsafe { pto_guard_pause() };
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(failed);

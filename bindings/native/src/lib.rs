@@ -38,4 +38,6 @@ pub use device::{SharedDevice, building, open_device, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};
+#[cfg(feature = "devices")]
+pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back};
 pub use shared_object::SharedObject;

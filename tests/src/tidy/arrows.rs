@@ -39,7 +39,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-acl", &["pto-host", "pto-native"]),
     ("pto-mpi", &["pto-host"]),
-    ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
+    ("pto-field", &["pto-host", "pto-native"]),
+    ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",
         &[

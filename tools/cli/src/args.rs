@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod comm;
 mod fw;
+mod migrate;
 mod ptop;
 mod soak;
 mod value;
@@ -31,6 +32,7 @@ pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
+pub(crate) use migrate::MigrateArgs;
 pub(crate) use ptop::{
     ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
     ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
@@ -90,6 +92,9 @@ pub(crate) enum Command {
     /// Runs a program that calls the CANN interface (`aclrt*`), on simulated devices
     #[command(after_help = help::ACL)]
     Acl(AclArgs),
+    /// Says which programs of the field's runtime run here, and which line keeps the others from it
+    #[command(after_help = help::MIGRATE)]
+    Migrate(MigrateArgs),
     /// Builds, inspects, runs, checks and compares program files (compiled programs)
     #[command(after_help = help::PROGRAM)]
     Program(ProgramArgs),
@@ -118,6 +123,7 @@ impl Command {
             Self::Comm(args) => args.command.json(),
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
+            Self::Migrate(args) => args.json,
             Self::Fw(args) => args.command.json(),
             Self::Program(args) => args.command.json(),
             Self::Query(args) => args.json,

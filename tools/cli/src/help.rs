@@ -38,6 +38,7 @@ examples! {
     VIEW: "pto run cholesky --trace run.json && pto view run.json", "pto view run.json -o run.svg", "pto view before.json after.json -o both.html";
     GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg", "pto graph paged_attention -o graph.html";
     CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl --input matrix=inputs/matrix.npy";
+    MIGRATE: "pto migrate programs", "pto migrate programs --json";
     BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1";
     COMM_BENCH: "pto comm bench --group local:4 --to 1M", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
 }

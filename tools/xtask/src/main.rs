@@ -6,7 +6,8 @@
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
-//!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`
+//!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
+//!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
@@ -21,6 +22,7 @@
 
 mod acceptance;
 mod acceptance_cann;
+mod acceptance_field;
 mod book;
 mod fuzz;
 mod generate;
@@ -42,9 +44,11 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-  acceptance --pto-wsp DIR | --cann DIR
+  acceptance --pto-wsp DIR | --cann DIR | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
-                     package, or the samples of the public project hicann/runtime against our library, and prints a table
+                     package, or the samples of the public project hicann/runtime against our library, or the scene
+                     tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
+                     with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example under ThreadSanitizer, in modes threads and pool
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without

@@ -13,6 +13,7 @@ mod graph_files;
 mod groups;
 mod host_dies;
 mod manual;
+mod migrate;
 mod mpi;
 mod own_kernels;
 mod program_files;

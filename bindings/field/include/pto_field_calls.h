@@ -1,0 +1,83 @@
+// What an orchestration calls the runtime through. The loader fills `pto_field_ops`; sources link with nothing.
+//
+// Not for programs: they include pto_orchestration_api.h.
+#ifndef PTO_FIELD_CALLS_H
+#define PTO_FIELD_CALLS_H
+
+#include "tensor.h"
+
+// Where in the program a call stands.
+struct pto_field_place {
+    const char *file;
+    int32_t line;
+    int32_t reserved;
+};
+
+// One argument of a task.
+struct pto_field_argument {
+    const void *what;  // ChipTensor; TensorCreateInfo where `tag` is OUTPUT
+    uint64_t tag;      // TensorArgType
+};
+
+struct pto_field_task {
+    const pto_field_argument *tensors;
+    const uint64_t *scalars;
+    const PTO2TaskId *dependencies;
+    const uint8_t *dependency_kinds;  // nullptr: all wait and retain
+    const ChipTensor *predicate;      // nullptr: none
+    const char *error;                // nullptr: none; what was wrong with the arguments before the submission
+    uint32_t tensor_count;
+    uint32_t scalar_count;
+    uint32_t dependency_count;
+    uint32_t predicate_ndims;
+    uint32_t predicate_indices[5];
+    uint32_t predicate_op;
+    int64_t predicate_target;
+    int32_t kernels[3];  // AIC, AIV 0, AIV 1; negative: none. All three: a task without a kernel
+    int32_t blocks;
+    int32_t timing_slot;  // negative: none
+    uint32_t flags;       // pto_field_flag
+    uint64_t dump;        // a bit for each argument that is marked for a dump
+    pto_field_place place;
+};
+
+enum pto_field_flag : uint32_t {
+    PTO_FIELD_SYNC_START = 1,
+    PTO_FIELD_EARLY_RESOLVE = 2,
+};
+
+// What a submission gives back.
+struct pto_field_outputs {
+    PTO2TaskId task;
+    const ChipTensor *tensors;
+    uint64_t count;
+};
+
+struct pto_field_ops_table {
+    uint32_t version;
+    int32_t log_level;  // messages above it are not even written: 0 error, 1 warning, 2 timing, 3 info, 4 debug
+    void (*submit)(const pto_field_task *task, pto_field_outputs *outputs);
+    void (*alloc)(const pto_field_argument *infos, uint32_t count, pto_field_place place, pto_field_outputs *outputs);
+    void (*scope_begin)(int32_t mode, pto_field_place place);
+    void (*scope_end)(void);
+    uint64_t (*get)(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices, pto_field_place place);
+    void (*set)(const ChipTensor *tensor, uint32_t ndims, const uint32_t *indices, uint64_t value, pto_field_place place);
+    int32_t (*available)(int32_t kind);  // 0 clusters, 1 vector cores
+    int32_t (*is_fatal)(void);
+    void (*fatal)(int32_t code, const char *text, pto_field_place place);
+    void (*log)(int32_t level, const char *text, pto_field_place place);
+    // A graph of the host-built runtime begins or ends. `begin` gives how often the key was seen before.
+    uint64_t (*graph_begin)(uint64_t key, const pto_field_task *boundary);
+    PTO2TaskId (*graph_end)(uint64_t key);
+    uint64_t (*ticks)(void);
+};
+
+extern "C" {
+__attribute__((weak, visibility("default"))) const pto_field_ops_table *pto_field_ops;
+}
+
+static_assert(sizeof(pto_field_task) == 144, "size of pto_field_task");
+static_assert(sizeof(pto_field_argument) == 16, "size of pto_field_argument");
+static_assert(sizeof(pto_field_ops_table) == 112, "size of pto_field_ops_table");
+
+#endif  // PTO_FIELD_CALLS_H

@@ -1,0 +1,273 @@
+//! What runs on a core: a function that takes a task's frame, and calls the program's kernel as it expects to be called.
+//!
+//! The engine calls [`on_cube`] or [`on_vector`] with the words of the task. The first word is the frame; the word behind the
+//! arguments says which block it is. Kernels expect pointers to descriptors, then scalars, and two contexts in words 48 and 49.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use pto_host::abi::block::BlockContext;
+use pto_native::call_guarded_often;
+
+use crate::frames::Frame;
+use crate::shared::Shared;
+use crate::wire::{AsyncContext, Condition, GlobalContext, LocalContext, Place, pointer_word};
+
+/// Words of a kernel's arguments: the contexts are the last two.
+const WORDS: usize = 50;
+const LOCAL: usize = 48;
+const GLOBAL: usize = 49;
+/// Conditions that a kernel can register.
+const CONDITIONS: usize = 64;
+/// How long a task waits for its conditions.
+const PATIENCE_S: u64 = 60;
+
+/// A kernel of a program.
+type Entry = unsafe extern "C" fn(*mut i64);
+
+/// The kernel that runs on this thread.
+#[derive(Clone, Copy)]
+struct Running {
+    shared: *const Shared,
+    block: (u64, u32),
+    lane: u32,
+    used_pipes: bool,
+}
+
+thread_local! {
+    static RUNNING: Cell<Running> = const {
+        Cell::new(Running { shared: std::ptr::null(), block: (0, 0), lane: 0, used_pipes: false })
+    };
+}
+
+/// Runs a task's kernel on a cube core.
+///
+/// # Safety
+/// The engine calls it with the words of a task that this crate has submitted.
+pub(crate) unsafe extern "C" fn on_cube(args: *const u64) {
+    // SAFETY: the caller vouches for the words.
+    unsafe { run(args, 0) }
+}
+
+/// Runs a task's kernel on a vector core.
+///
+/// # Safety
+/// As [`on_cube`].
+pub(crate) unsafe extern "C" fn on_vector(args: *const u64) {
+    // SAFETY: the caller vouches for the words.
+    unsafe { run(args, 1) }
+}
+
+/// # Safety
+/// As [`on_cube`]; `first` is the place of the kind's kernels in a frame.
+unsafe fn run(args: *const u64, first: usize) {
+    // SAFETY: a task of ours has its frame as the first word.
+    let address = unsafe { args.read() };
+    let frame: *const Frame = std::ptr::with_exposed_provenance(pointer_word(address));
+    // SAFETY: a frame lives until its task has retired.
+    let task = unsafe { &*frame };
+    // SAFETY: the engine writes the block's word behind the arguments.
+    let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
+    let block = BlockContext::of(word);
+    let lane = if first == 0 { 0 } else { block.lane };
+    let entry = match task.entries.get(first + lane as usize) {
+        Some(&entry) if entry != 0 => entry,
+        // A single vector kernel runs on either core of a cluster.
+        _ => task.entries[first],
+    };
+    if entry == 0 {
+        return;
+    }
+    // SAFETY: the run's shared state lives as long as its tasks.
+    let shared = unsafe { &*task.shared };
+    let mut conditions = Conditions::new();
+    let local = LocalContext {
+        block_idx: i32::try_from(block.block).unwrap_or(i32::MAX),
+        block_num: i32::try_from(block.blocks).unwrap_or(i32::MAX),
+        asynchronous: conditions.context(task.task),
+    };
+    let global = GlobalContext {
+        sub_block_id: i32::try_from(lane).unwrap_or(0),
+        reserved: 0,
+        dma_workspace: [0; 2],
+    };
+    let mut words = words_of(frame, task);
+    words[LOCAL] = (&raw const local).expose_provenance() as i64;
+    words[GLOBAL] = (&raw const global).expose_provenance() as i64;
+    let block = (task.task, block.block);
+    let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
+    let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
+    let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
+    // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
+    let called = unsafe {
+        call_guarded_often(call_kernel, (kernel, words.as_mut_ptr().cast()), c"a kernel")
+    };
+    match called {
+        Ok(_) => conditions.wait(shared),
+        Err(signal) => tell_crash(shared, task, entry, signal),
+    }
+    if let Some([least, most]) =
+        usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))
+    {
+        least.fetch_min(begin, Ordering::Relaxed);
+        most.fetch_max(shared.now(), Ordering::Relaxed);
+    }
+    let parts = task.entries.iter().filter(|entry| **entry != 0).count();
+    if RUNNING.replace(before).used_pipes || parts > 1 {
+        shared.leave(block, u32::try_from(parts).unwrap_or(1));
+    }
+}
+
+/// # Safety
+/// `kernel` is a kernel, and `words` are its arguments.
+unsafe extern "C" fn call_kernel(kernel: *mut c_void, words: *mut u64, _: c_int) -> c_int {
+    // SAFETY: the caller vouches for it.
+    let kernel = unsafe { std::mem::transmute::<*mut c_void, Entry>(kernel) };
+    // SAFETY: as above. A signal jumps over this frame, which holds nothing.
+    unsafe { kernel(words.cast()) };
+    0
+}
+
+#[cold]
+fn tell_crash(shared: &Shared, task: &Frame, entry: usize, signal: &str) {
+    let place = Place { file: task.file, line: task.line, reserved: 0 };
+    let number = task.task & 0x7FFF_FFFF;
+    let kernel = symbol_at(entry);
+    shared.crashed(format!(
+        "{}: {kernel}, the kernel of task {number}, raised {signal}",
+        place.describe()
+    ));
+}
+
+/// The name of the function at an address, with its object.
+fn symbol_at(entry: usize) -> String {
+    let address = std::ptr::with_exposed_provenance::<c_void>(entry);
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the function writes what it finds; the address is not read.
+    let is_found = unsafe { libc::dladdr(address, found.as_mut_ptr()) } != 0;
+    // SAFETY: zeros are a value of this type, as is what the function writes.
+    let found = unsafe { found.assume_init() };
+    if !is_found || found.dli_sname.is_null() {
+        return "a function without a name".to_owned();
+    }
+    // SAFETY: dladdr gives a C string of an object that stays loaded.
+    let name = unsafe { CStr::from_ptr(found.dli_sname) };
+    format!("`{}`", name.to_string_lossy())
+}
+
+#[inline]
+#[expect(clippy::cast_possible_wrap, reason = "words are words")]
+fn words_of(frame: *const Frame, task: &Frame) -> [i64; WORDS] {
+    let mut words = [0_i64; WORDS];
+    let tensors = usize::from(task.tensors);
+    let descriptors = Frame::tensors_of(frame);
+    for (at, word) in words.iter_mut().enumerate().take(tensors) {
+        *word = descriptors.wrapping_add(at).expose_provenance() as i64;
+    }
+    let scalars = Frame::scalars_of(frame, tensors);
+    for (at, word) in words.iter_mut().skip(tensors).enumerate().take(usize::from(task.scalars)) {
+        // SAFETY: a frame has so many scalars behind its tensors.
+        *word = unsafe { scalars.wrapping_add(at).read() } as i64;
+    }
+    words
+}
+
+/// What a kernel has registered for its completion.
+struct Conditions {
+    count: u32,
+    error: i32,
+    /// Those that the kernel has not written are not initialised.
+    list: [MaybeUninit<Condition>; CONDITIONS],
+}
+
+impl Conditions {
+    const fn new() -> Self {
+        Self { count: 0, error: 0, list: [MaybeUninit::uninit(); CONDITIONS] }
+    }
+
+    fn context(&mut self, token: u64) -> AsyncContext {
+        AsyncContext {
+            count: &raw mut self.count,
+            error: &raw mut self.error,
+            conditions: self.list.as_mut_ptr().cast(),
+            capacity: 64,
+            token,
+        }
+    }
+
+    /// Waits until all conditions hold: the task completes behind it.
+    fn wait(&self, shared: &Shared) {
+        // The kernel writes through pointers.
+        // SAFETY: it is a field of ours.
+        let count = unsafe { (&raw const self.count).read_volatile() };
+        // SAFETY: as above.
+        let error = unsafe { (&raw const self.error).read_volatile() };
+        let fail = |code| {
+            let _first =
+                shared.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        };
+        if error != 0 {
+            return fail(error);
+        }
+        let since = Instant::now();
+        for place in self.list.iter().take(count as usize) {
+            // SAFETY: the kernel has written as many conditions as it counts.
+            let condition = unsafe { place.assume_init_ref() };
+            if condition.address == 0 || condition.address % 4 != 0 {
+                return fail(101);
+            }
+            while !condition.holds() {
+                if since.elapsed().as_secs() > PATIENCE_S {
+                    return fail(100);
+                }
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+impl Condition {
+    fn holds(&self) -> bool {
+        let counter = std::ptr::with_exposed_provenance_mut(pointer_word(self.address));
+        // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
+        let counter = unsafe { AtomicU32::from_ptr(counter) };
+        // Pairs with the release of the notification that raises it.
+        counter.load(Ordering::Acquire) >= self.expected
+    }
+}
+
+/// The functions that PTO-ISA's simulator asks for, as `include/pto_field_prelude.h` declares them.
+#[repr(C)]
+pub(crate) struct SimTable {
+    version: u64,
+    subblock: extern "C" fn() -> u32,
+    pipe: extern "C" fn(u64, usize) -> *mut u64,
+    ticks: extern "C" fn() -> u64,
+}
+
+/// What the loader gives to kernels.
+pub(crate) static SIM_TABLE: SimTable = SimTable { version: 1, subblock, pipe, ticks };
+
+extern "C" fn subblock() -> u32 {
+    RUNNING.get().lane
+}
+
+extern "C" fn pipe(key: u64, bytes: usize) -> *mut u64 {
+    let running = RUNNING.get();
+    RUNNING.set(Running { used_pipes: true, ..running });
+    // SAFETY: null, or the shared state of the run whose kernel is on this thread.
+    match unsafe { running.shared.as_ref() } {
+        Some(shared) => shared.pipe(running.block, key, bytes),
+        None => std::ptr::null_mut(),
+    }
+}
+
+/// The clock of a core, in ticks of 20 ns.
+extern "C" fn ticks() -> u64 {
+    // SAFETY: as above.
+    let nanoseconds = unsafe { RUNNING.get().shared.as_ref() }.map_or(0, Shared::now);
+    nanoseconds / 20
+}

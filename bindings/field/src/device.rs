@@ -1,0 +1,371 @@
+//! A device that runs programs of the field.
+//!
+//! ```text
+//! run: options -> kernels registered -> tensors into GM -> the engine runs `enter` on its builder -> tensors back -> outcome
+//! ```
+//! The engine's builder finds the program by a ticket in its orchestration words.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::graph::{BuildError, HostedBuilder};
+use pto_host::{
+    Capacities, DeviceMemory, DeviceOptions, Hosting, RunControl, RunOptions, RunReport,
+    StreamCapacities, Work,
+};
+use pto_native::{Failure, FailureKind, SharedDevice, call_guarded};
+
+use crate::build::{Build, HEAPS, Seat};
+use crate::call::{Call, Placed};
+use crate::callable::Callable;
+use crate::calls;
+use crate::codes::{Code, FieldError};
+use crate::frames::Frames;
+use crate::loaded::Loaded;
+use crate::options::CallOptions;
+use crate::outcome::Outcome;
+use crate::outputs::Outputs;
+use crate::races::Races;
+use crate::rule::Writers;
+use crate::scopes::{Ids, Scopes};
+use crate::shared::Shared;
+use crate::wire::ChipTensor;
+
+/// The builder program that enters programs of the field.
+const BUILDER: &str = "field";
+/// Tasks that may be alive, unless the call says otherwise: theirs is 16,384 as well.
+const WINDOW: u32 = 16_384;
+/// Bytes of each heap, unless the call says otherwise: as theirs.
+const HEAP_BYTES: u64 = 256 << 20;
+/// Cores of their simulator: 8 clusters.
+const CLUSTERS: u32 = 8;
+
+type Waiting = Arc<Mutex<BTreeMap<u64, Box<Build>>>>;
+
+/// See the file.
+pub struct FieldDevice {
+    device: Arc<SharedDevice>,
+    hosting: Hosting,
+    waiting: Waiting,
+    /// The program whose kernels are registered, and their ids.
+    registered: Mutex<(u64, Vec<FuncId>)>,
+    /// A word of GM that is zero.
+    zero: GmAddr,
+    tickets: AtomicU64,
+}
+
+impl FieldDevice {
+    /// The device that their simulator has: 8 clusters.
+    #[must_use]
+    pub fn options(hosting: Hosting) -> DeviceOptions {
+        DeviceOptions { aic: CLUSTERS, aiv: 2 * CLUSTERS, hosting, ..DeviceOptions::default() }
+    }
+
+    /// Opens the simulator.
+    ///
+    /// # Errors
+    /// `WORKERS`, `MAP_GM`, `OUT_OF_MEMORY`.
+    pub fn open(options: DeviceOptions) -> Result<Self, Failure> {
+        Self::over(SharedDevice::open_sim(options)?, options.hosting)
+    }
+
+    /// Runs programs on a device that is open, and whose kernels nobody else registers.
+    ///
+    /// # Errors
+    /// `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`.
+    pub fn over(device: Arc<SharedDevice>, hosting: Hosting) -> Result<Self, Failure> {
+        device.takes_builders()?;
+        let waiting = Waiting::default();
+        let programs = Arc::clone(&waiting);
+        device.builders().insert(BUILDER, Arc::new(move |graph| enter_ticket(&programs, graph)));
+        let zero = device.memory().alloc(64)?;
+        device.memory().copy_to_device(zero, &[0; 64])?;
+        let registered = Mutex::new((0, Vec::new()));
+        Ok(Self { device, hosting, waiting, registered, zero, tickets: AtomicU64::new(1) })
+    }
+
+    /// Its memory, usable during runs.
+    #[must_use]
+    pub fn memory(&self) -> &DeviceMemory {
+        self.device.memory()
+    }
+
+    /// The device below.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<SharedDevice> {
+        &self.device
+    }
+
+    /// Runs a program to its end. What the program does wrong is in the outcome; `Err` says why nothing ran.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`: the hosting mode does not suit the kernels; `OUT_OF_MEMORY`; `CAPACITY`; `BUSY`.
+    ///
+    /// # Safety
+    /// The host pointers of the call's tensors are valid for their sizes, and nobody else uses this memory meanwhile.
+    pub unsafe fn run(
+        &self,
+        callable: &Callable,
+        call: &Call<'_>,
+        options: &CallOptions,
+        control: &RunControl,
+    ) -> Result<Outcome, Failure> {
+        self.suits(callable)?;
+        let run = run_options(options);
+        self.register(&callable.0)?;
+        // SAFETY: the caller vouches for the pointers.
+        let placed = unsafe { Placed::new(self.memory(), call) }?;
+        if let Some(error) = arguments_missing(&callable.0, &placed, call.scalars) {
+            return Ok(Outcome::refused(error));
+        }
+        let build = self.build(&callable.0, &placed, call, options, &run);
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        self.waiting().insert(ticket, Box::new(build));
+        let result =
+            self.device.run(Work::Stream { builder: BUILDER, orch_args: &[ticket] }, &run, control);
+        let build = self.waiting().remove(&ticket);
+        // SAFETY: the caller vouches for the pointers, and the run is over.
+        let copied = unsafe { placed.finish(self.memory()) };
+        let outcome = outcome_of(result, build)?;
+        copied?;
+        Ok(outcome)
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Box<Build>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kernels that wait for each other need an OS thread for each core.
+    fn suits(&self, callable: &Callable) -> Result<(), Failure> {
+        if matches!(self.hosting, Hosting::Threads) || !callable.needs_threads() {
+            return Ok(());
+        }
+        let message = format!(
+            "the kernels of {} wait for each other (they use the pipe state that a block shares), and in this hosting mode one \
+             OS thread runs several cores: open the device with hosting mode `threads`",
+            callable.0.name
+        );
+        Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
+    }
+
+    /// Makes the program's kernels those of the device.
+    fn register(&self, program: &Loaded) -> Result<(), Failure> {
+        let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        if registered.0 == program.serial {
+            return Ok(());
+        }
+        self.device.with(|device| {
+            for id in registered.1.drain(..) {
+                device.unregister_kernel(id)?;
+            }
+            registered.0 = 0;
+            for (id, kernel) in program.registered() {
+                device.register_kernel(id, kernel)?;
+                registered.1.push(id);
+            }
+            registered.0 = program.serial;
+            Ok(())
+        })?
+    }
+
+    fn build(
+        &self,
+        program: &Arc<Loaded>,
+        placed: &Placed<'_>,
+        call: &Call<'_>,
+        options: &CallOptions,
+        run: &RunOptions,
+    ) -> Build {
+        let window = run.capacities.stream.window;
+        let mut outputs = Outputs::default();
+        let mark = outputs.begin();
+        Build {
+            callable: Arc::clone(program),
+            shared: Box::new(Shared::new()),
+            tensors: placed.tensors().to_vec(),
+            scalars: call.scalars.to_vec(),
+            rule: options.edges,
+            cores: [CoreKind::AIC, CoreKind::AIV].map(|kind| self.device.cores(kind)),
+            zero: self.zero,
+            frames: Frames::new(window.into()),
+            outputs,
+            scopes: Scopes::new(mark),
+            ids: Ids::new(window as usize),
+            writers: Writers::default(),
+            races: options.compares_rules.then(|| Races::new(window as usize)),
+            error: None,
+            fault: None,
+            log: Vec::new(),
+            notes: Vec::new(),
+            graphs: BTreeMap::new(),
+            last_id: crate::wire::NO_TASK,
+        }
+    }
+}
+
+/// The options of the engine's run.
+fn run_options(options: &CallOptions) -> RunOptions {
+    let rings = options.rings;
+    let or = |asked: u32, ours: u32| if asked == 0 { ours } else { asked };
+    let window = or(rings.window, WINDOW).next_power_of_two();
+    let heap = if rings.heap_bytes == 0 { HEAP_BYTES } else { rings.heap_bytes };
+    let edges = if rings.edges == 0 { 16 * u64::from(window) } else { rings.edges };
+    let stream = StreamCapacities {
+        window,
+        map_entries: (4 * window).max(1024),
+        heap_rings: u32::try_from(HEAPS).unwrap_or(1),
+        heap_bytes: heap.next_multiple_of(64),
+    };
+    let mut run = options.run.clone();
+    run.capacities =
+        Capacities { stream, arg_words: 16 * u64::from(window), edges, ..run.capacities };
+    pto_native::streaming(&run)
+}
+
+/// The program expects more arguments than it gets.
+fn arguments_missing(program: &Loaded, placed: &Placed<'_>, scalars: &[u64]) -> Option<FieldError> {
+    let (expects, config) = program.expected?;
+    type Expected =
+        unsafe extern "C" fn(*mut c_void, *const ChipTensor, u32, *const u64, u32) -> i32;
+    // SAFETY: the header defines the function with this signature.
+    let expects = unsafe { std::mem::transmute::<*mut c_void, Expected>(expects.as_ptr()) };
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let tensors = placed.tensors();
+    // SAFETY: the arguments hold as many as are said.
+    let expected = unsafe {
+        expects(
+            config.as_ptr(),
+            tensors.as_ptr(),
+            count(tensors.len()),
+            scalars.as_ptr(),
+            count(scalars.len()),
+        )
+    };
+    let given = tensors.len() + scalars.len();
+    let is_missing = usize::try_from(expected).is_ok_and(|expected| given < expected);
+    is_missing.then(|| {
+        let detail = format!("{} expects {expected} arguments, and gets {given}", program.name);
+        FieldError { code: Code(1), ..FieldError::new(Code::INVALID_ARGS, detail) }
+    })
+}
+
+/// `pto_field_enter` of the header.
+type Enter = unsafe extern "C" fn(*mut c_void, *const ChipTensor, u32, *const u64, u32);
+
+/// What the entry is called with.
+struct Entered {
+    enter: Enter,
+    entry: *mut c_void,
+    tensors: (*const ChipTensor, u32),
+    scalars: (*const u64, u32),
+}
+
+/// # Safety
+/// `argument` is an [`Entered`] that lives.
+unsafe extern "C" fn enter(argument: *mut c_void, _: *mut u64, _: c_int) -> c_int {
+    // SAFETY: the caller vouches for it. No value here has a destructor: a signal jumps over this frame.
+    let entered = unsafe { &*argument.cast::<Entered>() };
+    let Entered { enter, entry, tensors, scalars } = entered;
+    // SAFETY: the header defines the function with this signature, and the arguments live.
+    unsafe { enter(*entry, tensors.0, tensors.1, scalars.0, scalars.1) };
+    0
+}
+
+/// Runs the program of the ticket in the orchestration words.
+fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Result<(), BuildError> {
+    let [ticket] = *graph.orch_args() else { return Err(BuildError::Failed(-1)) };
+    let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
+    let Some(mut build) = take() else { return Err(BuildError::Failed(-1)) };
+    let Some(stream) = graph.as_stream() else { return Err(BuildError::Failed(-1)) };
+    enter_program(&mut Seat { build: &mut build, stream });
+    let error = build.fault.map(BuildError::Fault);
+    let is_over = build.is_over();
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, build);
+    match error {
+        Some(error) => Err(error),
+        None if is_over => Err(BuildError::Failed(1)),
+        None => Ok(()),
+    }
+}
+
+fn enter_program(seat: &mut Seat<'_>) {
+    let program = Arc::clone(&seat.build.callable);
+    let (tensors, scalars) = (seat.build.tensors.clone(), seat.build.scalars.clone());
+    let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let mut entered = Entered {
+        // SAFETY: the header defines the function with this signature.
+        enter: unsafe { std::mem::transmute::<*mut c_void, Enter>(program.enter.as_ptr()) },
+        entry: program.entry.as_ptr(),
+        tensors: (tensors.as_ptr(), count(tensors.len())),
+        scalars: (scalars.as_ptr(), count(scalars.len())),
+    };
+    let argument = (&raw mut entered).cast();
+    let called = calls::with(seat, || {
+        // SAFETY: the argument lives; what the program holds when it raises a signal is its own.
+        unsafe { call_guarded(enter, argument, &program.name) }
+    });
+    if let Err(signal) = called {
+        let number = seat.build.ids.next();
+        let detail =
+            format!("{} raised {signal} after it had submitted {number} tasks", program.name);
+        seat.build.fail(Code::EXPLICIT_ORCH_FATAL, detail);
+    }
+    while seat.build.scopes.depth() > 0 && !seat.build.is_over() {
+        seat.build
+            .note(|| "the program returned while a scope was open; the scope ends here".to_owned());
+        seat.close_scope();
+    }
+}
+
+/// What became of a run.
+fn outcome_of(
+    result: Result<RunReport, Failure>,
+    build: Option<Box<Build>>,
+) -> Result<Outcome, Failure> {
+    let Some(build) = build else {
+        // The program did not come back, or was never entered.
+        return match result {
+            Ok(_) => Err(Failure::new(FailureKind::PANIC, "the program was not entered")),
+            Err(failure) => Ok(Outcome::refused(scheduler_error(&failure)?)),
+        };
+    };
+    let asynchronous = build.shared.failed.load(Ordering::Relaxed);
+    let crash = build.shared.crash().map(|what| FieldError {
+        hint: "Debug the kernel: compile it with -g -fsanitize=address, or without optimisation."
+            .to_owned(),
+        ..FieldError::new(Code::SCHEDULER_TIMEOUT, what)
+    });
+    let error = match (&build.error, &result) {
+        _ if crash.is_some() => crash,
+        (Some(error), _) => Some(error.clone()),
+        (None, Err(failure)) => Some(scheduler_error(failure)?),
+        (None, Ok(_)) if asynchronous != 0 => {
+            let code = Code(asynchronous.unsigned_abs());
+            Some(FieldError::new(code, "a kernel's completion failed"))
+        }
+        (None, Ok(_)) => None,
+    };
+    let outcome = Outcome::of(error, result.ok(), &build);
+    if outcome.code != 0 {
+        // A core that did not come back may still read its frame.
+        std::mem::forget(build);
+    }
+    Ok(outcome)
+}
+
+/// A fault that is not the orchestration's; what has no fault ran nothing.
+fn scheduler_error(failure: &Failure) -> Result<FieldError, Failure> {
+    if failure.code >= pto_native::HOST_CODES {
+        return Err(failure.clone());
+    }
+    let fault = pto_host::abi::Fault::from_code(failure.code);
+    let code = fault.map_or(Code::SCHEDULER_TIMEOUT, Code::of_fault);
+    let detail = format!("{}: {}", failure.name, failure.message);
+    Ok(FieldError {
+        hint: format!("{} {}", code.hint(), failure.remedy),
+        ..FieldError::new(code, detail)
+    })
+}

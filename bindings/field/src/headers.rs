@@ -1,0 +1,17 @@
+//! The headers that programs and kernels include, by their paths below the include folder.
+
+/// Path and text of each.
+pub const HEADERS: &[(&str, &str)] = &[
+    ("pto_orchestration_api.h", include_str!("../include/pto_orchestration_api.h")),
+    ("pto_arg_with_deps.h", include_str!("../include/pto_arg_with_deps.h")),
+    ("pto_field_args.h", include_str!("../include/pto_field_args.h")),
+    ("pto_field_calls.h", include_str!("../include/pto_field_calls.h")),
+    ("runtime.h", include_str!("../include/runtime.h")),
+    ("tensor.h", include_str!("../include/tensor.h")),
+    ("intrinsic.h", include_str!("../include/intrinsic.h")),
+    ("pipe_sync.h", include_str!("../include/pipe_sync.h")),
+    ("pto_async_kernel_api.h", include_str!("../include/pto_async_kernel_api.h")),
+    ("pto_field_prelude.h", include_str!("../include/pto_field_prelude.h")),
+    ("platform_comm/comm_context.h", include_str!("../include/platform_comm/comm_context.h")),
+    ("aicpu/cache_maintenance.h", include_str!("../include/aicpu/cache_maintenance.h")),
+];

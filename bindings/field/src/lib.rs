@@ -1,0 +1,43 @@
+//! Programs of the field, as they are written in 2026, on our devices.
+//!
+//! An orchestration in C++ submits tasks with tensors; kernels in C++ run them. Both are shared objects that include the
+//! headers in `include/`, which are ours. `docs/field.md` is for users.
+//!
+//! ```text
+//! wire.rs      the bytes that both sides share      headers.rs  the headers as text
+//! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
+//! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
+//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, races.rs
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs
+//! ```
+
+mod build;
+mod call;
+mod callable;
+mod calls;
+mod codes;
+mod core;
+mod device;
+mod frames;
+mod headers;
+mod loaded;
+mod options;
+mod outcome;
+mod outputs;
+mod races;
+mod rule;
+mod scopes;
+mod shared;
+mod submit;
+mod tensors;
+mod views;
+pub mod wire;
+
+pub use build::LogLine;
+pub use call::{Call, Place, Role, Tensor};
+pub use callable::{Callable, KernelCode, ObjectCode, Source};
+pub use codes::{Code, FieldError};
+pub use device::FieldDevice;
+pub use headers::HEADERS;
+pub use options::{CallOptions, EdgeRule, Rings};
+pub use outcome::Outcome;

@@ -1,0 +1,39 @@
+//! How a program is run.
+
+use pto_host::RunOptions;
+
+/// Which tasks wait for which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EdgeRule {
+    /// Ours: a task also waits for the tasks that read what it writes, and for those that write it.
+    #[default]
+    Ours,
+    /// The field's: a task waits for the tasks that write what it reads. Nothing waits for readers.
+    Theirs,
+}
+
+/// Sizes of the rings; 0: ours, which are ample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rings {
+    /// Tasks that may be alive.
+    pub window: u32,
+    /// Bytes of each heap.
+    pub heap_bytes: u64,
+    /// Edges beyond those that stand with their tasks.
+    pub edges: u64,
+}
+
+/// How a call is run.
+#[derive(Clone, Debug, Default)]
+pub struct CallOptions {
+    /// As every run: AICPU instances, budgets, recording.
+    pub run: RunOptions,
+    /// Sizes of the rings.
+    pub rings: Rings,
+    /// Which tasks wait for which.
+    pub edges: EdgeRule,
+    /// Says where the two rules differ: these are races in the program. Costs a second look at every argument.
+    pub compares_rules: bool,
+    /// Messages of the program that are kept: those up to this level.
+    pub log_level: i32,
+}

@@ -1,0 +1,424 @@
+//! A submission: from the arguments as the program gives them to a task of the engine.
+//!
+//! ```text
+//! checked -> tensors, outputs (tensors.rs) -> frame -> edges of the rule -> the engine's task -> id and outputs for the program
+//! ```
+
+use pto_host::abi::{CoreKind, Fault, FuncId};
+use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
+
+use crate::build::{Seat, describe, text_of};
+use crate::codes::Code;
+use crate::frames::Frame;
+use crate::loaded::DUMMY;
+use crate::options::EdgeRule;
+use crate::rule::{Access, Part};
+use crate::scopes::Known;
+use crate::wire::{
+    Argument, ChipTensor, CreateInfo, MAX_SCALARS, MAX_TENSORS, Outputs, SYNC_START, Task, tag,
+};
+
+/// What a task is made of, on its way to the engine.
+#[derive(Default)]
+struct Parts {
+    /// Descriptors, in the order of the arguments; those that the runtime makes among them.
+    tensors: Vec<ChipTensor>,
+    made: Vec<ChipTensor>,
+    /// What the engine derives edges from.
+    accesses: Vec<(Access, TensorView<'static>, ChipTensor)>,
+    after: Vec<pto_host::abi::TaskId>,
+    /// Writers that the field's rule registers when the task is there.
+    writes: Vec<(u64, Part)>,
+}
+
+/// A slice that C passes.
+///
+/// # Safety
+/// The pointer holds so many, or the count is 0.
+pub(crate) unsafe fn slice<'a, T>(from: *const T, count: u32) -> &'a [T] {
+    if count == 0 || from.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts(from, count as usize) }
+}
+
+impl Seat<'_> {
+    /// Submits a task.
+    pub(crate) fn submit(&mut self, task: &Task) -> Outputs {
+        if self.build.is_over() {
+            return Outputs::NONE;
+        }
+        self.try_submit(task).unwrap_or(Outputs::NONE)
+    }
+
+    fn refuse<T>(&mut self, task: &Task, code: Code, why: &str) -> Option<T> {
+        let number = self.build.ids.next();
+        self.build.fail(code, format!("{}: task {number}: {why}", describe(&task.place)));
+        None
+    }
+
+    fn try_submit(&mut self, task: &Task) -> Option<Outputs> {
+        let kernels = self.check(task)?;
+        let (scope, own) =
+            (self.build.scopes.innermost(), self.build.ids.next_id(&self.build.scopes));
+        let mut parts = Parts::default();
+        // SAFETY: the header passes as many as it counts.
+        let arguments = unsafe { slice(task.tensors, task.tensor_count) };
+        for (at, argument) in arguments.iter().enumerate() {
+            self.take(task, &mut parts, (at, argument), own)?;
+        }
+        self.explicit(task, &mut parts)?;
+        let frame = self.write_frame(task, &parts, &kernels, own);
+        let is_noted = !scope.is_manual && self.build.rule == EdgeRule::Ours;
+        let id = self.add(task, &mut parts, &kernels, frame)?;
+        let number = self.build.ids.next();
+        for (buffer, part) in parts.writes {
+            self.build.writers.register(buffer, part, number);
+        }
+        if let Some(races) = &mut self.build.races {
+            for note in races.submitted(number, &describe(&task.place)) {
+                self.build.note(|| note);
+            }
+        }
+        self.build.ids.add(id, is_noted);
+        self.build.last_id = own;
+        let tensors = self.build.outputs.keep(&parts.made);
+        Some(Outputs { task: own, tensors, count: parts.made.len() as u64 })
+    }
+
+    /// The func ids of the task's kernels, which are there.
+    fn check(&mut self, task: &Task) -> Option<[Option<FuncId>; 3]> {
+        if !task.error.is_null() {
+            // SAFETY: the header passes a constant of the program.
+            let why = unsafe { text_of(task.error) };
+            return self.refuse(task, Code::INVALID_ARGS, &why);
+        }
+        if task.tensor_count as usize > MAX_TENSORS || task.scalar_count as usize > MAX_SCALARS {
+            let why = format!(
+                "{} tensors and {} scalars; a task has at most {MAX_TENSORS} and {MAX_SCALARS}",
+                task.tensor_count, task.scalar_count
+            );
+            return self.refuse(task, Code::INVALID_ARGS, &why);
+        }
+        if task.blocks < 1 {
+            let why = format!("{} blocks; a task has at least one", task.blocks);
+            return self.refuse(task, Code::INVALID_ARGS, &why);
+        }
+        let mut kernels = [None; 3];
+        for (place, (kernel, number)) in kernels.iter_mut().zip(task.kernels).enumerate() {
+            if number < 0 {
+                continue;
+            }
+            let kind = if place == 0 { CoreKind::AIC } else { CoreKind::AIV };
+            match self.build.callable.kernel(number, kind) {
+                Ok(_) => *kernel = u16::try_from(number).ok().map(FuncId),
+                Err(why) => return self.refuse(task, Code::INVALID_ARGS, &why),
+            }
+        }
+        Some(kernels)
+    }
+
+    /// Takes one argument: its descriptor, and what it makes the task wait for.
+    fn take(
+        &mut self,
+        task: &Task,
+        parts: &mut Parts,
+        (at, argument): (usize, &Argument),
+        own: u64,
+    ) -> Option<()> {
+        if argument.what.is_null() {
+            return self.refuse(
+                task,
+                Code::INVALID_ARGS,
+                &format!("argument {at} is a null pointer"),
+            );
+        }
+        if argument.tag == tag::OUTPUT {
+            // SAFETY: the header passes this type with this tag.
+            let info = unsafe { &*argument.what.cast::<CreateInfo>() };
+            let (tensor, view) = self.make(info, own, &task.place, at)?;
+            let derives = self.build.rule == EdgeRule::Ours && !self.is_manual();
+            if let Some(view) = view.filter(|_| derives && info.manual_dep == 0) {
+                parts.accesses.push((Access::Write, view, tensor));
+            }
+            parts.tensors.push(tensor);
+            parts.made.push(tensor);
+            return Some(());
+        }
+        // SAFETY: the header passes a tensor with every other tag.
+        let tensor = unsafe { argument.what.cast::<ChipTensor>().read() };
+        let number = self.build.ids.next();
+        let what = || format!("argument {at} of task {number}");
+        let view = self.view_of(&tensor, &task.place, &what).ok()?;
+        parts.tensors.push(tensor);
+        if self.is_manual() {
+            return Some(());
+        }
+        let access = match argument.tag {
+            tag::INPUT => Some(Access::Read),
+            tag::INOUT => Some(Access::Both),
+            tag::OUTPUT_EXISTING => Some(Access::Write),
+            _ => None,
+        };
+        let access = access.filter(|_| tensor.manual_dep == 0);
+        self.creator(&tensor, parts, access.is_some());
+        let (Some(view), Some(access)) = (view, access) else { return Some(()) };
+        if let Some(races) = &mut self.build.races {
+            races.touches(&tensor, access);
+        }
+        match self.build.rule {
+            EdgeRule::Ours => parts.accesses.push((access, view, tensor)),
+            EdgeRule::Theirs => self.look(&tensor, access, parts),
+        }
+        Some(())
+    }
+
+    fn is_manual(&self) -> bool {
+        self.build.scopes.innermost().is_manual
+    }
+
+    /// The task that made a tensor, unless the engine finds it by the access.
+    fn creator(&mut self, tensor: &ChipTensor, parts: &mut Parts, is_accessed: bool) {
+        if let Known::Alive { id, number, is_noted } = self.build.ids.find(tensor.owner) {
+            if let Some(races) = &mut self.build.races {
+                races.waits_for(number);
+            }
+            let is_found = is_noted && is_accessed;
+            if !is_found && !parts.after.contains(&id) {
+                parts.after.push(id);
+            }
+        }
+    }
+
+    /// The writers that the field's rule finds.
+    fn look(&mut self, tensor: &ChipTensor, access: Access, parts: &mut Parts) {
+        let part = Part::of(tensor);
+        let build = &mut *self.build;
+        let oldest = build.ids.oldest();
+        if !matches!(access, Access::Write) {
+            let (ids, after) = (&build.ids, &mut parts.after);
+            build.writers.look(
+                tensor.address,
+                &part,
+                matches!(access, Access::Both),
+                oldest,
+                |number| {
+                    if let Some(id) = ids.numbered(number).filter(|id| !after.contains(id)) {
+                        after.push(id);
+                    }
+                },
+            );
+        }
+        if !matches!(access, Access::Read) {
+            parts.writes.push((tensor.address, part));
+        }
+    }
+
+    /// The tasks that the program names.
+    fn explicit(&mut self, task: &Task, parts: &mut Parts) -> Option<()> {
+        // SAFETY: the header passes as many as it counts.
+        let ids = unsafe { slice(task.dependencies, task.dependency_count) };
+        let kinds = if task.dependency_kinds.is_null() { 0 } else { task.dependency_count };
+        // SAFETY: as above.
+        let kinds = unsafe { slice(task.dependency_kinds, kinds) };
+        for (at, raw) in ids.iter().enumerate() {
+            if kinds.get(at).is_some_and(|kind| kind & 1 == 0) {
+                // The tensors live until their scope ends: there is nothing to retain.
+                continue;
+            }
+            match self.build.ids.find(*raw) {
+                Known::Not => {
+                    let why = format!("dependency {at} is no task that was submitted before");
+                    return self.refuse(task, Code::INVALID_ARGS, &why);
+                }
+                Known::Retired => {}
+                Known::Alive { id, number, .. } => {
+                    parts.after.push(id);
+                    if let Some(races) = &mut self.build.races {
+                        races.waits_for(number);
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Writes what the kernels read; its address.
+    fn write_frame(
+        &mut self,
+        task: &Task,
+        parts: &Parts,
+        kernels: &[Option<FuncId>; 3],
+        own: u64,
+    ) -> u64 {
+        // SAFETY: the header passes as many as it counts.
+        let scalars = unsafe { slice(task.scalars, task.scalar_count) };
+        let build = &mut *self.build;
+        let frame = build.frames.take(build.ids.next(), parts.tensors.len(), scalars.len());
+        let entries = kernels.map(|kernel| kernel.map_or(0, |id| build.callable.entry(id)));
+        // `check` has seen that there are at most 32 tensors and 16 scalars; the header keeps slots below 16.
+        let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+        let header = Frame {
+            entries,
+            task: own,
+            shared: &raw const *build.shared,
+            file: task.place.file,
+            line: task.place.line,
+            tensors: small(parts.tensors.len()),
+            scalars: small(scalars.len()),
+            block_word: small(1 + parts.accesses.len()),
+            timing_slot: i8::try_from(task.timing_slot).unwrap_or(-1),
+        };
+        // SAFETY: `take` has given room for the frame, its tensors and its scalars, to nobody else.
+        unsafe { frame.write(header) };
+        let tensors = Frame::tensors_of(frame).cast_mut();
+        // SAFETY: as above.
+        unsafe { tensors.copy_from_nonoverlapping(parts.tensors.as_ptr(), parts.tensors.len()) };
+        let words = Frame::scalars_of(frame, parts.tensors.len()).cast_mut();
+        // SAFETY: as above.
+        unsafe { words.copy_from_nonoverlapping(scalars.as_ptr(), scalars.len()) };
+        frame.expose_provenance() as u64
+    }
+
+    /// Hands the task to the engine.
+    fn add(
+        &mut self,
+        task: &Task,
+        parts: &mut Parts,
+        kernels: &[Option<FuncId>; 3],
+        frame: u64,
+    ) -> Option<pto_host::abi::TaskId> {
+        let predicate = self.predicate(task)?;
+        let added = self.hand_over(task, parts, kernels, frame, predicate.as_ref());
+        let added = match added {
+            Err(Fault::STREAM_OUT_OVERLAP | Fault::STREAM_VIEW_IRREGULAR) => {
+                // One access to the whole of each buffer: more edges than need be, and none too few.
+                for (access, view, tensor) in &mut parts.accesses {
+                    (*access, *view) =
+                        (Access::Both, crate::views::whole(tensor).tagged(view.heap()));
+                }
+                let mut seen = Vec::new();
+                for (access, _, tensor) in &mut parts.accesses {
+                    if seen.contains(&tensor.address) {
+                        *access = Access::Read;
+                    }
+                    seen.push(tensor.address);
+                }
+                self.hand_over(task, parts, kernels, frame, predicate.as_ref())
+            }
+            added => added,
+        };
+        match added {
+            Ok(id) => Some(id),
+            Err(fault) => {
+                let number = self.build.ids.next();
+                self.build.fail_with(fault, &task.place, &format!("task {number}"));
+                None
+            }
+        }
+    }
+
+    fn hand_over(
+        &mut self,
+        task: &Task,
+        parts: &Parts,
+        kernels: &[Option<FuncId>; 3],
+        frame: u64,
+        predicate: Option<&Predicate<'_>>,
+    ) -> Result<pto_host::abi::TaskId, Fault> {
+        let mut args = [Arg::Scalar(frame); MAX_TENSORS + 1];
+        for (place, (access, view, _)) in args.iter_mut().skip(1).zip(&parts.accesses) {
+            *place = access.arg(view);
+        }
+        let args = args.get(..1 + parts.accesses.len()).unwrap_or(&[]);
+        let [cube, vector, second] = *kernels;
+        let vectors = [vector.unwrap_or(DUMMY), second.unwrap_or(DUMMY)];
+        let extra = usize::from(vector.is_some()) + usize::from(second.is_some());
+        let (func_id, kind, mixed) = match (cube, vector) {
+            (Some(cube), _) => (cube, CoreKind::AIC, &vectors[..extra]),
+            (None, Some(vector)) => (vector, CoreKind::AIV, &vectors[1..extra.max(1)]),
+            (None, None) => (DUMMY, self.build.callable.dummy_kind(), &vectors[..0]),
+        };
+        let mut handed = TensorTask::new(func_id, kind, args).after(&parts.after);
+        if !mixed.is_empty() {
+            handed = handed.mix(mixed);
+        }
+        if task.blocks > 1 {
+            handed = handed.blocks(task.blocks.unsigned_abs());
+            if task.flags & SYNC_START != 0 {
+                handed = handed.sync_start();
+            }
+        }
+        if let Some(predicate) = predicate {
+            handed = handed.when(predicate);
+        }
+        self.stream.submit_tensors(&handed)
+    }
+
+    /// What decides whether the task runs. A task without a kernel never does: it completes when it is ready.
+    fn predicate(&mut self, task: &Task) -> Option<Option<Predicate<'static>>> {
+        if task.kernels.iter().all(|kernel| *kernel < 0) {
+            let zero = TensorView::dense(self.build.zero, ElementType::U32, &[1]);
+            return Some(Some(Predicate::new(&zero, &[0], Comparison::NOT_EQUAL, 0)));
+        }
+        if task.predicate.is_null() {
+            return Some(None);
+        }
+        // SAFETY: not null: the program's tensor.
+        let tensor = unsafe { task.predicate.read() };
+        let what = || "the predicate's tensor".to_owned();
+        let view = self.view_of(&tensor, &task.place, &what).ok()?;
+        let indices = task.predicate_indices.get(..task.predicate_ndims as usize);
+        let comparison = comparison_of(task.predicate_op);
+        let element = crate::wire::element_of(tensor.dtype);
+        let (Some(view), Some(indices), Some(comparison), Some(element)) =
+            (view, indices, comparison, element)
+        else {
+            return self.refuse(
+                task,
+                Code::INVALID_ARGS,
+                "the predicate names no element or no comparison",
+            );
+        };
+        // The element alone, as a signed number of its size.
+        let mut single = tensor;
+        let offset = indices
+            .iter()
+            .zip(tensor.strides)
+            .map(|(at, stride)| u64::from(*at) * u64::from(stride));
+        single.start_offset += offset.sum::<u64>();
+        let is_inside = indices.iter().zip(view.shape()).all(|(at, extent)| at < extent);
+        if !is_inside || indices.len() != view.shape().len() {
+            return self.refuse(
+                task,
+                Code::INVALID_ARGS,
+                "the predicate's element is not in its tensor",
+            );
+        }
+        (single.ndims, single.shapes[0], single.strides[0], single.is_contiguous) = (1, 1, 1, 0);
+        let signed = crate::views::signed(element);
+        let single = crate::views::view(&single, &[1], signed).tagged(view.heap());
+        let target = clamped(task.predicate_target, element.bytes());
+        Some(Some(Predicate::new(&single, &[0], comparison, target)))
+    }
+}
+
+fn comparison_of(op: u32) -> Option<Comparison> {
+    let all = [
+        Comparison::EQUAL,
+        Comparison::NOT_EQUAL,
+        Comparison::GREATER,
+        Comparison::LESS,
+        Comparison::GREATER_EQUAL,
+        Comparison::LESS_EQUAL,
+    ];
+    all.get((op as usize).checked_sub(1)?).copied()
+}
+
+/// The target in the low bits of the word.
+#[expect(clippy::cast_sign_loss, reason = "the bits are meant")]
+fn clamped(target: i64, bytes: u64) -> u64 {
+    let most = if bytes >= 8 { i64::MAX } else { (1 << (8 * bytes - 1)) - 1 };
+    target.clamp(-most - 1, most) as u64
+}

@@ -1,0 +1,357 @@
+//! The bytes that orchestrations, kernels and this crate share: the Rust side of `include/tensor.h` and
+//! `include/pto_field_calls.h`. `tests/layout.rs` compares both sides.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use pto_host::graph::ElementType;
+
+/// Dimensions of a tensor.
+pub const MAX_DIMS: usize = 5;
+/// Tensors of a task.
+pub const MAX_TENSORS: usize = 32;
+/// Scalars of a task.
+pub const MAX_SCALARS: usize = 16;
+/// The id of no task.
+pub const NO_TASK: u64 = u64::MAX;
+
+/// A strided view of a buffer, as orchestrations submit it and kernels receive it.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct ChipTensor {
+    /// First byte of the buffer.
+    pub address: u64,
+    /// Bytes of the buffer.
+    pub bytes: u64,
+    /// The task that made it; [`NO_TASK`]: an external tensor.
+    pub owner: u64,
+    /// Elements from the buffer's first one to the view's first one.
+    pub start_offset: u64,
+    /// The program's own number.
+    pub version: i32,
+    /// Dimensions.
+    pub ndims: u32,
+    /// A [`dtype`](element_of).
+    pub dtype: u8,
+    /// 1: no edges but the one from the task that made it.
+    pub manual_dep: u8,
+    /// 1: the elements stand side by side.
+    pub is_contiguous: u8,
+    /// 0 host, 1 device.
+    pub address_space: u8,
+    /// Extents.
+    pub shapes: [u32; MAX_DIMS],
+    /// Elements from the first one to behind the last one.
+    pub extent: u64,
+    /// Distances in elements.
+    pub strides: [u32; MAX_DIMS],
+    /// Nothing.
+    pub reserved: [u32; 9],
+}
+
+impl ChipTensor {
+    /// A dense external tensor.
+    #[must_use]
+    pub fn dense(address: u64, dtype: u8, shape: &[u32]) -> Self {
+        let mut tensor = Self {
+            address,
+            bytes: 0,
+            owner: NO_TASK,
+            start_offset: 0,
+            version: 0,
+            ndims: u32::try_from(shape.len()).unwrap_or(u32::MAX),
+            dtype,
+            manual_dep: 0,
+            is_contiguous: 1,
+            address_space: 0,
+            shapes: [0; MAX_DIMS],
+            extent: 1,
+            strides: [0; MAX_DIMS],
+            reserved: [0; 9],
+        };
+        for (at, extent) in shape.iter().enumerate().take(MAX_DIMS).rev() {
+            tensor.shapes[at] = *extent;
+            tensor.strides[at] = u32::try_from(tensor.extent).unwrap_or(u32::MAX);
+            tensor.extent = tensor.extent.saturating_mul((*extent).into());
+        }
+        let element = element_of(dtype).map_or(0, ElementType::bytes);
+        tensor.bytes = tensor.extent.saturating_mul(element);
+        tensor
+    }
+
+    /// Its dimensions; `None`: more than there can be.
+    #[must_use]
+    pub fn shape(&self) -> Option<&[u32]> {
+        self.shapes.get(..usize::try_from(self.ndims).ok()?)
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shape().is_some_and(|shape| shape.contains(&0))
+    }
+}
+
+/// A tensor that a submission makes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CreateInfo {
+    /// The bits of every element, if `has_initial`.
+    pub initial: u64,
+    /// Dimensions.
+    pub ndims: u32,
+    /// Extents.
+    pub shapes: [u32; MAX_DIMS],
+    /// A [`dtype`](element_of).
+    pub dtype: u8,
+    /// As in a tensor.
+    pub manual_dep: u8,
+    /// 1: the elements begin as `initial`.
+    pub has_initial: u8,
+    /// Nothing.
+    pub reserved: [u8; 5],
+}
+
+/// Where in the program a call stands.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The file; null: not known.
+    pub file: *const c_char,
+    /// The line.
+    pub line: i32,
+    /// Nothing.
+    pub reserved: i32,
+}
+
+impl Place {
+    /// As people read it.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        if self.file.is_null() {
+            return "the orchestration".to_owned();
+        }
+        // SAFETY: the header passes the name of a source file, a constant of the program.
+        let file = unsafe { CStr::from_ptr(self.file) }.to_string_lossy();
+        format!("{file}:{}", self.line)
+    }
+}
+
+/// One argument of a task.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// A [`ChipTensor`]; a [`CreateInfo`] where the tag is [`tag::OUTPUT`].
+    pub what: *const c_void,
+    /// A [`tag`].
+    pub tag: u64,
+}
+
+/// What a task does to an argument.
+pub mod tag {
+    /// It reads it.
+    pub const INPUT: u64 = 0;
+    /// The runtime makes it, and the task writes it.
+    pub const OUTPUT: u64 = 1;
+    /// It reads and writes it.
+    pub const INOUT: u64 = 2;
+    /// It writes it.
+    pub const OUTPUT_EXISTING: u64 = 3;
+    /// Nothing that makes an edge.
+    pub const NO_DEP: u64 = 4;
+}
+
+/// A task, as orchestrations submit it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Task {
+    /// Arguments.
+    pub tensors: *const Argument,
+    /// Words.
+    pub scalars: *const u64,
+    /// Tasks to wait for.
+    pub dependencies: *const u64,
+    /// How; null: all wait and retain.
+    pub dependency_kinds: *const u8,
+    /// Null: none.
+    pub predicate: *const ChipTensor,
+    /// What was wrong before the submission; null: nothing.
+    pub error: *const c_char,
+    /// Of `tensors`.
+    pub tensor_count: u32,
+    /// Of `scalars`.
+    pub scalar_count: u32,
+    /// Of `dependencies`.
+    pub dependency_count: u32,
+    /// Of `predicate_indices`.
+    pub predicate_ndims: u32,
+    /// The element.
+    pub predicate_indices: [u32; MAX_DIMS],
+    /// 1 to 6: EQ, NE, GT, LT, GE, LE.
+    pub predicate_op: u32,
+    /// With what it is compared.
+    pub predicate_target: i64,
+    /// AIC, AIV 0, AIV 1; negative: none.
+    pub kernels: [i32; 3],
+    /// Blocks.
+    pub blocks: i32,
+    /// Negative: none.
+    pub timing_slot: i32,
+    /// [`SYNC_START`].
+    pub flags: u32,
+    /// A bit for each argument.
+    pub dump: u64,
+    /// Where it is submitted.
+    pub place: Place,
+}
+
+/// All blocks start at once.
+pub const SYNC_START: u32 = 1;
+
+/// What a submission gives back.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Outputs {
+    /// The task's id.
+    pub task: u64,
+    /// What it made.
+    pub tensors: *const ChipTensor,
+    /// How many.
+    pub count: u64,
+}
+
+impl Outputs {
+    /// After a fatal error.
+    pub const NONE: Self = Self { task: NO_TASK, tensors: std::ptr::null(), count: 0 };
+}
+
+/// The functions that orchestrations call.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Ops {
+    /// Of this table.
+    pub version: u32,
+    /// Messages above it are not written.
+    pub log_level: i32,
+    /// Submits a task.
+    pub submit: unsafe extern "C" fn(*const Task, *mut Outputs),
+    /// Makes tensors.
+    pub alloc: unsafe extern "C" fn(*const Argument, u32, Place, *mut Outputs),
+    /// Opens a scope.
+    pub scope_begin: unsafe extern "C" fn(i32, Place),
+    /// Closes it.
+    pub scope_end: unsafe extern "C" fn(),
+    /// Reads an element.
+    pub get: unsafe extern "C" fn(*const ChipTensor, u32, *const u32, Place) -> u64,
+    /// Writes an element.
+    pub set: unsafe extern "C" fn(*const ChipTensor, u32, *const u32, u64, Place),
+    /// Clusters or vector cores.
+    pub available: unsafe extern "C" fn(i32) -> i32,
+    /// Whether the run has failed.
+    pub is_fatal: unsafe extern "C" fn() -> i32,
+    /// Fails it.
+    pub fatal: unsafe extern "C" fn(i32, *const c_char, Place),
+    /// Writes a message.
+    pub log: unsafe extern "C" fn(i32, *const c_char, Place),
+    /// A graph begins.
+    pub graph_begin: unsafe extern "C" fn(u64, *const Task) -> u64,
+    /// A graph ends.
+    pub graph_end: unsafe extern "C" fn(u64) -> u64,
+    /// The clock.
+    pub ticks: unsafe extern "C" fn() -> u64,
+}
+
+/// What kernels see of their block, at word 48 of their arguments.
+#[repr(C)]
+#[derive(Debug)]
+pub struct LocalContext {
+    /// Its number.
+    pub block_idx: i32,
+    /// How many there are.
+    pub block_num: i32,
+    /// For completion after the kernel's return.
+    pub asynchronous: AsyncContext,
+}
+
+/// Where a kernel writes what its task waits for after the kernel's return.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AsyncContext {
+    /// How many conditions there are.
+    pub count: *mut u32,
+    /// What went wrong; 0: nothing.
+    pub error: *mut i32,
+    /// Room for them.
+    pub conditions: *mut Condition,
+    /// How many there is room for.
+    pub capacity: u32,
+    /// The task's id.
+    pub token: u64,
+}
+
+/// A counter, and the value that it must reach.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Condition {
+    /// A word of 32 bits.
+    pub address: u64,
+    /// The least value.
+    pub expected: u32,
+    /// Of the token; not used.
+    pub engine: u32,
+    /// Of the token; not used.
+    pub completion_type: u32,
+    /// Nothing.
+    pub reserved: u32,
+    /// Of the token; not used.
+    pub cookie: u64,
+}
+
+/// What kernels see of their core, at word 49 of their arguments.
+#[repr(C)]
+#[derive(Debug)]
+pub struct GlobalContext {
+    /// 1 on the second vector core of a cluster.
+    pub sub_block_id: i32,
+    /// Nothing.
+    pub reserved: i32,
+    /// None here.
+    pub dma_workspace: [u64; 2],
+}
+
+const _: () = assert!(size_of::<ChipTensor>() == 128);
+const _: () = assert!(std::mem::offset_of!(ChipTensor, extent) == 64);
+const _: () = assert!(std::mem::offset_of!(ChipTensor, strides) == 72);
+const _: () = assert!(size_of::<CreateInfo>() == 40);
+const _: () = assert!(size_of::<Task>() == 144);
+const _: () = assert!(size_of::<Ops>() == 112);
+const _: () = assert!(size_of::<Condition>() == 32);
+
+/// A word that is a pointer of this process.
+#[inline]
+pub(crate) const fn pointer_word(word: u64) -> usize {
+    const { assert!(size_of::<usize>() == 8) };
+    usize::from_ne_bytes(word.to_ne_bytes())
+}
+
+/// The element type of a number of their list; `None`: it has none.
+#[must_use]
+pub fn element_of(dtype: u8) -> Option<ElementType> {
+    const TYPES: [ElementType; 15] = [
+        ElementType::F32,
+        ElementType::F16,
+        ElementType::I32,
+        ElementType::I16,
+        ElementType::I8,
+        ElementType::U8,
+        ElementType::BF16,
+        ElementType::I64,
+        ElementType::U64,
+        ElementType::U16,
+        ElementType::U32,
+        ElementType::U8,
+        ElementType::U8,
+        ElementType::U8,
+        ElementType::U8,
+    ];
+    TYPES.get(usize::from(dtype)).copied()
+}

@@ -1,0 +1,96 @@
+//! The programs, compiled once, and devices to run them on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use pto_field::{
+    Call, CallOptions, Callable, FieldDevice, KernelCode, ObjectCode, Outcome, Source, Tensor,
+};
+use pto_host::abi::CoreKind;
+use pto_host::virtual_time::VirtualOptions;
+use pto_host::{Hosting, RunControl, default_pool_threads};
+
+/// Kernels by func id; those from 32 on are for cube cores.
+const KERNELS: [(u32, &str); 19] = [
+    (0, "k_add"),
+    (1, "k_mul"),
+    (2, "k_add_scalar"),
+    (3, "k_bump"),
+    (4, "k_fill"),
+    (5, "k_copy"),
+    (6, "k_accumulate"),
+    (7, "k_blocks"),
+    (8, "k_mark_vector"),
+    (9, "k_meet"),
+    (10, "k_words"),
+    (11, "k_describe"),
+    (12, "k_notify"),
+    (13, "k_await"),
+    (14, "k_await_too_much"),
+    (15, "k_slow"),
+    (16, "k_crash"),
+    (32, "k_matmul"),
+    (33, "k_mark_cube"),
+];
+
+fn compiled(source: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("field-programs");
+    std::fs::create_dir_all(&folder).unwrap();
+    let object = folder.join(format!("{source}-{}.so", std::process::id()));
+    let mut compiler = Command::new("g++");
+    compiler.args(["-shared", "-fPIC", "-O1", "-std=c++17", "-fno-gnu-unique", "-Wall", "-Werror"]);
+    compiler.arg("-I").arg(root.join("include"));
+    compiler.arg("-include").arg(root.join("include/pto_field_prelude.h"));
+    compiler.arg(root.join("tests/programs").join(format!("{source}.cpp")));
+    let output = compiler.arg("-o").arg(&object).output().expect("g++ starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    object
+}
+
+/// The objects of the orchestrations and of the kernels.
+fn objects() -> &'static [PathBuf; 2] {
+    static OBJECTS: OnceLock<[PathBuf; 2]> = OnceLock::new();
+    OBJECTS.get_or_init(|| ["orchestrations", "kernels"].map(compiled))
+}
+
+/// The program whose entry has this name.
+pub(crate) fn program(entry: &str) -> Callable {
+    let [orchestrations, kernels] = objects();
+    let config = format!("{entry}_config");
+    let code = ObjectCode::Path(kernels);
+    let kernels = KERNELS.map(|(func_id, symbol)| {
+        let kind = if func_id >= 32 { CoreKind::AIC } else { CoreKind::AIV };
+        KernelCode { func_id, kind, name: symbol, symbol, code }
+    });
+    let orchestration = ObjectCode::Path(orchestrations);
+    Callable::load(&Source { orchestration, entry, config: Some(&config), kernels: &kernels })
+        .unwrap()
+}
+
+/// The hosting modes.
+pub(crate) fn modes() -> [Hosting; 3] {
+    [
+        Hosting::Pool { os_threads: default_pool_threads() },
+        Hosting::Threads,
+        Hosting::Virtual(VirtualOptions::default()),
+    ]
+}
+
+pub(crate) fn device(hosting: Hosting) -> FieldDevice {
+    FieldDevice::open(FieldDevice::options(hosting)).unwrap()
+}
+
+/// Runs a program on these tensors.
+pub(crate) fn run(
+    device: &FieldDevice,
+    program: &Callable,
+    tensors: &[Tensor<'_>],
+    scalars: &[u64],
+    options: &CallOptions,
+) -> Outcome {
+    // SAFETY: the tensors are slices of the tests'.
+    unsafe { device.run(program, &Call { tensors, scalars }, options, &RunControl::default()) }
+        .unwrap()
+}

@@ -1,0 +1,7 @@
+//! Programs of our own, written against the interface of the field, on the simulator.
+//!
+//! `../programs/` holds two sources: all orchestrations, and all kernels. Each is compiled once, with one call of the compiler.
+
+mod bench;
+mod programs;
+mod table;

@@ -1,0 +1,124 @@
+//! Every program of the table, in every hosting mode; and what programs with a mistake are told.
+
+use crate::bench::{device, modes, program, run};
+use crate::table::{BAD, GOOD, Tensors};
+use pto_field::{CallOptions, EdgeRule, FieldDevice, Outcome, Place, Rings, Role, Tensor};
+use pto_host::Hosting;
+
+/// Runs a program on tensors of its own.
+pub(crate) fn run_on(
+    device: &FieldDevice,
+    entry: &str,
+    options: &CallOptions,
+) -> (Outcome, Tensors) {
+    let mut held = Tensors::new();
+    let (whole, few) = ([1024], [64]);
+    let tensors = [
+        (held.a.as_mut_ptr().cast(), &whole, 0),
+        (held.b.as_mut_ptr().cast(), &whole, 0),
+        (held.out.as_mut_ptr().cast(), &whole, 0),
+        (held.counts.as_mut_ptr().cast(), &few, 2),
+    ];
+    let tensors = tensors.map(|(pointer, shape, dtype)| Tensor {
+        pointer,
+        shape,
+        dtype,
+        role: Role::InOut,
+        place: Place::Host,
+    });
+    let outcome = run(device, &program(entry), &tensors, &[5], options);
+    (outcome, held)
+}
+
+fn check_good(device: &FieldDevice, options: &CallOptions, left_out: &[&str], mode: &Hosting) {
+    for (entry, expected) in GOOD.iter().filter(|(entry, _)| !left_out.contains(entry)) {
+        let (outcome, found) = run_on(device, entry, options);
+        assert_eq!((outcome.code, &outcome.error), (0, &None), "{entry}, {mode:?}");
+        let expected = expected(Tensors::new());
+        assert!(found == expected, "{entry}, {mode:?}: {found:?}");
+    }
+}
+
+#[test]
+fn programs_run_in_every_hosting_mode() {
+    for mode in modes() {
+        check_good(&device(mode), &CallOptions::default(), &[], &mode);
+    }
+}
+
+#[test]
+fn programs_run_under_the_rule_of_the_field() {
+    let options = CallOptions { edges: EdgeRule::Theirs, ..CallOptions::default() };
+    // These rely on an edge that the field does not make: the last one writes what an earlier task reads.
+    let racing = ["write_after_read"];
+    for mode in [modes()[0], modes()[2]] {
+        check_good(&device(mode), &options, &racing, &mode);
+    }
+}
+
+#[test]
+fn mistakes_are_named_and_the_device_goes_on() {
+    let device = device(modes()[0]);
+    let options = CallOptions { rings: Rings::default(), ..CallOptions::default() };
+    for (entry, code, said) in BAD {
+        let (outcome, _) = run_on(&device, entry, &options);
+        let error = outcome.error.as_ref().unwrap_or_else(|| panic!("{entry} succeeds"));
+        assert_eq!(error.code.0, *code, "{entry}: {error}");
+        assert_eq!(outcome.code, -i32::try_from(*code).unwrap());
+        assert!(error.detail.contains(said), "{entry}: {error}");
+        let (outcome, _) = run_on(&device, "chain", &options);
+        assert_eq!(outcome.error, None, "after {entry}");
+    }
+}
+
+#[test]
+fn blocks_that_wait_for_each_other_meet_on_threads() {
+    let (outcome, found) = run_on(&device(Hosting::Threads), "meet", &CallOptions::default());
+    assert_eq!((outcome.error, found.counts[0]), (None, 16));
+}
+
+#[test]
+fn more_tasks_than_the_field_holds() {
+    let (outcome, found) = run_on(&device(modes()[0]), "large", &CallOptions::default());
+    assert_eq!((outcome.error, outcome.tasks), (None, 65_792));
+    assert_eq!(found.out, vec![2056.0; 1024]);
+}
+
+#[test]
+fn a_small_window_suffices() {
+    let rings = Rings { window: 16, ..Rings::default() };
+    let options = CallOptions { rings, ..CallOptions::default() };
+    let device = device(modes()[0]);
+    for entry in ["chain", "retired_dependency", "bgemm"] {
+        let (outcome, _) = run_on(&device, entry, &options);
+        assert_eq!(outcome.error, None, "{entry}");
+    }
+}
+
+#[test]
+fn messages_and_times_are_in_the_outcome() {
+    let device = device(modes()[0]);
+    let (outcome, _) = run_on(&device, "helpers", &CallOptions::default());
+    let said: Vec<_> = outcome.log.iter().map(|line| (line.level, line.text.as_str())).collect();
+    assert_eq!(said, [(3, "scalar=5"), (1, "careful")]);
+    assert!(outcome.log[0].place.contains("orchestrations.cpp:"), "{:?}", outcome.log);
+    let (outcome, _) = run_on(&device, "timing", &CallOptions::default());
+    let timed: Vec<_> = outcome.timing.iter().map(Option::is_some).collect();
+    assert!(timed[3] && timed.iter().filter(|is_timed| **is_timed).count() == 1);
+}
+
+#[test]
+fn races_under_the_rule_of_the_field_are_named() {
+    let options = CallOptions { compares_rules: true, ..CallOptions::default() };
+    let device = device(modes()[0]);
+    let (outcome, _) = run_on(&device, "write_after_read", &options);
+    let [note] = outcome.notes.as_slice() else { panic!("{:?}", outcome.notes) };
+    assert!(
+        note.contains("nothing orders the two") && note.contains("orchestrations.cpp:"),
+        "{note}"
+    );
+    for entry in ["vector_example", "chain", "tiles", "manual_scope", "bgemm"] {
+        let (outcome, _) = run_on(&device, entry, &options);
+        assert!(outcome.notes.is_empty(), "{entry}: {:?}", outcome.notes);
+    }
+}
