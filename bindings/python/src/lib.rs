@@ -6,9 +6,10 @@
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
 //! scene_device.rs FieldDevice, FieldCallable (programs of the field of today)      scene_outcome.rs  FieldOutcome
+//! session.rs  Session   program.rs  Program, LoadedProgram   program_stream.rs  ProgramStream, Tensor
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! ```
-//! What is in Python around it: `pto_runtime/`.
+//! The part of the package that is written in Python is in `pto_runtime/`.
 
 mod array;
 mod device;
@@ -19,10 +20,13 @@ mod field;
 mod graph;
 mod memory;
 mod options;
+mod program;
+mod program_stream;
 mod report;
 mod running;
 mod scene_device;
 mod scene_outcome;
+mod session;
 mod tile_kernel;
 mod workload;
 
@@ -56,6 +60,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scene_device::FieldDevice>()?;
     module.add_class::<scene_device::FieldCallable>()?;
     module.add_class::<scene_outcome::FieldOutcome>()?;
+    module.add_class::<session::Session>()?;
+    module.add_class::<program::Program>()?;
+    module.add_class::<program::LoadedProgram>()?;
+    module.add_class::<program_stream::ProgramStream>()?;
+    module.add_class::<program_stream::Tensor>()?;
     module.add_class::<report::Report>()?;
     module.add_class::<report::Trace>()?;
     module.add_class::<workload::CheckedWorkload>()?;

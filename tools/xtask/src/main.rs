@@ -8,6 +8,7 @@
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
+//! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
@@ -16,8 +17,8 @@
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] says what the steps are; [`race`], [`fuzz`] and [`miri`] are those that need a build of their own.
-//! Of the others, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
+//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
+//! [`tools`] installs the tools that the steps need, and [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
 mod acceptance_cann;
@@ -26,6 +27,7 @@ mod book;
 mod fuzz;
 mod generate;
 mod miri;
+mod mpi;
 mod python;
 mod race;
 mod root;
@@ -47,6 +49,7 @@ usage: cargo xtask <command>
                      package, or the samples of the public project hicann/runtime against our library, or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path
+  mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example under ThreadSanitizer, in modes threads and pool
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
+        ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
