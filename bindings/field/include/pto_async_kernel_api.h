@@ -6,6 +6,9 @@
 #include <type_traits>
 
 #include "intrinsic.h"
+#include "pto_field_codes.h"
+
+#define MAX_COMPLETIONS_PER_TASK 64
 
 enum : uint32_t { COMPLETION_ENGINE_LOCAL = 0, COMPLETION_ENGINE_SDMA = 1, COMPLETION_ENGINE_URMA = 2 };
 enum : uint32_t { COMPLETION_TYPE_COUNTER = 0, COMPLETION_TYPE_FLAG = 1 };
@@ -20,8 +23,17 @@ struct CompletionToken {
 
 inline AsyncCtx get_async_ctx(__gm__ int64_t *args) { return pto_field_local(args)->async_ctx; }
 
+namespace pto2 {
+namespace detail {
+// The task fails with this code.
+inline void defer_error(const AsyncCtx &ctx, int32_t code) { *ctx.completion_error_code = code; }
+// What was registered is seen by the runtime as it stands: there is nothing to write back.
+inline void defer_flush(const AsyncCtx &) { std::atomic_thread_fence(std::memory_order_release); }
+}  // namespace detail
+}  // namespace pto2
+
 // The task completes when the counter has reached the value. More conditions than there is room for fail the run with 102.
-inline void register_completion_condition(AsyncCtx &ctx, const CompletionToken &token) {
+inline void register_completion_condition(const AsyncCtx &ctx, const CompletionToken &token) {
     const uint32_t count = *ctx.completion_count;
     if (count >= ctx.completion_capacity) {
         *ctx.completion_error_code = 102;
@@ -36,7 +48,7 @@ inline void register_completion_condition(AsyncCtx &ctx, const CompletionToken &
     *ctx.completion_count = count + 1;
 }
 template <typename Counter>
-inline void save_expected_notification_counter(AsyncCtx &ctx, Counter *counter, uint32_t expected) {
+inline void save_expected_notification_counter(const AsyncCtx &ctx, Counter *counter, uint32_t expected) {
     register_completion_condition(
         ctx, CompletionToken{reinterpret_cast<uint64_t>(counter), expected, COMPLETION_ENGINE_LOCAL,
                              COMPLETION_TYPE_COUNTER, 0});

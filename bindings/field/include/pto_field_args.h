@@ -61,15 +61,14 @@ struct CoreTaskPredicate {
     int64_t target = 0;
 };
 
-// How many blocks a task has. The two platforms call the number by different names; PTO_FIELD_A5 (0 or 1) says which
-// platform a program is compiled for. Without it both names are there.
+// How many blocks a task has. The platforms call the number by different names, and programs look which one is there: with
+// PTO_FIELD_A5=1 it is that of a5 under tensormap_and_ringbuffer.
 class PTO2LaunchSpec {
 public:
 #if !defined(PTO_FIELD_A5) || !PTO_FIELD_A5
     int16_t block_num() const { return blocks_; }
     void set_block_num(int16_t blocks) { blocks_ = blocks; }
-#endif
-#if !defined(PTO_FIELD_A5) || PTO_FIELD_A5
+#else
     int16_t core_num() const { return blocks_; }
     void set_core_num(int16_t blocks) { blocks_ = blocks; }
 #endif
@@ -151,6 +150,9 @@ public:
     void set_dependencies(const PTO2TaskId *ids, uint32_t count) {
         if (count != 0 && dependency_count_ != 0) {
             return set_error("set_dependencies was called twice: call it once, with all tasks");
+        }
+        if (count != 0 && ids == nullptr) {
+            return set_error("set_dependencies: the pointer to the tasks is null");
         }
         dependencies_ = ids;
         dependency_kinds_ = nullptr;

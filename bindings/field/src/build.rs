@@ -11,6 +11,7 @@ use pto_host::graph::{DependencyMode, StreamBuilder, TensorView};
 
 use crate::codes::{Code, FieldError};
 use crate::frames::Frames;
+use crate::limits::Limits;
 use crate::loaded::Loaded;
 use crate::options::EdgeRule;
 use crate::outputs::Outputs;
@@ -51,6 +52,8 @@ pub(crate) struct Build {
     pub(crate) scopes: Scopes,
     pub(crate) ids: Ids,
     pub(crate) writers: Writers,
+    /// The field's limits, if they are asked for.
+    pub(crate) limits: Option<Limits>,
     /// Where the rules differ, if that is asked for.
     pub(crate) races: Option<Races>,
     pub(crate) error: Option<FieldError>,
@@ -158,6 +161,9 @@ impl Seat<'_> {
         };
         let mark = self.build.outputs.begin();
         self.build.scopes.open(engine, is_manual, mark);
+        if let Some(limits) = &mut self.build.limits {
+            limits.open_scope();
+        }
     }
 
     pub(crate) fn close_scope(&mut self) {
@@ -168,6 +174,9 @@ impl Seat<'_> {
             return self.build.fail(Code::INVALID_ARGS, "rt_scope_end: no scope is open");
         };
         self.build.outputs.end(scope.mark);
+        if let Some(limits) = &mut self.build.limits {
+            limits.close_scope();
+        }
         if let Some(Err(fault)) = scope.engine.map(|id| self.stream.close_scope(id)) {
             let nowhere = Place { file: std::ptr::null(), line: 0, reserved: 0 };
             self.build.fail_with(fault, &nowhere, "the end of a scope");

@@ -24,6 +24,7 @@ use crate::callable::Callable;
 use crate::calls;
 use crate::codes::{Code, FieldError};
 use crate::frames::Frames;
+use crate::limits::Limits;
 use crate::loaded::Loaded;
 use crate::options::CallOptions;
 use crate::outcome::Outcome;
@@ -195,6 +196,7 @@ impl FieldDevice {
             scopes: Scopes::new(mark),
             ids: Ids::new(window as usize),
             writers: Writers::default(),
+            limits: options.their_limits.map(Limits::new),
             races: options.compares_rules.then(|| Races::new(window as usize)),
             error: None,
             fault: None,

@@ -5,6 +5,8 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("pto_orchestration_api.h", include_str!("../include/pto_orchestration_api.h")),
     ("pto_arg_with_deps.h", include_str!("../include/pto_arg_with_deps.h")),
     ("pto_field_args.h", include_str!("../include/pto_field_args.h")),
+    ("pto_field_codes.h", include_str!("../include/pto_field_codes.h")),
+    ("common/platform_config.h", include_str!("../include/common/platform_config.h")),
     ("pto_field_calls.h", include_str!("../include/pto_field_calls.h")),
     ("runtime.h", include_str!("../include/runtime.h")),
     ("tensor.h", include_str!("../include/tensor.h")),

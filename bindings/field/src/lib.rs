@@ -7,7 +7,7 @@
 //! wire.rs      the bytes that both sides share      headers.rs  the headers as text
 //! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
-//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, races.rs
+//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, races.rs, limits.rs
 //! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs
 //! ```
 
@@ -20,6 +20,7 @@ mod core;
 mod device;
 mod frames;
 mod headers;
+mod limits;
 mod loaded;
 mod options;
 mod outcome;
@@ -39,5 +40,5 @@ pub use callable::{Callable, KernelCode, ObjectCode, Source};
 pub use codes::{Code, FieldError};
 pub use device::FieldDevice;
 pub use headers::HEADERS;
-pub use options::{CallOptions, EdgeRule, Rings};
+pub use options::{CallOptions, EdgeRule, Rings, TheirLimits};
 pub use outcome::Outcome;

@@ -23,6 +23,15 @@ pub struct Rings {
     pub edges: u64,
 }
 
+/// The limits of the field's rings. Tasks of open scopes fill its windows; they do not fill ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TheirLimits {
+    /// Tasks that each of the four rings holds, and one more.
+    pub window: u32,
+    /// Edges to one task beyond its first 64.
+    pub dep_pool: u32,
+}
+
 /// How a call is run.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -34,6 +43,8 @@ pub struct CallOptions {
     pub edges: EdgeRule,
     /// Says where the two rules differ: these are races in the program. Costs a second look at every argument.
     pub compares_rules: bool,
+    /// Fails the programs that do not fit these limits of the field; `None`: what fits ours runs.
+    pub their_limits: Option<TheirLimits>,
     /// Messages of the program that are kept: those up to this level.
     pub log_level: i32,
 }

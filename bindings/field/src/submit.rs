@@ -105,6 +105,10 @@ impl Seat<'_> {
             let why = format!("{} blocks; a task has at least one", task.blocks);
             return self.refuse(task, Code::INVALID_ARGS, &why);
         }
+        let taken = self.build.limits.as_mut().map(|limits| limits.take(task.dependency_count));
+        if let Some(Err((code, why))) = taken {
+            return self.refuse(task, code, &why);
+        }
         let mut kernels = [None; 3];
         for (place, (kernel, number)) in kernels.iter_mut().zip(task.kernels).enumerate() {
             if number < 0 {

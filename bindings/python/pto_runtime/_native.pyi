@@ -241,6 +241,7 @@ class FieldDevice:
         rings: tuple[int, int, int],
         edges: str = "ours",
         compares_rules: bool = False,
+        their_limits: Optional[tuple[int, int]] = None,
         **options: Any,
     ) -> FieldOutcome: ...
 

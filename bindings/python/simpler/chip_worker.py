@@ -21,6 +21,8 @@ _CONFIG = "aicpu_orchestration_config"
 _LEVELS = ("error", "warn", "timing", "info", "debug")
 # Programs spin on one another, on machines with few processors: only what does not move at all is taken for a stall.
 _BUDGET_SECONDS = 60
+# What a ring of the field holds, unless a program asks for a size.
+_FIELD_RING = 16384
 _ROLES = {
     TensorArgType.INPUT: "in",
     TensorArgType.OUTPUT: "out",
@@ -118,7 +120,7 @@ class ChipWorker:
         diagnostics = Diagnostics(config)
         with self._one_run:
             start = time.perf_counter_ns()
-            options = {**_budgets(), **diagnostics.options()}
+            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config)}
             outcome = self._open_device().run(
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, **options
             )
@@ -145,6 +147,11 @@ class ChipWorker:
 
 
 def _rings(config):
-    """The largest of the four rings of each kind; 0 means ours."""
-    env = config.runtime_env
-    return tuple(max(env.per_ring(name)) for name in ("ring_task_window", "ring_heap", "ring_dep_pool"))
+    """The largest heap of the four rings. Windows and edges are ours, which are ample; 0 means ours."""
+    return 0, max(config.runtime_env.per_ring("ring_heap")), 0
+
+
+def _their_limits(config):
+    """The field's window and edge pool, where the program asks for sizes: what does not fit there fails here, too."""
+    window, pool = (max(config.runtime_env.per_ring(name)) for name in ("ring_task_window", "ring_dep_pool"))
+    return (window or _FIELD_RING, pool or _FIELD_RING) if window or pool else None

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pto_field::{
     Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, KernelCode, ObjectCode, Place,
-    Rings, Role, Source, Tensor,
+    Rings, Role, Source, Tensor, TheirLimits,
 };
 use pto_host::Hosting;
 use pto_host::abi::CoreKind;
@@ -68,8 +68,9 @@ impl FieldDevice {
         Ok(FieldCallable(Callable::load(&source).map_err(raised_from)?))
     }
 
-    /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs".
-    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", compares_rules = false, **options))]
+    /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
+    /// the edges of a pool that a program asked for, and fails where it would fail there.
+    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", compares_rules = false, their_limits = None, **options))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of one call in Python")]
     fn run(
         &self,
@@ -80,6 +81,7 @@ impl FieldDevice {
         rings: GivenRings,
         edges: &str,
         compares_rules: bool,
+        their_limits: Option<(u32, u32)>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<FieldOutcome> {
         let asked = Asked::from_keywords(options)?;
@@ -90,6 +92,7 @@ impl FieldDevice {
             rings: Rings { window, heap_bytes, edges: edge_room },
             edges: rule(edges)?,
             compares_rules,
+            their_limits: their_limits.map(|(window, dep_pool)| TheirLimits { window, dep_pool }),
             ..CallOptions::default()
         };
         let ended = interruptible(py, asked.progress.as_ref(), |control| {

@@ -2,7 +2,9 @@
 
 use crate::bench::{device, modes, program, run};
 use crate::table::{BAD, GOOD, Tensors};
-use pto_field::{CallOptions, EdgeRule, FieldDevice, Outcome, Place, Rings, Role, Tensor};
+use pto_field::{
+    CallOptions, EdgeRule, FieldDevice, Outcome, Place, Rings, Role, Tensor, TheirLimits,
+};
 use pto_host::Hosting;
 
 /// Runs a program on tensors of its own.
@@ -93,6 +95,16 @@ fn a_small_window_suffices() {
         let (outcome, _) = run_on(&device, entry, &options);
         assert_eq!(outcome.error, None, "{entry}");
     }
+}
+
+#[test]
+fn the_limits_of_the_field_are_there_for_those_who_ask() {
+    let options = |their_limits| CallOptions { their_limits, ..CallOptions::default() };
+    let device = device(modes()[0]);
+    let limits = TheirLimits { window: 4, dep_pool: 4 };
+    let (outcome, _) = run_on(&device, "chain", &options(Some(limits)));
+    assert_eq!((outcome.code, outcome.lines()[0].as_str()), (-1, "orch_error_code=1"));
+    assert_eq!(run_on(&device, "chain", &options(None)).0.code, 0);
 }
 
 #[test]

@@ -148,6 +148,7 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_kernel", 5, "no kernel with func id 31"),
     ("bad_kind", 5, "is compiled for aiv, and the task submits it for aic"),
     ("bad_dependency", 5, "dependency 0 is no task"),
+    ("bad_null_dependencies", 5, "the pointer to the tasks is null"),
     ("bad_dependencies_twice", 5, "set_dependencies was called twice"),
     ("bad_auto_in_manual", 5, "a scope AUTO within a scope MANUAL"),
     ("bad_scope_end", 5, "no scope is open"),

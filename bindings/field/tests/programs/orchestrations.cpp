@@ -483,7 +483,7 @@ void mix(const ChipTaskArgs &args) {
 void mix_blocks(const ChipTaskArgs &args) {
     CoreTaskArgs task;
     task.add_inout(counts_of(args));
-    task.launch_spec.set_core_num(20);
+    task.launch_spec.set_block_num(20);
     rt_submit_task(MixedKernels{MARK_CUBE, MARK_VECTOR, MARK_VECTOR}, task);
 }
 void mix_pairs(const ChipTaskArgs &args) {
@@ -607,6 +607,7 @@ void bad_dependency(const ChipTaskArgs &args) {
     const PTO2TaskId id = PTO2TaskId::make(0, 12345);
     bump_after(out_of(args), 1, &id, 1);
 }
+void bad_null_dependencies(const ChipTaskArgs &args) { bump_after(out_of(args), 1, nullptr, 4); }
 void bad_dependencies_twice(const ChipTaskArgs &args) {
     const PTO2TaskId id = bump(out_of(args), 1);
     CoreTaskArgs task;

@@ -72,6 +72,7 @@ const CXX: &[Rule] = &[
 /// Headers of the field that ours replace.
 pub(super) const HEADERS: &[&str] = &[
     "aicpu/cache_maintenance.h",
+    "common/platform_config.h",
     "intrinsic.h",
     "pipe_sync.h",
     "platform_comm/comm_context.h",
