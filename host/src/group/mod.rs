@@ -39,6 +39,7 @@
 //! # }
 //! ```
 
+mod activity;
 mod engine;
 mod error;
 mod group;
