@@ -1,4 +1,4 @@
-//! The emulated machine: boot, launch, wait. What a device backend `virt` owns.
+//! The emulated machine that the backend `virt` owns: boots it, launches runs, and waits for their end.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -88,10 +88,12 @@ pub enum VirtError {
     #[error("{0} is not installed: `apt-get install qemu-system-arm` brings it")]
     NoQemu(PathBuf),
     /// More vCPUs than the image provides for, or none.
-    #[error("a machine of {0} vCPUs: the image provides for 1 to {max}", max = virt::MAX_VCPUS)]
+    #[error("the machine cannot have {0} vCPUs: use 1 to {max}", max = virt::MAX_VCPUS)]
     Vcpus(u32),
     /// RAM that cannot be mapped.
-    #[error("RAM of {0} bytes: it must be a multiple of 2 MiB between 10 MiB and 8 GiB")]
+    #[error(
+        "the machine cannot have {0} bytes of RAM: give a multiple of 2 MiB between 10 MiB and 8 GiB"
+    )]
     RamBytes(u64),
     /// The system refuses.
     #[error("{what}: {source}")]
@@ -122,7 +124,9 @@ pub enum VirtError {
         console: String,
     },
     /// No answer within the budget.
-    #[error("no end {when} after {waited:?}: {vcpus}; the console said:\n{console}")]
+    #[error(
+        "the machine gave no answer {when} within {waited:?}: {vcpus}; the console said:\n{console}"
+    )]
     Hangs {
         /// In the course of what.
         when: &'static str,
@@ -382,6 +386,23 @@ impl VirtMachine {
         self.qemu.console()
     }
 
+    /// What the console said, with the line of every exception of `exceptions`: a vCPU writes its line after the
+    /// fault is known, and the bytes come through a pipe. A machine that cannot write any more is waited for
+    /// [`CONSOLE_PATIENCE`] long.
+    #[must_use]
+    pub fn console_with(&self, exceptions: &[Exception]) -> String {
+        let start = Instant::now();
+        loop {
+            let console = self.console();
+            if exceptions.iter().all(|exception| exception.is_told_in(&console))
+                || start.elapsed() > CONSOLE_PATIENCE
+            {
+                return console;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// The process, for tests that do violence to it.
     #[must_use]
     pub const fn qemu(&self) -> &Qemu {
@@ -445,6 +466,8 @@ impl VirtMachine {
     }
 }
 
+/// How long the line of an exception may be on its way through the console.
+const CONSOLE_PATIENCE: Duration = Duration::from_millis(500);
 /// A pause between polls: the machine runs on the same CPUs.
 const MIN_PAUSE: Duration = Duration::from_micros(20);
 const MAX_PAUSE: Duration = Duration::from_millis(1);

@@ -454,8 +454,10 @@ impl World {
                 let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
                 profile.add_ns.low + of_arguments
             }
-            Note::Chain { words, .. } => {
-                profile.add_ns.low + words as u64 * profile.argument_ns.low
+            Note::Chain { words, tensors, .. } => {
+                profile.add_ns.low
+                    + words as u64 * profile.argument_ns.low
+                    + tensors as u64 * profile.tensor_ns.low
             }
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,

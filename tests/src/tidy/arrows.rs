@@ -29,12 +29,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
-    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig"]),
+    (
+        "pto-bench",
+        &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig", "pto-aicpu-fw~"],
+    ),
     // Other languages.
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-acl", &["pto-host", "pto-native"]),
+    ("pto-mpi", &["pto-host"]),
     ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",
@@ -48,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-examples",
             "pto-image-build",
             "pto-npy",
+            "pto-mpi",
             "pto-bench",
             "pto-native",
         ],

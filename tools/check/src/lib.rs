@@ -1,4 +1,5 @@
-//! What a program submitted, as a file that people and other tools read and write, and whether it can run.
+//! Records what a program submits, reads and writes it as a graph file, and checks whether it can run. `pto check` is the
+//! command for it.
 //!
 //! ```text
 //! a program --Recorder--> Program --file::write--> one JSON object a line --file::read--> Program
@@ -8,9 +9,10 @@
 //!         --take_apart--> nodes, edges, accesses --> cycles, races --> Report
 //!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, tell.rs
 //! ```
-//! The file's fields, and what is checked: `docs/check.md`. Edges, overlaps, refusals and ring sizes are the firmware's own
-//! answers; nothing of it is done a second time here.
+//! `docs/check.md` describes the fields of the file and the checks. This crate does not compute edges, overlaps, refusals and ring sizes
+//! itself: it asks the firmware's builder.
 
+mod chains;
 mod check;
 mod declare;
 mod derive;
@@ -18,6 +20,7 @@ pub mod file;
 mod finding;
 mod graph;
 mod graph_submitter;
+mod held;
 mod layout;
 mod memory_map;
 pub mod program;
@@ -34,6 +37,7 @@ mod submit;
 mod tell;
 mod written;
 
+pub use chains::{Kernel, without_chains};
 pub use check::{Options, Report, check};
 pub use declare::{Access, Buffer, Extents, Operand, declare};
 pub use finding::{Finding, Kind};

@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 
-use crate::finding::{Finding, Kind};
+use crate::finding::Finding;
 use crate::program::{Action, Program, Task};
 
 /// What is known of a kernel.
@@ -16,6 +16,8 @@ pub struct Signature {
     pub kind: CoreKind,
     /// What its argument words are called, in order.
     pub args: Vec<String>,
+    /// Whether more argument words may follow these.
+    pub takes_more: bool,
 }
 
 /// The kernels that there are.
@@ -47,36 +49,38 @@ impl Signatures {
 
     /// The first thing that is wrong with the kernels of a task.
     fn defect(&self, task: &Task) -> Option<String> {
-        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV));
-        std::iter::once((task.func, task.kind))
-            .chain(beside)
-            .find_map(|(func, kind)| self.mismatch(task, func, kind))
+        let args = task.args.len();
+        let own = (!task.is_chain()).then_some((task.func, task.kind, args));
+        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
+        let links = task.links.iter().map(|link| (link.func, task.kind, link.args.len()));
+        own.into_iter().chain(beside).chain(links).find_map(|kernel| self.mismatch(kernel))
     }
 
-    fn mismatch(&self, task: &Task, func: u16, kind: CoreKind) -> Option<String> {
+    fn mismatch(&self, (func, kind, count): (u16, CoreKind, usize)) -> Option<String> {
         let Some(known) = self.of(func) else {
             return Some(format!(
-                "func id {func} is that of no kernel; take one of those that there are"
+                "no kernel has func id {func}; use the func id of a registered kernel"
             ));
         };
-        let Signature { name, args, .. } = known;
+        let Signature { name, args, takes_more, .. } = known;
         if known.kind != kind {
             return Some(format!(
                 "func id {func}, {name}, runs on {} cores, and the task is for {kind}; change the kind, or the kernel",
                 known.kind
             ));
         }
-        (args.len() != task.args.len()).then(|| {
+        let needed = args.len();
+        let fits = if *takes_more { needed <= count } else { needed == count };
+        let at_least = if *takes_more { "at least " } else { "" };
+        (!fits).then(|| {
+            let args = args.join(", ");
             format!(
-                "func id {func}, {name}, takes {} arguments ({}), and the task has {}",
-                args.len(),
-                args.join(", "),
-                task.args.len()
+                "func id {func}, {name}, takes {at_least}{needed} arguments ({args}), and the task has {count}"
             )
         })
     }
 }
 
 fn finding(task: &Task, line: usize, what: String) -> Finding {
-    Finding::new(Kind::Kernel, format!("{task}: {what}")).line(line).tasks([task.id])
+    Finding::of_kernel(task.id, line, format!("{task}: {what}"))
 }

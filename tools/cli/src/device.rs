@@ -118,7 +118,7 @@ fn simulator(args: &RunArgs) -> Result<DeviceOptions, Failure> {
     let hosting = match (args.hosting, args.pool_threads) {
         (Some(HostingMode::Threads | HostingMode::Virtual), Some(_)) => {
             return Err(Failure::usage(
-                "--pool-threads belongs to --hosting pool; leave one of them out",
+                "--pool-threads belongs to --hosting pool; leave one of the two out",
             ));
         }
         (Some(HostingMode::Threads), None) => Hosting::Threads,
@@ -155,7 +155,7 @@ fn tracing(args: &RunArgs) -> Tracing {
 fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {
     if let Some(option) = args.virtual_time.given() {
         return Err(Failure::usage(format!(
-            "{option} belongs to the simulator in virtual time; leave it out with --device virt"
+            "{option} belongs to --hosting virtual of the simulator, and --device virt has none; leave one of the two out"
         )));
     }
     if args.hosting.is_some() || args.pool_threads.is_some() {

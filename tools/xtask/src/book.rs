@@ -24,6 +24,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
             ("Several devices, transfers, collectives", "groups.md"),
+            ("Ranks in several processes: MPI", "mpi.md"),
             ("Programs for aclrt", "acl.md"),
             ("Functions of aclrt", "acl-functions.md"),
             ("Program files, stitching", "programs.md"),
