@@ -402,7 +402,7 @@ fn micros(bytes: u64, algorithm: Algorithm) -> f64 {
         GroupOptions { device: DeviceOptions { hosting, ..device }, ..Default::default() };
     let profile = (NetworkProfile::by_name("a3-pod").unwrap(), NetFaults::default());
     let mut group = Group::open_virtual(8, &options, profile, Programs).unwrap();
-    group.window(2 * bytes).unwrap();
+    group.window(bytes).unwrap();
     let mut run = self::options();
     (run.aicpu_instances, run.capacities.stream.heap_bytes) = (4, 64 << 20);
     (run.capacities.tasks, run.capacities.stream.window) = (4096, 4096);
