@@ -24,6 +24,9 @@ const PAGE: usize = 4096;
 /// `jmp *address(%rip)`, and the padding to 16 bytes.
 const STUB_BYTES: usize = 16;
 
+/// How often memory is asked for: a kernel was seen to refuse once (EINVAL) what it allowed before and after.
+const ATTEMPTS: usize = 3;
+
 /// The groups of pages, in the order of the memory.
 const TEXT: usize = 0;
 const CONSTANTS: usize = 1;
@@ -43,18 +46,28 @@ pub(crate) fn load(bytes: &[u8], symbol: &str, name: &str) -> Result<usize, Fail
         Failure::new(FailureKind::SYMBOL_MISSING, message)
     })?;
     let plan = Plan::new(&file).map_err(unloadable)?;
-    let memory = Memory::map(plan.bytes).map_err(|error| executable(name, &error))?;
-    let loaded = Loaded { file: &file, plan: &plan, base: memory.base() };
-    loaded.fill().map_err(unloadable)?;
-    let address = loaded.address(entry).map_err(unloadable)?;
-    memory.protect(&plan).map_err(|error| executable(name, &error))?;
-    memory.keep();
-    Ok(address)
-}
-
-fn executable(name: &str, error: &std::io::Error) -> Failure {
-    let message = format!("{name} gets no executable memory: {error}");
-    Failure::new(FailureKind::EXECUTABLE_MEMORY, message)
+    let mut refusals = Vec::new();
+    while refusals.len() < ATTEMPTS {
+        let memory = match Memory::map(plan.bytes) {
+            Ok(memory) => memory,
+            Err(refusal) => {
+                refusals.push(refusal);
+                continue;
+            }
+        };
+        let loaded = Loaded { file: &file, plan: &plan, base: memory.base() };
+        loaded.fill().map_err(unloadable)?;
+        let address = loaded.address(entry).map_err(unloadable)?;
+        match memory.protect(&plan) {
+            Ok(()) => {
+                memory.keep();
+                return Ok(address);
+            }
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    let message = format!("{name} gets no executable memory: {}", refusals.join("; "));
+    Err(Failure::new(FailureKind::EXECUTABLE_MEMORY, message))
 }
 
 fn parse(bytes: &[u8]) -> Result<File<'_>, String> {
@@ -342,13 +355,15 @@ struct Memory {
 }
 
 impl Memory {
-    fn map(bytes: usize) -> Result<Self, std::io::Error> {
+    /// The error says which call was refused.
+    fn map(bytes: usize) -> Result<Self, String> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
+            let error = std::io::Error::last_os_error();
+            return Err(format!("mmap of {bytes} bytes: {error}"));
         }
         Ok(Self { start: start.cast(), bytes })
     }
@@ -357,7 +372,8 @@ impl Memory {
         self.start
     }
 
-    fn protect(&self, plan: &Plan) -> Result<(), std::io::Error> {
+    /// As `map`.
+    fn protect(&self, plan: &Plan) -> Result<(), String> {
         let (text, constants, data) =
             (plan.groups[TEXT], plan.groups[CONSTANTS], plan.groups[DATA]);
         let ranges = [
@@ -370,7 +386,10 @@ impl Memory {
                 libc::mprotect(self.start.wrapping_add(from).cast(), to - from, protection)
             };
             if done != 0 {
-                return Err(std::io::Error::last_os_error());
+                let (error, bytes) = (std::io::Error::last_os_error(), to - from);
+                return Err(format!(
+                    "mprotect({protection:#x}) of {bytes} bytes at {from}: {error}"
+                ));
             }
         }
         Ok(())

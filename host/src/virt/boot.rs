@@ -81,6 +81,8 @@ pub fn describe(line: &VcpuLine) -> String {
 pub struct Exception {
     /// The vCPU.
     pub vcpu: usize,
+    /// How many this vCPU has had, this one among them.
+    pub count: u32,
     /// What it was: `VCPU_INSTANCE`, `VCPU_WORKER`, `VCPU_READY`.
     pub state: u32,
     /// Number of the instance or worker.
@@ -102,6 +104,14 @@ pub struct Exception {
 }
 
 impl Exception {
+    /// Whether the console has the line that the vCPU writes of it.
+    #[must_use]
+    pub fn is_told_in(&self, console: &str) -> bool {
+        let start = format!("vcpu {}: ", self.vcpu);
+        let told = console.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        told.filter(|line| line.starts_with(&start)).count() >= self.count as usize
+    }
+
     /// The exception class, in words.
     #[must_use]
     pub const fn class(&self) -> &'static str {
@@ -142,8 +152,10 @@ pub fn exceptions(block: &BootBlock) -> Vec<Exception> {
 
 fn read_exception(vcpu: usize, record: &ExceptionFrame) -> Option<Exception> {
     // Acquire: pairs with the Release store of stamp in the image's `record`.
-    (record.stamp.load(Ordering::Acquire) > 0).then(|| Exception {
+    let count = record.stamp.load(Ordering::Acquire);
+    (count > 0).then(|| Exception {
         vcpu,
+        count,
         state: record.state.load(Ordering::Relaxed),
         role: record.role.load(Ordering::Relaxed),
         vector: record.vector.load(Ordering::Relaxed),

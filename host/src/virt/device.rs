@@ -209,7 +209,7 @@ impl Virt {
         let Some(machine) = &self.machine else { return };
         let exceptions = machine.exceptions();
         self.post_mortem.extend(exceptions.iter().map(ToString::to_string));
-        let console = machine.console();
+        let console = machine.console_with(&exceptions);
         // An error shows the console itself.
         if error.is_none() && !console.is_empty() {
             let lines: Vec<_> = console.lines().collect();

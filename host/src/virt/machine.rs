@@ -382,6 +382,23 @@ impl VirtMachine {
         self.qemu.console()
     }
 
+    /// What the console said, with the line of every exception of `exceptions`: a vCPU writes its line after the
+    /// fault is known, and the bytes come through a pipe. A machine that cannot write any more is waited for
+    /// [`CONSOLE_PATIENCE`] long.
+    #[must_use]
+    pub fn console_with(&self, exceptions: &[Exception]) -> String {
+        let start = Instant::now();
+        loop {
+            let console = self.console();
+            if exceptions.iter().all(|exception| exception.is_told_in(&console))
+                || start.elapsed() > CONSOLE_PATIENCE
+            {
+                return console;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// The process, for tests that do violence to it.
     #[must_use]
     pub const fn qemu(&self) -> &Qemu {
@@ -445,6 +462,8 @@ impl VirtMachine {
     }
 }
 
+/// How long the line of an exception may be on its way through the console.
+const CONSOLE_PATIENCE: Duration = Duration::from_millis(500);
 /// A pause between polls: the machine runs on the same CPUs.
 const MIN_PAUSE: Duration = Duration::from_micros(20);
 const MAX_PAUSE: Duration = Duration::from_millis(1);

@@ -29,7 +29,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
-    ("pto-bench", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig"]),
+    (
+        "pto-bench",
+        &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig", "pto-aicpu-fw~"],
+    ),
     // Other languages.
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),

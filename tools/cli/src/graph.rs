@@ -5,7 +5,7 @@ use std::io::Write;
 
 use pto_abi::RuntimeVariant;
 use pto_check::{Cores, task_graph};
-use pto_examples::host::{self, Example, Inputs, Params};
+use pto_examples::host::{self, Example};
 use pto_host::DeviceOptions;
 use pto_timeline::Edge;
 use pto_timeline::graph::{Graph, GraphTask, page, picture};
@@ -16,6 +16,7 @@ use crate::form::Form;
 use crate::output::{answer, say};
 use crate::output_file;
 use crate::program::{How, Source};
+use crate::request;
 
 /// Shows a graph.
 pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
@@ -84,12 +85,7 @@ fn is_built(example: &dyn Example, args: &GraphArgs) -> bool {
 
 /// The graph, built on the host as `host_build_graph` does.
 fn built(example: &dyn Example, args: &GraphArgs) -> Result<Graph, Failure> {
-    let mut params = Params::defaults(example.params());
-    for (name, value) in &args.params {
-        params.set(name, value)?;
-    }
-    let inputs = Inputs::default();
-    host::resolve(example, &mut params, &inputs)?;
+    let (params, inputs) = request::request(example, &args.params, &args.inputs)?;
     let mut device = host::open_sim(DeviceOptions::default())?;
     device.register_library()?;
     let prepared = example.prepare(&params, &inputs, &device)?;
@@ -109,8 +105,8 @@ fn library() -> BTreeMap<u16, String> {
 /// The graph of what a program submits, with the edges that the runtime derives.
 fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     let cores = Cores::default();
-    let GraphArgs { target, params, runtime, .. } = args;
-    let source = Source { target, params, inputs: &[], runtime: *runtime, cores };
+    let GraphArgs { target, params, inputs, runtime, .. } = args;
+    let source = Source { target, params, inputs, runtime: *runtime, cores };
     let (program, how) = source.program()?;
     let shown = task_graph(&program, cores).map_err(|refused| {
         Failure::usage(format!(

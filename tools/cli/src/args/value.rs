@@ -27,7 +27,7 @@ pub(super) fn pair<T: From<String>>(text: &str) -> Result<(String, T), String> {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
             Ok((name.to_owned(), value.to_owned().into()))
         }
-        _ => Err("it must be a name and a value with '=' between them".into()),
+        _ => Err("it must be a name and a value with '=' between them, such as n=64".into()),
     }
 }
 
@@ -136,8 +136,8 @@ pub(crate) enum HostingMode {
     Pool,
     /// One OS thread for each AICPU instance and each core
     Threads,
-    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
-    /// take, and can be made to fail; see docs/simulation.md
+    /// One OS thread and a virtual clock: a run reports the time that a device would take, can be repeated exactly, and
+    /// can have injected faults (docs/simulation.md)
     Virtual,
 }
 
