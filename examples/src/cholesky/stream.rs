@@ -17,8 +17,8 @@ use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorView}
 use crate::args::{Size, tiles};
 use crate::streaming::{LINE, dense, extent, floats, moves, part, submit, tile};
 
-/// Tiles of a row that one core changes in one dispatch. With more, a run whose kernels are long takes longer than without chains.
-const CHAINED: u64 = 8;
+/// Tiles of a row that one core changes in one dispatch.
+const CHAINED: u64 = 16;
 
 crate::orch_args! {
     /// The words of `cholesky`.
