@@ -112,7 +112,11 @@ fn devices_and_runs_beyond_the_limits_are_refused() {
     refused(&["run", "matmul", "--aic", "0", "--aiv", "0"], 2, &["1 to 128"]);
     refused(&["run", "matmul", "--aicpu", "17"], 2, &["--aicpu", "17"]);
     refused(&["run", "matmul", "--aicpu", "0"], 2, &["--aicpu"]);
-    refused(&["run", "matmul", "--aicpu", "1"], 2, &["--aicpu 1", "at least one more must schedule"]);
+    refused(
+        &["run", "matmul", "--aicpu", "1"],
+        2,
+        &["--aicpu 1", "at least one more must schedule"],
+    );
     pto(&["run", "vector_example", "--aicpu", "1", "--runtime", "host_build_graph"], 0);
 }
 
