@@ -399,6 +399,27 @@ faults! {
         0x20 PLAN_KERNEL: "A tile kernel ended with a fault.",
             "The plan record names kernel, operand and index.";
     }
+    /// Transfers between the devices of a group.
+    TRANSFER = 0x000C {
+        0x01 TRANSFER_FAILED: "A transfer to or from another rank has failed.",
+            "The report of the group names ranks, hosts and the cause.";
+        0x02 TRANSFER_STALL: "A transfer waits for longer than the stall budget, and nothing else gets on.",
+            "The epitaph names the task; look why the other rank does not do its part, or raise the stall budget.";
+        0x03 TRANSFER_NO_ENGINE: "A transfer is ready, and nothing on this device moves it.",
+            "Run the program on a member of a group: Group::open_local, or Group::join.";
+        0x04 TRANSFER_RANK: "A call names a rank that the communicator does not have.",
+            "Ranks are 0 to the number of ranks - 1.";
+        0x05 TRANSFER_TENSOR: "A tensor of a transfer is not dense, or not as large as the call needs.",
+            "Transfer dense views; the parts of a collective are as large as its documentation says.";
+        0x06 TRANSFER_WINDOW: "A call names a window that the group does not have, or a place outside of it.",
+            "Make the window with Group::window before the run; compare offset and size with its bytes.";
+        0x07 TRANSFER_SLOT: "A call names a signal slot that a rank does not have.",
+            "A rank has 256 signal slots, from 0 on.";
+        0x08 TRANSFER_WORDS: "The group's words behind the orchestration words are damaged.",
+            "Run the program with Group::run, and hand its own words to Communicator::program_args.";
+        0x09 TRANSFER_TYPE: "A reduction has no kernel for the element type.",
+            "Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits.";
+    }
 }
 
 impl Fault {

@@ -14,6 +14,7 @@ pub mod args;
 pub mod attention;
 pub mod call;
 pub mod cholesky;
+pub mod combine;
 pub mod elementwise;
 pub mod exp;
 pub mod experts;

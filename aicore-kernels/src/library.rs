@@ -78,7 +78,7 @@ macro_rules! library {
         /// The code of the kernels: from argument words to operands, and the arithmetic.
         pub mod entry {
             use crate::{
-                args, attention, cholesky, elementwise, experts, layer, matmul, newton, parts, probe, reduce, tile_task,
+                args, attention, cholesky, combine, elementwise, experts, layer, matmul, newton, parts, probe, reduce, tile_task,
             };
             $(
                 #[doc = concat!("`", $summary, "`")]

@@ -347,7 +347,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         else {
             return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, end, payloads.len()));
         };
-        chain::write(chain, words, |task| self.accept(task))?;
+        chain::write(chain, words, |task, _| self.accept(task))?;
         self.next_word = next;
         let line = TaskLine::added(spec.func_id.0, spec.kind.get(), (payload, 0), CHAIN_KERNEL.0);
         line.write(task, id);

@@ -35,6 +35,7 @@ pub mod stall;
 pub mod state;
 pub mod stream;
 pub mod trace;
+pub mod transfers;
 mod watchdog;
 mod wire_level;
 

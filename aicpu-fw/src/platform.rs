@@ -158,6 +158,9 @@ pub trait Predicates {
 
     /// The predicate of `task` is false: it completes now, without running.
     fn skipped(&mut self, _task: u32) {}
+
+    /// A transfer is over, which the transfer engine has done, and is completed now.
+    fn transferred(&mut self, _task: u32) {}
 }
 
 /// One AICPU instance's view of the machine: its cores, and what else the traits above say. `core` is an index into the cores that

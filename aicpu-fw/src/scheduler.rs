@@ -67,7 +67,7 @@ const BUILD: u8 = 1 << 0;
 #[cfg(not(any(loom, shuttle)))]
 const BOARD: u8 = 1 << 1;
 
-/// Tasks whose predicate one step reads at most: each may release as many consumers as a completion.
+/// Tasks whose predicate one step reads at most, and transfers that it completes: each may release as many consumers as a completion.
 const ARRIVALS_A_STEP: usize = 16;
 
 /// What a step did.
@@ -271,6 +271,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let Some(shapes) = self.flow.dispatcher.state().shapes else { return Ok(()) };
         let shapes = &shapes;
         self.take_arrivals(platform, shapes, moved)?;
+        self.take_transfers(platform, shapes, moved);
         let Flow { dispatcher, plain, .. } = &mut self.flow;
         moved.dispatched |= self.blocks.begin((dispatcher, plain), platform, shapes)?;
         for number in 0..Priority::ALL.len() {
@@ -304,7 +305,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             if self.flow.is_releasing() || shapes.lists() & List::ARRIVALS.bit() == 0 {
                 return Ok(());
             }
-            let Some(slot) = shapes.take_arrival() else { return Ok(()) };
+            let Some(slot) = shapes.take(List::ARRIVALS) else { return Ok(()) };
             let Some(record) = shapes.line(slot) else { continue };
             moved.collected = true;
             let task = self.flow.dispatcher.expect_published(slot)?;
@@ -324,6 +325,19 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             }
         }
         Ok(())
+    }
+
+    /// Completes the transfers that the engine has finished.
+    fn take_transfers(&mut self, platform: &mut P, shapes: &ShapeMemory<'_>, moved: &mut Moved) {
+        for _ in 0..ARRIVALS_A_STEP {
+            if self.flow.is_releasing() || shapes.lists() & List::ARRIVED.bit() == 0 {
+                return;
+            }
+            let Some(slot) = shapes.take(List::ARRIVED) else { return };
+            let Some(task) = self.flow.dispatcher.state().task(slot) else { continue };
+            moved.collected = true;
+            self.flow.transferred(platform, (slot, task));
+        }
     }
 
     /// Tells the others how many tasks this instance has completed.

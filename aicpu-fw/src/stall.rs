@@ -1,13 +1,14 @@
-//! Why a run does not get on: the stall classes, and the tasks and edges behind them.
+//! Why a run does not get on: the stall classes, and the tasks, transfers and edges behind them.
 
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{BlockedTask, EPITAPH_BLOCKED, Epitaph, NOBODY};
 use pto_abi::sync::Ordering;
-use pto_abi::task::{CLOSED, Task};
+use pto_abi::task::{CLOSED, SHAPED, Task};
 use pto_abi::{BuildMode, Fault, TaskId};
 
 use crate::blame::Blame;
 use crate::fanout::ConsumerWalk;
+use crate::shapes::List;
 use crate::state::SharedState;
 
 /// The class of a stall, when no core is busy and nothing has moved for `since_ns`. In sequential mode nobody
@@ -17,6 +18,9 @@ pub fn classify(state: &SharedState<'_>, mode: BuildMode, since_ns: u64) -> Blam
     let ready: u64 = state.ready.iter().map(|queue| queue.len()).sum();
     let ready = ready + u64::from(state.shaped_waiting());
     let is_building = !state.build_is_done();
+    if let Some((slot, task)) = transfers(state).next() {
+        return blame_transfer(state, (slot, task), since_ns);
+    }
     let fault = if ready > 0 && !(is_building && mode == BuildMode::SEQUENTIAL) {
         Fault::STALL_READY
     } else if is_building {
@@ -33,6 +37,31 @@ pub fn classify(state: &SharedState<'_>, mode: BuildMode, since_ns: u64) -> Blam
         }
         _ => blame,
     }
+}
+
+/// A transfer is what keeps the run waiting: nobody has taken it, or the other rank does not do its part.
+fn blame_transfer(state: &SharedState<'_>, (slot, task): (u32, &Task), since_ns: u64) -> Blame {
+    let is_taken = task.state.load(Ordering::Relaxed) == TaskState::DISPATCHED.get();
+    let fault = if is_taken { Fault::TRANSFER_STALL } else { Fault::TRANSFER_NO_ENGINE };
+    let generation = task.generation.load(Ordering::Relaxed);
+    let func = task.func_id.load(Ordering::Relaxed);
+    let blame = Blame::of(fault).since(since_ns).task(TaskId { slot, generation });
+    blame.func(func.into()).detail(transfers(state).count() as u64, state.outstanding())
+}
+
+/// The transfers that are ready, or under way.
+fn transfers<'a>(state: &SharedState<'a>) -> impl Iterator<Item = (u32, &'a Task)> + use<'a> {
+    let shapes = state.shapes;
+    added_tasks(state).filter(move |(slot, task)| {
+        let line = shapes.and_then(|shapes| shapes.line(*slot));
+        let is_shaped = task.kind.load(Ordering::Relaxed) & SHAPED != 0;
+        let is_transfer =
+            is_shaped && line.is_some_and(|line| List::of(line) == Some(List::TRANSFERS));
+        let is_ready = task.fanin.load(Ordering::Relaxed) == 0;
+        let at = task.state.load(Ordering::Relaxed);
+        let waits = at == TaskState::PUBLISHED.get() || at == TaskState::DISPATCHED.get();
+        is_transfer && is_ready && waits
+    })
 }
 
 /// The run has taken longer than its budget.

@@ -18,23 +18,31 @@ extern crate std;
 
 pub mod args;
 pub mod cholesky;
+pub mod comm_bench;
 pub mod decoder_layer;
+pub mod dist_cholesky;
+pub mod dp_training;
+pub mod ep_moe;
 #[cfg(feature = "host")]
 pub mod host;
 pub mod matmul;
 pub mod moe_layer;
 pub mod newton_solve;
 pub mod paged_attention;
+pub mod pp_decoder;
 pub mod random_dag;
 mod streaming;
 mod table;
 pub mod task_shapes;
+pub mod tp_decoder;
 #[cfg(feature = "host")]
 pub mod training_loop;
 pub mod vector_example;
 #[cfg(feature = "host")]
 pub mod workload;
 
+#[cfg(all(test, feature = "host"))]
+mod group_tests;
 #[cfg(all(test, feature = "host"))]
 mod recorder;
 #[cfg(all(test, feature = "host"))]
@@ -47,5 +55,5 @@ with_examples! {
     pto_graph::builder_set;
     /// The programs of all examples, to be linked into a firmware.
     pub struct Builders {}
-    stream { "workload" => pto_graph::plan::expand }
+    stream { "workload" => pto_graph::plan::expand, "comm_bench" => comm_bench::build }
 }

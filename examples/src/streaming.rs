@@ -1,8 +1,11 @@
 //! What the programs with tensors share: tensors from orchestration words, their tiles, and tasks.
 
 use pto_abi::limits::MAX_RANK;
-use pto_abi::{Fault, GmAddr};
-use pto_graph::{BuildError, ElementType, StreamBuilder, TensorTask, TensorView};
+use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec, TensorTask,
+    TensorView, Variation,
+};
 
 /// Elements of 4 bytes in a line. What several cores write stands in lines of their own: a core writes whole lines back.
 pub(crate) const LINE: u64 = 16;
@@ -55,6 +58,14 @@ pub(crate) fn tile<'s>(
     part(part(matrix, 0, rows)?, 1, cols)
 }
 
+/// Bytes of an `f32`.
+pub(crate) const F32: u64 = 4;
+
+/// An address that grows by so many elements of `f32` from kernel to kernel.
+pub(crate) const fn moves(arg: usize, elements: u64) -> Variation<'static> {
+    Variation::by(arg, (elements * F32).cast_signed())
+}
+
 /// Submits a task of which the program needs no id.
 ///
 /// # Errors
@@ -67,4 +78,77 @@ pub(crate) fn submit<G: StreamBuilder>(
 ) -> Result<(), BuildError> {
     stream.submit_tensors(task)?;
     Ok(())
+}
+
+/// Tasks of a stage that run side by side, at most: more than a device has cores of one kind.
+pub(crate) const WIDTH: usize = 64;
+
+/// The tasks that what comes behind a stage waits for. A stage may have more than [`WIDTH`] tasks: each waits for the one that
+/// many before, so that the last ones stand for all of them.
+pub(crate) struct Stage {
+    ids: [TaskId; WIDTH],
+    count: usize,
+}
+
+impl Stage {
+    pub(crate) const fn new() -> Self {
+        Self { ids: [TaskId::NONE; WIDTH], count: 0 }
+    }
+
+    /// What waits for all of these waits for the whole stage.
+    pub(crate) fn tasks(&self) -> &[TaskId] {
+        self.ids.get(..self.count).unwrap_or(&self.ids)
+    }
+
+    /// Takes one more task. It has to wait for what [`before`](Self::before) says.
+    pub(crate) fn push(&mut self, id: TaskId) {
+        self.ids[self.count % WIDTH] = id;
+        self.count += 1;
+    }
+
+    /// The task that came last.
+    pub(crate) fn newest(&self) -> Option<TaskId> {
+        self.count.checked_sub(1).map(|last| self.ids[last % WIDTH])
+    }
+
+    /// What the next task has to wait for, because it takes its place.
+    pub(crate) fn before(&self) -> Option<TaskId> {
+        (self.count >= WIDTH).then(|| self.ids[self.count % WIDTH])
+    }
+
+    /// Task number `index` of the stage, or one that waits for it; `None`: there is none.
+    pub(crate) fn at(&self, index: usize) -> Option<TaskId> {
+        (index < self.count).then(|| self.ids[index % WIDTH])
+    }
+
+    /// Submits one more task of the stage, behind all of `after`.
+    pub(crate) fn task<G: GraphBuilder>(
+        &mut self,
+        graph: &mut G,
+        task: TaskSpec<'_>,
+        after: &[Option<TaskId>],
+    ) -> Result<(), BuildError> {
+        let id = graph.add_task(task)?;
+        for before in after.iter().copied().chain([self.before()]).flatten() {
+            graph.add_edge(before, id)?;
+        }
+        graph.publish(id)?;
+        self.push(id);
+        Ok(())
+    }
+
+    /// Submits a chain of these links as one more task of the stage, behind all of `after`.
+    pub(crate) fn chain<G: GraphBuilder>(
+        &mut self,
+        graph: &mut G,
+        links: &[Link<'_>],
+        after: &[TaskId],
+    ) -> Result<(), BuildError> {
+        let mut all = [TaskId::NONE; WIDTH + 1];
+        let known = after.iter().copied().chain(self.before());
+        let count = all.iter_mut().zip(known).map(|(to, id)| *to = id).count();
+        let id = graph.submit_chain(&Chain::new(links), &all[..count])?;
+        self.push(id);
+        Ok(())
+    }
 }

@@ -21,6 +21,11 @@ macro_rules! examples {
             "decoder_layer" decoder_layer DecoderLayer () (stream);
             "moe_layer" moe_layer MoeLayer () (stream);
             "task_shapes" task_shapes TaskShapes () (stream);
+            "dist_cholesky" dist_cholesky DistCholesky () (stream);
+            "tp_decoder" tp_decoder TpDecoder () (stream);
+            "pp_decoder" pp_decoder PpDecoder () (stream);
+            "ep_moe" ep_moe EpMoe () (stream);
+            "dp_training" dp_training DpTraining () (stream);
         }
     };
 }

@@ -44,6 +44,7 @@ pub struct BlockShape<'a> {
     priority: Priority,
     start: StartMode,
     is_plain: bool,
+    is_transfer: bool,
 }
 
 impl<'a> BlockShape<'a> {
@@ -55,6 +56,7 @@ impl<'a> BlockShape<'a> {
         priority: Priority::NORMAL,
         start: StartMode::SPREAD,
         is_plain: true,
+        is_transfer: false,
     };
 
     /// Whether it is [`PLAIN`](Self::PLAIN).
@@ -62,6 +64,12 @@ impl<'a> BlockShape<'a> {
     #[inline]
     pub const fn is_plain(&self) -> bool {
         self.is_plain
+    }
+
+    /// Whether the transfer engine does it, and no core.
+    #[must_use]
+    pub const fn is_transfer(&self) -> bool {
+        self.is_transfer
     }
 
     /// Kernels that run on vector cores beside the task's own one.
@@ -92,6 +100,14 @@ impl<'a> BlockShape<'a> {
     #[must_use]
     pub const fn start(&self) -> StartMode {
         self.start
+    }
+
+    /// The same, done by the transfer engine.
+    #[must_use]
+    pub(crate) const fn with_transfer(mut self) -> Self {
+        self.is_transfer = true;
+        self.is_plain = false;
+        self
     }
 
     /// The same, with kernels on vector cores beside the task's own one.

@@ -80,7 +80,8 @@ pub trait GraphBuilder {
     /// Adds a chain that waits for `producers`, and publishes it. Whoever waits for the id waits for the chain's last kernel.
     ///
     /// A builder on the device gives one core the whole chain in one dispatch. Where a builder has no chains, each kernel
-    /// becomes a task that waits for the one before.
+    /// becomes a task that waits for the one before. In a streaming run, a chain whose links have tensors
+    /// ([`Link::on_tensors`](crate::Link::on_tensors)) waits for what these say as well; other builders take the addresses only.
     ///
     /// # Errors
     /// Those of [`add_chain`](Self::add_chain) and [`submit`](Self::submit).

@@ -9,8 +9,8 @@
 //! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
-//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs` and `tensor_task.rs` what is submitted;
-//! `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
+//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs` and `link.rs` what is submitted;
+//! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
 //! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing that runs on a device allocates.
@@ -27,7 +27,9 @@ mod chain;
 mod element;
 mod error;
 mod foreign;
+pub mod group;
 mod hosted;
+mod link;
 pub mod plan;
 mod predicate;
 mod recording;
@@ -42,10 +44,11 @@ mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
 pub use builder::{EdgeOutcome, GraphBuilder};
-pub use chain::{Chain, Link, Variation};
+pub use chain::Chain;
 pub use element::ElementType;
 pub use error::BuildError;
 pub use hosted::HostedBuilder;
+pub use link::{Link, Variation};
 pub use predicate::{Comparison, Predicate};
 pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};

@@ -210,6 +210,46 @@ impl<'s> TensorView<'s> {
         self
     }
 
+    /// The same part of the tensor, from the element at `address` on.
+    #[must_use]
+    pub fn moved_to(mut self, address: GmAddr) -> Self {
+        let (offset, size) = (address.0.wrapping_sub(self.base.0), self.element.bytes());
+        if !offset.is_multiple_of(size) {
+            return self.defective(ViewDefect::Range);
+        }
+        self.offset = offset / size;
+        self.check();
+        self
+    }
+
+    /// This part and those that follow at distances of `step` bytes, `times` in all: one more dimension, the outermost one.
+    /// `None`: there are as many dimensions as there may be.
+    #[must_use]
+    pub fn repeated(mut self, step: i64, times: u32) -> Option<Self> {
+        if times <= 1 || step == 0 {
+            return Some(self);
+        }
+        if usize::from(self.rank) >= MAX_RANK {
+            return None;
+        }
+        let (distance, size) = (step.unsigned_abs(), self.element.bytes());
+        let stride = distance / size;
+        let back = if step < 0 { stride.checked_mul(u64::from(times) - 1) } else { Some(0) };
+        let offset = back.and_then(|back| self.offset.checked_sub(back));
+        let Some(offset) = offset.filter(|_| distance.is_multiple_of(size)) else {
+            return Some(self.defective(ViewDefect::Range));
+        };
+        self.offset = offset;
+        self.shape.rotate_right(1);
+        self.strides.rotate_right(1);
+        (self.shape[0], self.strides[0]) = (times, stride);
+        self.rank += 1;
+        self.check();
+        self.dense = self.defect.is_none() && self.is_in_order();
+        self.span = self.elements().wrapping_mul(size);
+        Some(self)
+    }
+
     /// Where the view's first element is.
     #[must_use]
     #[inline]

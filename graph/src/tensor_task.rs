@@ -121,6 +121,14 @@ impl<'a> TensorTask<'a> {
         self
     }
 
+    /// Is done by the transfer engine of the device, and by no core: its arguments are the words of a
+    /// [`Transfer`](crate::group::Transfer), which makes such tasks.
+    #[must_use]
+    pub(crate) const fn transfer(mut self) -> Self {
+        self.block_shape = self.block_shape.with_transfer();
+        self
+    }
+
     /// Goes before ready tasks of lower priority.
     #[must_use]
     #[inline]

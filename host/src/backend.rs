@@ -1,11 +1,16 @@
 //! The backend of a device: the machine that runs an arena. The simulator is one backend ([`crate::simulator`]).
 
+#[cfg(feature = "sim")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use pto_abi::arena::Arena;
 use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
-use pto_sim_shim::virtual_time::VirtualReport;
+use pto_sim_shim::{
+    group::TransferEngine,
+    virtual_time::{VirtualReport, group::SeatOf},
+};
 
 use crate::fw::Tracing;
 use crate::{Error, Kernel};
@@ -84,6 +89,18 @@ pub(crate) trait Backend: Send {
     #[cfg(feature = "sim")]
     fn take_virtual_report(&mut self) -> Option<Box<VirtualReport>> {
         None
+    }
+
+    /// Has the transfers of all further runs moved by `engine`; `false`: it cannot.
+    #[cfg(feature = "sim")]
+    fn attach(&mut self, _engine: Arc<dyn TransferEngine>) -> bool {
+        false
+    }
+
+    /// Makes it a rank of a group in virtual time; `false`: it does not run in virtual time.
+    #[cfg(feature = "sim")]
+    fn seat(&mut self, _seat: SeatOf) -> bool {
+        false
     }
 
     /// The process that it runs in, if that is one of its own.

@@ -301,6 +301,30 @@ impl Device {
         &self.memory
     }
 
+    /// Has the transfers of all further runs moved by `engine`.
+    #[cfg(feature = "sim")]
+    pub(crate) fn attach_transfers(
+        &mut self,
+        engine: Arc<dyn pto_sim_shim::group::TransferEngine>,
+    ) -> Result<(), Error> {
+        if self.backend.attach(engine) {
+            return Ok(());
+        }
+        Err(Error::NoTransfers { device: self.name().to_owned() })
+    }
+
+    /// Makes the device a rank of a group in virtual time.
+    #[cfg(feature = "sim")]
+    pub(crate) fn take_seat(
+        &mut self,
+        seat: pto_sim_shim::virtual_time::group::SeatOf,
+    ) -> Result<(), Error> {
+        if self.backend.seat(seat) {
+            return Ok(());
+        }
+        Err(Error::NoTransfers { device: self.name().to_owned() })
+    }
+
     /// A word anywhere in GM, as a builder reads it; `None`: not in GM, or misaligned.
     pub(crate) fn read_u32(&self, address: GmAddr) -> Option<u32> {
         self.memory.read_u32(address)

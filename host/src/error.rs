@@ -57,6 +57,15 @@ pub enum Error {
         cores: u32,
     },
 
+    /// A device that cannot be a member of a group.
+    #[error(
+        "the device {device} has no transfer engine: open the group's devices on the simulator"
+    )]
+    NoTransfers {
+        /// Its name.
+        device: String,
+    },
+
     /// An allocation of nothing.
     #[error("an allocation cannot have zero bytes: ask for at least one")]
     ZeroSize,

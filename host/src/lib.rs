@@ -8,6 +8,7 @@
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
 //!   session(SessionOptions) -> Session: streams, events, copies    session.rs
 //!     stitch::Stitcher: programs that pass tensors on without copies    stitch/
+//! group::Group: devices with ranks, transfers, collectives     group/
 //! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/
 //! HostGraph --finish--> GraphImage --> Work::HostGraph        graph.rs, cycle.rs, image.rs
 //! ```
@@ -57,6 +58,8 @@ mod error;
 mod fault_report;
 pub mod fw;
 mod gm;
+#[cfg(feature = "sim")]
+pub mod group;
 mod host_graph;
 mod image;
 mod kernel;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
 use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
+use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::VirtualReport;
+use pto_sim_shim::virtual_time::group::SeatOf;
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
@@ -20,13 +22,15 @@ pub(crate) struct Simulator<B> {
     builders: SharedBuilders<B>,
     machine: Machine,
     virtual_report: Option<Box<VirtualReport>>,
+    engine: Option<Arc<dyn TransferEngine>>,
+    seat: Option<SeatOf>,
 }
 
 impl<B: BuilderSet> Simulator<B> {
     pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
         let builders = SharedBuilders(Arc::new(builders));
         let machine = Machine::new(hosting, memory.clone(), builders.clone());
-        Self { hosting, memory, builders, machine, virtual_report: None }
+        Self { hosting, memory, builders, machine, virtual_report: None, engine: None, seat: None }
     }
 }
 
@@ -74,9 +78,24 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         self.virtual_report.take()
     }
 
+    fn attach(&mut self, engine: Arc<dyn TransferEngine>) -> bool {
+        self.machine.attach(Arc::clone(&engine));
+        self.engine = Some(engine);
+        true
+    }
+
+    fn seat(&mut self, seat: SeatOf) -> bool {
+        self.seat = Some(seat.clone());
+        self.machine.seat(seat)
+    }
+
     fn renew(&mut self) -> bool {
         let builders = self.builders.clone();
         self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
+        self.engine.iter().for_each(|engine| self.machine.attach(Arc::clone(engine)));
+        if let Some(seat) = self.seat.clone() {
+            self.seat(seat);
+        }
         // A thread in a kernel that never returns lives as long as the process.
         false
     }

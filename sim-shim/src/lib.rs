@@ -14,6 +14,7 @@
 
 mod clock;
 mod core_port;
+pub mod group;
 mod host;
 mod hosting;
 pub mod logging;

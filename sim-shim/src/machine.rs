@@ -10,6 +10,7 @@ use pto_aicpu_fw::{Launch, instance};
 use pto_graph::BuilderSet;
 
 use crate::clock;
+use crate::group::{RunPort, TransferEngine};
 use crate::host::Host;
 use crate::hosting::Hosting;
 use crate::pool::Pool;
@@ -33,6 +34,7 @@ pub struct Outcome {
 /// Hosts firmware and kernels on this machine.
 pub struct Machine {
     host: Box<dyn Host>,
+    engine: Option<Arc<dyn TransferEngine>>,
 }
 
 impl Machine {
@@ -49,7 +51,18 @@ impl Machine {
             Hosting::Pool { os_threads } => Box::new(Pool::new(os_threads, memory, builders)),
             Hosting::Virtual(options) => Box::new(Virtual::new(options, memory, builders)),
         };
-        Self { host }
+        Self { host, engine: None }
+    }
+
+    /// Has the transfers of all further runs moved by `engine`.
+    pub fn attach(&mut self, engine: Arc<dyn TransferEngine>) {
+        self.engine = Some(engine);
+    }
+
+    /// Makes a machine in virtual time a rank of a group; `false`: it is not one in virtual time.
+    #[must_use]
+    pub fn seat(&mut self, seat: crate::virtual_time::group::SeatOf) -> bool {
+        self.host.seat(seat)
     }
 
     /// The names of the builders that are linked in.
@@ -71,7 +84,7 @@ impl Machine {
     pub fn run(&mut self, arena: Arena<'static>) -> Outcome {
         let start = Instant::now();
         let arena_lost = match Launch::accept(arena) {
-            Ok(launch) => !self.host.run(&launch),
+            Ok(launch) => !self.run_with_engine(&launch),
             Err(blame) => {
                 instance::refuse(&arena, &blame, 0, clock::now_ns());
                 false
@@ -83,5 +96,13 @@ impl Machine {
             None => start.elapsed(),
         };
         Outcome { fault: arena.fault().first(), makespan, arena_lost, virtual_report }
+    }
+
+    fn run_with_engine(&mut self, launch: &Launch<'static>) -> bool {
+        let Some(engine) = &self.engine else { return self.host.run(launch) };
+        engine.begin(RunPort::new(launch));
+        let is_back = self.host.run(launch);
+        engine.end();
+        is_back
     }
 }

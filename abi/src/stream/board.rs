@@ -2,7 +2,7 @@
 //! of their parts.
 //!
 //! ```text
-//! board: waiting | gathering | list of level 0: cube, vector, cluster, sync | .. | level 3 | arrivals
+//! board: waiting | gathering | list of level 0: cube, vector, cluster, sync | .. | level 3 | arrivals | transfers | arrived
 //!        list: head -> line.next -> .. -> tail          (under the board's lock)
 //! ```
 //! The builder writes a line before it publishes the task; then its `next`, `next_block` and the lists belong to who
@@ -17,10 +17,14 @@ use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, TaskLock};
 pub const MAX_LANES: usize = 3;
 /// Lists of each priority.
 pub const LISTS_A_LEVEL: u32 = 4;
-/// Lists of the board.
-pub const LIST_COUNT: u32 = LISTS_A_LEVEL * PRIORITY_LEVELS + 1;
 /// Tasks with a predicate that nobody has read yet.
-pub const ARRIVALS: u32 = LIST_COUNT - 1;
+pub const ARRIVALS: u32 = LISTS_A_LEVEL * PRIORITY_LEVELS;
+/// Transfers that are ready, and that the transfer engine has not taken yet.
+pub const TRANSFERS: u32 = ARRIVALS + 1;
+/// Transfers that are over, and that no scheduler has completed yet.
+pub const ARRIVED: u32 = TRANSFERS + 1;
+/// Lists of the board.
+pub const LIST_COUNT: u32 = ARRIVED + 1;
 /// No list: the task goes to the ready queue of its kind.
 pub const NO_LIST: u32 = u32::MAX;
 /// No task.
@@ -97,10 +101,10 @@ shared_struct! {
         16 => posted: AtomicU64,
         /// Keeps the lists in lines of their own.
         24 => rest_of_line: [AtomicU64; 5],
-        /// The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and [`ARRIVALS`].
+        /// The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and [`ARRIVALS`], [`TRANSFERS`], [`ARRIVED`].
         64 => lists: [ListEnds; LIST_COUNT as usize],
         /// Not used; zero.
-        200 => reserved_words: [AtomicU64; 7],
+        216 => reserved_words: [AtomicU64; 5],
     }
 }
 

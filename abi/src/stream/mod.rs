@@ -5,8 +5,8 @@ mod board;
 mod memory;
 
 pub use board::{
-    ARRIVALS, BLOCK_WORDS, BlockBoard, BlockLine, HAS_PREDICATE, LIST_COUNT, LISTS_A_LEVEL,
-    ListEnds, MAX_LANES, NO_LIST, NO_TASK, SYNC_START,
+    ARRIVALS, ARRIVED, BLOCK_WORDS, BlockBoard, BlockLine, HAS_PREDICATE, LIST_COUNT,
+    LISTS_A_LEVEL, ListEnds, MAX_LANES, NO_LIST, NO_TASK, SYNC_START, TRANSFERS,
 };
 pub use memory::{
     MAX_HEAP_RINGS, MapEntry, MapGrid, MapRow, RING_COUNT, ROW_READERS, RingKind, RingLine,

@@ -190,6 +190,12 @@ macro_rules! kernels {
                 (code: In, code_bytes: Size, record: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
+            42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"
+                () => {};
+            43 REDUCE reduce AIV "out = a op b, of any element type; how: the type, and the operation from bit 8 on"
+                (a: In, b: In, out: Out, n: Size, how: Size)
+                // SAFETY: the caller keeps the contract of `combine`.
+                => { unsafe { combine::combine([a, b, out], n, how) } };
         }
     };
 }

@@ -12,7 +12,7 @@
 //! No floating-point result depends on the target: sums have a fixed order, products of `f32` are exact in the `f64` that they
 //! are added in, and transcendental functions are polynomials of ours.
 
-mod arithmetic;
+pub(crate) mod arithmetic;
 mod call;
 mod cause_words;
 mod cycles;

@@ -23,30 +23,30 @@ impl Words<'_> {
     }
 }
 
-/// Writes a chain that was checked into `words`, which are as many as it has. `code` gives the code of each kernel.
+/// Writes a chain that was checked into `words`, which are as many as it has. `code` gives the code of each kernel with so many arguments.
 pub(crate) fn write(
     chain: &Chain<'_>,
     words: &[AtomicU64],
-    mut code: impl FnMut(&TaskSpec<'_>) -> Result<GmAddr, Fault>,
+    mut code: impl FnMut(&TaskSpec<'_>, usize) -> Result<GmAddr, Fault>,
 ) -> Result<(), Fault> {
     let total = u32::try_from(words.len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
     let links = u32::try_from(chain.links().len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
     let mut words = Words { words, next: 0 };
     words.put(header(links, total));
     for link in chain.links() {
-        let code = code(&link.task())?;
+        let code = code(&link.task(), link.arg_count())?;
         write_link(link, code, &mut words);
     }
     Ok(())
 }
 
 fn write_link(link: &Link<'_>, code: GmAddr, words: &mut Words<'_>) {
-    let (task, variations) = (link.task(), link.variations());
+    let (func_id, variations) = (link.task().func_id, link.variations());
     // `Chain::check` has bounded both by MAX_CHAIN_ARGS, which is 31.
-    let [args, varying] = [task.args.len(), variations.len()].map(|count| count.to_le_bytes()[0]);
+    let [args, varying] = [link.arg_count(), variations.len()].map(|count| count.to_le_bytes()[0]);
     words.put(code.0);
-    words.put(shape(task.func_id.0, args, varying, link.count()));
-    task.args.iter().for_each(|arg| words.put(*arg));
+    words.put(shape(func_id.0, args, varying, link.count()));
+    link.words().for_each(|arg| words.put(arg));
     variations.iter().for_each(|variation| words.put(word_of(variation)));
     for column in variations.iter().map(Variation::column) {
         column.iter().for_each(|word| words.put(*word));
@@ -74,7 +74,7 @@ mod tests {
 
     fn written(chain: &Chain<'_>) -> Result<Vec<u64>, Fault> {
         let words: Vec<_> = (0..chain.words()).map(|_| AtomicU64::new(u64::MAX)).collect();
-        let code = |task: &TaskSpec<'_>| match task.func_id.0 {
+        let code = |task: &TaskSpec<'_>, _| match task.func_id.0 {
             0 => Err(Fault::BUILD_KERNEL_MISSING),
             func => Ok(GmAddr(u64::from(func) << 8)),
         };

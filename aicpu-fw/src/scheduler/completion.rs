@@ -272,6 +272,25 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         self.go_on(platform, (slot, ConsumerWalk::new(count)));
     }
 
+    /// The engine has finished a transfer: what it brought is to be seen by who is released now.
+    #[cold]
+    pub(super) fn transferred<P: Platform>(
+        &mut self,
+        platform: &mut P,
+        (slot, task): (u32, &Task),
+    ) {
+        platform.transferred(slot);
+        self.look_at_clock(platform);
+        if P::TRACES {
+            // As of a task that runs on no core of this device.
+            let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
+            platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
+        }
+        let count = F::close::<P::Sharing>(task);
+        self.begin();
+        self.go_on(platform, (slot, ConsumerWalk::new(count)));
+    }
+
     /// A core has finished a part. With the last one the task is complete.
     #[cold]
     #[inline(never)]

@@ -3,7 +3,8 @@
 //! ```text
 //! post ----> list (level, cube | vector | cluster) --claim--> .. --claim of the last block--> off the list
 //! post ----> list (level, sync) --gathering--> at the gate --pledge--> .. --pledge of the last block--> all start
-//! post ----> arrivals --take_arrival--> post, or skipped
+//! post ----> arrivals --take--> post, or skipped
+//! post ----> transfers --take (the engine)--> .. --post--> arrived --take--> completed
 //! ```
 //! A task stays at the head of its list until its last block is claimed, so that blocks go to whoever has free cores, and
 //! the order of a list is the order of readiness. Between lists and plain tasks an [`Age`] tells who became ready first: a task
@@ -142,14 +143,14 @@ impl<'a> ShapeMemory<'a> {
         })
     }
 
-    /// Takes a task whose predicate is to be read.
+    /// Takes the oldest task of a list: of those whose predicate is to be read, of transfers, or of transfers that are over.
     #[must_use]
-    pub fn take_arrival(&self) -> Option<u32> {
+    pub fn take(&self, list: List) -> Option<u32> {
         self.board.lock.hold(|| {
-            let slot = get(&self.ends(List::ARRIVALS)?.head);
+            let slot = get(&self.ends(list)?.head);
             let line = self.line(slot)?;
             forget_age(line);
-            self.take_head(List::ARRIVALS);
+            self.take_head(list);
             set(&self.board.count, get(&self.board.count) - 1);
             Some(slot)
         })

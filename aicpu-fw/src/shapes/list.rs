@@ -1,8 +1,11 @@
-//! The lists on which tasks with a block shape wait: four for each priority, and one of tasks whose predicate has not been read.
+//! The lists on which tasks with a block shape wait: four for each priority, one of tasks whose predicate has not been read, one of
+//! transfers for the transfer engine, and one of those that it has finished.
 //! The words are on the [board](super::board).
 
 use pto_abi::CoreKind;
-use pto_abi::stream::{ARRIVALS, BlockLine, LIST_COUNT, LISTS_A_LEVEL, NO_LIST};
+use pto_abi::stream::{
+    ARRIVALS, ARRIVED, BlockLine, LIST_COUNT, LISTS_A_LEVEL, NO_LIST, TRANSFERS,
+};
 use pto_abi::sync::Ordering;
 use pto_graph::Priority;
 
@@ -55,6 +58,10 @@ impl WaitsFor {
 impl List {
     /// Tasks whose predicate has not been read.
     pub const ARRIVALS: Self = Self(ARRIVALS);
+    /// Transfers that the transfer engine has not taken.
+    pub const TRANSFERS: Self = Self(TRANSFERS);
+    /// Transfers that are over, and that no scheduler has completed.
+    pub const ARRIVED: Self = Self(ARRIVED);
 
     /// Where tasks wait whose blocks start as cores become free.
     #[must_use]
@@ -98,7 +105,7 @@ impl List {
     }
 
     pub(super) fn is_sync(self) -> bool {
-        self != Self::ARRIVALS && self.0 % LISTS_A_LEVEL == LISTS_A_LEVEL - 1
+        self.0 < ARRIVALS && self.0 % LISTS_A_LEVEL == LISTS_A_LEVEL - 1
     }
 
     /// The list that a task waits on; `None`: it goes to the ready queue of its kind.
@@ -135,7 +142,9 @@ mod tests {
     /// Every list has a bit of its own, within those of its priority.
     #[test]
     fn no_two_lists_share_a_bit() {
-        let mut seen = GATHERS | List::ARRIVALS.bit();
+        let apart = [List::ARRIVALS, List::TRANSFERS, List::ARRIVED];
+        let mut seen = apart.iter().fold(GATHERS, |seen, list| seen | list.bit());
+        assert_eq!(seen.count_ones(), 4);
         for &priority in Priority::ALL {
             let lists = WaitsFor::ALL.map(|waits_for| List::at(priority, waits_for));
             for (at, list) in lists.into_iter().enumerate() {
@@ -147,6 +156,6 @@ mod tests {
             }
             assert_eq!(List::level(priority).count_ones(), 4);
         }
-        assert!(!List::ARRIVALS.is_sync() && List::ARRIVALS.0 == ARRIVALS);
+        assert!(apart.iter().all(|list| !list.is_sync()) && List::ARRIVALS.0 == ARRIVALS);
     }
 }

@@ -76,6 +76,7 @@ impl BlockSpec {
             && shape.priority() == Priority::NORMAL
             && !is_sync;
         let list = match (is_plain_with_predicate, is_sync) {
+            _ if shape.is_transfer() => List::TRANSFERS.0,
             (true, _) => NO_LIST,
             (_, true) => List::sync(shape.priority()).0,
             _ => List::spread(shape.priority(), lanes).0,

@@ -118,7 +118,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        if chain.kernels() == 1 { Ok(None) } else { self.add_chain_now(chain).map(Some) }
+        // One kernel is a task like any other; with tensors, edges follow from them.
+        if chain.kernels() == 1 && !chain.has_tensors() {
+            return Ok(None);
+        }
+        self.add_chain_now(chain).map(Some)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

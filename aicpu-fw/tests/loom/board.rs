@@ -162,7 +162,7 @@ fn spread<V: Variant>(run: &Run<V>) {
     let shapes = run.shapes();
     while !run.is_over() {
         if shapes.lists() & List::ARRIVALS.bit() != 0
-            && let Some(slot) = shapes.take_arrival()
+            && let Some(slot) = shapes.take(List::ARRIVALS)
         {
             V::post(&shapes, VECTORS, slot);
         }

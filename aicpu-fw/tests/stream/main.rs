@@ -1,6 +1,7 @@
 //! The streaming builder: regions, overlaps, derived edges against a brute-force oracle, rings near their wrap, waits.
 #![cfg(not(any(loom, shuttle)))]
 
+mod chains;
 mod derivation;
 mod elements;
 #[cfg(pto_mutants)]

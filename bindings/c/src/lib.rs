@@ -4,6 +4,7 @@
 //! ```text
 //! error.rs     status codes, last error of a thread; every function runs inside `answer`
 //! handle.rs    the registry: a handle is a number that was never used before
+//! session.rs, program.rs, program_stream.rs, program_run.rs, tensor.rs    programs that are stitched
 //! device.rs, memory.rs, kernel.rs, graph.rs, builder.rs, stream.rs, options.rs, run.rs, image.rs, log.rs, version.rs
 //! ```
 //! No panic leaves this crate, and no pointer from outside is followed unchecked: handles are looked up in the registry, text is
@@ -20,6 +21,11 @@ pub mod kernel;
 pub mod log;
 pub mod memory;
 pub mod options;
+pub mod program;
+pub mod program_run;
+pub mod program_stream;
 pub mod run;
+pub mod session;
 pub mod stream;
+pub mod tensor;
 pub mod version;

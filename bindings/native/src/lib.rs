@@ -6,6 +6,7 @@
 //! builders.rs       builder programs that are registered and removed while the device is open
 //! draft.rs          a graph that is collected without a borrow of the device
 //! device.rs         a device for use from any thread
+//! stitch/           sessions, programs and tensors, with reference counts
 //! field/            class Runtime of include/runtime.h: orchestrations, AICPU builder plugins, copy-back
 //! guard.rs          calls of foreign code that return an error if the code raises a signal
 //! failure.rs        code, name, message, remedy
@@ -27,6 +28,8 @@ pub mod kernel_table;
 pub mod kernels;
 mod relocatable;
 mod shared_object;
+#[cfg(feature = "devices")]
+pub mod stitch;
 
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};

@@ -7,14 +7,18 @@
 //! gemm  (AIC)   each tile below those, less the product of the tiles of its row and of its column
 //! ```
 //! No edge is stated: a tile is `InOut` of every task that changes it, and `In` of those that use it. The tiles are strided views
-//! of one matrix.
+//! of one matrix. Factors and solutions are long kernels, each a task of its own. The products are short: some tiles of a row, side
+//! by side, are a chain, which one core runs in one dispatch.
 
 use pto_abi::GmAddr;
 use pto_aicore_kernels::library;
-use pto_graph::{BuildError, ElementType, StreamBuilder};
+use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorView};
 
 use crate::args::{Size, tiles};
-use crate::streaming::{LINE, dense, floats, part, submit, tile};
+use crate::streaming::{LINE, dense, extent, floats, moves, part, submit, tile};
+
+/// Tiles of a row that one core changes in one dispatch.
+const CHAINED: u64 = 16;
 
 crate::orch_args! {
     /// The words of `cholesky`.
@@ -39,33 +43,85 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (n, size) = (args.n.get(), args.tile.non_zero());
     let matrix = floats(args.matrix, &[n, n])?;
     let status = dense(args.status, ElementType::U32, &[n.div_ceil(size.get()), LINE])?;
-    let below = |start: u64| tiles(n, size).skip_while(move |(row, _)| *row < start);
-    for (number, column) in (0_u64..).zip(tiles(n, size)) {
-        let (first, width) = column;
-        let diagonal = tile(matrix, column, column)?;
-        let status = part(part(status, 0, (number, 1))?, 1, (0, 1))?;
-        let potrf = library::cholesky_potrf(&diagonal, &status, width, n, first);
-        submit(stream, &potrf.task())?;
-        for row in below(first + width) {
-            let solved = tile(matrix, row, column)?;
-            let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, width, n, n);
-            submit(stream, &trsm.task())?;
-        }
-        for row in below(first + width) {
-            let left = tile(matrix, row, column)?;
-            for right in below(first + width).take_while(|right| right.0 < row.0) {
-                let (other, changed) = (tile(matrix, right, column)?, tile(matrix, row, right)?);
-                let (rows, cols) = (row.1, right.1);
-                let gemm =
-                    library::cholesky_gemm(&left, &other, &changed, rows, cols, width, n, n, n);
-                submit(stream, &gemm.task())?;
-            }
-            let changed = tile(matrix, row, row)?;
-            let syrk = library::cholesky_syrk(&left, &changed, row.1, width, n, n);
-            submit(stream, &syrk.task())?;
-        }
+    let program = Factor { args: &args, matrix, status };
+    program.factor(stream, 0)?;
+    for column in tiles(n, size) {
+        program.column(stream, column)?;
     }
     Ok(())
+}
+
+/// The tensors.
+struct Factor<'a> {
+    args: &'a Args,
+    matrix: TensorView<'static>,
+    status: TensorView<'static>,
+}
+
+impl Factor<'_> {
+    /// The factor of the tile on the diagonal from row `first` on.
+    fn factor<G: StreamBuilder>(&self, stream: &mut G, first: u64) -> Result<(), BuildError> {
+        let (n, size) = (self.args.n.get(), self.args.tile.get());
+        let place = (first, size.min(n - first));
+        let status = part(part(self.status, 0, (first / size, 1))?, 1, (0, 1))?;
+        let diagonal = tile(self.matrix, place, place)?;
+        let potrf = library::cholesky_potrf(&diagonal, &status, place.1, n, first);
+        submit(stream, &potrf.task())
+    }
+
+    /// Everything right of the factor of a column, and the factor of the next one.
+    fn column<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        column: (u64, u64),
+    ) -> Result<(), BuildError> {
+        let n = self.args.n.get();
+        let next = column.0 + column.1;
+        let diagonal = tile(self.matrix, column, column)?;
+        for row in tiles(n, self.args.tile.non_zero()).skip_while(|(row, _)| *row < next) {
+            let solved = tile(self.matrix, row, column)?;
+            let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, column.1, n, n);
+            submit(stream, &trsm.task())?;
+            self.update(stream, column, row)?;
+            if row.0 == next {
+                // As early as it can be: everything else waits for it.
+                self.factor(stream, next)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes all tiles of a row to the right of a column: chains of some tiles, from the left.
+    fn update<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        column: (u64, u64),
+        row: (u64, u64),
+    ) -> Result<(), BuildError> {
+        let (matrix, n, size) = (self.matrix, self.args.n.get(), self.args.tile.get());
+        let left = tile(matrix, row, column)?;
+        let changed = tile(matrix, row, row)?;
+        let syrk = library::cholesky_syrk(&left, &changed, row.1, column.1, n, n);
+        let mut at = column.0 + column.1;
+        while at < row.0 {
+            let end = row.0.min(at + CHAINED * size);
+            let (right, times) = ((at, size), (end - at) / size);
+            let (other, changed) = (tile(matrix, right, column)?, tile(matrix, row, right)?);
+            let gemm =
+                library::cholesky_gemm(&left, &other, &changed, row.1, size, column.1, n, n, n);
+            let varies = [moves(1, size * n), moves(2, size)];
+            let gemms = Link::of(&gemm).times(extent(times)?).varying(&varies);
+            let is_last = end == row.0;
+            let links = [gemms, Link::of(&syrk)];
+            let links = if is_last { &links[..] } else { &links[..1] };
+            stream.submit_chain(&Chain::new(links), &[])?;
+            at = end;
+            if is_last {
+                return Ok(());
+            }
+        }
+        submit(stream, &syrk.task())
+    }
 }
 
 /// Tasks for a matrix of so many columns of tiles.

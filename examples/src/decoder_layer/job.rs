@@ -68,7 +68,8 @@ pub(crate) static INPUTS: &[TensorSpec] = &[
     CONTEXT_LENS,
 ];
 
-static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", TOKENS, "the tokens behind the layer")];
+pub(crate) static OUTPUTS: &[TensorSpec] =
+    &[TensorSpec::f32("out", TOKENS, "the tokens behind the layer")];
 
 impl Example for DecoderLayer {
     fn name(&self) -> &'static str {
@@ -125,15 +126,7 @@ impl Example for DecoderLayer {
     }
 
     fn extent(&self, dim: &str, params: &Params) -> Option<u64> {
-        let (heads, dim_of_head) = (params.get("heads"), params.get("head_dim"));
-        match dim {
-            "norms" => Some(2),
-            "qkv" => Some((heads + 2 * params.get("kv_heads")) * dim_of_head),
-            "attended" => Some(heads * dim_of_head),
-            "max_blocks" => Some(params.get("max_context").div_ceil(params.get("block_size"))),
-            "num_blocks" => Some(params.get("num_blocks")).filter(|blocks| *blocks > 0),
-            _ => Some(params.get(dim)),
-        }
+        extent(dim, params)
     }
 
     fn implied(
@@ -142,11 +135,7 @@ impl Example for DecoderLayer {
         extent: u64,
         params: &Params,
     ) -> Option<(&'static str, u64)> {
-        match dim {
-            "norms" | "qkv" | "attended" => None,
-            "max_blocks" => Some(("max_context", extent.saturating_mul(params.get("block_size")))),
-            _ => Some((dim, extent)),
-        }
+        implied(dim, extent, params)
     }
 
     fn prepare(
@@ -168,6 +157,32 @@ impl Example for DecoderLayer {
         let words = args.words().to_vec();
         let check = LayerCheck { shape, tensors, buffers, expected: Vec::new() };
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
+    }
+}
+
+/// The extents of the tensors of a layer.
+pub(crate) fn extent(dim: &str, params: &Params) -> Option<u64> {
+    let (heads, dim_of_head) = (params.get("heads"), params.get("head_dim"));
+    match dim {
+        "norms" => Some(2),
+        "qkv" => Some((heads + 2 * params.get("kv_heads")) * dim_of_head),
+        "attended" => Some(heads * dim_of_head),
+        "max_blocks" => Some(params.get("max_context").div_ceil(params.get("block_size"))),
+        "num_blocks" => Some(params.get("num_blocks")).filter(|blocks| *blocks > 0),
+        _ => Some(params.get(dim)),
+    }
+}
+
+/// The parameter of a layer that an extent implies.
+pub(crate) fn implied(
+    dim: &'static str,
+    extent: u64,
+    params: &Params,
+) -> Option<(&'static str, u64)> {
+    match dim {
+        "norms" | "qkv" | "attended" => None,
+        "max_blocks" => Some(("max_context", extent.saturating_mul(params.get("block_size")))),
+        _ => Some((dim, extent)),
     }
 }
 
@@ -207,7 +222,7 @@ pub(crate) fn words(shape: &Shape, num_blocks: u64) -> Args {
 
 /// Cosines and sines of each position.
 #[expect(clippy::cast_possible_truncation, reason = "rounds to the nearest f32")]
-fn angles(shape: &Shape) -> Vec<f32> {
+pub(crate) fn angles(shape: &Shape) -> Vec<f32> {
     let [positions, _, planes] = shape.angles();
     let dim = shape.attention.head_dim.get();
     let row = |position| {
@@ -219,19 +234,23 @@ fn angles(shape: &Shape) -> Vec<f32> {
 }
 
 /// Everything in the memory of the device.
-struct Buffers {
-    x: DeviceBuffer<f32>,
+pub(crate) struct Buffers {
+    pub(crate) x: DeviceBuffer<f32>,
     norms: DeviceBuffer<f32>,
     weights: [DeviceBuffer<f32>; 5],
     angles: DeviceBuffer<f32>,
-    k: DeviceBuffer<f32>,
-    v: DeviceBuffer<f32>,
+    pub(crate) k: DeviceBuffer<f32>,
+    pub(crate) v: DeviceBuffer<f32>,
     tables: [DeviceBuffer<i32>; 2],
-    out: DeviceBuffer<f32>,
+    pub(crate) out: DeviceBuffer<f32>,
 }
 
 impl Buffers {
-    fn new(shape: &Shape, tensors: &Tensors, device: &Device) -> Result<Self, DeviceError> {
+    pub(crate) fn new(
+        shape: &Shape,
+        tensors: &Tensors,
+        device: &Device,
+    ) -> Result<Self, DeviceError> {
         let [wqkv, wo, wg, wu, wd] = &tensors.weights;
         let upload = |values: &Vec<f32>| device.upload(values);
         Ok(Self {
@@ -246,7 +265,7 @@ impl Buffers {
         })
     }
 
-    fn place(&self, args: &mut Args) {
+    pub(crate) fn place(&self, args: &mut Args) {
         args.x = self.x.address();
         args.out = self.out.address();
         args.norms = self.norms.address();

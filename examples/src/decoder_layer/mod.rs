@@ -5,8 +5,10 @@
 pub mod inputs;
 #[cfg(feature = "host")]
 pub mod job;
+mod product;
 #[cfg(feature = "host")]
 pub mod reference;
+pub(crate) mod stages;
 pub mod stream;
 #[cfg(all(test, feature = "host"))]
 mod tests;

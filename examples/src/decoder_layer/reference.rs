@@ -25,10 +25,17 @@ pub fn reference(shape: &Shape, tensors: &Tensors) -> Vec<Expected> {
     let hidden = index(shape.hidden.get());
     let mut out = vec![Expected::default(); tensors.x.len()];
     parallel::rows(&mut out, hidden, |request, out| {
-        let result = Request { shape, tensors, request }.layer();
+        let x = tensors.x[request * hidden..][..hidden].iter().map(|x| Rounded::exact(*x));
+        let result = layer(shape, tensors, request, &x.collect::<Vec<_>>());
         out.iter_mut().zip(result).for_each(|(out, result)| *out = result.expected());
     });
     out
+}
+
+/// What the layer makes of one request, whose token is `x`.
+#[must_use]
+pub fn layer(shape: &Shape, tensors: &Tensors, request: usize, x: &[Rounded]) -> Vec<Rounded> {
+    Request { shape, tensors, request }.layer(x)
 }
 
 /// The angle of plane `plane` at a position.
@@ -44,17 +51,15 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn layer(&self) -> Vec<Rounded> {
+    fn layer(&self, x: &[Rounded]) -> Vec<Rounded> {
         let (hidden, inner) =
             (index(self.shape.hidden.get()), index(self.shape.intermediate.get()));
         let [wqkv, wo, wg, wu, wd] = &self.tensors.weights;
-        let x = &self.tensors.x[self.request * hidden..][..hidden];
-        let x: Vec<_> = x.iter().map(|x| Rounded::exact(*x)).collect();
         let (first, second) = self.tensors.norms.split_at(hidden);
 
-        let normed = rms_norm(&x, first, EPSILON);
+        let normed = rms_norm(x, first, EPSILON);
         let attended = self.attention(&project(&normed, wqkv, wqkv.len() / hidden));
-        let middle = added(&x, &project(&attended, wo, hidden));
+        let middle = added(x, &project(&attended, wo, hidden));
         let normed = rms_norm(&middle, second, EPSILON);
         let (gate, up) = (project(&normed, wg, inner), project(&normed, wu, inner));
         let gated: Vec<_> = gate.iter().zip(&up).map(|(gate, up)| silu_mul(*gate, *up)).collect();

@@ -12,18 +12,31 @@
 //! silu_mul (AIV, tiles)      gate   = silu(gate) * up
 //! matmul   (AIC, tiles)      out    = middle + gate @ wd
 //! ```
-//! A product is cut in columns, and its sum in pieces: the first piece overwrites a tile, the others add to it (`InOut`), so that
-//! they are in order.
+//! Kernels are short here, so that the program states what waits for what (`DependencyMode::MANUAL`), and gives a core several of
+//! them in one dispatch. A product is cut in columns, and its sum in pieces: the first piece overwrites a tile, the others add to
+//! it. The pieces of a tile are a chain, those of `gate` and `up` one chain together; so are the norms of some requests, and the blocks of
+//! a request and head.
 
-use pto_abi::GmAddr;
+use core::num::NonZeroU64;
+
+use pto_abi::{GmAddr, TaskId};
 use pto_aicore_kernels::{func, library};
-use pto_graph::call::InPlace;
-use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
+use pto_graph::{
+    BuildError, DependencyMode, ElementType, Link, Scope, StreamBuilder, TensorView, Variation,
+};
 
+use super::product::Product;
 use crate::args::{Size, tiles};
-use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, I32};
-use crate::paged_attention::stream::Row;
-use crate::streaming::{dense, extent, floats, part, submit, tile};
+use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, F32, I32};
+use crate::paged_attention::row::{Cache, Row, Scratch};
+use crate::streaming::{Stage, dense, extent, floats, part, tile};
+
+/// Into how many chains the norms of a batch are cut.
+const NORMS: u64 = 2;
+/// Tiles that one core activates.
+const ACTIVATED: u64 = 4;
+/// Blocks of a context that one core takes at a time: contexts are few here, and many cores idle.
+const RUN: usize = 4;
 
 crate::orch_args! {
     /// The words of `decoder_layer`.
@@ -85,23 +98,27 @@ crate::orch_args! {
 
 impl Args {
     /// Query heads.
-    const fn heads(&self) -> u64 {
+    pub(crate) const fn heads(&self) -> u64 {
         self.kv_heads.get() * self.rows.get()
     }
 
     /// Heads of `wqkv`.
-    const fn all_heads(&self) -> u64 {
+    pub(crate) const fn all_heads(&self) -> u64 {
         self.heads() + 2 * self.kv_heads.get()
     }
 
     /// So many heads as a tile of `width` elements holds, at least one.
-    fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
+    pub(crate) fn heads_of(&self, width: Size) -> core::num::NonZeroU64 {
         let heads = width.get() / self.head_dim.get();
         core::num::NonZeroU64::new(heads).unwrap_or(core::num::NonZeroU64::MIN)
     }
 
     /// Tokens of a request; a number that its row of the block table has room for.
-    fn tokens<G: StreamBuilder>(&self, stream: &G, request: u64) -> Result<u64, BuildError> {
+    pub(crate) fn tokens<G: StreamBuilder>(
+        &self,
+        stream: &G,
+        request: u64,
+    ) -> Result<u64, BuildError> {
         let tokens = stream.read_u32(self.context_lens.offset(request * I32))?.into();
         if tokens == 0 || tokens > self.positions() {
             return Err(BuildError::Failed(BAD_CONTEXT_LEN));
@@ -110,7 +127,7 @@ impl Args {
     }
 
     /// Tokens that a row of the block table has room for.
-    const fn positions(&self) -> u64 {
+    pub(crate) const fn positions(&self) -> u64 {
         self.max_blocks.get() * self.block_size.get()
     }
 
@@ -135,22 +152,23 @@ impl Args {
 /// `BUILD_ORCH_ARGS`, [`BAD_CONTEXT_LEN`], [`BAD_BLOCK`], and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
-    stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
+    stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
         let layer = Layer::new(scope, &args)?;
         let stream = &mut **scope;
         for request in 0..args.batch.get() {
             args.tokens(stream, request)?;
         }
-        layer.norm(stream, layer.x, 0)?;
-        layer.project_heads(stream)?;
-        layer.decode_heads(stream)?;
+        let normed = layer.norm(stream, layer.x, (0, &[]))?;
+        let projected = layer.project_heads(stream, normed.tasks())?;
+        let decoded = layer.decode_heads(stream, projected.tasks())?;
+        let mut attended = Stage::new();
         for request in 0..args.batch.get() {
-            layer.attend(stream, request)?;
+            layer.attend(stream, request, (decoded.tasks(), &mut attended))?;
         }
-        layer.project_attended(stream)?;
-        layer.norm(stream, layer.middle, 1)?;
-        layer.gated(stream)?;
-        layer.down(stream)
+        let middle = layer.project_attended(stream, attended.tasks())?;
+        let normed = layer.norm(stream, layer.middle, (1, middle.tasks()))?;
+        let gated = layer.gated(stream, normed.tasks())?;
+        layer.down(stream, gated.tasks())
     })
 }
 
@@ -169,48 +187,6 @@ struct Layer<'a, 's> {
     /// `[batch, intermediate]`, both.
     gate: TensorView<'s>,
     up: TensorView<'s>,
-}
-
-/// A product `c = a @ b + d`, or without `d`, of which `c` is a tile and the sum is cut in pieces.
-struct Product<'t> {
-    /// Rows of `a` and `c`.
-    rows: u64,
-    /// Columns of the tile.
-    cols: u64,
-    /// Distances between the rows of `b`, `d` and `c`, of `a`.
-    b_ld: u64,
-    c_ld: u64,
-    a_ld: u64,
-    c: TensorView<'t>,
-    d: Option<TensorView<'t>>,
-}
-
-impl Product<'_> {
-    /// Adds one piece, of `k` elements: `number` 0 overwrites.
-    fn piece<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        number: usize,
-        k: u64,
-        (a, b): (TensorView<'_>, TensorView<'_>),
-    ) -> Result<(), BuildError> {
-        let &Self { rows, cols, b_ld, c_ld, a_ld, ref c, ref d } = self;
-        match (number, d) {
-            (0, Some(d)) => {
-                let first =
-                    library::matmul_add(&a, &b, d, c, rows, cols, k, a_ld, b_ld, c_ld, c_ld);
-                submit(stream, &first.task())
-            }
-            (0, None) => {
-                let first = library::matmul(&a, &b, c, rows, cols, k, a_ld, b_ld, c_ld);
-                submit(stream, &first.task())
-            }
-            _ => {
-                let next = library::matmul_acc(&a, &b, c, rows, cols, k, a_ld, b_ld, c_ld);
-                submit(stream, &next.task())
-            }
-        }
-    }
 }
 
 impl<'a, 's> Layer<'a, 's> {
@@ -234,50 +210,67 @@ impl<'a, 's> Layer<'a, 's> {
         Ok(Self { args, x, out, normed, middle, qkv, attended, gate, up })
     }
 
-    /// `normed = norm(x)`, a task for each request.
+    /// `normed = norm(x)`, a kernel for each request.
     fn norm<G: StreamBuilder>(
         &self,
         stream: &mut G,
         x: TensorView<'_>,
-        number: u64,
-    ) -> Result<(), BuildError> {
-        let hidden = self.args.hidden.get();
-        let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?;
-        for request in 0..self.args.batch.get() {
+        (number, after): (u64, &[TaskId]),
+    ) -> Result<Stage, BuildError> {
+        let (hidden, batch) = (self.args.hidden.get(), self.args.batch.get());
+        let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?.address();
+        let of_one = NonZeroU64::new(batch.div_ceil(NORMS)).unwrap_or(NonZeroU64::MIN);
+        let mut stage = Stage::new();
+        for (request, count) in tiles(batch, of_one) {
             let (x, out) = (part(x, 0, (request, 1))?, part(self.normed, 0, (request, 1))?);
             let epsilon = self.args.epsilon;
-            let norm = library::rms_norm(&x, &weight, &out, 1, hidden, hidden, hidden, epsilon);
-            submit(stream, &norm.task())?;
+            let (x, out) = (x.address(), out.address());
+            let norm = library::rms_norm(x, weight, out, 1, hidden, hidden, hidden, epsilon);
+            let varies = [step(0, hidden), step(2, hidden)];
+            let links = [Link::new(norm.task()).times(extent(count)?).varying(&varies)];
+            stage.chain(stream, &links, after)?;
         }
-        Ok(())
+        Ok(stage)
     }
 
     /// Queries and keys: `normed @ wqkv`, in tiles of whole heads.
-    fn project_heads<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    fn project_heads<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        after: &[TaskId],
+    ) -> Result<Stage, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
-        let weights = floats(args.wqkv, &[hidden, all, dim])?;
-        for heads in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
-            let c = part(self.qkv, 1, heads)?;
-            let (rows, cols, ld) = (args.batch.get(), heads.1 * dim, all * dim);
-            let product = Product { rows, cols, a_ld: hidden, b_ld: ld, c_ld: ld, c, d: None };
-            for (number, k) in tiles(hidden, args.tile_k.non_zero()).enumerate() {
-                let operands = (part(self.normed, 1, k)?, tile(weights, k, heads)?);
-                product.piece(stream, number, k.1, operands)?;
-            }
+        let mut stage = Stage::new();
+        for (head, heads) in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
+            let product = Product {
+                a: self.normed.address(),
+                b: args.wqkv.offset(head * dim * F32),
+                c: self.qkv.address().offset(head * dim * F32),
+                d: None,
+                size: [args.batch.get(), heads * dim, hidden],
+                ld: [hidden, all * dim, all * dim],
+                piece: args.tile_k.non_zero(),
+            };
+            stage.chain(stream, product.pieces()?.links().whole(), after)?;
         }
-        Ok(())
+        Ok(stage)
     }
 
     /// Of each head of the cache: its values on a cube core, and meanwhile the rotary embedding of its queries and of its keys
     /// on the vector cores beside it.
-    fn decode_heads<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    fn decode_heads<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        after: &[TaskId],
+    ) -> Result<Stage, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
         let (batch, group, kv_heads) = (args.batch.get(), args.rows.get(), args.kv_heads.get());
         let weights = floats(args.wqkv, &[hidden, all, dim])?;
         let positions = dense(args.context_lens, ElementType::I32, &[batch])?;
         let angles = floats(args.angles, &[args.positions(), 2, dim / 2])?;
+        let mut stage = Stage::new();
         for kv_head in 0..kv_heads {
             let value = (args.heads() + kv_heads + kv_head, 1);
             let weights = part(weights, 1, value)?;
@@ -289,100 +282,181 @@ impl<'a, 's> Layer<'a, 's> {
                 normed, &weights, &v, &q, &k, &positions, &angles, batch, dim, hidden, group,
                 hidden, ld, ld,
             );
-            submit(stream, &value.task().mix(&[func::DECODE_ROTATE; 2]))?;
+            let task = value.task().mix(&[func::DECODE_ROTATE; 2]).after(after);
+            let id = stream.add_tensor_task(&task)?;
+            if let Some(before) = stage.before() {
+                stream.add_edge(before, id)?;
+            }
+            stream.publish(id)?;
+            stage.push(id);
+        }
+        Ok(stage)
+    }
+
+    /// The cache, and attention, of one request: its last updates come to the stage `attended`.
+    fn attend<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        request: u64,
+        (after, attended): (&[TaskId], &mut Stage),
+    ) -> Result<(), BuildError> {
+        let args = self.args;
+        let tokens = args.tokens(stream, request)?;
+        let table = args.block_table.offset(request * args.max_blocks.get() * I32);
+        let mut copied = Stage::new();
+        self.extend_cache(stream, (request, tokens, table), (after, &mut copied))?;
+        let cache = args.cache();
+        for kv_head in 0..args.kv_heads.get() {
+            let heads = (kv_head * args.rows.get(), args.rows.get());
+            let q = tile(self.qkv, (request, 1), heads)?.address();
+            let out = tile(self.attended, (request, 1), heads)?.address();
+            let before = attended.before();
+            let after =
+                [copied.tasks().first().copied(), before].map(|id| id.unwrap_or(TaskId::NONE));
+            let after = &after[..1 + usize::from(before.is_some())];
+            let last = stream.scope::<_, BuildError>(DependencyMode::MANUAL, |scope| {
+                let scratch = args.scratch(scope, tokens)?;
+                let row = Row { cache: &cache, q, out, kv_head, heads: 1, tokens, table, scratch };
+                row.submit(&mut **scope, after).map(|(_, last)| last)
+            })?;
+            last.into_iter().for_each(|id| attended.push(id));
         }
         Ok(())
     }
 
-    /// The cache, and attention, of one request.
-    fn attend<G: StreamBuilder>(&self, stream: &mut G, request: u64) -> Result<(), BuildError> {
+    /// The key and the value of a request's last token go to the cache.
+    fn extend_cache<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        (request, tokens, table): (u64, u64, GmAddr),
+        (after, copied): (&[TaskId], &mut Stage),
+    ) -> Result<(), BuildError> {
         let args = self.args;
-        let tokens = args.tokens(stream, request)?;
-        let table = args.block_table.offset(request * args.max_blocks.get() * I32);
-        let (k, v) = (self.cache(args.k)?, self.cache(args.v)?);
         let size = args.block_size.get();
         let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
         if block >= args.num_blocks {
             return Err(BuildError::Failed(BAD_BLOCK));
         }
         let (kv_heads, dim) = (args.kv_heads.get(), args.head_dim.get());
-        for (cache, first) in [(k, args.heads()), (v, args.heads() + kv_heads)] {
+        let copy = |cache: GmAddr, first: u64| -> Result<_, BuildError> {
             let new = tile(self.qkv, (request, 1), (first, kv_heads))?;
-            let to = tile(cache, (block, 1), ((tokens - 1) % size, 1))?;
-            let copy = library::copy(&new, &to, kv_heads, dim, dim, dim);
-            submit(stream, &copy.task())?;
-        }
-        for kv_head in 0..kv_heads {
-            let heads = (kv_head * args.rows.get(), args.rows.get());
-            let q = tile(self.qkv, (request, 1), heads)?;
-            let out = tile(self.attended, (request, 1), heads)?;
-            let row = Row { q, out, k, v, kv_head, tokens, table, scale: args.scale };
-            row.submit(stream)?;
-        }
-        Ok(())
+            let to = tile(self.cache(cache)?, (block, 1), ((tokens - 1) % size, 1))?;
+            Ok(library::copy(new.address(), to.address(), kv_heads, dim, dim, dim))
+        };
+        let (k, v) = (copy(args.k, args.heads())?, copy(args.v, args.heads() + kv_heads)?);
+        copied.chain(stream, &[Link::new(k.task()), Link::new(v.task())], after)
     }
 
     /// `middle = x + attended @ wo`.
-    fn project_attended<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    fn project_attended<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        after: &[TaskId],
+    ) -> Result<Stage, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.heads(), args.head_dim.get(), args.hidden.get());
-        let weights = floats(args.wo, &[all, dim, hidden])?;
-        for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let (c, d) = (part(self.middle, 1, cols)?, Some(part(self.x, 1, cols)?));
-            let (rows, a_ld) = (args.batch.get(), all * dim);
-            let product = Product { rows, cols: cols.1, a_ld, b_ld: hidden, c_ld: hidden, c, d };
-            for (number, heads) in tiles(all, args.heads_of(args.tile_k)).enumerate() {
-                let b = part(part(weights, 0, heads)?, 2, cols)?;
-                let operands = (part(self.attended, 1, heads)?, b);
-                product.piece(stream, number, heads.1 * dim, operands)?;
-            }
+        let heads = args.heads_of(args.tile_k).get();
+        let piece = NonZeroU64::new(heads * dim).unwrap_or(NonZeroU64::MIN);
+        let mut stage = Stage::new();
+        for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
+            let at = |matrix: GmAddr| matrix.offset(col * F32);
+            let product = Product {
+                a: self.attended.address(),
+                b: at(args.wo),
+                c: at(self.middle.address()),
+                d: Some(at(args.x)),
+                size: [args.batch.get(), cols, all * dim],
+                ld: [all * dim, hidden, hidden],
+                piece,
+            };
+            stage.chain(stream, product.pieces()?.links().whole(), after)?;
         }
-        Ok(())
+        Ok(stage)
     }
 
     /// `gate = silu(normed @ wg) * (normed @ wu)`.
-    fn gated<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
-        let args = self.args;
-        let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
-        for cols in tiles(inner, args.tile_n.non_zero()) {
-            for (weights, to) in [(args.wg, self.gate), (args.wu, self.up)] {
-                let weights = floats(weights, &[hidden, inner])?;
-                let c = part(to, 1, cols)?;
-                let product = Product {
-                    rows,
-                    cols: cols.1,
-                    a_ld: hidden,
-                    b_ld: inner,
-                    c_ld: inner,
-                    c,
-                    d: None,
-                };
-                for (number, k) in tiles(hidden, args.tile_k.non_zero()).enumerate() {
-                    let operands = (part(self.normed, 1, k)?, tile(weights, k, cols)?);
-                    product.piece(stream, number, k.1, operands)?;
-                }
+    fn gated<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        after: &[TaskId],
+    ) -> Result<Stage, BuildError> {
+        let (inner, width) = (self.args.intermediate.get(), self.args.tile_n.get());
+        let group = NonZeroU64::new(ACTIVATED * width).unwrap_or(NonZeroU64::MIN);
+        let (mut products, mut stage) = (Stage::new(), Stage::new());
+        for (first, cols) in tiles(inner, group) {
+            let mut own = Stage::new();
+            for (col, cols) in tiles(cols, self.args.tile_n.non_zero()) {
+                let [gate, up] =
+                    [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
+                        self.up(weights, to.address(), (first + col, cols)).pieces()
+                    });
+                let (gate, up) = (gate?, up?);
+                let links = gate.links().and(&up.links());
+                products.chain(stream, links.whole(), after)?;
+                products.newest().into_iter().for_each(|id| own.push(id));
             }
-            let (gate, up) = (part(self.gate, 1, cols)?, part(self.up, 1, cols)?);
-            let gate = InPlace(&gate);
-            let gated = library::silu_mul(gate, &up, gate, rows, cols.1, inner, inner, inner);
-            submit(stream, &gated.task())?;
+            self.activate(stream, (first, cols), (own.tasks(), &mut stage))?;
         }
-        Ok(())
+        Ok(stage)
+    }
+
+    /// One of the two products of a tile.
+    fn up(&self, weights: GmAddr, to: GmAddr, (col, cols): (u64, u64)) -> Product {
+        let args = self.args;
+        let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
+        Product {
+            a: self.normed.address(),
+            b: weights.offset(col * F32),
+            c: to.offset(col * F32),
+            d: None,
+            size: [args.batch.get(), cols, hidden],
+            ld: [hidden, inner, inner],
+            piece: args.tile_k.non_zero(),
+        }
+    }
+
+    /// `gate = silu(gate) * up`, in so many columns: whole tiles, and a last one that may be narrower.
+    fn activate<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        (first, cols): (u64, u64),
+        (after, stage): (&[TaskId], &mut Stage),
+    ) -> Result<(), BuildError> {
+        let (rows, inner) = (self.args.batch.get(), self.args.intermediate.get());
+        let width = self.args.tile_n.get();
+        let silu = |col: u64, cols: u64| {
+            let [gate, up] = [self.gate, self.up].map(|it| it.address().offset(col * F32));
+            library::silu_mul(gate, up, gate, rows, cols, inner, inner, inner)
+        };
+        let (whole, rest) = (cols / width, cols % width);
+        let (tiles, last) = (silu(first, width), silu(first + whole * width, rest));
+        let varies = [step(0, width), step(1, width), step(2, width)];
+        let tiles = Link::new(tiles.task()).times(extent(whole)?).varying(&varies);
+        let last = Link::new(last.task());
+        match (whole, rest) {
+            (0, _) => stage.chain(stream, &[last], after),
+            (_, 0) => stage.chain(stream, &[tiles], after),
+            _ => stage.chain(stream, &[tiles, last], after),
+        }
     }
 
     /// `out = middle + gate @ wd`.
-    fn down<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    fn down<G: StreamBuilder>(&self, stream: &mut G, after: &[TaskId]) -> Result<(), BuildError> {
         let args = self.args;
-        let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
-        let weights = floats(args.wd, &[inner, hidden])?;
-        for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let (c, d) = (part(self.out, 1, cols)?, Some(part(self.middle, 1, cols)?));
-            let product =
-                Product { rows, cols: cols.1, a_ld: inner, b_ld: hidden, c_ld: hidden, c, d };
-            for (number, k) in tiles(inner, args.tile_k.non_zero()).enumerate() {
-                let operands = (part(self.gate, 1, k)?, tile(weights, k, cols)?);
-                product.piece(stream, number, k.1, operands)?;
-            }
+        let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
+        let mut stage = Stage::new();
+        for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
+            let at = |matrix: GmAddr| matrix.offset(col * F32);
+            let product = Product {
+                a: self.gate.address(),
+                b: at(args.wd),
+                c: at(self.out.address()),
+                d: Some(at(self.middle.address())),
+                size: [args.batch.get(), cols, inner],
+                ld: [inner, hidden, hidden],
+                piece: args.tile_k.non_zero(),
+            };
+            stage.chain(stream, product.pieces()?.links().whole(), after)?;
         }
         Ok(())
     }
@@ -392,4 +466,35 @@ impl<'a, 's> Layer<'a, 's> {
         let [size, heads, dim] = [args.block_size, args.kv_heads, args.head_dim].map(Size::get);
         Ok(floats(cache, &[args.num_blocks, size, heads, dim])?)
     }
+}
+
+impl Args {
+    fn cache(&self) -> Cache {
+        let &Self { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, .. } = self;
+        Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run: RUN }
+    }
+
+    /// Memory for the units of one row, on the heap of a scope.
+    fn scratch<G: StreamBuilder>(
+        &self,
+        scope: &mut Scope<'_, '_, G>,
+        tokens: u64,
+    ) -> Result<Scratch, BuildError> {
+        let (rows, dim, size) = (self.rows.get(), self.head_dim.get(), self.block_size.get());
+        let units = tokens.div_ceil(size);
+        let mut tensor = |elements: u64| -> Result<GmAddr, BuildError> {
+            Ok(scope.tensor(ElementType::F32, &[extent(elements)?])?.address())
+        };
+        Ok(Scratch {
+            scores: tensor(units * rows * size)?,
+            stats: tensor(units * 2 * rows)?,
+            new: tensor(units * rows * dim)?,
+            running: tensor(2 * rows)?,
+        })
+    }
+}
+
+/// An address that grows by so many elements.
+const fn step(arg: usize, elements: u64) -> Variation<'static> {
+    Variation::by(arg, (elements * F32).cast_signed())
 }

@@ -10,6 +10,7 @@ pub mod check;
 pub mod dtype;
 pub mod error;
 pub mod job;
+pub mod member;
 pub mod names;
 pub mod needs;
 pub mod parallel;
@@ -20,12 +21,16 @@ pub mod rounding;
 pub mod tensor;
 pub mod ways;
 
+use std::sync::Arc;
+
+use pto_host::group::{Group, GroupError, GroupOptions, Transport};
 use pto_host::{Device, DeviceOptions};
 
 pub use check::{Nans, Place, Verdict};
 pub use dtype::{DType, Elements};
 pub use error::Error;
 pub use job::{GraphSize, Prepared};
+pub use member::Member;
 pub use needs::{Needs, Together};
 pub use params::{ParamSpec, Params};
 pub use program::Program;
@@ -41,6 +46,25 @@ pub use ways::Way;
 /// Those of [`Device::open_sim`].
 pub fn open_sim(options: DeviceOptions) -> Result<Device, pto_host::Error> {
     Device::open_sim(options, crate::Builders)
+}
+
+/// Opens a group of devices of this process, as [`open_sim`] does each of them.
+///
+/// # Errors
+/// Those of [`Group::open_local`].
+pub fn open_group(size: u32, options: &GroupOptions) -> Result<Group, GroupError> {
+    Group::open_local(size, options, crate::Builders)
+}
+
+/// Opens the device of this process in a group whose other devices are elsewhere.
+///
+/// # Errors
+/// Those of [`Group::join`].
+pub fn join_group(
+    transport: Arc<dyn Transport>,
+    options: &GroupOptions,
+) -> Result<Group, GroupError> {
+    Group::join(transport, options, crate::Builders)
 }
 
 /// Parameters as a user gives them: names and values.
@@ -121,6 +145,26 @@ pub trait Example: Sync {
     /// What does not fit together, with names and numbers; what the device refuses.
     fn prepare(&self, params: &Params, inputs: &Inputs, device: &Device)
     -> Result<Prepared, Error>;
+
+    /// Whether it is a program for the devices of a group. It runs on one device as well.
+    fn is_for_groups(&self) -> bool {
+        false
+    }
+
+    /// [`prepare`](Self::prepare) for one device of a group: what that device has, and the check of what it computes.
+    ///
+    /// # Errors
+    /// Those of [`prepare`](Self::prepare); parameters that so many ranks cannot share; an example that is not for groups.
+    fn prepare_member(
+        &self,
+        member: Member,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        member.must_be_alone(self.name())?;
+        self.prepare(params, inputs, device)
+    }
 }
 
 /// Lists the jobs of the rows of the table.
@@ -204,8 +248,8 @@ mod tests {
             assert!(is_graph || !graphs.contains(&example.name()), "{}", example.name());
         }
         let all: BTreeSet<_> = graphs.iter().chain(streams).collect();
-        // The program that expands plans is no example.
-        assert_eq!(all.len(), EXAMPLES.len() + 1);
+        // The program that expands plans and the one that measures collectives are no examples.
+        assert_eq!(all.len(), EXAMPLES.len() + 2);
     }
 
     #[test]

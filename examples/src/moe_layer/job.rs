@@ -36,7 +36,7 @@ pub(crate) static PARAMS: &[ParamSpec] = &[
 const TOKENS: &[&str] = &["tokens", "hidden"];
 const UP: &[&str] = &["experts", "hidden", "intermediate"];
 
-static INPUTS: &[TensorSpec] = &[
+pub(crate) static INPUTS: &[TensorSpec] = &[
     TensorSpec::f32("x", TOKENS, "the tokens"),
     TensorSpec::f32(
         "router",
@@ -48,7 +48,7 @@ static INPUTS: &[TensorSpec] = &[
     TensorSpec::f32("wd", &["experts", "intermediate", "hidden"], "down projections"),
 ];
 
-static OUTPUTS: &[TensorSpec] = &[
+pub(crate) static OUTPUTS: &[TensorSpec] = &[
     TensorSpec::f32("out", TOKENS, "the tokens, and what their experts make of them"),
     TensorSpec::i32("choices", &["tokens", "top_k"], "the experts of each token"),
     TensorSpec::i32("ran", &["experts"], "whether an expert ran: 1, or 0"),
@@ -121,7 +121,7 @@ impl Example for MoeLayer {
 }
 
 /// Everything in the memory of the device.
-struct Buffers {
+pub(crate) struct Buffers {
     /// x, router, gates, up and down projections.
     inputs: [DeviceBuffer<f32>; 5],
     out: DeviceBuffer<f32>,
@@ -132,7 +132,11 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(shape: &Shape, tensors: &Tensors, device: &Device) -> Result<Self, DeviceError> {
+    pub(crate) fn new(
+        shape: &Shape,
+        tensors: &Tensors,
+        device: &Device,
+    ) -> Result<Self, DeviceError> {
         let Tensors { x, router, wg, wu, wd } = tensors;
         let [_, _, _, choices, marks] = shape.counts().map(index);
         Ok(Self {
@@ -151,7 +155,7 @@ impl Buffers {
         })
     }
 
-    fn place(&self, args: &mut Args) {
+    pub(crate) fn place(&self, args: &mut Args) {
         [args.x, args.router, args.wg, args.wu, args.wd] =
             [0, 1, 2, 3, 4].map(|input: usize| self.inputs[input].address());
         args.out = self.out.address();
@@ -163,13 +167,13 @@ impl Buffers {
 }
 
 /// The layer, and what its result should be.
-struct ExpertsCheck {
-    shape: Shape,
-    tensors: Tensors,
-    logits: Vec<Vec<Rounded>>,
-    buffers: Buffers,
+pub(crate) struct ExpertsCheck {
+    pub(crate) shape: Shape,
+    pub(crate) tensors: Tensors,
+    pub(crate) logits: Vec<Vec<Rounded>>,
+    pub(crate) buffers: Buffers,
     /// The output for these choices, once computed.
-    expected: Option<(Vec<i32>, Vec<Expected>)>,
+    pub(crate) expected: Option<(Vec<i32>, Vec<Expected>)>,
 }
 
 impl ExpertsCheck {

@@ -7,6 +7,7 @@ pub mod inputs;
 pub mod job;
 #[cfg(feature = "host")]
 pub mod reference;
+pub(crate) mod stages;
 pub mod stream;
 #[cfg(all(test, feature = "host"))]
 mod tests;

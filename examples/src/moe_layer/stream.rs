@@ -15,20 +15,27 @@
 //! The program does not wait for the router: it submits the tasks of all experts. Those behind `moe_list` have a predicate, that the
 //! expert has an entry: without one they complete without running. How many rows a task has stands in memory. The scatters of a
 //! tile of `out` are in order, so that its sums are the same in every run.
+//!
+//! Kernels are short, so that the program states what waits for what, and gives a core those of some tiles in one dispatch.
 
-use pto_abi::GmAddr;
+use core::num::NonZeroU64;
+
+use pto_abi::{GmAddr, TaskId};
 use pto_aicore_kernels::library;
-use pto_graph::call::InPlace;
 use pto_graph::{
-    BuildError, Comparison, DependencyMode, ElementType, Predicate, Scope, StreamBuilder,
-    TensorTask, TensorView,
+    BuildError, Chain, Comparison, DependencyMode, ElementType, Link, Predicate, Scope,
+    StreamBuilder, Variation,
 };
 
 use crate::args::{Size, tiles};
-use crate::streaming::{LINE, dense, extent, floats, part, submit, tile};
+use crate::streaming::{F32, LINE, Stage, dense, extent, floats, tile};
 
+/// Tiles of a product that one core computes in one dispatch.
+const TILES: u64 = 2;
+/// Experts whose entries one core lists in one dispatch.
+const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
 /// Tokens that one task routes.
-const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
+pub(super) const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
 
 crate::orch_args! {
     /// The words of `moe_layer`.
@@ -85,231 +92,387 @@ impl Args {
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
-    stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
+    args.check()?;
+    stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
         let layer = Layer::new(scope, &args)?;
         let stream = &mut **scope;
-        layer.route(stream)?;
-        layer.begin(stream)?;
-        for expert in 0..args.experts.get() {
-            layer.expert(stream, expert)?;
+        let begun = layer.begin(stream)?;
+        let routed = layer.route(stream)?;
+        let mut last = Stage::new();
+        for (first, count) in tiles(args.experts.get(), LISTED) {
+            let listed = layer.list(stream, (first, count), routed.tasks())?;
+            for number in first..first + count {
+                last = layer.expert(stream, number, (listed, begun), &last)?;
+            }
         }
         Ok(())
     })
 }
 
 /// The tensors of the layer.
-struct Layer<'a, 's> {
+struct Layer<'a> {
     args: &'a Args,
-    /// `[tokens, hidden]`.
-    x: TensorView<'s>,
-    /// `[tokens, hidden]`.
-    out: TensorView<'s>,
-    /// `[tokens, top_k]`.
-    choices: TensorView<'s>,
-    /// `[tokens, top_k]`.
-    weights: TensorView<'s>,
     /// `[tokens, experts]`.
-    logits: TensorView<'s>,
+    logits: GmAddr,
+    /// `u32 [experts, tokens]`: the entries of each expert, each list in lines of its own.
+    lists: GmAddr,
 }
 
 /// The tensors of one expert.
-struct Expert<'s> {
+struct Expert<'p> {
+    args: &'p Args,
     number: u64,
-    /// `[1, 1]`: how many entries it has.
-    count: TensorView<'s>,
+    /// How many entries it has.
+    count: GmAddr,
     /// Whether it has any.
-    has_entries: Predicate<'s>,
-    /// `[1, 1]`: how often it ran.
-    ran: TensorView<'s>,
-    /// `[tokens]`: its entries.
-    list: TensorView<'s>,
-    /// `[tokens, hidden]`: its tokens, then its results.
-    rows: TensorView<'s>,
+    has_entries: &'p Predicate<'p>,
+    /// Its entries.
+    list: GmAddr,
+    /// `[tokens, hidden]`: its tokens.
+    rows: GmAddr,
     /// `[tokens, hidden]`.
-    results: TensorView<'s>,
+    results: GmAddr,
     /// `[tokens, intermediate]`.
-    gate: TensorView<'s>,
+    gate: GmAddr,
     /// `[tokens, intermediate]`.
-    up: TensorView<'s>,
+    up: GmAddr,
 }
 
-impl<'a, 's> Layer<'a, 's> {
+impl Args {
+    /// Every tensor can be addressed.
+    fn check(&self) -> Result<(), BuildError> {
+        let [tokens, hidden, inner] = [self.tokens, self.hidden, self.intermediate].map(Size::get);
+        let (experts, top_k) = (self.experts.get(), self.top_k.get());
+        floats(self.x, &[tokens, hidden])?;
+        floats(self.router, &[hidden, experts])?;
+        floats(self.wg, &[experts * hidden, inner])?;
+        floats(self.wd, &[experts * inner, hidden])?;
+        dense(self.choices, ElementType::U32, &[tokens, top_k])?;
+        dense(self.counts, ElementType::U32, &[experts, LINE])?;
+        Ok(())
+    }
+
+    /// Elements of an expert's list, in whole lines.
+    const fn listed(&self) -> u64 {
+        self.tokens.get().next_multiple_of(LINE)
+    }
+}
+
+impl<'a> Layer<'a> {
     fn new<G: StreamBuilder>(
-        scope: &mut Scope<'s, '_, G>,
+        scope: &mut Scope<'_, '_, G>,
         args: &'a Args,
     ) -> Result<Self, BuildError> {
-        let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
-        let logits = [extent(tokens)?, extent(args.experts.get())?];
+        let logits = [extent(args.tokens.get())?, extent(args.experts.get())?];
+        let lists = [extent(args.experts.get())?, extent(args.listed())?];
         Ok(Self {
             args,
-            x: floats(args.x, &[tokens, hidden])?,
-            out: floats(args.out, &[tokens, hidden])?,
-            choices: dense(args.choices, ElementType::U32, &[tokens, top_k])?,
-            weights: floats(args.weights, &[tokens, top_k])?,
-            logits: scope.tensor(ElementType::F32, &logits)?,
+            logits: scope.tensor(ElementType::F32, &logits)?.address(),
+            lists: scope.tensor(ElementType::U32, &lists)?.address(),
         })
     }
 
-    fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    fn route<G: StreamBuilder>(&self, stream: &mut G) -> Result<Stage, BuildError> {
+        let args = self.args;
         let [tokens, hidden, experts, top_k] =
-            [self.args.tokens, self.args.hidden, self.args.experts, self.args.top_k].map(Size::get);
-        let router = floats(self.args.router, &[hidden, experts])?;
-        let (x, logits) = (&self.x, &self.logits);
+            [args.tokens, args.hidden, args.experts, args.top_k].map(Size::get);
+        let (x, router, logits) = (args.x, args.router, self.logits);
         let product =
-            library::matmul(x, &router, logits, tokens, experts, hidden, hidden, experts, experts);
-        submit(stream, &product.task())?;
-        for tokens in tiles(tokens, ROUTED) {
-            let logits = part(self.logits, 0, tokens)?;
-            let (choices, weights) =
-                (part(self.choices, 0, tokens)?, part(self.weights, 0, tokens)?);
+            library::matmul(x, router, logits, tokens, experts, hidden, hidden, experts, experts);
+        let product = stream.submit(product.task(), &[])?;
+        let mut stage = Stage::new();
+        for (token, tokens) in tiles(tokens, ROUTED) {
+            let logits = logits.offset(token * experts * F32);
+            let [choices, weights] =
+                [args.choices, args.weights].map(|at| at.offset(token * top_k * F32));
             let route =
-                library::moe_route(&logits, &choices, &weights, tokens.1, experts, top_k, experts);
-            submit(stream, &route.task())?;
+                library::moe_route(logits, choices, weights, tokens, experts, top_k, experts);
+            stage.task(stream, route.task(), &[Some(product)])?;
         }
-        Ok(())
+        Ok(stage)
     }
 
     /// What the experts add to: the tokens themselves.
-    fn begin<G: StreamBuilder>(&self, stream: &mut G) -> Result<(), BuildError> {
+    fn begin<G: StreamBuilder>(&self, stream: &mut G) -> Result<TaskId, BuildError> {
         let (tokens, hidden) = (self.args.tokens.get(), self.args.hidden.get());
-        for cols in tiles(hidden, self.args.tile_n.non_zero()) {
-            let (x, out) = (part(self.x, 1, cols)?, part(self.out, 1, cols)?);
-            let copy = library::copy(&x, &out, tokens, cols.1, hidden, hidden);
-            submit(stream, &copy.task())?;
-        }
-        Ok(())
+        let copy = |col: u64, cols: u64| {
+            let [x, out] = [self.args.x, self.args.out].map(|at| at.offset(col * F32));
+            library::copy(x, out, tokens, cols, hidden, hidden)
+        };
+        let cut = Cut::of(hidden, self.args.tile_n);
+        let (whole, rest) = (copy(0, cut.width), copy(cut.rest_at(), cut.rest));
+        let varies = [step(0, cut.width), step(1, cut.width)];
+        let links = cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
+        Ok(stream.submit_chain(&Chain::new(links.whole()), &[])?)
     }
 
-    fn expert<G: StreamBuilder>(&self, stream: &mut G, number: u64) -> Result<(), BuildError> {
-        stream.scope(DependencyMode::DERIVED, |scope| {
-            let expert = Expert::new(scope, self.args, number)?;
+    /// The entries of some experts.
+    fn list<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        (first, count): (u64, u64),
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        let args = self.args;
+        let entries = args.tokens.get() * args.top_k.get();
+        let list = self.lists.offset(first * args.listed() * F32);
+        let counts = args.counts.offset(first * LINE * F32);
+        let list = library::moe_list(args.choices, list, counts, entries, first);
+        let varies = [step(1, args.listed()), step(2, LINE), Variation::by(4, 1)];
+        let links = [Link::new(list.task()).times(extent(count)?).varying(&varies)];
+        Ok(stream.submit_chain(&Chain::new(&links), after)?)
+    }
+
+    /// Submits an expert, behind its list and the scatters of the expert before, or the copy of all tokens; returns its own
+    /// scatters.
+    fn expert<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        number: u64,
+        (listed, begun): (TaskId, TaskId),
+        last: &Stage,
+    ) -> Result<Stage, BuildError> {
+        let args = self.args;
+        let (tokens, hidden, inner) = (args.tokens, args.hidden, args.intermediate);
+        let counts = dense(args.counts, ElementType::U32, &[args.experts.get(), LINE])?;
+        let count = tile(counts, (number, 1), (0, 1))?;
+        let has_entries = Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0);
+        stream.scope(DependencyMode::MANUAL, |scope| {
+            let mut tensor = |cols: Size| -> Result<GmAddr, BuildError> {
+                let shape = [extent(tokens.get())?, extent(cols.get())?];
+                Ok(scope.tensor(ElementType::F32, &shape)?.address())
+            };
+            let expert = Expert {
+                args,
+                number,
+                count: count.address(),
+                has_entries: &has_entries,
+                list: self.lists.offset(number * args.listed() * F32),
+                rows: tensor(hidden)?,
+                results: tensor(hidden)?,
+                gate: tensor(inner)?,
+                up: tensor(inner)?,
+            };
             let stream = &mut **scope;
-            self.gather(stream, &expert)?;
-            self.gated(stream, &expert)?;
-            self.down(stream, &expert)
+            let gathered = expert.gather(stream, listed)?;
+            let gated = expert.gated(stream, gathered)?;
+            expert.down(stream, (gated, begun), last)
         })
     }
+}
 
-    /// The entries of the expert, and their tokens.
+impl Expert<'_> {
+    /// Submits a chain that runs if the expert has an entry.
+    fn submit<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        links: &[Link<'_>],
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        Ok(stream.submit_chain_when(&Chain::new(links), after, self.has_entries)?)
+    }
+
+    /// The expert's tokens.
     fn gather<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        expert: &Expert<'_>,
-    ) -> Result<(), BuildError> {
+        listed: TaskId,
+    ) -> Result<TaskId, BuildError> {
         let [tokens, hidden, top_k] =
             [self.args.tokens, self.args.hidden, self.args.top_k].map(Size::get);
-        let Expert { list, count, ran, rows, .. } = expert;
-        let (x, choices) = (&self.x, &self.choices);
-        let entries = library::moe_list(choices, list, count, tokens * top_k, expert.number);
-        submit(stream, &entries.task())?;
-        let gather =
-            library::moe_gather(x, list, count, ran, rows, tokens, hidden, top_k, hidden, hidden);
-        expert.submit(stream, gather.task())
+        let ran = self.args.ran.offset(self.number * LINE * F32);
+        let gather = library::moe_gather(
+            self.args.x,
+            self.list,
+            self.count,
+            ran,
+            self.rows,
+            tokens,
+            hidden,
+            top_k,
+            hidden,
+            hidden,
+        );
+        self.submit(stream, &[Link::new(gather.task())], &[listed])
     }
 
     /// `gate = silu(rows @ wg) * (rows @ wu)`.
     fn gated<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        expert: &Expert<'_>,
-    ) -> Result<(), BuildError> {
-        let args = self.args;
-        let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
-        let Expert { number, count, rows, gate, up, .. } = expert;
-        for cols in tiles(inner, args.tile_n.non_zero()) {
-            let (gate, up) = (part(*gate, 1, cols)?, part(*up, 1, cols)?);
-            for (weights, to) in [(args.wg, gate), (args.wu, up)] {
-                let weights = matrix_of(weights, args.experts, *number, (hidden, inner))?;
-                let weights = part(weights, 1, cols)?;
-                let product = library::moe_matmul(
-                    rows, &weights, &to, count, cols.1, hidden, hidden, inner, inner,
-                );
-                expert.submit(stream, product.task())?;
-            }
-            let gate = InPlace(&gate);
-            let gated = library::moe_silu_mul(gate, &up, gate, count, cols.1, inner, inner, inner);
-            expert.submit(stream, gated.task())?;
+        gathered: TaskId,
+    ) -> Result<TaskId, BuildError> {
+        let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
+        let width = self.args.tile_n.get();
+        let mut last = Stage::new();
+        for (col, cols) in tiles(inner, group(width)) {
+            let cut = Cut::of(cols, self.args.tile_n);
+            let [gate, up] =
+                [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
+                    let weights = weights.offset((self.number * hidden * inner + col) * F32);
+                    let to = to.offset(col * F32);
+                    let product = |at: u64, cols| {
+                        let (b, c) = (weights.offset(at * F32), to.offset(at * F32));
+                        let (rows, count) = (self.rows, self.count);
+                        library::moe_matmul(rows, b, c, count, cols, hidden, hidden, inner, inner)
+                    };
+                    (product(0, cut.width), product(cut.rest_at(), cut.rest))
+                });
+            let varies = [step(1, cut.width), step(2, cut.width)];
+            let [gate, up] = [&gate, &up].map(|(whole, rest)| {
+                cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))
+            });
+            let (gate, up) = (gate?, up?);
+            let links = gate.and(&up);
+            let after = [gathered, last.before().unwrap_or(gathered)];
+            last.push(self.submit(
+                stream,
+                links.whole(),
+                &after[..1 + usize::from(last.before().is_some())],
+            )?);
         }
-        Ok(())
+        self.activate(stream, last.tasks())
     }
 
-    /// `out += weight * (gate @ wd)`.
+    fn activate<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        let inner = self.args.intermediate.get();
+        let cut = Cut::of(inner, self.args.tile_n);
+        let silu = |col: u64, cols: u64| {
+            let [gate, up] = [self.gate, self.up].map(|at| at.offset(col * F32));
+            library::moe_silu_mul(gate, up, gate, self.count, cols, inner, inner, inner)
+        };
+        let (whole, rest) = (silu(0, cut.width), silu(cut.rest_at(), cut.rest));
+        let varies = [step(0, cut.width), step(1, cut.width), step(2, cut.width)];
+        let links = cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
+        self.submit(stream, links.whole(), after)
+    }
+
+    /// `out += weight * (gate @ wd)`: some tiles at a time, behind those of the expert before.
     fn down<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        expert: &Expert<'_>,
-    ) -> Result<(), BuildError> {
-        let args = self.args;
-        let [tokens, hidden, inner, top_k] =
-            [args.tokens, args.hidden, args.intermediate, args.top_k].map(Size::get);
-        let Expert { number, count, list, results, gate, .. } = expert;
-        for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let (results, out) = (part(*results, 1, cols)?, part(self.out, 1, cols)?);
-            let weights = matrix_of(args.wd, args.experts, *number, (inner, hidden))?;
-            let weights = part(weights, 1, cols)?;
-            let product = library::moe_matmul(
-                gate, &weights, &results, count, cols.1, inner, inner, hidden, hidden,
-            );
-            expert.submit(stream, product.task())?;
-            let weights = &self.weights;
-            let scatter = library::moe_scatter(
-                &results, list, count, weights, &out, tokens, cols.1, top_k, hidden, hidden,
-            );
-            expert.submit(stream, scatter.task())?;
+        (gated, begun): (TaskId, TaskId),
+        last: &Stage,
+    ) -> Result<Stage, BuildError> {
+        let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
+        let mut scattered = Stage::new();
+        for (index, (col, cols)) in tiles(hidden, group(self.args.tile_n.get())).enumerate() {
+            let cut = Cut::of(cols, self.args.tile_n);
+            let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
+            let product = |at: u64, cols| {
+                let (b, c) = (weights.offset(at * F32), self.results.offset((col + at) * F32));
+                library::moe_matmul(self.gate, b, c, self.count, cols, inner, inner, hidden, hidden)
+            };
+            let (whole, rest) = (product(0, cut.width), product(cut.rest_at(), cut.rest));
+            let varies = [step(1, cut.width), step(2, cut.width)];
+            let links =
+                cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
+            let product = self.submit(stream, links.whole(), &[gated])?;
+            let before = last.at(index).unwrap_or(begun);
+            let after = [product, before, scattered.before().unwrap_or(before)];
+            let id = self.scatter(
+                stream,
+                (col, cut),
+                &after[..2 + usize::from(scattered.before().is_some())],
+            )?;
+            scattered.push(id);
         }
-        Ok(())
+        Ok(scattered)
     }
-}
 
-impl<'s> Expert<'s> {
-    fn new<G: StreamBuilder>(
-        scope: &mut Scope<'s, '_, G>,
-        args: &Args,
-        number: u64,
-    ) -> Result<Self, BuildError> {
-        let (tokens, hidden, inner) =
-            (args.tokens.get(), args.hidden.get(), args.intermediate.get());
-        let mark = |at: GmAddr| {
-            let all = dense(at, ElementType::U32, &[args.experts.get(), LINE])?;
-            tile(all, (number, 1), (0, 1))
-        };
-        let list = scope.tensor(ElementType::U32, &[extent(tokens)?])?;
-        let mut tensor = |cols: u64| -> Result<_, BuildError> {
-            Ok(scope.tensor(ElementType::F32, &[extent(tokens)?, extent(cols)?])?)
-        };
-        let count = mark(args.counts)?;
-        Ok(Self {
-            number,
-            count,
-            has_entries: Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0),
-            ran: mark(args.ran)?,
-            list,
-            rows: tensor(hidden)?,
-            results: tensor(hidden)?,
-            gate: tensor(inner)?,
-            up: tensor(inner)?,
-        })
-    }
-}
-
-impl Expert<'_> {
-    /// Submits a task that runs if the expert has an entry.
-    fn submit<G: StreamBuilder>(
+    /// The tiles from column `first` on.
+    fn scatter<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        task: TensorTask<'_>,
-    ) -> Result<(), BuildError> {
-        submit(stream, &task.when(&self.has_entries))
+        (first, cut): (u64, Cut),
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        let args = self.args;
+        let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
+        let scatter = |col: u64, cols: u64| {
+            let [results, out] = [self.results, args.out].map(|at| at.offset((first + col) * F32));
+            let (list, count, weights) = (self.list, self.count, args.weights);
+            library::moe_scatter(
+                results, list, count, weights, out, tokens, cols, top_k, hidden, hidden,
+            )
+        };
+        let (whole, rest) = (scatter(0, cut.width), scatter(cut.rest_at(), cut.rest));
+        let varies = [step(0, cut.width), step(4, cut.width)];
+        let links = cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
+        self.submit(stream, links.whole(), after)
     }
 }
 
-/// The matrix of one expert among those of all.
-fn matrix_of(
-    all: GmAddr,
-    experts: Size,
-    number: u64,
-    (rows, cols): (u64, u64),
-) -> Result<TensorView<'static>, BuildError> {
-    let all = floats(all, &[experts.get() * rows, cols])?;
-    Ok(part(all, 0, (number * rows, rows))?)
+/// So many columns as one core takes.
+const fn group(width: u64) -> NonZeroU64 {
+    match NonZeroU64::new(width.saturating_mul(TILES)) {
+        Some(group) => group,
+        None => NonZeroU64::MIN,
+    }
+}
+
+/// Columns cut in tiles: whole ones, and a last one that is narrower.
+#[derive(Clone, Copy)]
+struct Cut {
+    width: u64,
+    whole: u64,
+    rest: u64,
+}
+
+impl Cut {
+    const fn of(cols: u64, width: Size) -> Self {
+        let width = width.get();
+        Self { width, whole: cols / width, rest: cols % width }
+    }
+
+    /// Where the last tile begins.
+    const fn rest_at(&self) -> u64 {
+        self.whole * self.width
+    }
+
+    /// A kernel for each tile: `whole` is that of the first whole tile, `rest` that of the last one.
+    fn links<'l>(&self, whole: Link<'l>, rest: Link<'l>) -> Result<Links<'l>, BuildError> {
+        let mut links = Links { links: [rest; 4], count: 0 };
+        if self.whole > 0 {
+            links.push(whole.times(extent(self.whole)?));
+        }
+        if self.rest > 0 {
+            links.push(rest);
+        }
+        Ok(links)
+    }
+}
+
+/// The links of a cut, or of two.
+struct Links<'l> {
+    links: [Link<'l>; 4],
+    count: usize,
+}
+
+impl<'l> Links<'l> {
+    fn whole(&self) -> &[Link<'l>] {
+        self.links.get(..self.count).unwrap_or(&self.links)
+    }
+
+    /// One more; there are at most two of a cut.
+    fn push(&mut self, link: Link<'l>) {
+        if let Some(place) = self.links.get_mut(self.count) {
+            *place = link;
+        }
+        self.count += 1;
+    }
+
+    fn and(mut self, other: &Self) -> Self {
+        other.whole().iter().for_each(|link| self.push(*link));
+        self
+    }
+}
+
+/// An address that grows by so many elements.
+const fn step(arg: usize, elements: u64) -> Variation<'static> {
+    Variation::by(arg, (elements * F32).cast_signed())
 }

@@ -11,7 +11,7 @@ use super::event::EventCore;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::owned_work::{OwnedWork, RunTicket};
-use crate::RunOptions;
+use crate::{DeviceBuffer, RunOptions};
 
 /// A function of the host.
 pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
@@ -20,6 +20,8 @@ pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
 pub(super) enum Kept {
     /// Of a run.
     Run(Box<RunCommand>),
+    /// Of a recording that the firmware launches: its words in GM.
+    Recorded(#[expect(dead_code, reason = "it holds the memory")] Arc<DeviceBuffer<u64>>),
     /// Of a copy from or to the host.
     Buffer(HostBuffer),
     /// Of a call.

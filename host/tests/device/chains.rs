@@ -4,13 +4,13 @@ use std::num::NonZeroUsize;
 
 use pto_host::abi::{CoreKind, Fault, GmAddr};
 use pto_host::graph::{
-    BuildError, Chain, Comparison, DependencyMode, ElementType, GraphBuilder, Link, Predicate,
-    StreamBuilder, TaskSpec, TensorView, Variation, builder_set,
+    Arg, BuildError, Chain, Comparison, DependencyMode, ElementType, GraphBuilder, Link, Predicate,
+    StreamBuilder, TaskSpec, TensorTask, TensorView, Variation, builder_set,
 };
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, HostGraph, Hosting, RunOptions, Work, func};
 
-builder_set! { struct Programs { "build" => build, "wide" => wide } stream { "build" => build, "perhaps" => perhaps, "wide" => wide } }
+builder_set! { struct Programs { "build" => build, "wide" => wide } stream { "build" => build, "perhaps" => perhaps, "wide" => wide, "derived" => derived } }
 
 /// out = a + b, in 64 pieces of 256 elements: eight chains of eight kernels.
 fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
@@ -45,6 +45,28 @@ fn perhaps<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         scope.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &last)?;
         Ok(())
     })
+}
+
+/// out = a + b, then out = out + out from its last piece to its first one, then a task that reads the whole of it into `a`. No edge is stated.
+fn derived<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
+    let whole = |at: u64| TensorView::dense(GmAddr(at), ElementType::F32, &[64, 256]);
+    let (a, b, out) = (whole(a), whole(b), whole(out));
+    for part in 0..8 {
+        let [a, b, out] = [a, b, out].map(|all| all.slice(0, part * 8, 1));
+        let args = [Arg::In(&a), Arg::In(&b), Arg::Out(&out), Arg::Scalar(256)];
+        let grows = [0, 1, 2].map(|arg| Variation::by(arg, 256 * 4));
+        let links = [Link::on_tensors(func::ADD, CoreKind::AIV, &args).times(8).varying(&grows)];
+        stream.submit_chain(&Chain::new(&links), &[])?;
+    }
+    let last = out.slice(0, 63, 1);
+    let args = [Arg::In(&last), Arg::In(&last), Arg::InOut(&last), Arg::Scalar(256)];
+    let shrinks = [0, 1, 2].map(|arg| Variation::by(arg, -256 * 4));
+    let links = [Link::on_tensors(func::ADD, CoreKind::AIV, &args).times(64).varying(&shrinks)];
+    stream.submit_chain(&Chain::new(&links), &[])?;
+    let args = [Arg::In(&out), Arg::In(&out), Arg::Out(&a), Arg::Scalar(16_384)];
+    stream.submit_tensors(&TensorTask::new(func::ADD, CoreKind::AIV, &args))?;
+    Ok(())
 }
 
 /// A chain of more words than a streaming run has room for at once.
@@ -115,6 +137,23 @@ fn a_chain_runs_or_is_skipped_as_its_predicate_says() -> Result<(), pto_host::Er
         assert_eq!((tasks, ran), (5, [0, 3]), "{hosting}");
         assert_eq!((&out[..512], &out[512..1024]), (&[0.0; 512][..], &[5.0; 512][..]), "{hosting}");
         assert_eq!(&out[2048..2560], &[5.0; 512], "{hosting}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_chain_waits_for_what_its_tensors_say() -> Result<(), pto_host::Error> {
+    for hosting in hostings() {
+        let mut device =
+            Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
+        device.register_library()?;
+        let (a, b) = (device.upload(&[2.0_f32; 16_384])?, device.upload(&[3.0_f32; 16_384])?);
+        let out = device.zeroed::<f32>(16_384)?;
+        let orch_args = [a.address().0, b.address().0, out.address().0];
+        let work = Work::Stream { builder: "derived", orch_args: &orch_args };
+        let report = device.run(work, &RunOptions::default())?;
+        assert_eq!(report.tasks, 64 + 64 + 1, "{hosting}");
+        assert_eq!((out.read()?, a.read()?), (vec![10.0; 16_384], vec![20.0; 16_384]), "{hosting}");
     }
     Ok(())
 }

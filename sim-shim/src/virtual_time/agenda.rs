@@ -1,6 +1,6 @@
 //! The event queue of the machine: which agent takes its turn at which time.
 //!
-//! Each agent (an AICPU instance, its alarm, or a core) is due at most once; idle agents are not due and cost nothing.
+//! Each agent (an AICPU instance, its alarm, a core, or the transfer engine) is due at most once; idle agents are not due and cost nothing.
 //! Agents due at the present moment stand in a list of their own, from which the [`Chooser`] picks; later ones
 //! in a binary heap. An entry whose agent has meanwhile been made due earlier is skipped when it comes up.
 
@@ -21,10 +21,13 @@ pub(super) enum Agent {
     Alarm(usize),
     /// A core.
     Core(usize),
+    /// What moves transfers between the devices of a group.
+    Engine,
 }
 
 const FIRST_CORE: usize = 2 * MAX_AICPU_INSTANCES;
-const AGENTS: usize = FIRST_CORE + MAX_WORKERS;
+const ENGINE: usize = FIRST_CORE + MAX_WORKERS;
+const AGENTS: usize = ENGINE + 1;
 const NEVER: u64 = u64::MAX;
 
 /// Whose turn came.
@@ -183,12 +186,14 @@ const fn index(agent: Agent) -> usize {
         Agent::Instance(instance) => instance % MAX_AICPU_INSTANCES,
         Agent::Alarm(instance) => MAX_AICPU_INSTANCES + instance % MAX_AICPU_INSTANCES,
         Agent::Core(worker) => FIRST_CORE + worker % MAX_WORKERS,
+        Agent::Engine => ENGINE,
     }
 }
 
 #[inline]
 const fn agent(index: usize) -> Agent {
     match (index.checked_sub(FIRST_CORE), index.checked_sub(MAX_AICPU_INSTANCES)) {
+        (Some(MAX_WORKERS), _) => Agent::Engine,
         (Some(worker), _) => Agent::Core(worker),
         (None, Some(instance)) => Agent::Alarm(instance),
         (None, None) => Agent::Instance(index),

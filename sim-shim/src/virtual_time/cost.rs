@@ -84,6 +84,7 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         func::ADD_SCALAR => elementwise(&V_ADDS, 1, length(3)),
         func::MUL => elementwise(&V_MUL, 2, length(3)),
         func::EXP => elementwise(&V_EXP, 1, length(2)),
+        func::REDUCE => reduce(length(3), args[4]),
         func::ROW_MAX => reduction(&V_CGMAX, arg(2), arg(3)),
         func::ROW_SUM => reduction(&V_CADD, arg(2), arg(3)),
         func::MATMUL => cube(arg(3), arg(5), arg(4)),
@@ -105,6 +106,18 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         }
     };
     Some(ps / 1_000)
+}
+
+/// Two tensors in, one out, an instruction for each vector of 256 bytes: as of so many `f32` as there are bytes for.
+const fn reduce(n: u64, how: u64) -> u64 {
+    let bytes_log2 = match how & 0xFF {
+        // As `ElementType` numbers them: 8 bits, 16 bits, 64 bits; the others have 32.
+        3 | 4 => 0,
+        1 | 2 | 5 | 6 => 1,
+        9..=11 => 3,
+        _ => 2,
+    };
+    elementwise(&V_ADD, 2, (n << bytes_log2).div_ceil(4))
 }
 
 const fn reduction(of: &Vector, rows: u64, cols: u64) -> u64 {

@@ -115,6 +115,8 @@ impl World {
             rung,
             beats: _,
             start_ns: _,
+            // A search is over one device.
+            seat: _,
         } = self;
         (builder_ns, build_noticed, fault_noticed, rung).hash(into);
         agenda.hash_state(into);

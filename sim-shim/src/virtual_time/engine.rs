@@ -26,6 +26,7 @@ use pto_graph::{BuilderSet, EdgeOutcome};
 use super::agenda::{Agent, Rival, Turn};
 use super::chooser::Chooser;
 use super::digest::{Builder, Digest};
+use super::group::{GroupSeat, SeatOf};
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;
@@ -34,6 +35,7 @@ use super::report::InstanceReport;
 use super::tap::{self, Note, Tapped, Told};
 use super::trace::EventKind;
 use super::world::{Nap, World};
+use crate::group::RunPort;
 use crate::logging;
 use crate::supervisor::Beat;
 
@@ -70,8 +72,10 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     options: VirtualOptions,
     chooser: Chooser,
     beats: &Arc<Vec<Beat>>,
+    seat_of: Option<SeatOf>,
 ) -> (World, Vec<InstanceReport>) {
-    let world = World::new(launch.clone().with_shapes(), options, chooser, Arc::clone(beats));
+    let mut world = World::new(launch.clone().with_shapes(), options, chooser, Arc::clone(beats));
+    world.seat = seat_of.map(|of| GroupSeat::new(of, RunPort::new(launch)));
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };
     tap::reset(fails.map(|found| found.at), told);
@@ -96,6 +100,7 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
         builder: None,
     };
     crew.run(u64::MAX - 1, Rival::Nobody);
+    leave_group(&world, &seats);
     logging::set_ring(None);
     logging::set_virtual_time(None);
     let reports = seats.iter().map(|seat| seat.report).collect();
@@ -107,6 +112,12 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     });
     world.cores.iter_mut().for_each(|core| core.show(u64::MAX));
     (world, reports)
+}
+
+/// The group is told how the run has ended, and when.
+fn leave_group<F: FanoutPolicy>(world: &Shared, seats: &[Seat<F>]) {
+    let end_ns = seats.iter().map(|seat| seat.report.returned_ns).max().unwrap_or(0);
+    world.borrow_mut().leave_group(end_ns);
 }
 
 fn nap_ns(launch: &Launch<'static>) -> u64 {
@@ -134,16 +145,21 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
             self.note_state(limit_ns, rival);
             let turn = {
                 let mut world = self.world.borrow_mut();
+                let (limit_ns, rival) = world.within_horizon(limit_ns, rival);
                 let World { agenda, chooser, .. } = &mut *world;
                 agenda.next(limit_ns, rival, chooser)
             };
             match turn {
+                None if self.world.borrow_mut().wait_for_others(limit_ns) => {}
                 None | Some((_, Turn::Caller)) => return,
                 Some((time_ns, Turn::Agent(Agent::Core(worker)))) => {
                     self.world.borrow_mut().step_core(worker, time_ns);
                 }
                 Some((time_ns, Turn::Agent(Agent::Instance(me)))) => self.step(me, time_ns),
                 Some((time_ns, Turn::Agent(Agent::Alarm(me)))) => self.alarm(me, time_ns),
+                Some((time_ns, Turn::Agent(Agent::Engine))) => {
+                    self.world.borrow_mut().step_transfers(time_ns);
+                }
             }
         }
     }
@@ -260,6 +276,7 @@ impl<F: FanoutPolicy> Seat<F> {
                 shared.trace.add(now_ns, EventKind::Returned, me, code);
             }
         }
+        shared.start_transfers(now_ns);
         shared.notice_end(me, now_ns);
     }
 
@@ -401,6 +418,8 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
                 world.charge(note);
             });
             world.book_release();
+            let now_ns = world.builder_ns;
+            world.start_transfers(now_ns);
             let stops = noted
                 && world.builder_trouble().is_some_and(|found| {
                     found.trouble == Trouble::BuilderStops && found.at == self.publishes
@@ -435,8 +454,10 @@ impl World {
                 let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
                 profile.add_ns.low + of_arguments
             }
-            Note::Chain { words, .. } => {
-                profile.add_ns.low + words as u64 * profile.argument_ns.low
+            Note::Chain { words, tensors, .. } => {
+                profile.add_ns.low
+                    + words as u64 * profile.argument_ns.low
+                    + tensors as u64 * profile.tensor_ns.low
             }
             Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
             Note::Publish(_) => profile.publish_ns.low,

@@ -12,6 +12,7 @@ use pto_graph::BuilderSet;
 
 use super::chooser::Chooser;
 use super::engine;
+use super::group::SeatOf;
 use super::ledger::Rule;
 use super::options::VirtualOptions;
 use super::report::{InstanceReport, KindReport, VirtualReport};
@@ -30,7 +31,8 @@ pub fn run_once<B: BuilderSet>(
 ) -> (Option<Fault>, VirtualReport, Chooser) {
     match Launch::accept(arena) {
         Ok(launch) => {
-            let (report, chooser) = run(&launch, builders, options, chooser, &Arc::default());
+            let beats = Arc::default();
+            let (report, chooser) = run(&launch, builders, options, (chooser, None), &beats);
             (arena.fault().first(), report, chooser)
         }
         Err(blame) => {
@@ -44,9 +46,10 @@ fn run<B: BuilderSet>(
     launch: &Launch<'static>,
     builders: &Arc<B>,
     options: VirtualOptions,
-    chooser: Chooser,
+    (chooser, seat): (Chooser, Option<SeatOf>),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
+    let chooser = (chooser, seat);
     match launch.fanout {
         FanoutStrategy::LOCKED => run_with::<Locked, B>(launch, builders, options, chooser, beats),
         _ => run_with::<LockFree, B>(launch, builders, options, chooser, beats),
@@ -58,10 +61,10 @@ pub(super) fn run_with<F: FanoutPolicy, B: BuilderSet>(
     launch: &Launch<'static>,
     builders: &Arc<B>,
     options: VirtualOptions,
-    chooser: Chooser,
+    (chooser, seat): (Chooser, Option<SeatOf>),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
-    let (world, instances) = engine::run::<F, B>(launch, builders, options, chooser, beats);
+    let (world, instances) = engine::run::<F, B>(launch, builders, options, chooser, beats, seat);
     report(world, instances)
 }
 
@@ -117,6 +120,7 @@ struct Job {
     finish: Arc<Finish>,
     beats: Arc<Vec<Beat>>,
     reports: Sender<VirtualReport>,
+    seat: Option<SeatOf>,
 }
 
 /// The machine: one OS thread, so that a kernel or builder that never returns does not take the caller along.
@@ -127,11 +131,12 @@ pub(crate) struct Virtual<B> {
     thread: Option<(Sender<Job>, JoinHandle<()>)>,
     last: Option<VirtualReport>,
     is_lost: bool,
+    seat: Option<SeatOf>,
 }
 
 impl<B: BuilderSet> Virtual<B> {
     pub(crate) const fn new(options: VirtualOptions, memory: Memory, builders: Arc<B>) -> Self {
-        Self { options, memory, builders, thread: None, last: None, is_lost: false }
+        Self { options, memory, builders, thread: None, last: None, is_lost: false, seat: None }
     }
 
     fn start(&mut self) -> Option<&Sender<Job>> {
@@ -153,6 +158,7 @@ impl<B: BuilderSet> Virtual<B> {
 fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, builders: &Arc<B>) {
     while let Ok(job) = jobs.recv() {
         let chooser = Chooser::seeded(options.seed);
+        let chooser = (chooser, job.seat.clone());
         let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
         match std::panic::catch_unwind(part) {
             Ok(report) => {
@@ -161,7 +167,12 @@ fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, build
                 // The caller may have given up.
                 job.reports.send(report).unwrap_or_default();
             }
-            Err(_) => supervisor::raise_panic(&job.launch),
+            Err(_) => {
+                supervisor::raise_panic(&job.launch);
+                if let Some(SeatOf { net, rank }) = &job.seat {
+                    net.give_up(*rank, "host code of it has panicked");
+                }
+            }
         }
         logging::set_ring(None);
         logging::set_virtual_time(None);
@@ -175,6 +186,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
         let finish = Finish::of(1);
         let beats = Arc::new(vec![Beat::default()]);
         let (reports, received) = channel();
+        let seat = self.seat.clone();
         let Some(jobs) = self.start() else {
             supervisor::raise_panic(launch);
             return true;
@@ -184,11 +196,17 @@ impl<B: BuilderSet> Host for Virtual<B> {
             finish: Arc::clone(&finish),
             beats: Arc::clone(&beats),
             reports,
+            seat,
         };
         jobs.send(job).unwrap_or_default();
         self.is_lost |= !supervisor::supervise(launch, 1, &finish, &beats);
         self.last = received.try_recv().ok();
         !self.is_lost
+    }
+
+    fn seat(&mut self, seat: SeatOf) -> bool {
+        self.seat = Some(seat);
+        true
     }
 
     fn release(&mut self) -> bool {

@@ -9,6 +9,7 @@
 //!     account.rs, fitting.rs  where the cores' time went
 //!     recorder.rs  the trace rings of a recorded run
 //!     inject.rs    what goes wrong                                  soak/   many runs at once
+//!     group/       several machines with a network between them
 //!     spec.rs      faults and costs as a user writes them
 //! ```
 //! `docs/simulation.md` says what is modelled and what is not.
@@ -22,6 +23,7 @@ mod cost;
 mod digest;
 mod engine;
 mod fitting;
+pub mod group;
 mod host;
 mod image;
 mod inject;

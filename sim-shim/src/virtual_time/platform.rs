@@ -280,4 +280,8 @@ impl Predicates for VirtualPlatform {
     fn skipped(&mut self, task: u32) {
         self.now_ns = self.world.borrow_mut().skipped(task, self.me, self.now_ns);
     }
+
+    fn transferred(&mut self, task: u32) {
+        self.now_ns = self.world.borrow_mut().transferred(task, self.me, self.now_ns);
+    }
 }

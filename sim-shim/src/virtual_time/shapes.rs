@@ -3,7 +3,7 @@
 use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::trace::TraceKind;
-use pto_aicpu_fw::shapes::has_predicate;
+use pto_aicpu_fw::shapes::{List, has_predicate};
 
 use super::core_machine::part_of;
 use super::ledger::{Rule, Violation};
@@ -26,6 +26,10 @@ impl World {
         let Some((shaped, record)) = Shaped::of(shapes, slot).zip(shapes.line(slot)) else {
             return;
         };
+        if List::of(record) == Some(List::TRANSFERS) {
+            // It needs no core.
+            return;
+        }
         let Some(task) = self.launch.state.task(slot) else { return };
         self.parts.ready(slot, &shaped, (now_ns, Release::of(task)));
         // One that will not run needs no core, whether a scheduler knows that yet or not.
@@ -143,6 +147,18 @@ impl World {
         if let Some((rule, what)) = found {
             self.violate(rule, slot, instance, what);
         }
+        self.trace.add(now_ns, EventKind::Skipped, instance, slot);
+        self.recorder.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
+        self.release_consumers(slot, task, instance, now_ns)
+    }
+
+    /// A transfer is over, and its consumers are about to be released; when that is done.
+    pub(super) fn transferred(&mut self, slot: u32, instance: usize, mut now_ns: u64) -> u64 {
+        let Some(task) = self.launch.state.task(slot) else { return now_ns };
+        let profile = self.options.profile;
+        // It reads the task's line, which the engine has written.
+        now_ns += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
+        self.ledger.skip(slot, now_ns);
         self.trace.add(now_ns, EventKind::Skipped, instance, slot);
         self.recorder.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
         self.release_consumers(slot, task, instance, now_ns)

@@ -28,10 +28,11 @@ pub(super) enum Note {
         tensors: usize,
         func_and_kind: u32,
     },
-    /// A chain of so many kernels, said in so many words.
+    /// A chain of so many kernels, said in so many words. `tensors` are derived from.
     Chain {
         slot: u32,
         words: usize,
+        tensors: usize,
         kernels: u64,
         func_and_kind: u32,
     },
@@ -114,14 +115,19 @@ fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMo
     if mode == Some(DependencyMode::MANUAL) {
         return;
     }
-    let access = |arg: &Arg<'_>| match arg {
-        Arg::In(view) => Some(Access::of(view, Does::Read)),
-        Arg::Out(view) | Arg::InOut(view) => Some(Access::of(view, Does::Write)),
-        Arg::NoDep(_) | Arg::Scalar(_) | Arg::BoundScalar(_) => None,
-    };
+    let access = |arg: &Arg<'_>| access_of(arg, arg.tensor()?);
     let predicate = task.block_shape.when().map(|when| Access::of(when.element(), Does::Read));
     for access in task.args.iter().filter_map(access).chain(predicate) {
         note(Note::Access { slot, access });
+    }
+}
+
+/// What an argument does to this part of its tensor, if edges are derived from it.
+fn access_of(arg: &Arg<'_>, view: &TensorView<'_>) -> Option<Access> {
+    match arg {
+        Arg::In(_) => Some(Access::of(view, Does::Read)),
+        Arg::Out(_) | Arg::InOut(_) => Some(Access::of(view, Does::Write)),
+        Arg::NoDep(_) | Arg::Scalar(_) | Arg::BoundScalar(_) => None,
     }
 }
 
@@ -179,9 +185,14 @@ impl<'g, G> TappedGraph<'g, G> {
         Self { graph, added: 0, has_failed: false, is_recording: false, modes: Vec::new() }
     }
 
+    /// Whether the tensor map is told of the tensors of tasks.
+    fn derives(&self) -> bool {
+        self.modes.last() != Some(&DependencyMode::MANUAL)
+    }
+
     /// How many of a task's arguments the tensor map is asked about, or told of.
     fn derived_from(&self, args: &[Arg<'_>]) -> usize {
-        if self.modes.last() == Some(&DependencyMode::MANUAL) {
+        if !self.derives() {
             return 0;
         }
         let is_accessed = |arg: &&Arg<'_>| matches!(arg, Arg::In(_) | Arg::Out(_) | Arg::InOut(_));
@@ -196,7 +207,11 @@ impl<'g, G> TappedGraph<'g, G> {
         let func_and_kind =
             task.map_or(0, |task| u32::from(task.func_id.0) | u32::from(task.kind.get()) << 16);
         let (slot, words, kernels) = (id.slot, chain.words(), chain.kernels());
-        note(Note::Chain { slot, words, kernels, func_and_kind });
+        let accesses = chain.uses().filter_map(|(_, arg, view)| access_of(arg, &view));
+        let accesses: Vec<_> = if self.derives() { accesses.collect() } else { Vec::new() };
+        let tensors = accesses.len();
+        note(Note::Chain { slot, words, tensors, kernels, func_and_kind });
+        accesses.into_iter().for_each(|access| note_access(slot, access));
         Ok(id)
     }
 
@@ -290,7 +305,7 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     ) -> Result<Option<TaskId>, Fault> {
         let Some(id) = self.graph.add_chain_when(chain, predicate)? else { return Ok(None) };
         self.added_chain(id, chain)?;
-        if self.modes.last() != Some(&DependencyMode::MANUAL) {
+        if self.derives() {
             note_access(id.slot, Access::of(predicate.element(), Does::Read));
         }
         Ok(Some(id))

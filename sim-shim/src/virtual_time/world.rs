@@ -18,6 +18,7 @@ use super::agenda::{Agenda, Agent};
 use super::chooser::Chooser;
 use super::core::{Core, Order};
 use super::core_machine::CoreMachine;
+use super::group::GroupSeat;
 use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
 use super::lines::Lines;
@@ -86,6 +87,8 @@ pub(super) struct World {
     /// Shows the supervisor that the OS thread gets on.
     pub(super) beats: Arc<Vec<Beat>>,
     pub(super) start_ns: u64,
+    /// Of a device that is in a group.
+    pub(super) seat: Option<GroupSeat>,
 }
 
 impl World {
@@ -121,6 +124,7 @@ impl World {
             fault_noticed: false,
             rung: vec![0; cores.len()],
             start_ns: options.profile.core_start_ns(),
+            seat: None,
             beats,
             cores,
             launch,

@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-acl", &["pto-host", "pto-native"]),
+    ("pto-mpi", &["pto-host"]),
     ("pto-python", &["pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",
@@ -51,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-examples",
             "pto-image-build",
             "pto-npy",
+            "pto-mpi",
             "pto-bench",
             "pto-native",
         ],

@@ -32,7 +32,7 @@ pub struct Report {
     pub name: String,
     /// The runtime variant that it is for.
     pub variant: &'static str,
-    /// Tasks, those of replays included.
+    /// Tasks, those of replays and the kernels of chains included.
     pub tasks: usize,
     /// Edges that the program states, and those that are derived.
     pub stated_edges: usize,
@@ -113,7 +113,11 @@ pub fn check(program: &Program, options: &Options) -> Report {
     Report {
         name: program.name.clone(),
         variant: program.variant.name(),
-        tasks: (0_u32..).zip(&layout.nodes).filter(|(n, _)| layout.task(*n).is_some()).count(),
+        tasks: (0_u32..)
+            .zip(&layout.nodes)
+            .filter_map(|(node, _)| layout.task(node))
+            .map(|task| program.tasks[task].kernel_count())
+            .sum(),
         stated_edges: program.tasks.iter().map(|task| task.after.len()).sum::<usize>()
             + layout.single_edges,
         derived_edges,

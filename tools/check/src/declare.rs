@@ -9,7 +9,9 @@
 use pto_abi::GmAddr;
 use pto_graph::ElementType;
 
-use crate::program::{Action, Argument, Place, Program, Task, Tensor, Use, View, row_major};
+use crate::program::{
+    Action, Argument, ChainLink, Place, Program, Task, Tensor, Use, View, Way, row_major,
+};
 use crate::submit::tensor_view;
 
 /// Memory that a program was given.
@@ -66,15 +68,37 @@ pub fn declare(
     let mut buffers = buffers.to_vec();
     buffers.sort_by_key(|buffer| buffer.address);
     name(program, &buffers);
+    let (buffers, places) = with_heap(program, buffers);
     let mut tasks = std::mem::take(&mut program.tasks);
-    let places = vec![None; buffers.len()];
     let mut words = Words { program, buffers: &buffers, places };
     for task in &mut tasks {
         words.declare(task, &operands);
+        for link in &mut task.links {
+            words.declare_link(link, &operands);
+        }
     }
     program.tasks = tasks;
     infer(program);
     state(program, &buffers);
+}
+
+/// The buffers and the tensors of the heap, by their addresses; with the tensors that the program has there already.
+fn with_heap(program: &Program, mut buffers: Vec<Buffer>) -> (Vec<Buffer>, Vec<Option<usize>>) {
+    let of_heap = program.heap.iter().map(|(place, address)| {
+        let tensor = &program.tensors[*place];
+        Buffer { name: tensor.to_string(), address: *address, bytes: tensor.bytes, shape: None }
+    });
+    buffers.extend(of_heap);
+    buffers.sort_by_key(|buffer| buffer.address);
+    let place_of = |buffer: &Buffer| {
+        let heap = program.heap.iter().find(|(_, address)| *address == buffer.address);
+        let is_host = |tensor: &Tensor| {
+            tensor.place == Place::Host(Some(buffer.address)) && tensor.bytes == buffer.bytes
+        };
+        heap.map(|(place, _)| *place).or_else(|| program.tensors.iter().position(is_host))
+    };
+    let places = buffers.iter().map(place_of).collect();
+    (buffers, places)
 }
 
 /// The buffer that an address is in.
@@ -117,6 +141,66 @@ impl Words<'_> {
             let Some(word) = words.get(operand.arg) else { continue };
             if let Some(argument) = self.argument(GmAddr(*word), operand) {
                 task.args[operand.arg] = argument;
+            }
+        }
+    }
+
+    /// A link of words: what each of its kernels does, and which of its words are addresses.
+    fn declare_link(
+        &mut self,
+        link: &mut ChainLink,
+        operands: impl Fn(u16, &[u64]) -> Option<Vec<Operand>>,
+    ) {
+        if link.args.iter().any(|arg| arg.view().is_some()) {
+            return;
+        }
+        let mut uses = Vec::new();
+        let mut addresses: Vec<usize> = Vec::new();
+        for turn in 0..link.times {
+            let mut args = link.args_at(turn);
+            let word = |arg: &Argument| if let Argument::Scalar(word) = arg { *word } else { 0 };
+            let words: Vec<u64> = args.iter().map(word).collect();
+            for operand in operands(link.func, &words).into_iter().flatten() {
+                let Some(word) = words.get(operand.arg) else { continue };
+                if let Some(argument) = self.argument(GmAddr(*word), operand) {
+                    args[operand.arg] = argument;
+                    addresses.push(operand.arg);
+                }
+            }
+            uses.push(args);
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        if addresses.is_empty() {
+            return;
+        }
+        for arg in addresses {
+            self.relocate(link, arg);
+        }
+        link.uses = uses;
+    }
+
+    /// Makes the address in a word of a link one of a tensor, if all kernels of the link point into that tensor.
+    fn relocate(&self, link: &mut ChainLink, arg: usize) {
+        let Argument::Scalar(word) = link.args[arg] else { return };
+        let Some((number, buffer)) = buffer_of(self.buffers, GmAddr(word)) else { return };
+        let Some(place) = self.places[number] else { return };
+        let words = (0..link.times).map(|turn| match link.args_at(turn)[arg] {
+            Argument::Scalar(word) => word,
+            _ => 0,
+        });
+        let is_inside = |word: u64| word.wrapping_sub(buffer.address.0) < buffer.bytes;
+        if !words.into_iter().all(is_inside) {
+            return;
+        }
+        let base = buffer.address.0;
+        let Some(view) = View::new(place, ElementType::U8, word - base, (&[1], &[1])) else {
+            return;
+        };
+        link.args[arg] = Argument::NoDep(view, Use::None);
+        for vary in link.vary.iter_mut().filter(|vary| vary.arg == arg) {
+            if let Way::Of(words) = &mut vary.way {
+                words.iter_mut().for_each(|word| *word = word.wrapping_sub(base));
             }
         }
     }
@@ -195,6 +279,14 @@ fn floats(place: usize, (offset, bytes): (u64, u64), extents: Extents) -> Option
 /// Gives tensors of the host's, of which only the size is known, the shape that their views are cut out of.
 fn infer(program: &mut Program) {
     let mut shapes: Vec<Option<Vec<u32>>> = vec![None; program.tensors.len()];
+    let of_links = |task: &Task| -> Vec<View> {
+        let args =
+            task.links.iter().flat_map(|link| link.args.iter().chain(link.uses.iter().flatten()));
+        let views =
+            args.filter_map(Argument::view).filter(|(view, _)| view.element != ElementType::U8);
+        views.map(|(view, _)| *view).collect()
+    };
+    let of_links: Vec<View> = program.tasks.iter().flat_map(of_links).collect();
     let args = program.tasks.iter().flat_map(|task| task.args.iter().filter_map(Argument::view));
     let of_tasks = args.map(|(view, _)| view);
     let of_steps = program.steps.iter().flat_map(|step| match &step.action {
@@ -202,7 +294,7 @@ fn infer(program: &mut Program) {
         Action::Get(view) | Action::Set(view, _) => std::slice::from_ref(view),
         _ => &[],
     });
-    for view in of_tasks.chain(of_steps) {
+    for view in of_tasks.chain(&of_links).chain(of_steps) {
         let Some(tensor) = program.tensors.get(view.tensor) else { continue };
         let Some(shape) = whole_shape(view, tensor) else { continue };
         let known = &mut shapes[view.tensor];

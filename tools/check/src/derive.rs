@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{MAX_HEAP_RINGS, recording_words};
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::blame::Blame;
 
 use crate::memory_map::{Addresses, HEAPS};
-use crate::program::{Argument, Program};
+use crate::program::{Argument, Program, Task};
 use crate::rig::{Cores, Rings, Watch, Words, Zeros};
 use crate::rings::{Trouble, Used, used};
 use crate::submit::{HostAccess, Refused, Submitter};
@@ -60,7 +61,9 @@ pub(crate) fn derive(
 /// Rings that hold all tasks at once.
 pub(crate) fn ample(program: &Program, nodes: usize) -> Rings {
     let slots = nodes.max(program.tasks.len()).max(1).next_power_of_two();
-    let longest = program.tasks.iter().map(|task| task.args.len()).max().unwrap_or(0).max(1);
+    // The words of a chain are as many as a task has at most.
+    let words = |task: &Task| if task.is_chain() { MAX_ARGS } else { task.args.len() };
+    let longest = program.tasks.iter().map(words).max().unwrap_or(0).max(1);
     let has_records = program.tasks.len() != nodes
         || program
             .tasks

@@ -3,21 +3,27 @@
 //! Tasks are added in their order. A task is published where the program does that, and the tasks that it waits for are there; else at
 //! the end.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use pto_abi::{Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{GraphBuilder, TaskSpec};
+use pto_graph::{Chain, GraphBuilder, TaskSpec};
 
+use crate::held::Held;
 use crate::memory_map::Addresses;
 use crate::program::{Action, Argument, Program, Publish, Task};
-use crate::submit::Refused;
+use crate::submit::{Refused, tensor_view};
+
+/// The kernels of one task, first to last.
+type Ends = Vec<TaskId>;
 
 /// Adds the tasks of a graph.
 pub(crate) struct GraphSubmitter<'p, G> {
     program: &'p Program,
     placed: &'p Addresses,
     graph: &'p mut G,
-    ids: HashMap<u32, TaskId>,
+    /// Tasks by id: what waits, and what is waited for. They differ where a chain's kernels are tasks.
+    ids: HashMap<u32, Ends>,
     /// Who is waited for, by task.
     producers: HashMap<u32, Vec<u32>>,
     /// Tasks that a line of their own publishes.
@@ -77,10 +83,44 @@ impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
     }
 
     fn add(&mut self, task: &'p Task) -> Result<(), Fault> {
-        let args: Vec<u64> = task.args.iter().map(|arg| self.word(arg)).collect();
-        let id = self.graph.add_task(TaskSpec::new(FuncId(task.func), task.kind, &args))?;
-        self.ids.insert(task.id, id);
+        let ends = match self.chain(task)? {
+            Some(chain) => vec![chain],
+            None => self.kernels(task)?,
+        };
+        self.ids.insert(task.id, ends);
         Ok(())
+    }
+
+    /// Adds a chain; `None`: it is none, or the builder has none.
+    fn chain(&mut self, task: &Task) -> Result<Option<TaskId>, Fault> {
+        if !task.is_chain() {
+            return Ok(None);
+        }
+        let held = Held::of(task, |view| {
+            let base = self.placed.bases.get(view.tensor).copied().unwrap_or(GmAddr::NULL);
+            Ok::<_, Fault>(tensor_view(view, base, self.program.tensors[view.tensor].bytes))
+        })?;
+        let parts: Vec<_> = held.iter().map(Held::parts).collect();
+        let links: Vec<_> = held.iter().zip(&parts).map(|(held, parts)| held.link(parts)).collect();
+        self.graph.add_chain(&Chain::new(&links))
+    }
+
+    /// Adds the kernels of a task, each of which waits for the one before.
+    fn kernels(&mut self, task: &Task) -> Result<Ends, Fault> {
+        let links = task.links.iter().flat_map(|link| {
+            (0..link.times).map(move |turn| (link.func, Cow::Owned(link.args_at(turn))))
+        });
+        let own = (!task.is_chain()).then(|| (task.func, Cow::Borrowed(task.args.as_slice())));
+        let mut ids = Vec::new();
+        for (func, args) in own.into_iter().chain(links) {
+            let args: Vec<u64> = args.iter().map(|arg| self.word(arg)).collect();
+            let id = self.graph.add_task(TaskSpec::new(FuncId(func), task.kind, &args))?;
+            if let Some(before) = ids.last() {
+                self.graph.add_edge(*before, id)?;
+            }
+            ids.push(id);
+        }
+        Ok(ids)
     }
 
     /// Publishes a task, or puts that off until the tasks are there that it waits for.
@@ -97,12 +137,13 @@ impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
 
     /// Adds the edges of a task, and publishes it.
     fn connect(&mut self, task: &Task) -> Result<(), Fault> {
-        let id = *self.ids.get(&task.id).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        let ids = self.ids.get(&task.id).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        let first = *ids.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?;
         for producer in self.producers.get(&task.id).into_iter().flatten() {
-            let producer = self.ids.get(producer).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
-            self.graph.add_edge(*producer, id)?;
+            let producer = self.ids.get(producer).and_then(|ids| ids.last());
+            self.graph.add_edge(*producer.ok_or(Fault::BUILD_UNKNOWN_TASK)?, first)?;
         }
-        self.graph.publish(id)
+        ids.iter().try_for_each(|id| self.graph.publish(*id))
     }
 
     /// An argument as the kernel gets it: the address of a tensor's part, or a word.

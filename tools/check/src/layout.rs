@@ -39,7 +39,7 @@ pub(crate) enum What {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) node: u32,
-    /// The argument; as many as the task has: its predicate.
+    /// The argument, those of all kernels of a chain counted; as many as the task has: its predicate.
     pub(crate) argument: u32,
     /// The tensor, by its place.
     pub(crate) tensor: usize,
@@ -219,9 +219,21 @@ impl<'p> Walk<'p> {
     }
 
     fn accesses(&mut self, node: u32, task: &Task) {
-        let declares = task.args.iter().any(|arg| arg.view().is_some());
-        self.layout.undeclared += u64::from(!task.args.is_empty() && !declares);
-        for (argument, arg) in (0_u32..).zip(&task.args) {
+        let mut argument = 0;
+        for kernel in task.kernels() {
+            self.accesses_of(node, argument, &kernel.args);
+            argument += u32::try_from(kernel.args.len()).unwrap_or(u32::MAX);
+        }
+        if let Some(when) = &task.shape.when {
+            self.access(node, argument, &when.element, false);
+        }
+    }
+
+    /// What one kernel does, whose arguments are counted from `first` on.
+    fn accesses_of(&mut self, node: u32, first: u32, args: &[Argument]) {
+        let declares = args.iter().any(|arg| arg.view().is_some());
+        self.layout.undeclared += u64::from(!args.is_empty() && !declares);
+        for (argument, arg) in (first..).zip(args) {
             let (view, writes) = match arg {
                 Argument::In(view) | Argument::NoDep(view, Use::Unknown | Use::Read) => {
                     (view, false)
@@ -234,10 +246,6 @@ impl<'p> Walk<'p> {
                 }
             };
             self.access(node, argument, view, writes);
-        }
-        if let Some(when) = &task.shape.when {
-            let argument = u32::try_from(task.args.len()).unwrap_or(u32::MAX);
-            self.access(node, argument, &when.element, false);
         }
     }
 

@@ -12,6 +12,7 @@
 //! `docs/check.md` describes the fields of the file and the checks. This crate does not compute edges, overlaps, refusals and ring sizes
 //! itself: it asks the firmware's builder.
 
+mod chains;
 mod check;
 mod declare;
 mod derive;
@@ -19,6 +20,7 @@ pub mod file;
 mod finding;
 mod graph;
 mod graph_submitter;
+mod held;
 mod layout;
 mod memory_map;
 pub mod program;
@@ -35,6 +37,7 @@ mod submit;
 mod tell;
 mod written;
 
+pub use chains::{Kernel, without_chains};
 pub use check::{Options, Report, check};
 pub use declare::{Access, Buffer, Extents, Operand, declare};
 pub use finding::{Finding, Kind};

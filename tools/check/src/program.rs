@@ -23,6 +23,8 @@ pub struct Program {
     pub tasks: Vec<Task>,
     /// What was done, in order.
     pub steps: Vec<Step>,
+    /// Where a recorder saw tensors of the heap, by their places, if each had memory of its own.
+    pub(crate) heap: Vec<(usize, GmAddr)>,
 }
 
 impl Program {
@@ -30,7 +32,8 @@ impl Program {
     #[must_use]
     pub fn new(name: impl Into<String>, variant: RuntimeVariant) -> Self {
         let name = name.into();
-        Self { name, variant, tensors: Vec::new(), tasks: Vec::new(), steps: Vec::new() }
+        let (tensors, tasks, steps, heap) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { name, variant, tensors, tasks, steps, heap }
     }
 
     /// Whether it is one of the streaming runtime, which derives edges and has rings.
@@ -39,17 +42,20 @@ impl Program {
         self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
     }
 
-    /// How many tasks a run has: those of a record once for each of its replays.
+    /// How many tasks a run has: those of a record once for each of its replays, and each kernel of a chain.
     #[must_use]
     pub fn task_count(&self) -> usize {
         let (mut count, mut open) = (0, None);
         let mut recorded: HashMap<u32, usize> = HashMap::new();
         for step in &self.steps {
             match step.action {
-                Action::Add(_) => match open {
-                    Some(record) => *recorded.entry(record).or_default() += 1,
-                    None => count += 1,
-                },
+                Action::Add(place) => {
+                    let kernels = self.tasks[place].kernel_count();
+                    match open {
+                        Some(record) => *recorded.entry(record).or_default() += kernels,
+                        None => count += kernels,
+                    }
+                }
                 Action::BeginRecording { record, .. } => open = Some(record),
                 Action::EndRecording => open = None,
                 Action::Replay { record, .. } => count += recorded.get(&record).unwrap_or(&0),
@@ -230,6 +236,8 @@ pub struct Task {
     pub publish: Publish,
     /// What it is beyond one kernel on one core.
     pub shape: Shape,
+    /// The kernels of a chain; empty: it is one kernel. A chain has no arguments of its own, and the func id of its first kernel.
+    pub links: Vec<ChainLink>,
 }
 
 impl fmt::Display for Task {
@@ -239,6 +247,40 @@ impl fmt::Display for Task {
             None => write!(f, "task {}", self.id),
         }
     }
+}
+
+/// One kernel of a chain, run once or several times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChainLink {
+    /// Which kernel.
+    pub func: u16,
+    /// Its arguments in the first of its times.
+    pub args: Vec<Argument>,
+    /// How often it runs.
+    pub times: u32,
+    /// How arguments differ from time to time.
+    pub vary: Vec<Vary>,
+    /// What each of its times does to its arguments, where their extents differ, or only the kernel's words say it; empty: what
+    /// `args` and `vary` say.
+    pub uses: Vec<Vec<Argument>>,
+}
+
+/// How one argument differs from time to time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vary {
+    /// Which argument.
+    pub arg: usize,
+    /// See [`Way`].
+    pub way: Way,
+}
+
+/// How an argument differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It grows by so much: a scalar by that number, a view by so many bytes.
+    By(i64),
+    /// For each time: the word; of a view, bytes from the tensor's first one.
+    Of(Vec<u64>),
 }
 
 /// When a task is published.

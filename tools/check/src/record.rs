@@ -99,7 +99,10 @@ impl<B: BuilderSet> Recording<B> {
     pub fn take(&self) -> Program {
         let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         let empty = Program::new(program.name.clone(), program.variant);
-        std::mem::replace(&mut program, empty)
+        let mut taken = std::mem::replace(&mut *program, empty);
+        // While a program runs, tensors of the heap take the memory of those before.
+        taken.heap.clear();
+        taken
     }
 }
 

@@ -5,15 +5,16 @@
 
 use std::collections::HashMap;
 
-use pto_abi::{Fault, GmAddr, TaskId};
+use pto_abi::chain::MAX_CHAIN_ARGS;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
 use pto_graph::{
-    Arg, Bindings, BlockShape, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    Arg, Bindings, BlockShape, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
     HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
 };
 
 use crate::program::{
-    Action, Argument, Condition, Place, Program, Publish, Shape, Step, Task, Tensor, Use, View,
-    row_major,
+    Action, Argument, ChainLink, Condition, Place, Program, Publish, Shape, Step, Task, Tensor,
+    Use, View, row_major,
 };
 
 /// Notes what goes through it.
@@ -27,13 +28,22 @@ pub struct Recorder<'a, G> {
     records: HashMap<u32, u32>,
     /// The record that is being made.
     open_record: Option<u32>,
+    /// Chains of a program that has them, on a builder that has none: their kernels, by the last one.
+    kernels: HashMap<TaskId, Vec<TaskId>>,
 }
 
 impl<'a, G: GraphBuilder> Recorder<'a, G> {
     /// Notes into `program` what is submitted to `graph`.
     pub fn new(graph: &'a mut G, program: &'a mut Program) -> Self {
-        let (ids, tensors, records) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { graph, program, ids, tensors, records, open_record: None }
+        Self {
+            graph,
+            program,
+            ids: HashMap::new(),
+            tensors: HashMap::new(),
+            records: HashMap::new(),
+            open_record: None,
+            kernels: HashMap::new(),
+        }
     }
 
     fn step(&mut self, action: Action) {
@@ -141,8 +151,48 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         // A replay publishes what a record holds.
         let publish = if self.open_record.is_some() { Publish::Now } else { publish };
         let (func, kind) = (task.func_id.0, task.kind);
-        self.add(id, Task { id: self.next(), name: None, func, kind, args, after, publish, shape });
+        let (id_of_file, name, links) = (self.next(), None, Vec::new());
+        let task = Task { id: id_of_file, name, func, kind, args, after, publish, shape, links };
+        self.add(id, task);
         Ok(id)
+    }
+
+    /// Adds the kernels of a chain to a builder that has no chains; the last one.
+    fn add_kernels(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
+        chain.check()?;
+        let (mut words, mut kernels) = ([0; MAX_CHAIN_ARGS], Vec::new());
+        for (link, turn) in chain.turns() {
+            let id = self.graph.add_task(link.task_at(turn, &mut words))?;
+            if let Some(before) = kernels.last() {
+                self.graph.add_edge(*before, id)?;
+            }
+            kernels.push(id);
+        }
+        let last = *kernels.last().ok_or(Fault::BUILD_CHAIN_EMPTY)?;
+        self.kernels.insert(last, kernels);
+        Ok(last)
+    }
+
+    /// Notes a chain that was accepted as `id`, and is not published.
+    fn note_chain(&mut self, id: TaskId, chain: &Chain<'_>, shape: Shape) {
+        let bases = |of: &Self| {
+            let bases = of.tensors.iter().map(|((base, ..), place)| (*place, GmAddr(*base)));
+            bases.collect::<HashMap<usize, GmAddr>>()
+        };
+        let mut links = Vec::new();
+        for link in chain.links() {
+            // Its tensors get their places first.
+            link.args().iter().for_each(|arg| drop(self.argument(arg)));
+            let bases = bases(self);
+            let of = |place: usize| bases.get(&place).copied();
+            links.push(ChainLink::of(link, |arg| self.argument(arg), of));
+        }
+        let first = chain.links().first().map(|link| link.task());
+        let (func, kind) = first.map_or((0, CoreKind::AIV), |task| (task.func_id.0, task.kind));
+        let (args, after, publish) = (Vec::new(), Vec::new(), Publish::Later);
+        let task =
+            Task { id: self.next(), name: None, func, kind, args, after, publish, shape, links };
+        self.add(id, task);
     }
 }
 
@@ -173,13 +223,27 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
                 after: Vec::new(),
                 publish: Publish::Later,
                 shape: Shape::default(),
+                links: Vec::new(),
             },
         );
         Ok(id)
     }
 
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        // What is built on the device has chains, wherever it is recorded.
+        let has_chains = self.program.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
+        let id = match self.graph.add_chain(chain)? {
+            Some(id) => id,
+            None if has_chains && chain.kernels() > 1 => self.add_kernels(chain)?,
+            None => return Ok(None),
+        };
+        self.note_chain(id, chain, Shape::default());
+        Ok(Some(id))
+    }
+
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
-        let outcome = self.graph.add_edge(producer, consumer)?;
+        let first = self.kernels.get(&consumer).and_then(|kernels| kernels.first());
+        let outcome = self.graph.add_edge(producer, *first.unwrap_or(&consumer))?;
         let (producer, consumer) = (self.id(producer)?, self.id(consumer)?);
         match self.newest(consumer).filter(|_| producer < consumer) {
             Some(task) => task.after.push(producer),
@@ -189,7 +253,10 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
     }
 
     fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
-        self.graph.publish(task)?;
+        match self.kernels.get(&task) {
+            Some(kernels) => kernels.iter().try_for_each(|kernel| self.graph.publish(*kernel))?,
+            None => self.graph.publish(task)?,
+        }
         if self.open_record.is_some() {
             return Ok(());
         }
@@ -215,6 +282,18 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         let id = self.graph.submit_tensors(task)?;
         self.note(id, task, Publish::Now)
+    }
+
+    fn add_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let Some(id) = self.graph.add_chain_when(chain, predicate)? else { return Ok(None) };
+        let task = TensorTask::new(FuncId(0), CoreKind::AIV, &[]).when(predicate);
+        let shape = self.shape(&task.block_shape);
+        self.note_chain(id, chain, shape);
+        Ok(Some(id))
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
@@ -243,6 +322,7 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
                 place: Place::Heap,
             },
         );
+        self.program.heap.push((place, view.base()));
         self.step(Action::Allocate(place));
         Ok(view)
     }

@@ -49,13 +49,14 @@ impl Signatures {
 
     /// The first thing that is wrong with the kernels of a task.
     fn defect(&self, task: &Task) -> Option<String> {
-        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV));
-        std::iter::once((task.func, task.kind))
-            .chain(beside)
-            .find_map(|(func, kind)| self.mismatch(task, func, kind))
+        let args = task.args.len();
+        let own = (!task.is_chain()).then_some((task.func, task.kind, args));
+        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
+        let links = task.links.iter().map(|link| (link.func, task.kind, link.args.len()));
+        own.into_iter().chain(beside).chain(links).find_map(|kernel| self.mismatch(kernel))
     }
 
-    fn mismatch(&self, task: &Task, func: u16, kind: CoreKind) -> Option<String> {
+    fn mismatch(&self, (func, kind, count): (u16, CoreKind, usize)) -> Option<String> {
         let Some(known) = self.of(func) else {
             return Some(format!(
                 "no kernel has func id {func}; use the func id of a registered kernel"
@@ -68,13 +69,13 @@ impl Signatures {
                 known.kind
             ));
         }
-        let (needed, found) = (args.len(), task.args.len());
-        let fits = if *takes_more { needed <= found } else { needed == found };
+        let needed = args.len();
+        let fits = if *takes_more { needed <= count } else { needed == count };
         let at_least = if *takes_more { "at least " } else { "" };
         (!fits).then(|| {
             let args = args.join(", ");
             format!(
-                "func id {func}, {name}, takes {at_least}{needed} arguments ({args}), and the task has {found}"
+                "func id {func}, {name}, takes {at_least}{needed} arguments ({args}), and the task has {count}"
             )
         })
     }

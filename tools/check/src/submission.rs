@@ -79,7 +79,10 @@ impl Submission {
 
     fn missing_of(&self, task: &Task, known: &HashSet<u32>) -> Option<String> {
         let is_address = |arg: &Argument| matches!(arg, Argument::Scalar(w) if *w > LARGEST_SCALAR);
-        if task.args.iter().all(|arg| arg.view().is_none()) && task.args.iter().any(is_address) {
+        let has_addresses = |args: &[Argument]| {
+            args.iter().all(|arg| arg.view().is_none()) && args.iter().any(is_address)
+        };
+        if has_addresses(&task.args) || task.links.iter().any(|link| has_addresses(&link.args)) {
             return Some(format!(
                 "{task} has addresses of the process that recorded it instead of tensors; record it again with kernels of the library"
             ));

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Bindings, DependencyMode, HeapTag, Predicate, RawView, Recording, ScopeId, StartMode,
-    StreamBuilder, TensorTask, TensorView,
+    Arg, Bindings, Chain, DependencyMode, HeapTag, Predicate, RawView, Recording, ScopeId,
+    StartMode, StreamBuilder, TensorTask, TensorView,
 };
 
+use crate::held::{Held, argument};
 use crate::memory_map::Addresses;
-use crate::program::{Action, Argument, Place, Program, Publish, Step, Task, View};
+use crate::program::{Action, Place, Program, Publish, Step, Task, View};
 
 /// How `get` and `set` are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +139,11 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
     }
 
     fn add(&mut self, task: &'p Task) -> Result<(), Fault> {
+        if task.is_chain() {
+            let id = self.chain(task)?;
+            self.ids.insert(task.id, id);
+            return Ok(());
+        }
         if task.args.len() > MAX_ARGS {
             return Err(Fault::BUILD_TOO_MANY_ARGS);
         }
@@ -153,14 +159,7 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
         // Those that are not there, or later, are findings of their own.
         let after: Vec<_> = task.after.iter().filter_map(|id| self.ids.get(id).copied()).collect();
         let mix: Vec<_> = task.shape.mix.iter().map(|func| FuncId(*func)).collect();
-        let when = match &task.shape.when {
-            Some(when) => {
-                let view = self.view(&when.element)?;
-                let index = vec![0; view.shape().len()];
-                Some(Predicate::new(&view, &index, when.comparison, when.value))
-            }
-            None => None,
-        };
+        let when = self.predicate(task)?;
         let shape = &task.shape;
         let mut tensors = TensorTask::new(FuncId(task.func), task.kind, &args)
             .after(&after)
@@ -179,6 +178,40 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
         };
         self.ids.insert(task.id, id);
         Ok(())
+    }
+
+    fn predicate(&self, task: &Task) -> Result<Option<Predicate<'static>>, Fault> {
+        let Some(when) = &task.shape.when else { return Ok(None) };
+        let view = self.view(&when.element)?;
+        let index = vec![0; view.shape().len()];
+        Ok(Some(Predicate::new(&view, &index, when.comparison, when.value)))
+    }
+
+    fn chain(&mut self, task: &Task) -> Result<TaskId, Fault> {
+        let held = Held::of(task, |view| self.view(view))?;
+        let parts: Vec<_> = held.iter().map(Held::parts).collect();
+        let links: Vec<_> = held.iter().zip(&parts).map(|(held, parts)| held.link(parts)).collect();
+        let (chain, when) = (Chain::new(&links), self.predicate(task)?);
+        let added = match &when {
+            Some(when) => self.graph.add_chain_when(&chain, when)?,
+            None => self.graph.add_chain(&chain)?,
+        };
+        let after = task.after.iter().filter_map(|id| self.ids.get(id).copied());
+        let after: Vec<_> = after.collect();
+        let Some(id) = added else {
+            // No chain: one kernel without tensors.
+            return match &when {
+                Some(when) => self.graph.submit_chain_when(&chain, &after, when),
+                None => self.graph.submit_chain(&chain, &after),
+            };
+        };
+        for producer in after {
+            self.graph.add_edge(producer, id)?;
+        }
+        if task.publish == Publish::Now {
+            self.graph.publish(id)?;
+        }
+        Ok(id)
     }
 
     fn edge(&mut self, producer: u32, consumer: u32) -> Result<(), Fault> {
@@ -236,17 +269,6 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
         let tensors: Vec<_> =
             tensors.iter().map(|view| self.view(view)).collect::<Result<_, _>>()?;
         self.graph.replay(&record, &Bindings { tensors: &tensors, scalars })
-    }
-}
-
-fn argument<'a>(arg: &Argument, view: &'a TensorView<'static>) -> Arg<'a> {
-    match arg {
-        Argument::In(_) => Arg::In(view),
-        Argument::Out(_) => Arg::Out(view),
-        Argument::InOut(_) => Arg::InOut(view),
-        Argument::NoDep(..) => Arg::NoDep(view),
-        Argument::Scalar(word) => Arg::Scalar(*word),
-        Argument::BoundScalar(number) => Arg::BoundScalar(*number),
     }
 }
 

@@ -66,10 +66,15 @@ fn access(program: &Program, layout: &Layout, access: &Access) -> String {
     let Some(task) = layout.task(access.node).map(|task| &program.tasks[task]) else {
         return format!("{who}, which {verb} an element");
     };
-    match task.args.get(access.argument as usize) {
-        Some(arg) => {
-            let how = arg.view().map_or("scalar", |(_, how)| how);
-            format!("{who} (func {}, argument {}, {how}) {verb}", task.func, access.argument)
+    match task.argument(access.argument) {
+        Some((kernel, at)) => {
+            let how = kernel.args[at].view().map_or("scalar", |(_, how)| how);
+            let of = if task.is_chain() {
+                format!(" of its kernel {}", kernel.number)
+            } else {
+                String::new()
+            };
+            format!("{who} (func {}, argument {at}{of}, {how}) {verb}", kernel.func)
         }
         None => format!("{who} (func {}, its predicate) {verb}", task.func),
     }
@@ -251,7 +256,8 @@ pub(crate) fn unused(program: &Program, layout: &Layout, warnings: &mut Vec<Find
     for access in layout.classes.iter().flat_map(|class| &class.accesses) {
         let life = &mut lives[access.tensor];
         let task = layout.task(access.node).map(|task| &program.tasks[task]);
-        let arg = task.and_then(|task| task.args.get(access.argument as usize));
+        let found = task.and_then(|task| task.argument(access.argument));
+        let arg = found.as_ref().and_then(|(kernel, at)| kernel.args.get(*at));
         let earliest = |first: &mut Option<u32>| {
             *first = Some(first.map_or(access.node, |first| first.min(access.node)));
         };

@@ -12,8 +12,10 @@ pub fn written(program: &Program) -> Vec<bool> {
     for step in &program.steps {
         match &step.action {
             Action::Add(place) => {
-                let views = program.tasks[*place].args.iter().filter_map(written_by);
-                views.for_each(|view| written[view.tensor] = true);
+                for kernel in program.tasks[*place].kernels() {
+                    let views = kernel.args.iter().filter_map(written_by);
+                    views.for_each(|view| written[view.tensor] = true);
+                }
             }
             Action::Set(view, _) => written[view.tensor] = true,
             Action::BeginRecording { record, tensors } => {

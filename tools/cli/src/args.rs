@@ -3,6 +3,7 @@
 mod acl;
 mod bench;
 mod check;
+mod comm;
 mod fw;
 mod ptop;
 mod soak;
@@ -17,6 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use log::LevelFilter;
 use pto_abi::trace::MAX_RING_EVENTS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_host::group::GroupTarget;
 
 use crate::form::Form;
 use crate::help::{self, VERSION};
@@ -24,6 +26,7 @@ use crate::help::{self, VERSION};
 pub(crate) use acl::{AclArgs, AclCommand, AclRunArgs};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
+pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand};
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
@@ -35,8 +38,8 @@ pub(crate) use ptop::{
 pub(crate) use soak::SoakArgs;
 pub(crate) use value::HostingMode;
 use value::{
-    MAX_AICPU, MAX_CORES, build_mode, byte_count, fanout, heap_bytes, log_level, milliseconds,
-    os_threads, pair, runtime, tolerance, whole, window,
+    MAX_AICPU, MAX_CORES, build_mode, byte_count, fanout, group, heap_bytes, log_level,
+    milliseconds, os_threads, pair, runtime, tolerance, whole, window,
 };
 pub(crate) use virtual_time::{VirtualArgs, profile};
 
@@ -72,6 +75,9 @@ pub(crate) enum Command {
     /// Measures what a task costs on this machine
     #[command(after_help = help::BENCH)]
     Bench(Box<BenchArgs>),
+    /// Measures collectives on a group of devices
+    #[command(after_help = help::COMM)]
+    Comm(CommArgs),
     /// Lists examples, runtime variants, devices and kernels
     #[command(after_help = help::LIST)]
     List(ListArgs),
@@ -109,6 +115,7 @@ impl Command {
             Self::Graph(args) => args.json && args.output.is_none(),
             Self::Check(args) => args.json,
             Self::Bench(args) => args.json,
+            Self::Comm(args) => args.command.json(),
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
             Self::Fw(args) => args.command.json(),
@@ -213,6 +220,10 @@ pub(crate) struct RunArgs {
     /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
+    /// Runs the program on every device of a group: local:8 is eight devices of this process; mpi, one device in each process that
+    /// mpirun has started
+    #[arg(long, help_heading = "Device", value_name = "GROUP", value_parser = group)]
+    pub(crate) group: Option<GroupTarget>,
     /// How the simulator uses the threads of this machine [default: pool]
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,

@@ -2,8 +2,8 @@
 //! number in the place of an address, or more rows than a tensor has, would end this process.
 
 use pto_aicore_kernels::{LIBRARY, LibraryKernel};
-use pto_check::program::{Action, Argument, Program, Task, View};
-use pto_check::{Extents, Finding, Operand};
+use pto_check::program::{Action, Argument, Program, View};
+use pto_check::{Extents, Finding, Kernel, Operand};
 
 use crate::kernels::Kernels;
 use crate::operands::operands;
@@ -13,8 +13,11 @@ pub(crate) fn defects(program: &Program, kernels: &Kernels) -> impl Iterator<Ite
     program.steps.iter().filter_map(|step| {
         let Action::Add(place) = step.action else { return None };
         let task = &program.tasks[place];
-        // Only the author of another kernel knows what it takes.
-        let what = (!kernels.is_own(task.func)).then(|| of_task(program, task))??;
+        let what = task.kernels().find_map(|kernel| {
+            // Only the author of another kernel knows what it takes.
+            let what = (!kernels.is_own(kernel.func)).then(|| of_kernel(program, &kernel))??;
+            Some(if task.is_chain() { format!("kernel {}, {what}", kernel.number) } else { what })
+        })?;
         Some(Finding::of_kernel(task.id, step.line, format!("{task}: {what}")))
     })
 }
@@ -25,23 +28,25 @@ const OF_A_PLAN: &str = "executes a tile kernel of a plan, which it finds by an 
 
 /// The first task that executes a tile kernel, and so cannot stand in a graph file.
 pub(crate) fn of_a_plan(program: &Program) -> Option<String> {
-    let is_of_a_plan = |task: &&Task| library_kernel(task).is_some_and(|kernel| kernel.takes_more);
-    let task = program.tasks.iter().find(is_of_a_plan)?;
-    Some(format!("{task}: {} {OF_A_PLAN}", library_kernel(task)?.name))
+    program.tasks.iter().find_map(|task| {
+        let mut kernels = task.kernels().filter_map(|kernel| library_kernel(kernel.func));
+        let kernel = kernels.find(|kernel| kernel.takes_more)?;
+        Some(format!("{task}: {} {OF_A_PLAN}", kernel.name))
+    })
 }
 
-fn library_kernel(task: &Task) -> Option<&'static LibraryKernel> {
-    LIBRARY.get(usize::from(task.func))
+fn library_kernel(func: u16) -> Option<&'static LibraryKernel> {
+    LIBRARY.get(usize::from(func))
 }
 
-fn of_task(program: &Program, task: &Task) -> Option<String> {
+fn of_kernel(program: &Program, task: &Kernel<'_>) -> Option<String> {
     let is_bound = task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_)));
     let word = |arg: &Argument| match arg {
         Argument::Scalar(word) => *word,
         _ => 0,
     };
     let words: Vec<u64> = task.args.iter().map(word).collect();
-    let kernel = library_kernel(task)?;
+    let kernel = library_kernel(task.func)?;
     if kernel.takes_more {
         return Some(format!("{} {OF_A_PLAN}", kernel.name));
     }

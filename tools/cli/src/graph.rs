@@ -128,14 +128,16 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
         let shape = &task.shape;
         let when = shape.when.as_ref().map(|when| program.condition(when));
         let (mix, blocks) = (shape.mix.clone(), shape.blocks);
-        for func in std::iter::once(&task.func).chain(&mix) {
+        let chain: Vec<_> = task.links.iter().map(|link| (link.func, link.times)).collect();
+        let of_chain = chain.iter().map(|(func, _)| func);
+        for func in std::iter::once(&task.func).chain(&mix).chain(of_chain) {
             let name = names.get(func).cloned().unwrap_or_else(|| format!("func {func}"));
             graph.kernels.insert(*func, name);
         }
         let (start, priority) = (shape.start, shape.priority);
         let plain = GraphTask::plain(task.func, task.kind);
         let name = task.name.clone();
-        graph.tasks.push(GraphTask { name, mix, blocks, start, priority, when, ..plain });
+        graph.tasks.push(GraphTask { name, mix, blocks, start, priority, when, chain, ..plain });
     }
     let edge = |(producer, consumer): (u32, u32)| Edge { producer, consumer };
     graph.edges = shown.edges.into_iter().map(edge).collect();

@@ -1,6 +1,6 @@
 //! The command `pto`: runs, checks, measures and shows programs on a PTO device.
 //!
-//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`ptop`], [`manual`]);
+//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`group`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`ptop`], [`manual`]);
 //! [`args`] declares the command line, [`errors`] maps errors to messages and exit codes, and [`output`] writes text and JSON to
 //! standard output.
 
@@ -18,6 +18,7 @@ mod form;
 mod fw;
 mod golden;
 mod graph;
+mod group;
 mod help;
 mod info;
 mod interrupt;
@@ -53,7 +54,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, CommArgs, CommCommand, Command};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 
@@ -83,6 +84,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Graph(args) => graph::graph(args),
         Command::Check(args) => check::check(args),
         Command::Bench(args) => bench::bench(args),
+        Command::Comm(args) => comm(args),
         Command::List(args) => list::list(args),
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
@@ -91,5 +93,11 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Query(args) => ptop::query(args),
         Command::Completions(args) => manual::completions(args),
         Command::Man(args) => manual::man(args),
+    }
+}
+
+fn comm(args: &CommArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        CommCommand::Bench(args) => group::comm::bench(args),
     }
 }

@@ -24,11 +24,14 @@ use crate::request::{check_unique, request, variant_of};
 use crate::round::Round;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
 use crate::target::{Heap, Target};
-use crate::{logging, npy, output_file, tensor_folder, timeline, training, virtual_time};
+use crate::{group, logging, npy, output_file, tensor_folder, timeline, training, virtual_time};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     logging::install(args.log)?;
+    if let Some(target) = &args.group {
+        return group::run::run(args, target);
+    }
     if training::is_asked(args) {
         return training::run(args);
     }

@@ -276,10 +276,10 @@ fn waits_for_others(task: &Task) -> bool {
 /// How large the graph is.
 fn size_of(graph: &GraphProgram) -> GraphSize {
     let tasks = graph.task_count() as u64;
-    let arg_words = graph.tasks.iter().map(|task| task.args.len() as u64).sum();
+    let arg_words = graph.tasks.iter().map(Task::arg_words).sum();
     let after: usize = graph.tasks.iter().map(|task| task.after.len()).sum();
-    // A line of the file has one edge at most beside those of its task.
-    let edges = (after + graph.steps.len()) as u64;
+    // A line of the file has one edge at most beside those of its task, and a kernel of a chain one to the next.
+    let edges = (after + graph.steps.len()) as u64 + tasks;
     GraphSize { tasks, arg_words, edges }
 }
 

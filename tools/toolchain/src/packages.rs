@@ -79,6 +79,21 @@ pub const PYTHON_VENV: Program = Program {
     file: "/usr/share/doc/python3-venv",
 };
 
+/// OpenMPI: its compiler wrapper and its launcher.
+pub const OPENMPI: Program = Program {
+    name: "mpicc.openmpi",
+    packages: "openmpi-bin libopenmpi-dev",
+    purpose: "builds the plug-in for ranks over MPI, and starts them",
+    file: "/usr/bin/mpirun.openmpi",
+};
+/// The library that reads the headers of an MPI.
+pub const LIBCLANG: Program = Program {
+    name: "cc",
+    packages: "libclang-dev",
+    purpose: "reads the headers of an MPI for the plug-in",
+    file: "/usr/lib/llvm-14/lib/libclang.so",
+};
+
 impl Program {
     /// Where it is, in PATH; `None`: it, or the file beside it, is missing.
     #[must_use]

@@ -23,6 +23,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Tasks with tensors", "streaming.md"),
             ("Chains of short kernels", "chains.md"),
             ("Streams, events, copies", "sessions.md"),
+            ("Ranks in several processes: MPI", "mpi.md"),
             ("Programs for aclrt", "acl.md"),
             ("Functions of aclrt", "acl-functions.md"),
             ("Program files, stitching", "programs.md"),

@@ -7,6 +7,7 @@
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`
+//! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
@@ -15,7 +16,7 @@
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`] and [`miri`] are steps that need a build of their own.
+//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
 //! [`tools`] installs the tools that the steps need, and [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
@@ -24,6 +25,7 @@ mod book;
 mod fuzz;
 mod generate;
 mod miri;
+mod mpi;
 mod python;
 mod race;
 mod root;
@@ -43,6 +45,7 @@ usage: cargo xtask <command>
   acceptance --pto-wsp DIR | --cann DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
                      package, or the samples of the public project hicann/runtime against our library, and prints a table
+  mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example under ThreadSanitizer, in modes threads and pool
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
+        ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::generate;
 use crate::miri;
+use crate::mpi;
 use crate::python;
 use crate::race;
 use crate::steps::Step;
@@ -32,6 +33,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
             .with("PTO_SOAK_SEEDS", "100000"),
+        mpi_ranks(root),
         // The release profile: what is counted is what runs.
         Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
         Step::cargo("doc tests", "test --workspace --doc"),
@@ -84,6 +86,12 @@ pub(crate) fn race_detector(root: &Path) -> Step {
 pub(crate) fn miri(root: &Path) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
     Step::call("miri", move || miri::run(&root, &target))
+}
+
+/// Ranks in processes of their own, on the MPIs of this machine.
+pub(crate) fn mpi_ranks(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call_where_possible("ranks over MPI", move || mpi::test(&root, &target))
 }
 
 /// The Python package, from its wheel.

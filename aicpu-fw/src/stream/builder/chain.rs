@@ -1,14 +1,20 @@
-//! Chains of a streaming run: tasks whose words are the chain's, and whose edges the program states.
+//! Chains of a streaming run: tasks whose words are the chain's, and whose edges the program states, or the tensors of its links
+//! say.
 //!
-//! Invariant: the words of a chain stand in one span of the ring of argument words, which runs on behind the ring's end for as
-//! many as a task has arguments at most.
+//! A chain is one task to the tensor map: it does what its kernels do, each link with as few accesses as its variations allow.
+//! What a kernel takes from one before it in the chain needs no edge. Invariant: the words of a chain stand in one span of the
+//! ring of argument words, which runs on behind the ring's end for as many as a task has arguments at most.
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::limits::MAX_ARGS;
+use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Chain, Predicate, TaskSpec, TensorTask};
+use pto_graph::{Chain, DependencyMode, Predicate, TaskSpec, TensorTask, TensorView};
 
+use super::super::accesses::{access_of, view_blame};
+use super::super::map::{Access, AccessKind, Hide};
+use super::super::region::Region;
 use super::Stream;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory, chain};
@@ -20,13 +26,67 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     pub(super) fn add_chain_now(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
         let spec = self.check_chain(chain)?;
+        let entries = self.check_tensors(chain)? * Access::MAX_ENTRIES;
         let count = chain.words();
         self.tasks.make_room(count)?;
+        self.tasks.make_room_in(RingKind::MAP, entries)?;
         let words = self.tasks.storage().next_words(count);
-        chain::write(chain, words, |task| self.tasks.accept(task, task.args.len()))?;
+        chain::write(chain, words, |task, args| self.tasks.accept(task, args))?;
+        self.tasks.storage_mut().takes(RingKind::MAP, entries);
+        let number = self.tasks.storage().window().next();
         let id = self.tasks.open_slot(&spec, CHAIN_KERNEL, count)?;
         self.tasks.chain_newest(id.slot, chain.kernels());
+        if entries > 0 {
+            self.use_tensors(chain, number)?;
+        }
         Ok(id)
+    }
+
+    /// Every part of a tensor that a chain names can be used; how many of them it reads or writes.
+    fn check_tensors(&mut self, chain: &Chain<'_>) -> Result<u64, Fault> {
+        let mut accesses = 0;
+        for link in chain.links() {
+            let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
+            for (index, arg) in (0_u32..).zip(link.args()) {
+                for view in link.views(index as usize) {
+                    if view.defect().is_some() || !self.is_alive(view.heap()) {
+                        return Err(self.tasks.refuse_next(&task, view_blame(&view, index)));
+                    }
+                    accesses += u64::from(access_of(arg).is_some());
+                }
+            }
+        }
+        let is_manual = self.tasks.scopes().mode() == DependencyMode::MANUAL;
+        Ok(if is_manual { 0 } else { accesses })
+    }
+
+    /// Derives the edges of the newest task, which is a chain, or notes what it does.
+    fn use_tensors(&mut self, chain: &Chain<'_>, number: u64) -> Result<(), Fault> {
+        let derives = self.tasks.scopes().mode() == DependencyMode::DERIVED;
+        for (index, arg, view) in chain.uses() {
+            let Some((_, kind)) = access_of(arg) else { continue };
+            self.use_view(derives, (&view, kind), (number, index))?;
+        }
+        Ok(())
+    }
+
+    fn use_view(
+        &mut self,
+        derives: bool,
+        (view, kind): (&TensorView<'_>, AccessKind),
+        (number, index): (u64, u32),
+    ) -> Result<(), Fault> {
+        let region = Region::of(view);
+        let simple = Access::simple(view, kind);
+        let access = simple.unwrap_or_else(|| Access::new(view.base().0, kind, &region));
+        if derives {
+            return self.derive_one(&access, number, index);
+        }
+        let map = self.tasks.storage().map();
+        if let Some(place) = map.place(&access) {
+            map.note(&place, &access, (number, Hide::Nothing));
+        }
+        Ok(())
     }
 
     /// Adds a chain that runs only if `predicate` is true when it becomes ready.

@@ -178,7 +178,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[inline(always)]
-    fn derive_one(&mut self, access: &Access<'_>, number: u64, index: u32) -> Result<(), Fault> {
+    pub(super) fn derive_one(
+        &mut self,
+        access: &Access<'_>,
+        number: u64,
+        index: u32,
+    ) -> Result<(), Fault> {
         let (map, tasks) = (self.tasks.storage().map(), &mut self.tasks);
         let derived = map.derive(access, number, None, |producer| {
             tasks.derived_edge(producer, number).map_err(Some)

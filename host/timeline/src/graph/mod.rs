@@ -123,7 +123,13 @@ impl Graph {
         let kernels: Vec<_> =
             [task.func_id].iter().chain(&task.mix).map(|func| self.kernel(*func)).collect();
         let name = task.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
-        (format!("{name}{} #{slot}", kernels.join(" + ")), task.details())
+        let mut details = task.details();
+        if !task.chain.is_empty() {
+            let times = |(func, times): &(u16, u32)| format!("{times} x {}", self.kernel(*func));
+            let links: Vec<_> = task.chain.iter().map(times).collect();
+            details.insert(0, format!("chain: {}", links.join(", ")));
+        }
+        (format!("{name}{} #{slot}", kernels.join(" + ")), details)
     }
 
     /// A task for programs: kernel and kind, and of its shape what is not plain.
@@ -138,6 +144,10 @@ impl Graph {
         put("kind", serde_json::json!(task.kind.name()));
         if !task.mix.is_empty() {
             put("mix", task.mix.iter().map(|func| self.kernel(*func)).collect());
+        }
+        if !task.chain.is_empty() {
+            let link = |(func, times): &(u16, u32)| serde_json::json!({ "kernel": self.kernel(*func), "times": times });
+            put("chain", task.chain.iter().map(link).collect());
         }
         if task.blocks != 1 {
             put("blocks", serde_json::json!(task.blocks));

@@ -21,6 +21,8 @@ pub struct GraphTask {
     pub priority: Priority,
     /// Its predicate, for people.
     pub when: Option<String>,
+    /// The kernels of a chain: func ids, and how often each runs in a row; empty: it is one kernel.
+    pub chain: Vec<(u16, u32)>,
 }
 
 impl GraphTask {
@@ -29,7 +31,17 @@ impl GraphTask {
     pub const fn plain(func_id: u16, kind: CoreKind) -> Self {
         let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
         let mix = Vec::new();
-        Self { name: None, func_id, kind, mix, blocks: 1, start, priority, when: None }
+        Self {
+            name: None,
+            func_id,
+            kind,
+            mix,
+            blocks: 1,
+            start,
+            priority,
+            when: None,
+            chain: Vec::new(),
+        }
     }
 
     /// Whether it is [`plain`](Self::plain).

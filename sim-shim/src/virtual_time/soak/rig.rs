@@ -187,7 +187,8 @@ impl Rig {
         let launch = self.prepared();
         let chooser = Chooser::seeded(options.seed);
         let beats = Arc::default();
-        let (report, chooser) = run_with::<F, _>(&launch, &self.program, options, chooser, &beats);
+        let (report, chooser) =
+            run_with::<F, _>(&launch, &self.program, options, (chooser, None), &beats);
         self.landed(self.arena.fault().first(), report, chooser)
     }
 

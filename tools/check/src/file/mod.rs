@@ -3,6 +3,7 @@
 //! The structs here are the lines, for writing and for reading; what a line means in its place is checked by [`read()`].
 
 mod args;
+mod links;
 mod read;
 mod write;
 
@@ -76,10 +77,13 @@ struct TaskLine<A, V> {
     task: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    func: u16,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    func: Option<u16>,
     kind: String,
     #[serde(default = "Vec::new")]
     args: Vec<A>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    chain: Vec<LinkLine<A>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     after: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,41 @@ struct TaskLine<A, V> {
     priority: Option<String>,
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     when: Option<WhenLine<V>>,
+}
+
+/// A kernel of a chain, so many times.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkLine<A> {
+    func: u16,
+    #[serde(default = "Vec::new")]
+    args: Vec<A>,
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    times: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    vary: Vec<VaryLine>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    uses: Vec<Vec<A>>,
+}
+
+/// How one argument of a kernel differs from time to time.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VaryLine {
+    arg: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<Vec<u64>>,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_once(times: &u32) -> bool {
+    *times == 1
 }
 
 const fn none<T>() -> Option<T> {

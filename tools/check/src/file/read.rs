@@ -13,6 +13,7 @@ use super::args::{
     self, Tensors, Wrong, argument, comparison, core_kind, defect, element, mode, priority, start,
     variant, view,
 };
+use super::links;
 use super::{
     AllocLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, PublishLine, RecordLine,
     ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine, VERSION,
@@ -147,6 +148,12 @@ impl Tensors for Reader {
     }
 }
 
+impl links::TensorBytes for Reader {
+    fn bytes(&self, place: usize) -> u64 {
+        self.program.tensors.get(place).map_or(0, |tensor| tensor.bytes)
+    }
+}
+
 impl Reader {
     fn line(&mut self, line: usize, object: Map<String, Value>) -> Result<(), Wrong> {
         let Some(kind) = KINDS.iter().find(|kind| object.contains_key(**kind)) else {
@@ -269,8 +276,19 @@ impl Reader {
                 line.task
             ));
         }
-        if usize::from(line.func) >= MAX_FUNC_ID {
-            return Err(format!("func: {} is not below {MAX_FUNC_ID}", line.func));
+        let links = links::read(self, &line)?;
+        let func = match (line.func, links.first()) {
+            (Some(func), None) => func,
+            (None, Some(first)) => first.func,
+            (None, None) => {
+                return Err("func: a task names its kernel; or, as \"chain\", several".into());
+            }
+            (Some(_), Some(_)) => {
+                return Err("func: each kernel of a \"chain\" names its own; leave it out".into());
+            }
+        };
+        if usize::from(func) >= MAX_FUNC_ID {
+            return Err(format!("func: {func} is not below {MAX_FUNC_ID}"));
         }
         if line.args.len() > MAX_ARGS {
             return Err(format!("args: {} are more than {MAX_ARGS}", line.args.len()));
@@ -295,8 +313,8 @@ impl Reader {
             ));
         }
         let kind = core_kind("kind", &line.kind)?;
-        let TaskLine { task: id, name, func, after, .. } = line;
-        self.program.tasks.push(Task { id, name, func, kind, args, after, publish, shape });
+        let TaskLine { task: id, name, after, .. } = line;
+        self.program.tasks.push(Task { id, name, func, kind, args, after, publish, shape, links });
         Ok(Action::Add(self.program.tasks.len() - 1))
     }
 

@@ -6,11 +6,13 @@ use pto_graph::{Priority, StartMode};
 use serde::Serialize;
 
 use super::{
-    AllocLine, ArgLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, PartLine,
-    PublishLine, RecordLine, ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine, VERSION,
-    ViewLine, WhenLine,
+    AllocLine, ArgLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, LinkLine,
+    PartLine, PublishLine, RecordLine, ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine,
+    VERSION, VaryLine, ViewLine, WhenLine,
 };
-use crate::program::{Action, Argument, Place, Program, Publish, Task, Use, View, row_major};
+use crate::program::{
+    Action, Argument, ChainLink, Place, Program, Publish, Task, Use, View, Way, row_major,
+};
 
 /// Writes a program: the header, the tensors of the host's, then its steps.
 ///
@@ -116,9 +118,10 @@ impl<W: Write> Writer<'_, W> {
         TaskLine {
             task: task.id,
             name: task.name.clone(),
-            func: task.func,
+            func: (!task.is_chain()).then_some(task.func),
             kind: task.kind.name().to_owned(),
-            args: task.args.iter().map(|arg| self.argument(arg)).collect(),
+            args: self.arguments(&task.args),
+            chain: task.links.iter().map(|link| self.link(link)).collect(),
             after: task.after.clone(),
             publish: (task.publish == Publish::Later).then(|| "later".to_owned()),
             mix: shape.mix.clone(),
@@ -127,6 +130,24 @@ impl<W: Write> Writer<'_, W> {
             priority: (shape.priority != Priority::NORMAL)
                 .then(|| shape.priority.name().to_owned()),
             when,
+        }
+    }
+
+    fn arguments(&self, args: &[Argument]) -> Vec<ArgLine> {
+        args.iter().map(|arg| self.argument(arg)).collect()
+    }
+
+    fn link(&self, link: &ChainLink) -> LinkLine<ArgLine> {
+        let vary = link.vary.iter().map(|vary| match &vary.way {
+            Way::By(step) => VaryLine { arg: vary.arg, by: Some(*step), of: None },
+            Way::Of(words) => VaryLine { arg: vary.arg, by: None, of: Some(words.clone()) },
+        });
+        LinkLine {
+            func: link.func,
+            args: self.arguments(&link.args),
+            times: link.times,
+            vary: vary.collect(),
+            uses: link.uses.iter().map(|uses| self.arguments(uses)).collect(),
         }
     }
 

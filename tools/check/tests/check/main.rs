@@ -2,6 +2,7 @@
 //! them, races against brute force on random programs, ring sizes against runs with less, real sizes by what they cost.
 
 mod bad_files;
+mod chains;
 mod findings;
 mod races;
 mod records;

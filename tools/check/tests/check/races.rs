@@ -179,7 +179,17 @@ fn make(seed: u64) -> Made {
         let (id, func, kind) = (u32::try_from(task).unwrap(), 0, CoreKind::AIV);
         let (publish, shape) = (Publish::Now, Shape::default());
         program.steps.push(Step { action: Action::Add(task), line: 0 });
-        program.tasks.push(Task { id, name: None, func, kind, args, after, publish, shape });
+        program.tasks.push(Task {
+            id,
+            name: None,
+            func,
+            kind,
+            args,
+            after,
+            publish,
+            shape,
+            links: Vec::new(),
+        });
     }
     if is_open {
         program.steps.push(Step { action: Action::CloseScope, line: 0 });
@@ -263,6 +273,7 @@ fn an_edge_less_is_a_race() {
                 after: producers.into_iter().collect(),
                 publish: Publish::Now,
                 shape: Shape::default(),
+                links: Vec::new(),
             });
         }
         assert!(checked(&program, small()).is_clean(), "seed {seed}");

@@ -26,7 +26,17 @@ fn add(program: &mut Program, args: Vec<Argument>, after: Vec<u32>) {
     let place = program.tasks.len();
     let (id, kind) = (u32::try_from(place).unwrap(), CoreKind::AIV);
     let (publish, shape) = (Publish::Now, Shape::default());
-    program.tasks.push(Task { id, name: None, func: 0, kind, args, after, publish, shape });
+    program.tasks.push(Task {
+        id,
+        name: None,
+        func: 0,
+        kind,
+        args,
+        after,
+        publish,
+        shape,
+        links: Vec::new(),
+    });
     program.steps.push(Step { action: Action::Add(place), line: 0 });
 }
 

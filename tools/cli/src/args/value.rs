@@ -13,6 +13,7 @@ use pto_abi::stream::MAX_HEAP_RINGS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
 use pto_host::MAX_OS_THREADS;
+use pto_host::group::{GroupTarget, UnknownTarget};
 
 /// The most AICPU instances.
 pub(super) const MAX_AICPU: u32 = {
@@ -56,6 +57,10 @@ pub(super) fn pair<T: From<String>>(text: &str) -> Result<(String, T), String> {
         }
         _ => Err("it must be a name and a value with '=' between them, such as n=64".into()),
     }
+}
+
+pub(super) fn group(text: &str) -> Result<GroupTarget, String> {
+    text.parse().map_err(|unknown: UnknownTarget| unknown.to_string())
 }
 
 pub(super) fn runtime(text: &str) -> Result<RuntimeVariant, String> {

@@ -6,7 +6,7 @@ use pto_aicore_kernels::LIBRARY;
 use pto_check::program::{
     Action, Argument, Place, Program as GraphProgram, Task, Tensor, Use, View,
 };
-use pto_check::{Cores, Submission, task_graph, with_kept_heap, written};
+use pto_check::{Cores, Submission, task_graph, with_kept_heap, without_chains, written};
 use pto_host::workloads::program::{
     Body, GraphArgument, GraphTask, Layout, Program, Role, TensorDescription,
 };
@@ -23,7 +23,8 @@ pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
         Failure::usage(format!("'{shown}' cannot become a program: {what}"))
     };
     check_steps(&of_file).map_err(|what| refused(&what))?;
-    let (graph, _) = with_kept_heap(&of_file);
+    // A program file has no chains.
+    let (graph, _) = with_kept_heap(&without_chains(&of_file));
     check_memory(&graph).map_err(|what| refused(&what))?;
     let edges = task_graph(&graph, Cores::default()).map_err(|finding| refused(&finding))?;
     let tensors = (0..graph.tensors.len()).map(|place| description(&of_file, &graph, place));

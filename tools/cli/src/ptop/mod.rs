@@ -8,7 +8,6 @@ mod file_tensor;
 mod graph;
 mod inspect;
 mod judge;
-mod layouts;
 mod query;
 mod run;
 mod shown;

@@ -77,7 +77,7 @@ fn what_cannot_be_a_program_is_refused() {
     };
     build(&["--layout=X=nz:28x96"], &["Tensor X", "the plan has X f32[28, 96]"]);
     build(&["--layout=X=nz"], &["does not say the extents"]);
-    build(&["--role=X=output"], &["no task writes X"]);
+    build(&["--role=X=output"], &["no task writes it"]);
     build(&["--place=Q=device"], &["no tensor Q. It has: X, M, S, Y"]);
     refused(&["program", "build", "Cargo.toml"], 2, &["neither a workload"]);
     pto(&["program", "build", &source, "-o", &out, "--target=a5"], 0);

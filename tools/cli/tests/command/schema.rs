@@ -99,6 +99,8 @@ fn every_command_answers_as_the_schema_says() {
     answers("info", &["info"]);
     answers("info", &["info", "limits"]);
     answers("bench", &["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"]);
+    answers("group_run", &["run", "dp_training", "--param=steps=1", "--group=local:2"]);
+    answers("comm_bench", &["comm", "bench", "-b=4K", "-e=4K", "--rounds=1", "--repeats=1"]);
     answers("fw_list", &["fw", "list"]);
     answers("failure", &["fw", "inspect", &path("none.img")]);
 }

@@ -1,0 +1,133 @@
+//! Chains on tensors: the edges of random ones against the oracle, which looks at the bytes of each kernel.
+
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_graph::{
+    Arg, Chain, DependencyMode, ElementType, GraphBuilder, Link, StreamBuilder, TensorView,
+    Variation,
+};
+
+use crate::oracle::{Oracle, Touch, all_reachable};
+use crate::random::{Random, bytes_of, view};
+use crate::rig::{TestStream, with_stream};
+
+/// A link of one argument: what it does, where, how often, and how the place differs from time to time.
+struct RandomLink {
+    view: TensorView<'static>,
+    writes: bool,
+    times: u32,
+    step: i64,
+    /// Addresses, instead of steps.
+    column: Option<Vec<u64>>,
+}
+
+impl RandomLink {
+    /// One whose places are all within the tensor.
+    fn new(random: &mut Random) -> Self {
+        loop {
+            let base = GmAddr(0x1000 * u64::from(1 + random.below(3)));
+            let view = view(random, base);
+            let (writes, times) = (random.below(2) == 0, 1 + random.below(4));
+            let size = view.element().bytes().cast_signed();
+            let step = (i64::from(random.below(120)) - 60) * size;
+            let first = view.address().0;
+            let column = (random.below(3) == 0).then(|| {
+                let place =
+                    |_| first.wrapping_add_signed((i64::from(random.below(80)) - 40) * size);
+                (0..times).map(place).collect()
+            });
+            let link = Self { view, writes, times, step, column };
+            let args = link.args();
+            let fits = link.with(&args, |link| link.views(0).all(|view| view.defect().is_none()));
+            if fits {
+                return link;
+            }
+        }
+    }
+
+    fn args(&self) -> [Arg<'_>; 1] {
+        [if self.writes { Arg::InOut(&self.view) } else { Arg::In(&self.view) }]
+    }
+
+    fn with<R>(&self, args: &[Arg<'_>], use_link: impl FnOnce(&Link<'_>) -> R) -> R {
+        let varies = [match &self.column {
+            Some(words) => Variation::of(0, words),
+            None => Variation::by(0, self.step),
+        }];
+        let link = Link::on_tensors(FuncId(1), CoreKind::AIV, args);
+        use_link(&link.times(self.times).varying(&varies))
+    }
+
+    /// What its kernels touch, one by one.
+    fn touches(&self, task: u64) -> Vec<Touch> {
+        let args = self.args();
+        self.with(&args, |link| {
+            let views = (0..self.times).map(|turn| link.view_at(0, turn).unwrap());
+            let touch = |view: TensorView<'_>| Touch {
+                task,
+                tensor: view.base().0,
+                bytes: bytes_of(&view),
+                writes: self.writes,
+                derived: true,
+            };
+            views.map(touch).collect()
+        })
+    }
+}
+
+/// Submits a chain of two of them.
+fn submit(stream: &mut TestStream<'_>, links: &[RandomLink; 2]) {
+    let args = links.each_ref().map(RandomLink::args);
+    links[0].with(&args[0], |first| {
+        links[1].with(&args[1], |second| {
+            stream.submit_chain(&Chain::new(&[*first, *second]), &[]).unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_chain_waits_for_what_its_kernels_touch() {
+    let mut edges = 0;
+    for seed in 0..120 {
+        let mut random = Random(seed);
+        let count = 10 + random.below(30);
+        let chains: Vec<_> = (0..count)
+            .map(|_| [RandomLink::new(&mut random), RandomLink::new(&mut random)])
+            .collect();
+        let made = with_stream(|stream| chains.iter().for_each(|chain| submit(stream, chain)));
+        let mut oracle = Oracle::default();
+        for (number, chain) in (0..).zip(&chains) {
+            let touches: Vec<_> = chain.iter().flat_map(|link| link.touches(number)).collect();
+            oracle.submit(&touches);
+        }
+        let pairs = oracle.conflicts();
+        assert!(made.edges.is_subset(&pairs), "seed {seed}: an edge without a conflict");
+        let is_whole = all_reachable(count.into(), &made.edges, &pairs);
+        assert!(is_whole, "seed {seed}: a conflict without a path");
+        edges += made.edges.len();
+    }
+    assert!(edges > 5_000, "{edges}: the chains hardly conflict");
+}
+
+#[test]
+fn a_manual_scope_derives_nothing_and_looks_at_the_tensors_nevertheless() {
+    let whole = TensorView::dense(GmAddr(0x1000), ElementType::F32, &[8, 16]);
+    let row = whole.slice(0, 0, 1);
+    let args = [Arg::InOut(&row)];
+    let varies = [Variation::by(0, 64)];
+    let link = Link::on_tensors(FuncId(1), CoreKind::AIV, &args).varying(&varies);
+    let made = with_stream(|stream| {
+        let scope = stream.open_scope(DependencyMode::MANUAL).unwrap();
+        for _ in 0..3 {
+            stream.submit_chain(&Chain::new(&[link.times(8)]), &[]).unwrap();
+        }
+        let far = stream.submit_chain(&Chain::new(&[link.times(9)]), &[]);
+        assert_eq!(far, Err(Fault::STREAM_VIEW_RANGE));
+        let blame = stream.blame(Fault::STREAM_VIEW_RANGE);
+        assert_eq!((blame.argument, blame.func_id), (1, 1));
+        stream.close_scope(scope).unwrap();
+        // One kernel on a tensor waits as a task does.
+        stream.submit_chain(&Chain::new(&[link]), &[]).unwrap();
+        stream.submit_chain(&Chain::new(&[link]), &[]).unwrap();
+    });
+    assert_eq!(made.edges, [(3, 4)].into());
+}

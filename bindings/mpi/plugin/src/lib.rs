@@ -1,0 +1,34 @@
+//! The calls of MPI that ranks of the PTO Runtime make, behind a table of functions (`table.rs`, which `bindings/mpi` compiles as well).
+//!
+//! `pto` loads this library at run time, so that neither `pto` nor any other crate needs an MPI to be built. The crate `mpi` (rsmpi)
+//! brings the declarations of the MPI that it is built with: handles of OpenMPI are pointers, those of MPICH are numbers, and
+//! so each of them has a library of its own.
+//!
+//! - `world.rs`: the start and the end of MPI, and the communicators of the lanes.
+//! - `messages.rs`: messages on their way.
+//! - `collectives.rs`: MPI's own collectives, which `pto comm bench` compares ours with.
+
+mod collectives;
+mod messages;
+mod state;
+#[path = "../../src/table.rs"]
+pub mod table;
+mod world;
+
+use table::Table;
+
+/// What a program that loads this library calls.
+#[unsafe(no_mangle)]
+pub static pto_mpi_table: Table = Table {
+    version: Table::VERSION,
+    bytes: Table::BYTES,
+    start: world::start,
+    send: messages::send,
+    receive: messages::receive,
+    test: messages::test,
+    cancel: messages::cancel,
+    all_reduce_sum: collectives::all_reduce_sum,
+    barrier: collectives::barrier,
+    error_text: world::error_text,
+    finish: world::finish,
+};

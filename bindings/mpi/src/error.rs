@@ -1,0 +1,61 @@
+//! Why a process cannot become a rank: no MPI has started it, the plug-in is missing or another version's, or MPI refuses.
+
+use std::path::PathBuf;
+
+/// Why there is no transport over MPI.
+#[derive(Debug, thiserror::Error)]
+pub enum MpiError {
+    /// The environment names no MPI.
+    #[error(
+        "no MPI has started this process; start it with a launcher, such as `mpirun -n 8 pto run ..`, or set {variable} to \
+         openmpi or mpich for a single rank",
+        variable = crate::find::KIND_VARIABLE
+    )]
+    NotLaunched,
+    /// [`KIND_VARIABLE`](crate::find::KIND_VARIABLE) is not the name of an MPI.
+    #[error(
+        "{variable} is '{given}', which is no MPI that we know; use openmpi or mpich",
+        variable = crate::find::KIND_VARIABLE
+    )]
+    UnknownKind {
+        /// What it is.
+        given: String,
+    },
+    /// There is no plug-in.
+    #[error(
+        "the plug-in for {kind} is not there; build it with `cargo xtask mpi`, which installs {kind} as well, or set {variable} \
+         to its path. Looked for: {looked}",
+        variable = crate::find::PATH_VARIABLE
+    )]
+    NoPlugin {
+        /// The MPI that has started this process.
+        kind: crate::find::Kind,
+        /// The files that are not there.
+        looked: String,
+    },
+    /// The loader refuses the plug-in.
+    #[error("{} cannot be loaded: {why}", path.display())]
+    Load {
+        /// The plug-in.
+        path: PathBuf,
+        /// What the loader says.
+        why: String,
+    },
+    /// The plug-in is another version's.
+    #[error("{} is of another version of pto; build it again with `cargo xtask mpi`", path.display())]
+    Version {
+        /// The plug-in.
+        path: PathBuf,
+    },
+    /// MPI refuses a call.
+    #[error("MPI cannot {what}: {why}")]
+    Refused {
+        /// What it was asked to do.
+        what: &'static str,
+        /// What MPI says.
+        why: String,
+    },
+    /// Ranks that do not come.
+    #[error("{}", _0)]
+    Bringup(#[from] crate::group::TransferError),
+}

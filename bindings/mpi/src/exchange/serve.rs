@@ -1,0 +1,133 @@
+//! What a frame of another rank asks of this one.
+
+use crate::group::{NO_SLOT, TransferError};
+use crate::message::{Header, Kind};
+use crate::processes::Identity;
+use crate::wire::{Wire, WireError, fill};
+
+use super::lane::Way;
+use super::matching::Announced;
+use super::windows::Refusal;
+use super::{Exchange, Then, tag};
+
+impl<W: Wire> Exchange<W> {
+    pub(super) fn serve(&mut self, from: u32, frame: &[u8]) -> Result<(), WireError> {
+        let Some((header, contents)) = Header::read(frame) else {
+            return Err(WireError(format!("rank {from} sends what is no frame of pto")));
+        };
+        match header.kind {
+            Kind::Hello => self.serve_hello(from, &header, contents),
+            Kind::Meet => drop(self.meetings.insert((header.number, from), header.value)),
+            Kind::Beat => {}
+            Kind::Ended => self.serve_ended(from, &header),
+            Kind::Failed => self.serve_failed(from, &header, contents),
+            Kind::Leave => self.left += 1,
+            Kind::Send => return self.serve_send(from, &header, contents),
+            Kind::Put => return self.serve_put(from, &header, contents),
+            Kind::Get => return self.serve_get(from, &header),
+            Kind::Signal => return self.serve_signal(&header),
+            Kind::Done => self.close(header.number, Ok(())),
+            Kind::Refused => {
+                let refusal = Refusal::of(header.value).unwrap_or(Refusal::NoWindow);
+                self.refused(header.number, refusal);
+            }
+        }
+        Ok(())
+    }
+
+    fn serve_hello(&mut self, from: u32, header: &Header, contents: &[u8]) {
+        let process = u32::try_from(header.value).unwrap_or(0);
+        let identity = Identity { process, space: header.stamp };
+        self.ranks.introduce(from, &String::from_utf8_lossy(contents), identity);
+    }
+
+    fn serve_failed(&mut self, from: u32, header: &Header, contents: &[u8]) {
+        let root = u32::try_from(header.value).unwrap_or(from);
+        let cause = String::from_utf8_lossy(contents).into_owned();
+        let cause = if root == from { cause } else { format!("rank {from} says: {cause}") };
+        let host = self.ranks.host(root).to_owned();
+        self.fail(TransferError::PeerFailed { rank: root, host, cause });
+    }
+
+    fn serve_send(&mut self, from: u32, header: &Header, contents: &[u8]) -> Result<(), WireError> {
+        if header.run != self.run {
+            return Ok(());
+        }
+        let Header { bytes, stamp, payload, .. } = *header;
+        let announced = Announced { bytes, stamp, payload, contents: contents.to_vec() };
+        match self.matching.announce(from, header.tag, announced) {
+            Some((posted, announced)) => self.fetch((from, header.tag), posted, announced),
+            None => Ok(()),
+        }
+    }
+
+    fn serve_put(&mut self, from: u32, header: &Header, contents: &[u8]) -> Result<(), WireError> {
+        let Header { run, number, place: (window, slot), .. } = *header;
+        let Header { offset, bytes, payload, value, .. } = *header;
+        let to = match self.windows.part(window, offset, bytes) {
+            Ok(to) => to,
+            Err(refusal) => return self.refuse(from, number, refusal),
+        };
+        if payload == 0 {
+            fill(to, contents);
+            return self.acknowledge((from, number), run, (slot, value));
+        }
+        let then = Then::Put { from: (from, number), run, signal: (slot, value) };
+        self.payloads.begin(&mut self.wire, (Way::From(from), tag(payload)), to, then)
+    }
+
+    fn serve_get(&mut self, from: u32, header: &Header) -> Result<(), WireError> {
+        let Header { number, place: (window, _), offset, bytes, payload, .. } = *header;
+        match self.windows.part(window, offset, bytes) {
+            Ok(part) => {
+                let way = (Way::To(from), tag(payload));
+                self.payloads.begin(&mut self.wire, way, part, Then::Nothing)
+            }
+            Err(refusal) => self.refuse(from, number, refusal),
+        }
+    }
+
+    fn serve_signal(&mut self, header: &Header) -> Result<(), WireError> {
+        let (_, slot) = header.place;
+        // The sender has seen that there is such a slot.
+        self.add(header.run, slot, header.value);
+        Ok(())
+    }
+
+    /// The bytes of a put are here: adds to its slot, and tells its rank.
+    pub(super) fn acknowledge(
+        &mut self,
+        (from, number): (u32, u64),
+        run: u64,
+        (slot, value): (u32, u64),
+    ) -> Result<(), WireError> {
+        if slot != NO_SLOT && !self.add(run, slot, value) {
+            return self.refuse(from, number, Refusal::NoSlot);
+        }
+        let done = Header { number, ..Header::new(Kind::Done) };
+        self.frames.send(&mut self.wire, from, done.frame(&[]))
+    }
+
+    /// Adds to a slot, if the signal is of the run that this rank is in. Whether there is such a slot.
+    fn add(&mut self, run: u64, slot: u32, value: u64) -> bool {
+        if run != self.run {
+            return true;
+        }
+        let Some(over) = self.slots.add(slot, value) else { return false };
+        over.into_iter().for_each(|number| self.close(number, Ok(())));
+        true
+    }
+
+    /// A rank has ended its run: all that it has sent in it is here.
+    fn serve_ended(&mut self, from: u32, header: &Header) {
+        if header.run == self.run {
+            self.ended.push(from);
+            self.miss_message(from);
+        }
+    }
+
+    fn refuse(&mut self, from: u32, number: u64, refusal: Refusal) -> Result<(), WireError> {
+        let header = Header { number, value: refusal as u64, ..Header::new(Kind::Refused) };
+        self.frames.send(&mut self.wire, from, header.frame(&[]))
+    }
+}

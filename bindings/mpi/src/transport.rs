@@ -1,0 +1,203 @@
+//! The transport over MPI: one [`Exchange`] behind a lock, and the calls that wait: the bring-up, meetings, the end.
+//!
+//! The engine's progress thread of a run calls [`start`](Transport::start) and [`poll`](Transport::poll); nobody else waits for the lock meanwhile. Between two runs
+//! nothing is under way, and no thread is needed.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::exchange::{Exchange, Numbers};
+use crate::group::{Completion, Place, Span, Transfer, TransferError, Transport};
+use crate::idle::Idle;
+use crate::launcher;
+use crate::processes::Identity;
+use crate::wire::Wire;
+
+/// How long the other ranks are given to hear that this one has failed.
+const FAREWELL: Duration = Duration::from_millis(500);
+/// How long a rank waits at the end for all others to be there.
+const LEAVE: Duration = Duration::from_secs(30);
+/// After the launcher has asked this process to end, how long a better reason is waited for.
+const REASON: Duration = Duration::from_millis(200);
+
+/// Ranks that talk over a wire.
+pub(crate) struct WireTransport<W: Wire> {
+    place: Place,
+    inner: Mutex<Inner<W>>,
+}
+
+struct Inner<W> {
+    exchange: Exchange<W>,
+    /// Meetings so far.
+    round: u64,
+    /// When the launcher's wish was seen.
+    asked_to_end: Option<Instant>,
+    /// No run has begun since the last meeting.
+    is_meeting: bool,
+}
+
+impl<W: Wire> WireTransport<W> {
+    /// Brings a rank up: waits until all ranks have said where they are.
+    ///
+    /// # Errors
+    /// A rank that has not come within the budget.
+    pub(crate) fn join(
+        wire: W,
+        numbers: Numbers,
+        host: &str,
+        budget: Duration,
+    ) -> Result<Self, TransferError> {
+        let mut exchange = Exchange::new(wire, numbers);
+        exchange.introduce(host, Identity::own());
+        let (start, mut idle, mut over) = (Instant::now(), Idle::default(), Vec::new());
+        while let Some(stranger) = exchange.strangers().first().copied() {
+            exchange.step(&mut over);
+            if let Some(failed) = exchange.failed() {
+                return Err(failed.clone());
+            }
+            if start.elapsed() > budget {
+                let host = exchange.ranks().host(stranger).to_owned();
+                return Err(TransferError::Absent { rank: stranger, host, waited: budget });
+            }
+            idle.pause();
+        }
+        let ranks_per_node = exchange.ranks().most_on_one_host();
+        let place = Place {
+            rank: numbers.rank,
+            size: numbers.ranks,
+            host: host.to_owned(),
+            ranks_per_node,
+        };
+        let inner = Inner { exchange, round: 0, asked_to_end: None, is_meeting: false };
+        Ok(Self { place, inner: Mutex::new(inner) })
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner<W>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls the wire itself, for measurements beside the transport.
+    pub(crate) fn with_wire<R>(&self, then: impl FnOnce(&mut W) -> R) -> R {
+        then(self.inner().exchange.wire())
+    }
+
+    /// Ends the network together with all other ranks. A rank that has failed, or whose peers have, ends without them.
+    pub(crate) fn leave(&self) {
+        let mut inner = self.inner();
+        let (start, mut idle) = (Instant::now(), Idle::default());
+        inner.exchange.leave();
+        while !inner.exchange.has_everybody_left() {
+            inner.step(&mut Vec::new());
+            if inner.exchange.failed().is_some() || start.elapsed() > LEAVE {
+                return;
+            }
+            idle.pause();
+        }
+        while !inner.exchange.flush() && start.elapsed() < LEAVE {
+            idle.pause();
+        }
+        inner.exchange.close_frames();
+        if let Err(why) = inner.exchange.wire().finish() {
+            log::warn!("MPI does not end: {}", why.0);
+        }
+    }
+}
+
+impl<W: Wire> Inner<W> {
+    fn step(&mut self, over: &mut Vec<Completion>) {
+        if launcher::has_asked_to_end() {
+            let since = *self.asked_to_end.get_or_insert_with(Instant::now);
+            if since.elapsed() > REASON {
+                self.exchange.fail_here("the launcher of this job ends all of its processes");
+            }
+        }
+        self.exchange.step(over);
+    }
+
+    fn farewell(&mut self) {
+        let start = Instant::now();
+        while !self.exchange.flush() && start.elapsed() < FAREWELL {
+            thread::yield_now();
+        }
+    }
+}
+
+impl<W: Wire> Transport for WireTransport<W> {
+    fn place(&self) -> Place {
+        self.place.clone()
+    }
+
+    fn map(&self, id: u32, memory: Span) -> Result<(), TransferError> {
+        self.inner().exchange.map(id, memory);
+        Ok(())
+    }
+
+    fn begin(&self, run: u64) -> Result<(), TransferError> {
+        let mut inner = self.inner();
+        inner.exchange.begin(run);
+        inner.exchange.failed().cloned().map_or(Ok(()), Err)
+    }
+
+    fn start(&self, number: u64, transfer: &Transfer) -> Result<(), TransferError> {
+        let mut inner = self.inner();
+        inner.listen();
+        inner.exchange.start(number, transfer)
+    }
+
+    fn poll(&self, over: &mut Vec<Completion>) {
+        let mut inner = self.inner();
+        inner.listen();
+        inner.step(over);
+    }
+
+    fn end(&self, cause: Option<&str>) {
+        let mut inner = self.inner();
+        inner.exchange.end(cause);
+        if cause.is_some() {
+            inner.farewell();
+        }
+    }
+
+    fn meet(&self, word: u64, budget: Duration) -> Result<Vec<u64>, TransferError> {
+        let mut inner = self.inner();
+        inner.round += 1;
+        inner.is_meeting = true;
+        let (round, start, mut idle) = (inner.round, Instant::now(), Idle::default());
+        inner.exchange.come(round, word);
+        loop {
+            inner.step(&mut Vec::new());
+            let words = inner.exchange.words(round);
+            if words.iter().all(Option::is_some) {
+                inner.exchange.forget_meeting(round);
+                return Ok(words.into_iter().flatten().collect());
+            }
+            if let Some(failed) = inner.exchange.failed() {
+                return Err(failed.clone());
+            }
+            if start.elapsed() > budget {
+                return Err(inner.absent(&words, budget));
+            }
+            idle.pause();
+        }
+    }
+}
+
+impl<W: Wire> Inner<W> {
+    fn listen(&mut self) {
+        if std::mem::take(&mut self.is_meeting) {
+            self.exchange.listen();
+        }
+    }
+
+    fn absent(&mut self, words: &[Option<u64>], waited: Duration) -> TransferError {
+        let first = words.iter().position(Option::is_none).unwrap_or(0);
+        let rank = u32::try_from(first).unwrap_or(u32::MAX);
+        let host = self.exchange.ranks().host(rank).to_owned();
+        let error = TransferError::Absent { rank, host, waited };
+        self.exchange.fail(error.clone());
+        self.exchange.end(Some(&error.to_string()));
+        self.farewell();
+        error
+    }
+}

@@ -1,0 +1,84 @@
+//! What the exchange needs of a network: messages on two lanes, in order between two ranks of a lane and a tag. [`Library`](crate::library::Library)
+//! is MPI; tests have a network within one process.
+
+use crate::group::Span;
+use crate::table::Lane;
+
+/// Where a span begins.
+pub(crate) fn pointer(span: Span) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(span.address as usize)
+}
+
+/// How long it is.
+pub(crate) const fn length(span: Span) -> usize {
+    span.bytes as usize
+}
+
+/// The span of bytes of this process. Whoever makes one keeps them in place until the request that uses them is complete.
+pub(crate) fn span_of(bytes: &mut [u8]) -> Span {
+    Span { address: bytes.as_mut_ptr().expose_provenance() as u64, bytes: bytes.len() as u64 }
+}
+
+/// What stands in a span.
+pub(crate) fn copied(span: Span) -> Vec<u8> {
+    let mut bytes = vec![0; length(span)];
+    // SAFETY: whoever made the span keeps its bytes in place, and nobody writes them meanwhile.
+    unsafe { span.copy_to(span_of(&mut bytes)) };
+    bytes
+}
+
+/// Writes from the beginning of a span as many bytes as there are, and as fit.
+pub(crate) fn fill(span: Span, bytes: &[u8]) {
+    let count = bytes.len().min(length(span));
+    // SAFETY: whoever made the span keeps its bytes in place, and nobody uses them meanwhile.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), pointer(span), count) };
+}
+
+const _: () = assert!(usize::BITS == 64);
+
+/// A message under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Request(pub(crate) u64);
+
+/// A message that is through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Who sent it, if it was received.
+    pub(crate) peer: u32,
+    /// How long it was, if it was received.
+    pub(crate) bytes: u64,
+}
+
+/// What the network says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WireError(pub(crate) String);
+
+/// A network. Nothing here waits, but [`barrier`](Self::barrier), [`all_reduce_sum`](Self::all_reduce_sum) and [`finish`](Self::finish).
+pub(crate) trait Wire: Send {
+    /// Begins to send; the bytes stay as they are until the request is complete.
+    fn send(&mut self, lane: Lane, from: Span, peer: u32, tag: i32) -> Result<Request, WireError>;
+
+    /// Begins to receive; nobody touches the bytes until the request is complete. `None`: from any rank.
+    fn receive(
+        &mut self,
+        lane: Lane,
+        to: Span,
+        peer: Option<u32>,
+        tag: i32,
+    ) -> Result<Request, WireError>;
+
+    /// Whether a request is complete. One that is, or that failed, is gone.
+    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError>;
+
+    /// Gives a request up.
+    fn give_up(&mut self, request: Request);
+
+    /// Ends the network; waits for all ranks.
+    fn finish(&mut self) -> Result<(), WireError>;
+
+    /// The network's own sum over all ranks; waits for all ranks.
+    fn all_reduce_sum(&mut self, from: &[f32], to: &mut [f32]) -> Result<(), WireError>;
+
+    /// Waits for all ranks.
+    fn barrier(&mut self) -> Result<(), WireError>;
+}

@@ -1,0 +1,167 @@
+//! Transfers between two ranks, as tasks.
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::TaskId;
+use pto_abi::kinds::CoreKind;
+
+use super::communicator::{Communicator, RemotePlace, Signal};
+use super::kernel::TRANSFER;
+use super::transfer::{SIGNAL_SLOTS, Transfer, TransferKind, WORDS};
+use crate::stream::StreamBuilder;
+use crate::tensor::TensorView;
+use crate::tensor_task::{Arg, TensorTask};
+
+/// Submits a transfer of the tensor in `local`, or of nothing, which only has its place in the order of the tensor's tasks.
+/// `count` is read when the transfer starts, if it is counted.
+pub(super) fn submit<G: StreamBuilder>(
+    stream: &mut G,
+    transfer: &Transfer,
+    local: Arg<'_>,
+    count: Option<&TensorView<'_>>,
+) -> Result<TaskId, Fault> {
+    let mut args = [Arg::Scalar(0); WORDS];
+    args.iter_mut().zip(transfer.words()).for_each(|(arg, word)| *arg = Arg::Scalar(word));
+    if let Some(view) = local.tensor() {
+        if !view.is_dense() {
+            return Err(Fault::TRANSFER_TENSOR);
+        }
+        args[0] = local;
+    }
+    if let Some(count) = count {
+        args[8] = Arg::In(count);
+    }
+    stream.submit_tensors(&TensorTask::new(TRANSFER, CoreKind::AIV, &args).transfer())
+}
+
+/// Bytes of a view.
+pub(super) fn bytes_of(view: &TensorView<'_>) -> u64 {
+    view.elements() * view.element().bytes()
+}
+
+/// What both sides of a transfer of a program's own must agree in.
+fn stamp_of(view: &TensorView<'_>) -> u64 {
+    view.element().get().into()
+}
+
+fn check_slot(slot: u32) -> Result<(), Fault> {
+    if slot < SIGNAL_SLOTS { Ok(()) } else { Err(Fault::TRANSFER_SLOT) }
+}
+
+/// Each returns the task: it is complete when the transfer is over on this rank.
+impl Communicator {
+    /// Gives the tensor to the [`receive`](Self::receive) at rank `to` that has the same tag. It is over when the other rank has
+    /// the bytes.
+    ///
+    /// # Errors
+    /// `TRANSFER_RANK`, `TRANSFER_TENSOR`, and those of a submission.
+    pub fn send<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        view: &TensorView<'_>,
+        to: u32,
+        tag: u32,
+    ) -> Result<TaskId, Fault> {
+        let mut transfer = Transfer::new(TransferKind::SEND, self.world_rank(to)?);
+        (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
+        transfer.tag = self.own_tag(tag);
+        submit(stream, &transfer, Arg::In(view), None)
+    }
+
+    /// Takes the tensor that rank `from` [sends](Self::send) with the same tag. Sends and receives with equal tags meet in the
+    /// order in which they become ready; different sizes or element types end the run with the fault `TRANSFER_FAILED`.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn receive<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        view: &TensorView<'_>,
+        from: u32,
+        tag: u32,
+    ) -> Result<TaskId, Fault> {
+        let mut transfer = Transfer::new(TransferKind::RECEIVE, self.world_rank(from)?);
+        (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
+        transfer.tag = self.own_tag(tag);
+        submit(stream, &transfer, Arg::Out(view), None)
+    }
+
+    /// Writes the tensor to a place in a window of another rank; then adds to a signal slot there, if that is wanted.
+    ///
+    /// # Errors
+    /// `TRANSFER_RANK`, `TRANSFER_WINDOW`, `TRANSFER_SLOT`, `TRANSFER_TENSOR`, and those of a submission.
+    pub fn put<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        view: &TensorView<'_>,
+        to: RemotePlace,
+        signal: Option<Signal>,
+    ) -> Result<TaskId, Fault> {
+        let mut transfer = self.placed(TransferKind::PUT, view, to)?;
+        if let Some(Signal { slot, value }) = signal {
+            check_slot(slot)?;
+            (transfer.slot, transfer.value) = (slot, value);
+        }
+        submit(stream, &transfer, Arg::In(view), None)
+    }
+
+    /// Reads the tensor from a place in a window of another rank.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn get<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        from: RemotePlace,
+        view: &TensorView<'_>,
+    ) -> Result<TaskId, Fault> {
+        let transfer = self.placed(TransferKind::GET, view, from)?;
+        submit(stream, &transfer, Arg::Out(view), None)
+    }
+
+    /// Adds to a signal slot of another rank, after the tasks that use `after`.
+    ///
+    /// # Errors
+    /// `TRANSFER_RANK`, `TRANSFER_SLOT`, and those of a submission.
+    pub fn signal<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        to: u32,
+        signal: Signal,
+        after: &TensorView<'_>,
+    ) -> Result<TaskId, Fault> {
+        check_slot(signal.slot)?;
+        let mut transfer = Transfer::new(TransferKind::SIGNAL, self.world_rank(to)?);
+        (transfer.slot, transfer.value) = (signal.slot, signal.value);
+        submit(stream, &transfer, Arg::InOut(after), None)
+    }
+
+    /// Is over when a signal slot of this rank has at least the value of `signal`. `arrives` is what other ranks put before they
+    /// signal: tasks that read it wait for this one.
+    ///
+    /// # Errors
+    /// `TRANSFER_SLOT`, and those of a submission.
+    pub fn wait<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        signal: Signal,
+        arrives: &TensorView<'_>,
+    ) -> Result<TaskId, Fault> {
+        check_slot(signal.slot)?;
+        let mut transfer = Transfer::new(TransferKind::WAIT, self.group.rank);
+        (transfer.slot, transfer.value) = (signal.slot, signal.value);
+        submit(stream, &transfer, Arg::InOut(arrives), None)
+    }
+
+    fn placed(
+        &self,
+        kind: TransferKind,
+        view: &TensorView<'_>,
+        place: RemotePlace,
+    ) -> Result<Transfer, Fault> {
+        self.check_place(place, bytes_of(view))?;
+        let mut transfer = Transfer::new(kind, self.world_rank(place.rank)?);
+        (transfer.window, transfer.offset) = (place.window, place.offset);
+        (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
+        Ok(transfer)
+    }
+}

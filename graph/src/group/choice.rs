@@ -1,0 +1,222 @@
+//! Which algorithm a collective takes: the one with the lowest bound for its size and the network, a pure function.
+//!
+//! With n ranks, s bytes, the latency a of a transfer (with the hops on the devices), the bandwidth b of a rank, and the time o
+//! that a rank spends on each transfer beside that (a quarter of the latency), an all-reduce takes at least
+//!
+//! | algorithm | bound |
+//! |---|---|
+//! | direct | 2 a + 2 (n - 1) o + 2 (n - 1) / n s / b |
+//! | ring | 2 (n - 1) a + 2 (n - 1) / n s / b |
+//! | halving | 2 log2(n) a + 2 (n - 1) / n s / b, of a power of two |
+//! | tree | 2 log2(n) (a + s / b) |
+//! | two-level | as direct within a node, and as direct between nodes on 1 / m of the bytes, m ranks a node |
+//!
+//! All-gather and reduce-scatter take half of it.
+
+use pto_abi::closed_set;
+
+closed_set! {
+    /// How a collective goes about it.
+    pub struct Algorithm(u8) {
+        /// Whichever has the lowest bound.
+        AUTO = 0, "auto";
+        /// Every rank with every other one.
+        DIRECT = 1, "direct";
+        /// Every rank with its neighbours.
+        RING = 2, "ring";
+        /// Recursive halving and doubling; a power of two of ranks only.
+        HALVING = 3, "halving";
+        /// A binomial tree with the whole tensor.
+        TREE = 4, "tree";
+        /// Within nodes, then between them.
+        TWO_LEVEL = 5, "two-level";
+    }
+}
+
+closed_set! {
+    /// In which order elements are reduced.
+    pub struct Order(u8) {
+        /// As it suits the algorithm. The result depends on the algorithm and on the number of ranks, not on timing.
+        ANY = 0, "any";
+        /// In the order of the ranks: the result is that of one device which reduces them one after the other.
+        FIXED = 1, "fixed";
+    }
+}
+
+closed_set! {
+    /// What ranks do together.
+    pub struct Collective(u8) {
+        /// Everybody gets the tensor of one rank.
+        BROADCAST = 0, "broadcast";
+        /// One rank gets the reduction of all tensors.
+        REDUCE = 1, "reduce";
+        /// Everybody gets it.
+        ALL_REDUCE = 2, "all_reduce";
+        /// Everybody gets the parts of all.
+        ALL_GATHER = 3, "all_gather";
+        /// Everybody gets one part of the reduction.
+        REDUCE_SCATTER = 4, "reduce_scatter";
+        /// Everybody gets one part from everybody.
+        ALL_TO_ALL = 5, "all_to_all";
+        /// Nobody goes on before all have come.
+        BARRIER = 6, "barrier";
+    }
+}
+
+/// What the network between two ranks can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkFigures {
+    /// From the end of the task before a transfer to the start of the task behind it, for a transfer without bytes.
+    pub latency_ns: u32,
+    /// Bytes in a microsecond, of one rank, one way.
+    pub bytes_per_us: u64,
+}
+
+impl NetworkFigures {
+    /// Of a node of A3 packages: 196 GB/s a die; 0.5 us, and 4 us for dispatch and completion.
+    pub const DEFAULT: Self = Self { latency_ns: 4_500, bytes_per_us: 196_000 };
+}
+
+/// Bytes of a tile if nobody says otherwise. 256 KiB: a tile then takes 1.3 us on the wire of an A3 package, which is what
+/// an AICPU instance needs to dispatch it.
+pub const TILE_BYTES: u64 = 256 << 10;
+
+/// What a call of a collective may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How to go about it.
+    pub algorithm: Algorithm,
+    /// In which order elements are reduced.
+    pub order: Order,
+    /// The grain: a kernel can start on a tile of so many bytes while the next one is on its way.
+    pub tile_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { algorithm: Algorithm::AUTO, order: Order::ANY, tile_bytes: TILE_BYTES }
+    }
+}
+
+/// What an algorithm is chosen by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which collective.
+    pub collective: Collective,
+    /// Ranks.
+    pub size: u32,
+    /// Ranks of a node; they divide the ranks, or there is one node.
+    pub ranks_per_node: u32,
+    /// Bytes of the tensor.
+    pub bytes: u64,
+    /// The network.
+    pub network: NetworkFigures,
+}
+
+impl Choice {
+    /// The algorithms that this collective has, with this number of ranks.
+    pub fn candidates(&self) -> impl Iterator<Item = Algorithm> {
+        use Algorithm as A;
+        let all: &[A] = match self.collective {
+            Collective::BROADCAST | Collective::REDUCE => &[A::TREE, A::DIRECT, A::RING],
+            Collective::ALL_REDUCE => &[A::DIRECT, A::HALVING, A::RING, A::TREE, A::TWO_LEVEL],
+            Collective::ALL_GATHER | Collective::REDUCE_SCATTER => {
+                &[A::DIRECT, A::HALVING, A::RING]
+            }
+            _ => &[A::DIRECT],
+        };
+        let is_power = self.size.is_power_of_two();
+        let nodes = self.size / self.ranks_per_node.max(1);
+        let has_levels = self.ranks_per_node > 1 && nodes > 1;
+        let is_even = nodes * self.ranks_per_node == self.size;
+        all.iter().copied().filter(move |algorithm| match *algorithm {
+            A::HALVING => is_power,
+            A::TWO_LEVEL => has_levels && is_even,
+            _ => true,
+        })
+    }
+
+    /// The algorithm that is taken: what was asked for, if there is such a one here; else the one with the lowest bound.
+    #[must_use]
+    pub fn algorithm(&self, options: &Options) -> Algorithm {
+        if options.order == Order::FIXED {
+            return Algorithm::DIRECT;
+        }
+        let asked = self.candidates().find(|candidate| *candidate == options.algorithm);
+        let best = || self.candidates().min_by_key(|candidate| self.bound_ns(*candidate));
+        asked.or_else(best).unwrap_or(Algorithm::DIRECT)
+    }
+
+    /// The least that an algorithm takes, in nanoseconds.
+    #[must_use]
+    pub fn bound_ns(&self, algorithm: Algorithm) -> u64 {
+        let latency = u64::from(self.network.latency_ns);
+        let (n, rounds) = (u64::from(self.size), u64::from(self.size.max(1).ilog2()));
+        let rounds = rounds + u64::from(!self.size.is_power_of_two());
+        let own_ns = latency / 4;
+        let wire_ns = |bytes: u64| 1_000 * bytes / self.network.bytes_per_us.max(1);
+        let others = n.saturating_sub(1);
+        // One phase: a scatter, a gather, or an exchange.
+        let phase = |ranks: u64, bytes: u64| {
+            latency + ranks.saturating_sub(1) * (own_ns + wire_ns(bytes / ranks.max(1)))
+        };
+        let phases = match self.collective {
+            Collective::ALL_REDUCE | Collective::BROADCAST | Collective::REDUCE => 2,
+            _ => 1,
+        };
+        match algorithm {
+            Algorithm::RING => phases * others * (latency + wire_ns(self.bytes / n.max(1))),
+            Algorithm::HALVING => {
+                phases * (rounds * latency + others * wire_ns(self.bytes / n.max(1)))
+            }
+            Algorithm::TREE => {
+                let trees = if self.collective == Collective::ALL_REDUCE { 2 } else { 1 };
+                trees * rounds * (latency + wire_ns(self.bytes))
+            }
+            Algorithm::TWO_LEVEL => {
+                let (m, k) = (
+                    u64::from(self.ranks_per_node.max(1)),
+                    n / u64::from(self.ranks_per_node.max(1)),
+                );
+                phases * (phase(m, self.bytes) + phase(k, self.bytes / m))
+            }
+            _ => phases * phase(n, self.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Algorithm, Choice, Collective, NetworkFigures, Options, Order};
+
+    fn all_reduce(size: u32, ranks_per_node: u32, bytes: u64) -> Choice {
+        let network = NetworkFigures::DEFAULT;
+        Choice { collective: Collective::ALL_REDUCE, size, ranks_per_node, bytes, network }
+    }
+
+    #[test]
+    fn the_lowest_bound_is_taken() {
+        let chosen = |choice: Choice| choice.algorithm(&Options::default());
+        assert_eq!(chosen(all_reduce(384, 16, 1 << 10)), Algorithm::TREE);
+        assert_eq!(chosen(all_reduce(384, 16, 64 << 20)), Algorithm::TWO_LEVEL);
+        for (size, per_node, bytes) in [(8, 8, 8 << 10), (8, 8, 64 << 20), (6, 6, 1 << 20)] {
+            let choice = all_reduce(size, per_node, bytes);
+            let bound = choice.bound_ns(chosen(choice));
+            assert!(choice.candidates().all(|other| bound <= choice.bound_ns(other)));
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_taken_where_it_exists() {
+        let ask = |algorithm| Options { algorithm, ..Options::default() };
+        let six = all_reduce(6, 6, 1 << 20);
+        assert_eq!(six.algorithm(&ask(Algorithm::RING)), Algorithm::RING);
+        assert_ne!(six.algorithm(&ask(Algorithm::HALVING)), Algorithm::HALVING);
+        let fixed = Options { order: Order::FIXED, ..ask(Algorithm::RING) };
+        assert_eq!(
+            six.algorithm(&fixed),
+            Algorithm::DIRECT,
+            "the order of ranks has one algorithm"
+        );
+    }
+}

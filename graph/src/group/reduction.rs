@@ -1,0 +1,17 @@
+//! How elements are put together by a reduction.
+
+use pto_abi::closed_set;
+
+closed_set! {
+    /// How two elements become one.
+    pub struct Reduction(u8) {
+        /// Their sum. Integers wrap around.
+        SUM = 0, "sum";
+        /// The larger one.
+        MAX = 1, "max";
+        /// The smaller one.
+        MIN = 2, "min";
+        /// Their product. Integers wrap around.
+        PROD = 3, "prod";
+    }
+}

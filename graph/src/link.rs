@@ -1,0 +1,337 @@
+//! A link of a chain: one kernel, run once or several times, and how its arguments differ from time to time.
+//!
+//! A link has words, or tensors. Of a tensor, what the whole link uses follows from its variations: a tile that moves by steps is one
+//! view with one more dimension ([`Link::views`]). Invariant: the view of a turn begins where the word of that turn points to.
+
+use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_STEP};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+
+use crate::call::Call;
+use crate::task::TaskSpec;
+use crate::tensor::TensorView;
+use crate::tensor_task::Arg;
+
+/// How one argument differs between the kernels of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variation<'a> {
+    arg: usize,
+    how: How<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How<'a> {
+    Steps(i64),
+    Column(&'a [u64]),
+}
+
+impl<'a> Variation<'a> {
+    /// Argument number `arg` grows by `step` from each kernel to the next: a scalar by that number, a tensor by so many bytes.
+    #[must_use]
+    pub const fn by(arg: usize, step: i64) -> Self {
+        Self { arg, how: How::Steps(step) }
+    }
+
+    /// Argument number `arg` is `words[n]` for the n-th kernel. Of a tensor, these are the addresses where its view begins.
+    #[must_use]
+    pub const fn of(arg: usize, words: &'a [u64]) -> Self {
+        Self { arg, how: How::Column(words) }
+    }
+
+    /// Which argument.
+    #[must_use]
+    pub const fn arg(&self) -> usize {
+        self.arg
+    }
+
+    /// The step, if it varies by steps.
+    #[must_use]
+    pub const fn step(&self) -> Option<i64> {
+        match self.how {
+            How::Steps(step) => Some(step),
+            How::Column(_) => None,
+        }
+    }
+
+    /// A word for each kernel, if it varies so.
+    #[must_use]
+    pub const fn column(&self) -> &'a [u64] {
+        match self.how {
+            How::Steps(_) => &[],
+            How::Column(words) => words,
+        }
+    }
+
+    /// What the argument is in kernel `turn` of its link, whose first one has `first`.
+    #[must_use]
+    fn at(&self, turn: u32, first: u64) -> u64 {
+        match self.how {
+            How::Steps(step) => first.wrapping_add(step.wrapping_mul(turn.into()).cast_unsigned()),
+            How::Column(words) => words.get(turn as usize).copied().unwrap_or(first),
+        }
+    }
+
+    fn is_right(&self, args: usize, times: u32) -> bool {
+        self.arg < args
+            && match self.how {
+                How::Steps(step) => step.unsigned_abs() <= MAX_CHAIN_STEP.unsigned_abs(),
+                How::Column(words) => words.len() == times as usize,
+            }
+    }
+}
+
+/// What the arguments of a link are made of.
+#[derive(Clone, Copy, Debug)]
+enum Operands<'a> {
+    Words(&'a [u64]),
+    Tensors(&'a [Arg<'a>]),
+}
+
+/// One kernel of a chain, run once or several times.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    func_id: FuncId,
+    kind: CoreKind,
+    kernel: GmAddr,
+    operands: Operands<'a>,
+    times: u32,
+    variations: &'a [Variation<'a>],
+}
+
+impl<'a> Link<'a> {
+    /// A kernel that is run once, with the arguments of `task`.
+    #[must_use]
+    pub const fn new(task: TaskSpec<'a>) -> Self {
+        let TaskSpec { func_id, kind, args, kernel } = task;
+        let operands = Operands::Words(args);
+        Self { func_id, kind, kernel, operands, times: 1, variations: &[] }
+    }
+
+    /// A kernel that is run once, on tensors. In a streaming run the chain waits for what its tensors say.
+    #[must_use]
+    pub const fn on_tensors(func_id: FuncId, kind: CoreKind, args: &'a [Arg<'a>]) -> Self {
+        let operands = Operands::Tensors(args);
+        Self { func_id, kind, kernel: GmAddr::NULL, operands, times: 1, variations: &[] }
+    }
+
+    /// [`on_tensors`](Self::on_tensors), of a call.
+    #[must_use]
+    pub const fn of<const N: usize>(call: &'a Call<Arg<'a>, N>) -> Self {
+        let task = call.task();
+        Self::on_tensors(task.func_id, task.kind, task.args)
+    }
+
+    /// The same, so many times.
+    #[must_use]
+    pub const fn times(mut self, times: u32) -> Self {
+        self.times = times;
+        self
+    }
+
+    /// The same, with arguments that differ from time to time; two variations of one argument are applied in their order.
+    #[must_use]
+    pub const fn varying(mut self, variations: &'a [Variation<'a>]) -> Self {
+        self.variations = variations;
+        self
+    }
+
+    /// The kernel, as a task without arguments.
+    #[must_use]
+    pub const fn task(&self) -> TaskSpec<'static> {
+        TaskSpec { func_id: self.func_id, kind: self.kind, args: &[], kernel: self.kernel }
+    }
+
+    /// How many arguments the kernel has.
+    #[must_use]
+    pub const fn arg_count(&self) -> usize {
+        match self.operands {
+            Operands::Words(words) => words.len(),
+            Operands::Tensors(args) => args.len(),
+        }
+    }
+
+    /// The arguments as the first kernel gets them.
+    pub fn words(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let (words, args): (&[u64], &[Arg<'a>]) = match self.operands {
+            Operands::Words(words) => (words, &[]),
+            Operands::Tensors(args) => (&[], args),
+        };
+        words.iter().copied().chain(args.iter().map(word_of))
+    }
+
+    /// The arguments as they were given, if some of them may be tensors.
+    #[must_use]
+    pub const fn args(&self) -> &'a [Arg<'a>] {
+        match self.operands {
+            Operands::Words(_) => &[],
+            Operands::Tensors(args) => args,
+        }
+    }
+
+    /// Whether it was given tensors; words say nothing of what a kernel uses.
+    #[must_use]
+    pub const fn is_on_tensors(&self) -> bool {
+        matches!(self.operands, Operands::Tensors(_))
+    }
+
+    /// How often it runs.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.times
+    }
+
+    /// What differs from time to time.
+    #[must_use]
+    pub const fn variations(&self) -> &'a [Variation<'a>] {
+        self.variations
+    }
+
+    /// The kernel of this turn as a task of its own; its arguments are written to `words`.
+    #[must_use]
+    pub fn task_at<'w>(&self, turn: u32, words: &'w mut [u64; MAX_CHAIN_ARGS]) -> TaskSpec<'w> {
+        let count = self.arg_count().min(MAX_CHAIN_ARGS);
+        let (args, _) = words.split_at_mut(count);
+        args.iter_mut().zip(self.words()).for_each(|(to, word)| *to = word);
+        for variation in self.variations {
+            if let Some(arg) = args.get_mut(variation.arg) {
+                *arg = variation.at(turn, *arg);
+            }
+        }
+        TaskSpec { func_id: self.func_id, kind: self.kind, args, kernel: self.kernel }
+    }
+
+    /// The part of a tensor that argument `arg` is in this turn; `None`: the argument is no tensor.
+    #[must_use]
+    pub fn view_at(&self, arg: usize, turn: u32) -> Option<TensorView<'a>> {
+        let view = *self.args().get(arg)?.tensor()?;
+        let own = self.variations.iter().filter(|variation| variation.arg == arg);
+        let address = own.fold(view.address().0, |word, variation| variation.at(turn, word));
+        Some(if address == view.address().0 { view } else { view.moved_to(GmAddr(address)) })
+    }
+
+    /// The parts of a tensor that all kernels of the link use through argument `arg`, as few of them as it takes.
+    pub fn views(&self, arg: usize) -> impl Iterator<Item = TensorView<'a>> + use<'a> {
+        let whole = self.whole(arg);
+        let turns = if whole.is_some() { 0 } else { self.times };
+        let link = *self;
+        whole.into_iter().chain((0..turns).filter_map(move |turn| link.view_at(arg, turn)))
+    }
+
+    /// How many [`views`](Self::views) there are.
+    #[must_use]
+    pub fn view_count(&self, arg: usize) -> u32 {
+        match self.args().get(arg).and_then(Arg::tensor) {
+            None => 0,
+            Some(_) if self.whole(arg).is_some() => 1,
+            Some(_) => self.times,
+        }
+    }
+
+    /// What the whole link uses through an argument, if one view can say it.
+    fn whole(&self, arg: usize) -> Option<TensorView<'a>> {
+        let view = *self.args().get(arg)?.tensor()?;
+        let mut own = self.variations.iter().filter(|variation| variation.arg == arg);
+        match (own.next(), own.next()) {
+            (None, _) => Some(view),
+            (Some(Variation { how: How::Steps(step), .. }), None) => {
+                view.repeated(*step, self.times)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it can be run as it is, in a chain on cores of this kind.
+    pub(crate) fn check(&self, kind: CoreKind) -> Result<(), Fault> {
+        let (args, times) = (self.arg_count(), self.times);
+        if times == 0 {
+            return Err(Fault::BUILD_CHAIN_EMPTY);
+        }
+        if self.kind != kind {
+            return Err(Fault::BUILD_CHAIN_KIND);
+        }
+        if args > MAX_CHAIN_ARGS || self.variations.len() > MAX_CHAIN_ARGS {
+            return Err(Fault::BUILD_CHAIN_LIMIT);
+        }
+        if self.args().iter().any(|arg| matches!(arg, Arg::BoundScalar(_))) {
+            return Err(Fault::STREAM_NOT_RECORDING);
+        }
+        let is_right = self.variations.iter().all(|variation| variation.is_right(args, times));
+        if is_right { Ok(()) } else { Err(Fault::BUILD_CHAIN_VARIES) }
+    }
+}
+
+/// An argument as a kernel gets it.
+const fn word_of(arg: &Arg<'_>) -> u64 {
+    match arg {
+        Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => view.address().0,
+        Arg::Scalar(word) => *word,
+        // A chain with one is refused.
+        Arg::BoundScalar(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Link, Variation};
+    use crate::element::ElementType;
+    use crate::task::TaskSpec;
+    use crate::tensor::{TensorView, ViewDefect};
+    use crate::tensor_task::Arg;
+    use pto_abi::chain::MAX_CHAIN_ARGS;
+    use pto_abi::{CoreKind, FuncId, GmAddr};
+
+    #[test]
+    fn arguments_vary_by_steps_and_by_columns() {
+        let varies = [Variation::by(0, -8), Variation::of(2, &[5, 6, 7])];
+        let task = TaskSpec::new(FuncId(3), CoreKind::AIV, &[100, 1, 0]);
+        let link = Link::new(task).times(3).varying(&varies);
+        let mut words = [0; MAX_CHAIN_ARGS];
+        let args = [0, 1, 2].map(|turn| {
+            let args = link.task_at(turn, &mut words).args;
+            [args[0], args[1], args[2]]
+        });
+        assert_eq!(args, [[100, 1, 5], [92, 1, 6], [84, 1, 7]]);
+    }
+
+    const BASE: u64 = 0x1000;
+
+    fn matrix() -> TensorView<'static> {
+        TensorView::dense(GmAddr(BASE), ElementType::F32, &[8, 16])
+    }
+
+    #[test]
+    fn a_tile_that_moves_by_steps_is_one_view() {
+        let tile = matrix().slice(0, 0, 4).slice(1, 0, 4);
+        let row = matrix().slice(0, 7, 1);
+        let args = [Arg::In(&tile), Arg::Scalar(9), Arg::Out(&row)];
+        let varies = [Variation::by(0, 16), Variation::by(2, -64), Variation::by(1, 3)];
+        let link = Link::on_tensors(FuncId(3), CoreKind::AIV, &args).times(4).varying(&varies);
+        let whole = link.views(0).next().unwrap();
+        assert_eq!((whole.shape(), whole.strides()), (&[4, 4, 4][..], &[4, 16, 1][..]));
+        let rows = link.views(2).next().unwrap();
+        assert_eq!((rows.offset(), rows.shape(), rows.is_dense()), (64, &[4, 1, 16][..], true));
+        assert_eq!([0, 1, 2].map(|arg| link.view_count(arg)), [1, 0, 1]);
+        let mut words = [0; MAX_CHAIN_ARGS];
+        let last = link.task_at(3, &mut words).args;
+        let views = [0, 2].map(|arg| link.view_at(arg, 3).unwrap());
+        assert_eq!([views[0].address().0, views[1].address().0], [last[0], last[2]]);
+        assert_eq!(last, [BASE + 48, 18, BASE + 4 * 64]);
+        let far = link.times(6).views(0).next().unwrap();
+        assert_eq!(far.defect(), None, "the next rows: within the tensor");
+        let behind = link.times(9).views(2).next().unwrap();
+        assert_eq!(behind.defect(), Some(ViewDefect::Range), "before its first row");
+    }
+
+    #[test]
+    fn a_tile_without_a_rule_is_a_view_for_each_turn() {
+        let tile = matrix().slice(0, 0, 2);
+        let args = [Arg::InOut(&tile)];
+        let column = [BASE + 128, BASE, BASE + 2];
+        let varies = [Variation::of(0, &column)];
+        let link = Link::on_tensors(FuncId(3), CoreKind::AIV, &args).times(3).varying(&varies);
+        let mut views = link.views(0).map(|view| (view.offset(), view.defect()));
+        assert_eq!(views.next(), Some((32, None)));
+        assert_eq!(views.next(), Some((0, None)));
+        assert_eq!(views.next().unwrap().1, Some(ViewDefect::Range), "between two elements");
+        assert_eq!((views.next(), link.view_count(0)), (None, 3));
+    }
+}

@@ -1,0 +1,318 @@
+//! A group: the members of this process, and the runs that they make together.
+//!
+//! Invariants:
+//! - Windows have the same numbers and sizes at all members.
+//! - Runs are numbered alike at all ranks: every rank makes the same runs in the same order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pto_graph::BuilderSet;
+use pto_graph::group::NetworkFigures;
+use pto_sim_shim::virtual_time::VirtualOptions;
+use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile, VirtualNet};
+
+use super::error::{GroupError, RankFailure};
+use super::local;
+use super::member::Member;
+use super::progress::{Activity, Progress};
+use super::report::{GroupReport, RankReport};
+use super::seated::Seated;
+use super::transport::Transport;
+use crate::{Device, DeviceOptions, Hosting, RunOptions, RunReport, Work};
+
+/// The most ranks of a group of this process: as many as the largest pod that the network's profiles describe has dies.
+const MAX_LOCAL_RANKS: u32 = 384;
+
+/// How a group is opened.
+#[derive(Clone, Debug)]
+pub struct GroupOptions {
+    /// Each of its devices.
+    pub device: DeviceOptions,
+    /// Ranks of a node: collectives of two levels go by it. 0: all ranks are on one node.
+    pub ranks_per_node: u32,
+    /// What collectives choose their algorithms by. It must be the same at all ranks.
+    pub network: NetworkFigures,
+    /// How long a rank waits for the others before and after a run.
+    pub meet_budget: Duration,
+}
+
+impl Default for GroupOptions {
+    /// Devices of one OS thread each, because they share the machine.
+    fn default() -> Self {
+        let hosting = Hosting::Pool { os_threads: std::num::NonZeroUsize::MIN };
+        Self {
+            device: DeviceOptions { hosting, ..DeviceOptions::default() },
+            ranks_per_node: 0,
+            network: NetworkFigures::DEFAULT,
+            meet_budget: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What all ranks run: a streaming program.
+pub struct GroupWork<'a> {
+    /// The program's name, as in [`Device::builders`].
+    pub builder: &'a str,
+    /// The words that it reads, by rank; all ranks have as many.
+    pub args: &'a (dyn Fn(u32) -> Vec<u64> + Sync),
+}
+
+/// Devices with ranks.
+pub struct Group {
+    members: Vec<Member>,
+    options: GroupOptions,
+    runs: u64,
+    /// The thread of the transfers; none in virtual time. It ends before the devices do.
+    progress: Option<Progress>,
+}
+
+impl Group {
+    /// Opens `size` devices of this process as ranks `0 .. size`; each has the library's kernels.
+    ///
+    /// # Errors
+    /// `Size`; `Rank`: a device cannot be opened; `Thread`.
+    pub fn open_local<B: BuilderSet + Clone>(
+        size: u32,
+        options: &GroupOptions,
+        builders: B,
+    ) -> Result<Self, GroupError> {
+        if size == 0 || size > MAX_LOCAL_RANKS {
+            return Err(GroupError::Size { size, most: MAX_LOCAL_RANKS });
+        }
+        let open = |rank| {
+            let device = Device::open_sim(options.device.clone(), builders.clone());
+            device.map_err(|source| GroupError::Rank { rank, source })
+        };
+        let devices = (0..size).map(open).collect::<Result<Vec<_>, _>>()?;
+        Self::of_devices(devices, options)
+    }
+
+    /// Opens `size` devices in virtual time with a network between them, as ranks `0 .. size`. One machine runs them: the same
+    /// seed and faults give the same run. The network's figures take the place of those of `options`.
+    ///
+    /// # Errors
+    /// As [`open_local`](Self::open_local); `Size`: the network has fewer ranks.
+    pub fn open_virtual<B: BuilderSet + Clone>(
+        size: u32,
+        options: &GroupOptions,
+        (profile, faults): (NetworkProfile, NetFaults),
+        builders: B,
+    ) -> Result<Self, GroupError> {
+        let most = profile.most_ranks().min(MAX_LOCAL_RANKS);
+        if size == 0 || size > most {
+            return Err(GroupError::Size { size, most });
+        }
+        let net = VirtualNet::new(size, profile, faults);
+        let of_all = match options.device.hosting {
+            Hosting::Virtual(of_all) => of_all,
+            _ => VirtualOptions::default(),
+        };
+        let open = |rank: u32| {
+            let seed = of_all.seed.wrapping_add(u64::from(rank) << 32);
+            let hosting = Hosting::Virtual(VirtualOptions { seed, ..of_all });
+            let device = DeviceOptions { hosting, ..options.device.clone() };
+            let device = Device::open_sim(device, builders.clone());
+            let device = device.map_err(|source| GroupError::Rank { rank, source })?;
+            let transport = Arc::new(Seated { net: Arc::clone(&net), rank, size });
+            Member::seated(device, transport, Arc::clone(&net))
+        };
+        let members = (0..size).map(open).collect::<Result<Vec<_>, _>>()?;
+        let options = GroupOptions { network: profile.figures(size), ..options.clone() };
+        Ok(Self { members, options, runs: 0, progress: None })
+    }
+
+    /// Opens one device as the rank that `transport` says; the other ranks are elsewhere, and do the same.
+    ///
+    /// # Errors
+    /// As [`open_local`](Self::open_local).
+    pub fn join<B: BuilderSet>(
+        transport: Arc<dyn Transport>,
+        options: &GroupOptions,
+        builders: B,
+    ) -> Result<Self, GroupError> {
+        let rank = transport.place().rank;
+        let device = Device::open_sim(options.device.clone(), builders);
+        let device = device.map_err(|source| GroupError::Rank { rank, source })?;
+        Self::of_members(vec![(device, transport)], options)
+    }
+
+    /// Makes a group of devices of this process that are open already, by rank. They get the library's kernels.
+    ///
+    /// # Errors
+    /// As [`open_local`](Self::open_local).
+    pub fn of_devices(devices: Vec<Device>, options: &GroupOptions) -> Result<Self, GroupError> {
+        let size = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+        let per_node = if options.ranks_per_node == 0 { size } else { options.ranks_per_node };
+        let transports = local::transports(size, per_node);
+        Self::of_members(devices.into_iter().zip(transports).collect(), options)
+    }
+
+    fn of_members(
+        members: Vec<(Device, Arc<dyn Transport>)>,
+        options: &GroupOptions,
+    ) -> Result<Self, GroupError> {
+        let activity = Arc::new(Activity::default());
+        let join = |(device, transport)| Member::new(device, transport, &activity);
+        let members = members.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
+        let engines = members.iter().filter_map(Member::engine).map(Arc::clone).collect();
+        let progress = Progress::start(activity, engines);
+        let progress = Some(progress.map_err(GroupError::Thread)?);
+        Ok(Self { members, options: options.clone(), runs: 0, progress })
+    }
+
+    /// How many ranks there are, here and elsewhere.
+    #[must_use]
+    pub fn size(&self) -> u32 {
+        self.members.first().map_or(0, |member| member.place().size)
+    }
+
+    /// The members of this process, by rank.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The same, to register kernels with.
+    #[must_use]
+    pub fn members_mut(&mut self) -> &mut [Member] {
+        &mut self.members
+    }
+
+    /// Collective. Memory of so many bytes at every rank, zeroed, that the other ranks may put to and get from; the window's number.
+    ///
+    /// # Errors
+    /// `Windows`; `Rank`: a device has no memory left; `Transport`.
+    pub fn window(&mut self, bytes: u64) -> Result<u32, GroupError> {
+        let mut id = 0;
+        for member in &mut self.members {
+            id = member.add_window(bytes)?;
+        }
+        Ok(id)
+    }
+
+    /// Collective. Runs a program on all ranks, to the end of all of them.
+    ///
+    /// # Errors
+    /// `Failed`: on which ranks, and why; the devices can be used again. `Disagree`, `Transport`: nothing was run.
+    pub fn run(
+        &mut self,
+        work: &GroupWork<'_>,
+        options: &RunOptions,
+    ) -> Result<GroupReport, GroupError> {
+        self.runs += 1;
+        let run = self.runs;
+        for member in &self.members {
+            member.transport().begin(run)?;
+        }
+        let own = self.own_words(work);
+        self.agree(work, &own)?;
+        let network = self.options.network;
+        let words = |(member, own): (&Member, _)| member.words(own, network);
+        let words: Vec<_> = self.members.iter().zip(own).map(words).collect();
+        let results = run_all(&mut self.members, &words, work.builder, options);
+        self.report(results)
+    }
+
+    fn own_words(&self, work: &GroupWork<'_>) -> Vec<Vec<u64>> {
+        self.members.iter().map(|member| (work.args)(member.rank())).collect()
+    }
+
+    /// All ranks are about to run the same program.
+    fn agree(&self, work: &GroupWork<'_>, own: &[Vec<u64>]) -> Result<(), GroupError> {
+        let Some((member, own)) = self.members.first().zip(own.first()) else { return Ok(()) };
+        let stamp = pto_graph::symbol(work.builder).rotate_left(8) ^ own.len() as u64;
+        let stamps = member.transport().meet(stamp, self.options.meet_budget)?;
+        let differs = (0..).zip(&stamps).filter(|(_, other)| **other != stamp);
+        let ranks: Vec<u32> = differs.map(|(rank, _)| rank).collect();
+        if ranks.is_empty() {
+            Ok(())
+        } else {
+            Err(GroupError::Disagree { ranks, own: member.rank() })
+        }
+    }
+
+    fn report(&self, results: Vec<Ran>) -> Result<GroupReport, GroupError> {
+        let (mut ranks, mut failures) = (Vec::new(), Vec::new());
+        for (member, result) in self.members.iter().zip(results) {
+            let (transfers, transfer) = member.take_outcome();
+            let (rank, host) = (member.rank(), member.place().host.clone());
+            match result? {
+                Ok(run) => ranks.push(RankReport { rank, run, transfers }),
+                Err(error) => failures.push(RankFailure { rank, host, error, transfer }),
+            }
+        }
+        if failures.is_empty() {
+            Ok(GroupReport { ranks })
+        } else {
+            Err(GroupError::failed(failures))
+        }
+    }
+
+    /// A group of the devices of this process without some of its ranks: the others keep their order, their memory and their
+    /// windows, and are numbered anew.
+    ///
+    /// # Errors
+    /// `Size`: nobody is left; those of [`of_devices`](Self::of_devices). The group is gone then.
+    pub fn without(mut self, ranks: &[u32]) -> Result<Self, GroupError> {
+        drop(self.progress.take());
+        let members = std::mem::take(&mut self.members).into_iter();
+        let left = members.filter(|member| !ranks.contains(&member.rank()));
+        let (devices, windows): (Vec<_>, Vec<_>) = left.map(Member::leave).unzip();
+        if devices.is_empty() {
+            return Err(GroupError::Size { size: 0, most: MAX_LOCAL_RANKS });
+        }
+        let size = u32::try_from(devices.len()).unwrap_or(u32::MAX);
+        let per_node = self.options.ranks_per_node;
+        let is_even = per_node > 0 && size.is_multiple_of(per_node);
+        let options = GroupOptions {
+            ranks_per_node: if is_even { per_node } else { 0 },
+            ..self.options.clone()
+        };
+        let mut smaller = Self::of_devices(devices, &options)?;
+        for (member, windows) in smaller.members.iter_mut().zip(windows) {
+            member.take_windows(windows)?;
+        }
+        Ok(smaller)
+    }
+}
+
+/// What became of a member's run, or that it got no thread.
+type Ran = Result<Result<RunReport, crate::Error>, GroupError>;
+
+/// Runs the program on all members at once.
+fn run_all(
+    members: &mut [Member],
+    words: &[Vec<u64>],
+    builder: &str,
+    options: &RunOptions,
+) -> Vec<Ran> {
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (member, orch_args) in members.iter_mut().zip(words) {
+            let transport = Arc::clone(member.transport());
+            let device = member.device_mut();
+            let part = move || {
+                let result = device.run(Work::Stream { builder, orch_args }, options);
+                if let Err(error) = &result {
+                    // Also where it was not begun: the others are not to wait.
+                    transport.end(Some(&error.to_string()));
+                }
+                result
+            };
+            threads.push(std::thread::Builder::new().spawn_scoped(scope, part));
+        }
+        let joined = threads.into_iter().map(|thread| match thread {
+            Ok(thread) => Ok(thread.join().unwrap_or_else(|it| std::panic::resume_unwind(it))),
+            Err(error) => Err(GroupError::Thread(error)),
+        });
+        joined.collect()
+    })
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The thread is joined before the devices go.
+        drop(self.progress.take());
+    }
+}

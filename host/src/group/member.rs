@@ -1,0 +1,209 @@
+//! One rank of a group, whose device is in this process.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use pto_abi::GmAddr;
+use pto_graph::group::{GroupWords, NetworkFigures, TRANSFER, words::MAX_WINDOWS};
+use pto_sim_shim::group::{Span, TransferEngine, TransferError};
+use pto_sim_shim::virtual_time::group::{SeatOf, VirtualNet};
+
+use super::engine::MemberEngine;
+use super::error::GroupError;
+use super::progress::Activity;
+use super::report::TransferCounts;
+use super::transport::{Place, Transport};
+use crate::allocator::Owner;
+use crate::{Device, Error};
+
+/// What moves the transfers of a member.
+enum Mover {
+    /// An engine beside the machine.
+    Engine(Arc<MemberEngine>),
+    /// The machine in virtual time itself.
+    Machine(Arc<VirtualNet>),
+}
+
+/// A device and its rank.
+pub struct Member {
+    device: Device,
+    place: Place,
+    transport: Arc<dyn Transport>,
+    mover: Mover,
+    windows: Vec<(GmAddr, u64)>,
+}
+
+impl Member {
+    pub(super) fn new(
+        mut device: Device,
+        transport: Arc<dyn Transport>,
+        activity: &Arc<Activity>,
+    ) -> Result<Self, GroupError> {
+        let place = transport.place();
+        let rank = place.rank;
+        let of_rank = |source| GroupError::Rank { rank, source };
+        register_library(&mut device).map_err(of_rank)?;
+        let memory = Arc::clone(device.shared_memory());
+        let (of_engine, activity) = (Arc::clone(&transport), Arc::clone(activity));
+        let engine = Arc::new(MemberEngine::new(rank, of_engine, memory, activity));
+        let attached = device.attach_transfers(Arc::clone(&engine) as Arc<dyn TransferEngine>);
+        attached.map_err(of_rank)?;
+        let mover = Mover::Engine(engine);
+        Ok(Self { device, place, transport, mover, windows: Vec::new() })
+    }
+
+    /// A rank of a group in virtual time.
+    pub(super) fn seated(
+        mut device: Device,
+        transport: Arc<dyn Transport>,
+        net: Arc<VirtualNet>,
+    ) -> Result<Self, GroupError> {
+        let place = transport.place();
+        let rank = place.rank;
+        let of_rank = |source| GroupError::Rank { rank, source };
+        register_library(&mut device).map_err(of_rank)?;
+        device.take_seat(SeatOf { net: Arc::clone(&net), rank }).map_err(of_rank)?;
+        Ok(Self { device, place, transport, mover: Mover::Machine(net), windows: Vec::new() })
+    }
+
+    /// Its rank.
+    #[must_use]
+    pub const fn rank(&self) -> u32 {
+        self.place.rank
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Its device.
+    #[must_use]
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Its device, to register kernels with and to run alone.
+    #[must_use]
+    pub const fn device_mut(&mut self) -> &mut Device {
+        &mut self.device
+    }
+
+    /// Where this rank's part of a window begins.
+    ///
+    /// # Errors
+    /// `Window`: there is none with this number.
+    pub fn window(&self, window: u32) -> Result<GmAddr, GroupError> {
+        self.place_in(window, 0, 0)
+    }
+
+    /// Writes values to this rank's part of a window, from `offset` bytes on.
+    ///
+    /// # Errors
+    /// `Window`: they do not fit.
+    pub fn write<T: Pod>(&self, window: u32, offset: u64, values: &[T]) -> Result<(), GroupError> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        let at = self.place_in(window, offset, bytes.len() as u64)?;
+        self.device.copy_to_device(at, bytes).map_err(|source| self.error(source))
+    }
+
+    /// Reads `count` values from this rank's part of a window, from `offset` bytes on.
+    ///
+    /// # Errors
+    /// `Window`: they are not there.
+    pub fn read<T: Pod>(
+        &self,
+        window: u32,
+        offset: u64,
+        count: usize,
+    ) -> Result<Vec<T>, GroupError> {
+        let mut values = vec![T::zeroed(); count];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        let at = self.place_in(window, offset, bytes.len() as u64)?;
+        self.device.copy_from_device(at, bytes).map_err(|source| self.error(source))?;
+        Ok(values)
+    }
+
+    fn place_in(&self, window: u32, offset: u64, bytes: u64) -> Result<GmAddr, GroupError> {
+        let wrong = GroupError::Window { window, offset, bytes };
+        let Some((base, size)) = self.windows.get(window as usize) else { return Err(wrong) };
+        match offset.checked_add(bytes) {
+            Some(end) if end <= *size => Ok(base.offset(offset)),
+            _ => Err(wrong),
+        }
+    }
+
+    fn error(&self, source: Error) -> GroupError {
+        GroupError::Rank { rank: self.place.rank, source }
+    }
+
+    /// One more window, zeroed; its number.
+    pub(super) fn add_window(&mut self, bytes: u64) -> Result<u32, GroupError> {
+        let most = MAX_WINDOWS;
+        let id = u32::try_from(self.windows.len()).unwrap_or(u32::MAX);
+        if self.windows.len() >= most {
+            return Err(GroupError::Windows { most });
+        }
+        let zeroed = self.device.shared_memory().alloc_zeroed(bytes, Owner::User);
+        let base = zeroed.map_err(|source| self.error(source))?;
+        self.transport.map(id, Span { address: base.0, bytes })?;
+        self.windows.push((base, bytes));
+        Ok(id)
+    }
+
+    /// The program's words, and those of the group behind them.
+    pub(super) fn words(&self, mut own: Vec<u64>, network: NetworkFigures) -> Vec<u64> {
+        let Place { rank, size, ranks_per_node, .. } = self.place;
+        let mut group = GroupWords::new((rank, size), ranks_per_node, network);
+        for (base, bytes) in &self.windows {
+            // There are no more windows than the words have room for.
+            group = group.with_window(*base, *bytes).unwrap_or(group);
+        }
+        group.encode(|word| own.push(word));
+        own
+    }
+
+    pub(super) fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    /// The engine beside its machine, if it has one.
+    pub(super) fn engine(&self) -> Option<&Arc<MemberEngine>> {
+        match &self.mover {
+            Mover::Engine(engine) => Some(engine),
+            Mover::Machine(_) => None,
+        }
+    }
+
+    /// What its last run transferred, and why its transfers failed, if they did.
+    pub(super) fn take_outcome(&self) -> (TransferCounts, Option<TransferError>) {
+        match &self.mover {
+            Mover::Engine(engine) => engine.take_outcome(),
+            Mover::Machine(net) => {
+                let ((transfers, bytes_given, bytes_got), failure) = net.outcome(self.place.rank);
+                (TransferCounts { transfers, bytes_given, bytes_got }, failure)
+            }
+        }
+    }
+
+    /// Lets go of its place in the group: its device, and its windows in the order of their numbers.
+    pub(super) fn leave(self) -> (Device, Vec<(GmAddr, u64)>) {
+        (self.device, self.windows)
+    }
+
+    /// Takes over windows that it had in another group.
+    pub(super) fn take_windows(&mut self, windows: Vec<(GmAddr, u64)>) -> Result<(), GroupError> {
+        for (id, (base, bytes)) in (0..).zip(&windows) {
+            self.transport.map(id, Span { address: base.0, bytes: *bytes })?;
+        }
+        self.windows = windows;
+        Ok(())
+    }
+}
+
+/// The kernels of the library, unless the device has them.
+fn register_library(device: &mut Device) -> Result<(), Error> {
+    let has_library = device.describe().kernels.iter().any(|it| it.func_id == TRANSFER);
+    if has_library { Ok(()) } else { device.register_library() }
+}

@@ -1,0 +1,377 @@
+//! Groups of this process, from programs to results.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
+use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
+
+use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile, TransferError};
+use crate::{DeviceOptions, Hosting, RunOptions};
+
+/// Words of the test programs: element type, elements, reduction, algorithm, order, root.
+struct Words {
+    tensor: TensorView<'static>,
+    other: TensorView<'static>,
+    reduction: Reduction,
+    options: Options,
+    root: u32,
+}
+
+impl Words {
+    fn of<G: StreamBuilder>(stream: &G, comm: &Communicator) -> Result<Self, BuildError> {
+        let words = comm.program_args(stream.orch_args());
+        let byte = |at: usize| u8::try_from(words[at]).map_err(|_| BuildError::Failed(1));
+        let element = ElementType::try_from(byte(0)?).map_err(|_| BuildError::Failed(2))?;
+        let count = u32::try_from(words[1]).map_err(|_| BuildError::Failed(3))?;
+        let algorithm = Algorithm::try_from(byte(3)?).map_err(|_| BuildError::Failed(4))?;
+        let order = Order::try_from(byte(4)?).map_err(|_| BuildError::Failed(5))?;
+        let window = comm.window(0)?;
+        let tensor =
+            |half: u64| TensorView::dense(window.at(half * window.bytes / 2), element, &[count]);
+        Ok(Self {
+            tensor: tensor(0),
+            other: tensor(1),
+            reduction: Reduction::try_from(byte(2)?).map_err(|_| BuildError::Failed(6))?,
+            options: Options { algorithm, order, tile_bytes: 64 },
+            root: u32::try_from(words[5]).map_err(|_| BuildError::Failed(7))?,
+        })
+    }
+}
+
+fn all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, reduction, options, .. } = Words::of(stream, &comm)?;
+    comm.all_reduce(stream, &tensor, reduction, &options)?;
+    comm.barrier(stream, &tensor)?;
+    Ok(())
+}
+
+fn reduce_and_broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, reduction, options, root, .. } = Words::of(stream, &comm)?;
+    comm.reduce(stream, &tensor, (root, reduction), &options)?;
+    comm.broadcast(stream, &tensor, root, &options)?;
+    Ok(())
+}
+
+fn scatter_and_gather<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, reduction, options, .. } = Words::of(stream, &comm)?;
+    comm.reduce_scatter(stream, &tensor, reduction, &options)?;
+    comm.all_gather(stream, &tensor, &options)?;
+    Ok(())
+}
+
+fn exchange<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, other, options, .. } = Words::of(stream, &comm)?;
+    comm.all_to_all(stream, (&tensor, &other), &options)?;
+    Ok(())
+}
+
+/// Each rank puts its first half to the next one's second half, signals, and waits.
+fn neighbours<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, other, .. } = Words::of(stream, &comm)?;
+    let (next, signal) = ((comm.rank() + 1) % comm.size(), Signal { slot: 7, value: 1 });
+    let offset = comm.window(0)?.bytes / 2;
+    let place = RemotePlace { rank: next, window: 0, offset };
+    comm.put(stream, &tensor, place, Some(signal))?;
+    comm.wait(stream, signal, &other)?;
+    comm.get(stream, RemotePlace { rank: next, window: 0, offset: 0 }, &tensor.slice(0, 0, 1))?;
+    Ok(())
+}
+
+/// Rank 1 makes a call that the others do not make.
+fn disagree<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, reduction, .. } = Words::of(stream, &comm)?;
+    let length = if comm.rank() == 1 { 8 } else { 16 };
+    comm.all_reduce(stream, &tensor.slice(0, 0, length), reduction, &options)?;
+    Ok(())
+}
+
+/// Rank 1 gives up; the others wait for it.
+fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, reduction, root, .. } = Words::of(stream, &comm)?;
+    if comm.rank() == 1 {
+        return if root == 0 { Err(BuildError::Failed(77)) } else { Ok(()) };
+    }
+    comm.all_reduce(stream, &tensor, reduction, &options)?;
+    Ok(())
+}
+
+builder_set! {
+    struct Programs {}
+    stream {
+        "all_reduce" => all_reduce,
+        "reduce_and_broadcast" => reduce_and_broadcast,
+        "scatter_and_gather" => scatter_and_gather,
+        "exchange" => exchange,
+        "neighbours" => neighbours,
+        "disagree" => disagree,
+        "one_fails" => one_fails,
+    }
+}
+
+const POOL: Hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
+
+fn group(size: u32, ranks_per_node: u32, hosting: Hosting) -> Group {
+    let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 32 << 20, hosting };
+    let options = GroupOptions { device, ranks_per_node, ..GroupOptions::default() };
+    let mut group = Group::open_local(size, &options, Programs).unwrap();
+    group.window(2 * BYTES).unwrap();
+    group
+}
+
+/// Of a tensor, at most.
+const BYTES: u64 = 4096;
+
+fn options() -> RunOptions {
+    let mut options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    options.stall_budget = Duration::from_secs(20);
+    options.capacities.tasks = 1024;
+    options.capacities.stream.window = 256;
+    options.capacities.stream.map_entries = 4096;
+    options.capacities.stream.heap_rings = 4;
+    options.capacities.stream.heap_bytes = 1 << 20;
+    options
+}
+
+fn run(group: &mut Group, builder: &str, words: [u64; 6]) -> Result<(), GroupError> {
+    let args = |_| words.to_vec();
+    group.run(&GroupWork { builder, args: &args }, &options()).map(drop)
+}
+
+fn words(element: ElementType, count: u64, how: (Reduction, Algorithm, Order)) -> [u64; 6] {
+    let (reduction, algorithm, order) = how;
+    let codes = [reduction.get(), algorithm.get(), order.get()].map(u64::from);
+    [element.get().into(), count, codes[0], codes[1], codes[2], 0]
+}
+
+/// Every rank's value of each element; small numbers, so that sums are exact in any order.
+fn value(rank: u32, at: usize) -> i32 {
+    i32::try_from((rank as usize * 7 + at * 3) % 11).unwrap() - 3
+}
+
+fn fill(group: &Group, count: usize) {
+    for member in group.members() {
+        let values: Vec<i32> = (0..count).map(|at| value(member.rank(), at)).collect();
+        member.write(0, 0, &values).unwrap();
+    }
+}
+
+fn check_reduced(group: &Group, count: usize, reduction: Reduction, what: &str) {
+    for member in group.members() {
+        let found = member.read::<i32>(0, 0, count).unwrap();
+        for (at, found) in found.into_iter().enumerate() {
+            let values = (0..group.size()).map(|rank| value(rank, at));
+            let expected: i32 = match reduction {
+                Reduction::SUM => values.sum(),
+                Reduction::PROD => values.product(),
+                Reduction::MAX => values.max().unwrap(),
+                _ => values.min().unwrap(),
+            };
+            assert_eq!(found, expected, "{what}: rank {}, element {at}", member.rank());
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_reduces_on_every_number_of_ranks() {
+    for (size, per_node) in [(1, 0), (2, 0), (3, 0), (4, 2), (8, 4)] {
+        let mut group = group(size, per_node, POOL);
+        for &algorithm in Algorithm::ALL {
+            for (builder, reduction) in [
+                ("all_reduce", Reduction::SUM),
+                ("reduce_and_broadcast", Reduction::MAX),
+                ("scatter_and_gather", Reduction::MIN),
+            ] {
+                let count = 101;
+                fill(&group, count);
+                let how = (reduction, algorithm, Order::ANY);
+                let what = format!("{builder}, {size} ranks, {algorithm:?}");
+                let ran = run(&mut group, builder, words(ElementType::I32, count as u64, how));
+                ran.unwrap_or_else(|error| panic!("{what}: {error}"));
+                check_reduced(&group, count, reduction, &what);
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_run_on_threads_as_well() {
+    let mut group = group(2, 0, Hosting::Threads);
+    fill(&group, 40);
+    let how = (Reduction::PROD, Algorithm::RING, Order::ANY);
+    run(&mut group, "all_reduce", words(ElementType::I32, 40, how)).unwrap();
+    check_reduced(&group, 40, Reduction::PROD, "threads");
+}
+
+#[test]
+fn a_fixed_order_is_that_of_the_ranks() {
+    let mut group = group(4, 2, POOL);
+    let value =
+        |rank: u32, at: usize| [1e8_f32, 1.0, -1e8, 3.25][(rank as usize + at) % 4] + at as f32;
+    let count = 33;
+    let expected: Vec<f32> =
+        (0..count).map(|at| (1..4).fold(value(0, at), |sum, rank| sum + value(rank, at))).collect();
+    for &algorithm in Algorithm::ALL {
+        for member in group.members() {
+            let values: Vec<f32> = (0..count).map(|at| value(member.rank(), at)).collect();
+            member.write(0, 0, &values).unwrap();
+        }
+        let how = (Reduction::SUM, algorithm, Order::FIXED);
+        run(&mut group, "all_reduce", words(ElementType::F32, count as u64, how)).unwrap();
+        for member in group.members() {
+            assert_eq!(member.read::<f32>(0, 0, count).unwrap(), expected, "{algorithm:?}");
+        }
+    }
+}
+
+#[test]
+fn parts_are_exchanged() {
+    let mut group = group(4, 0, POOL);
+    fill(&group, 32);
+    let how = (Reduction::SUM, Algorithm::AUTO, Order::ANY);
+    run(&mut group, "exchange", words(ElementType::I32, 32, how)).unwrap();
+    for member in group.members() {
+        let found = member.read::<i32>(0, BYTES, 32).unwrap();
+        for (at, found) in found.into_iter().enumerate() {
+            let from = u32::try_from(at / 8).unwrap();
+            assert_eq!(found, value(from, member.rank() as usize * 8 + at % 8));
+        }
+    }
+}
+
+#[test]
+fn puts_signals_and_gets_reach_the_neighbour() {
+    let mut group = group(3, 0, POOL);
+    let how = (Reduction::SUM, Algorithm::AUTO, Order::ANY);
+    for _ in 0..3 {
+        fill(&group, 16);
+        let report = group
+            .run(
+                &GroupWork {
+                    builder: "neighbours",
+                    args: &|_| words(ElementType::I32, 16, how).to_vec(),
+                },
+                &options(),
+            )
+            .unwrap();
+        assert_eq!((report.transfers().transfers, report.transfers().bytes_given), (9, 3 * 64));
+        for member in group.members() {
+            let before = (member.rank() + 2) % 3;
+            let expected: Vec<i32> = (0..16).map(|at| value(before, at)).collect();
+            assert_eq!(member.read::<i32>(0, BYTES, 16).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn ranks_that_disagree_are_told_which_and_the_group_goes_on() {
+    let mut group = group(3, 0, POOL);
+    let how = (Reduction::SUM, Algorithm::DIRECT, Order::ANY);
+    let Err(GroupError::Failed { failures }) =
+        run(&mut group, "disagree", words(ElementType::I32, 16, how))
+    else {
+        panic!("it was not noticed");
+    };
+    assert!(matches!(failures[0].transfer, Some(TransferError::Mismatch { .. })), "{failures:?}");
+    let text = GroupError::failed(failures).to_string();
+    assert!(text.contains("8 i32") && text.contains("16 i32") && text.contains("rank 1"), "{text}");
+    fill(&group, 16);
+    run(&mut group, "all_reduce", words(ElementType::I32, 16, how)).unwrap();
+    check_reduced(&group, 16, Reduction::SUM, "after a failure");
+}
+
+#[test]
+fn a_rank_that_fails_or_leaves_ends_the_run_of_all_and_the_rest_goes_on() {
+    let mut group = group(3, 0, POOL);
+    let how = (Reduction::SUM, Algorithm::RING, Order::ANY);
+    let ordinary = words(ElementType::I32, 16, how);
+    let error = run(&mut group, "one_fails", ordinary).unwrap_err().to_string();
+    assert!(
+        error.starts_with("rank 1 on this process: ") && error.contains("Ranks 0, 2"),
+        "{error}"
+    );
+    let leaves = [ordinary[0], 16, 0, ordinary[3], 0, 1];
+    let error = run(&mut group, "one_fails", leaves).unwrap_err().to_string();
+    assert!(error.contains("rank 1 has ended its run without it"), "{error}");
+    let mut smaller = group.without(&[1]).unwrap();
+    fill(&smaller, 16);
+    run(&mut smaller, "all_reduce", ordinary).unwrap();
+    check_reduced(&smaller, 16, Reduction::SUM, "two of three ranks");
+}
+
+#[test]
+fn a_transfer_outside_of_a_group_is_a_named_fault() {
+    let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 32 << 20, hosting: POOL };
+    let mut device = crate::Device::open_sim(device, Programs).unwrap();
+    device.register_library().unwrap();
+    let mut words =
+        words(ElementType::I32, 4, (Reduction::SUM, Algorithm::RING, Order::ANY)).to_vec();
+    let network = pto_graph::group::NetworkFigures::DEFAULT;
+    let at = device.alloc(2 * BYTES).unwrap();
+    let group = pto_graph::group::GroupWords::new((0, 2), 2, network).with_window(at, 2 * BYTES);
+    group.unwrap().encode(|word| words.push(word));
+    let work = crate::Work::Stream { builder: "all_reduce", orch_args: &words };
+    let options = RunOptions { stall_budget: Duration::from_millis(50), ..options() };
+    let error = device.run(work, &options).unwrap_err();
+    assert!(error.to_string().contains("TRANSFER_NO_ENGINE"), "{error}");
+}
+
+fn virtual_group(size: u32, faults: NetFaults) -> Group {
+    let device = DeviceOptions { aic: 1, aiv: 4, gm_bytes: 256 << 20, ..DeviceOptions::default() };
+    let options = GroupOptions { device, ..GroupOptions::default() };
+    let profile = NetworkProfile::by_name("a3-pod").unwrap();
+    let mut group = Group::open_virtual(size, &options, (profile, faults), Programs).unwrap();
+    group.window(2 * BYTES).unwrap();
+    group
+}
+
+/// Everything that tells two runs in virtual time apart.
+fn hashes(group: &mut Group, words: [u64; 6]) -> Vec<(u64, Duration)> {
+    let work = GroupWork { builder: "all_reduce", args: &|_| words.to_vec() };
+    let report = group.run(&work, &options()).unwrap();
+    let of = |rank: super::RankReport| {
+        (rank.run.virtual_report.as_ref().unwrap().trace_hash, rank.run.makespan)
+    };
+    report.ranks.into_iter().map(of).collect()
+}
+
+#[test]
+fn virtual_time_reduces_and_gives_the_same_run_again() {
+    for algorithm in [Algorithm::DIRECT, Algorithm::RING, Algorithm::HALVING, Algorithm::TREE] {
+        let words = words(ElementType::I32, 101, (Reduction::SUM, algorithm, Order::ANY));
+        let once = || {
+            let mut group = virtual_group(4, NetFaults::default());
+            fill(&group, 101);
+            let hashes = hashes(&mut group, words);
+            check_reduced(&group, 101, Reduction::SUM, "virtual time");
+            hashes
+        };
+        assert_eq!(once(), once());
+    }
+}
+
+#[test]
+fn faults_of_the_network_and_of_ranks_are_told() {
+    let ordinary = words(ElementType::I32, 101, (Reduction::SUM, Algorithm::RING, Order::ANY));
+    let faults = NetFaults { lost: Some(5), ..NetFaults::default() };
+    let mut group = virtual_group(3, faults);
+    let error = run(&mut group, "all_reduce", ordinary).unwrap_err().to_string();
+    assert!(error.contains("the network has lost transfer 5"), "{error}");
+    let faults = NetFaults { dies: Some((1, 20_000)), ..NetFaults::default() };
+    let mut group = virtual_group(3, faults);
+    let error = run(&mut group, "all_reduce", ordinary).unwrap_err().to_string();
+    assert!(error.starts_with("rank 1 on the machine in virtual time"), "{error}");
+    fill(&group, 101);
+    run(&mut group, "all_reduce", ordinary).unwrap();
+    check_reduced(&group, 101, Reduction::SUM, "after a death");
+    let faults = NetFaults { slow: Some((0, 1, 100)), ..NetFaults::default() };
+    let makespan = |faults| hashes(&mut virtual_group(3, faults), ordinary)[0].1;
+    assert!(makespan(faults) > makespan(NetFaults::default()));
+}

@@ -1,0 +1,20 @@
+//! Groups of simulated devices: what happens to a transfer between the board of one device and that of another.
+//!
+//! ```text
+//! board --RunPort--> an engine --Transfer--> Exchange: who meets whom --Move--> bytes, signals, and who is told
+//!                       |-- of the host, for devices in this process or elsewhere (pto_host::group)
+//!                       '-- of the machine in virtual time, with a model of the network (virtual_time/group)
+//! ```
+//! [`Exchange`] decides, and moves nothing; its callers move bytes, at once or at a virtual time.
+
+mod error;
+mod exchange;
+mod port;
+mod span;
+
+pub use error::{Side, TransferError, stamp_words};
+pub use exchange::{Exchange, Move, Over};
+pub use port::{RunPort, TransferEngine};
+pub use pto_aicpu_fw::transfers::Posted;
+pub use pto_graph::group::{Transfer, TransferKind};
+pub use span::Span;

@@ -1,0 +1,344 @@
+//! What the machines of a group share: whose turn it is, and what is on its way between them.
+//!
+//! Invariants:
+//! - One machine runs at a time: the one in `running`. All others wait for their signal.
+//! - `next_ns[rank]` is not later than the rank's next event, and than the first effect on its way to it.
+//! - An effect on another rank comes at least `lookahead_ns` after the moment at which it was caused.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::links::Links;
+use super::profile::NetworkProfile;
+use crate::group::{Exchange, Move, Over, Span, Transfer, TransferError};
+
+/// What goes wrong in the network; nothing, by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NetFaults {
+    /// A link that is slow: from this rank, to that one, so many times.
+    pub slow: Option<(u32, u32, u64)>,
+    /// The transfer with this number, in the order of their starts, is lost, and both sides are told.
+    pub lost: Option<u64>,
+    /// A rank that dies, and when, in nanoseconds.
+    pub dies: Option<(u32, u64)>,
+}
+
+/// What happens to a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Bytes come, or leave it, or a signal comes.
+    Arrived(Box<Move>),
+    /// A transfer of this rank is over.
+    Over(u64),
+    /// Its transfers cannot go on.
+    Failed(TransferError),
+}
+
+/// An effect on its way: when it comes, and the order in which effects were caused.
+struct OnItsWay {
+    at_ns: u64,
+    serial: u64,
+    effect: Effect,
+}
+
+impl PartialEq for OnItsWay {
+    fn eq(&self, other: &Self) -> bool {
+        self.serial == other.serial
+    }
+}
+impl Eq for OnItsWay {}
+impl PartialOrd for OnItsWay {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for OnItsWay {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at_ns, self.serial).cmp(&(other.at_ns, other.serial))
+    }
+}
+
+struct Shared {
+    exchange: Exchange,
+    links: Links,
+    faults: NetFaults,
+    next_ns: Vec<u64>,
+    running: usize,
+    effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
+    serial: u64,
+    moves: u64,
+    failures: Vec<Option<TransferError>>,
+    counts: Vec<(u64, u64, u64)>,
+}
+
+/// See the file.
+pub struct VirtualNet {
+    shared: Mutex<Shared>,
+    turns: Vec<Condvar>,
+    lookahead_ns: u64,
+    profile: NetworkProfile,
+}
+
+/// No event.
+const NEVER: u64 = u64::MAX;
+/// How long a machine sleeps at most before it shows that it is there.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// What a machine may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leave {
+    /// It may go on before this.
+    pub(super) horizon_ns: u64,
+    /// When the first effect comes to it.
+    pub(super) effect_ns: u64,
+    /// It dies now.
+    pub(super) dies: bool,
+}
+
+impl VirtualNet {
+    /// A network between so many ranks.
+    #[must_use]
+    pub fn new(size: u32, profile: NetworkProfile, faults: NetFaults) -> Arc<Self> {
+        let count = size as usize;
+        let shared = Shared {
+            exchange: Exchange::new(size),
+            links: Links::new(profile, size, faults.slow),
+            faults,
+            next_ns: vec![NEVER; count],
+            running: count,
+            effects: (0..count).map(|_| BinaryHeap::new()).collect(),
+            serial: 0,
+            moves: 0,
+            failures: vec![None; count],
+            counts: vec![(0, 0, 0); count],
+        };
+        let turns = (0..count).map(|_| Condvar::new()).collect();
+        let lookahead_ns = profile.lookahead_ns();
+        Arc::new(Self { shared: Mutex::new(shared), turns, lookahead_ns, profile })
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The network's profile.
+    #[must_use]
+    pub const fn profile(&self) -> &NetworkProfile {
+        &self.profile
+    }
+
+    /// One more window of a rank.
+    pub fn map(&self, rank: u32, window: Span) {
+        self.shared().exchange.map(rank, window);
+    }
+
+    /// A run of all ranks begins, before any machine runs.
+    pub fn begin(&self, run: u64) {
+        let mut shared = self.shared();
+        let size = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        shared.links = Links::new(self.profile, size, shared.faults.slow);
+        (shared.running, shared.serial, shared.moves) = (0, 0, 0);
+        for rank in 0..size {
+            shared.exchange.begin(rank, run);
+            let at = rank as usize;
+            shared.next_ns[at] = 0;
+            shared.effects[at].clear();
+            shared.failures[at] = None;
+            shared.counts[at] = (0, 0, 0);
+        }
+    }
+
+    /// Why transfers of a rank failed in the last run, if they did; and its transfers, bytes given and bytes got.
+    #[must_use]
+    pub fn outcome(&self, rank: u32) -> ((u64, u64, u64), Option<TransferError>) {
+        let shared = self.shared();
+        (shared.counts[rank as usize], shared.failures[rank as usize].clone())
+    }
+
+    /// A machine whose next event is at `next_ns` gives others their turn, and waits for its own.
+    pub(super) fn turn(&self, rank: u32, next_ns: u64, beat: impl Fn()) -> Leave {
+        let me = rank as usize;
+        let mut shared = self.shared();
+        shared.next_ns[me] = next_ns.min(shared.first_effect_ns(me));
+        self.hand_over(&mut shared, me);
+        while shared.running != me {
+            beat();
+            let waited = self.turns[me].wait_timeout(shared, BEAT);
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let others = shared.next_ns.iter().enumerate().filter(|(other, _)| *other != me);
+        let earliest_ns = others.map(|(_, next)| *next).min().unwrap_or(NEVER);
+        let now_ns = shared.next_ns[me];
+        let dies = shared.faults.dies.is_some_and(|(of, at_ns)| of == rank && now_ns >= at_ns);
+        if dies {
+            shared.faults.dies = None;
+        }
+        Leave {
+            horizon_ns: earliest_ns.saturating_add(self.lookahead_ns),
+            effect_ns: shared.first_effect_ns(me),
+            dies,
+        }
+    }
+
+    /// A rank will not run, or its machine has ended without saying so: the others do not wait for it. Does nothing, if it has.
+    pub fn give_up(&self, rank: u32, cause: &str) {
+        self.leave(rank, 0, Some(cause.to_owned()));
+    }
+
+    /// The run of a machine is over, at `now_ns`.
+    pub(super) fn leave(&self, rank: u32, now_ns: u64, cause: Option<String>) {
+        let mut shared = self.shared();
+        if shared.next_ns[rank as usize] == NEVER {
+            return;
+        }
+        shared.exchange.end(rank);
+        let at_ns = now_ns + self.lookahead_ns;
+        let size = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        for other in (0..size).filter(|other| *other != rank) {
+            if shared.next_ns[other as usize] == NEVER {
+                continue;
+            }
+            let error = match &cause {
+                Some(cause) => {
+                    let host = "the machine in virtual time".to_owned();
+                    Some(TransferError::PeerFailed { rank, host, cause: cause.clone() })
+                }
+                None => shared.exchange.orphan(other).map(|(_, error)| error),
+            };
+            if let Some(error) = error {
+                shared.push(other, at_ns, Effect::Failed(error));
+            }
+        }
+        shared.next_ns[rank as usize] = NEVER;
+        shared.effects[rank as usize].clear();
+        // One that gives up may do so while another one runs.
+        self.hand_over(&mut shared, rank as usize);
+    }
+
+    /// The machine with the earliest event runs next; of several the one with the lowest rank.
+    fn hand_over(&self, shared: &mut Shared, me: usize) {
+        if shared.running != me {
+            return;
+        }
+        let ranks = shared.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
+        let Some((first, _)) = ranks.min_by_key(|(rank, next)| (**next, *rank)) else { return };
+        shared.running = first;
+        if first != me {
+            self.turns[first].notify_one();
+        }
+    }
+
+    /// A rank starts a transfer at `now_ns`. When the first effect comes to it by that, if there is one.
+    pub(super) fn start(
+        &self,
+        (rank, number): Over,
+        transfer: &Transfer,
+        now_ns: u64,
+    ) -> Result<u64, TransferError> {
+        let mut shared = self.shared();
+        let (mut moves, mut over) = (Vec::new(), Vec::new());
+        shared.count(rank, transfer);
+        let started = shared.exchange.start((rank, number), transfer, (&mut moves, &mut over));
+        if let Err(error) = started {
+            shared.failures[rank as usize].get_or_insert_with(|| error.clone());
+            return Err(error);
+        }
+        let start_ns = self.profile.start_ns;
+        for (of, number) in over {
+            shared.push(of, now_ns + start_ns, Effect::Over(number));
+        }
+        for found in moves {
+            shared.send(found, now_ns, self.lookahead_ns);
+        }
+        Ok(shared.first_effect_ns(rank as usize))
+    }
+
+    /// Takes what has come to a rank until `now_ns`: the numbers of its transfers that are over, or why they fail; and when the
+    /// next effect comes.
+    pub(super) fn take(&self, rank: u32, now_ns: u64) -> (Vec<u64>, Option<TransferError>, u64) {
+        let mut shared = self.shared();
+        let (mut numbers, mut failure) = (Vec::new(), None);
+        while shared.first_effect_ns(rank as usize) <= now_ns {
+            let Some(Reverse(found)) = shared.effects[rank as usize].pop() else { break };
+            match found.effect {
+                Effect::Over(number) => numbers.push(number),
+                Effect::Failed(error) => failure = Some(error),
+                Effect::Arrived(found) => shared.arrive(rank, &found, now_ns, &mut numbers),
+            }
+        }
+        if let Some(error) = &failure {
+            shared.failures[rank as usize].get_or_insert_with(|| error.clone());
+        }
+        (numbers, failure, shared.first_effect_ns(rank as usize))
+    }
+}
+
+impl Shared {
+    fn first_effect_ns(&self, rank: usize) -> u64 {
+        self.effects[rank].peek().map_or(NEVER, |Reverse(first)| first.at_ns)
+    }
+
+    fn push(&mut self, rank: u32, at_ns: u64, effect: Effect) {
+        let serial = self.serial;
+        self.serial += 1;
+        let at = rank as usize;
+        self.effects[at].push(Reverse(OnItsWay { at_ns, serial, effect }));
+        if self.next_ns[at] != NEVER {
+            self.next_ns[at] = self.next_ns[at].min(at_ns);
+        }
+    }
+
+    /// Bytes go on their way.
+    fn send(&mut self, found: Move, now_ns: u64, lookahead_ns: u64) {
+        let number = self.moves;
+        self.moves += 1;
+        let (from, to) = (found.from, found.to);
+        if self.faults.lost == Some(number) {
+            let what = format!("transfer {number}, of {} bytes,", found.source.bytes);
+            for rank in [from, to] {
+                let lost = TransferError::Lost { from, to, what: what.clone() };
+                self.push(rank, now_ns + lookahead_ns, Effect::Failed(lost));
+            }
+            return;
+        }
+        let at_ns = self.links.arrival_ns((from, to), found.source.bytes, now_ns);
+        self.push(to, at_ns, Effect::Arrived(Box::new(found)));
+        for (rank, number) in found.over.into_iter().flatten() {
+            if rank != to {
+                self.push(rank, at_ns, Effect::Over(number));
+            }
+        }
+    }
+
+    /// Bytes have come to `rank`, or a signal has.
+    fn arrive(&mut self, rank: u32, found: &Move, now_ns: u64, numbers: &mut Vec<u64>) {
+        // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. One machine runs at
+        // a time, and by the edges nobody else uses the bytes of a transfer that is under way.
+        unsafe { found.source.copy_to(found.target) };
+        let mut over: Vec<Over> = found.over.into_iter().flatten().collect();
+        over.retain(|(of, _)| *of == rank);
+        if let Some(signal) = found.signal {
+            self.exchange.signalled(found.from, found.to, signal, &mut over);
+        }
+        for (of, number) in over {
+            if of == rank {
+                numbers.push(number);
+            } else {
+                self.push(of, now_ns, Effect::Over(number));
+            }
+        }
+    }
+
+    fn count(&mut self, rank: u32, transfer: &Transfer) {
+        use crate::group::TransferKind as Kind;
+        let (transfers, given, got) = &mut self.counts[rank as usize];
+        *transfers += 1;
+        match transfer.kind {
+            Kind::SEND | Kind::PUT => *given += transfer.bytes,
+            Kind::RECEIVE | Kind::GET => *got += transfer.bytes,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Chains of a program: kernels that one core runs in one dispatch, as the file and the recorder know them.
+//!
+//! ```text
+//! Chain (pto-graph) --of--> ChainLink --Task::kernels--> each kernel with its own arguments     --without_chains--> tasks
+//!                               '--- Held (held.rs) ---> Chain (pto-graph)
+//! ```
+//! Invariant: a column of a tensor counts bytes from the tensor's first one, so that it holds wherever the tensor is.
+
+use std::borrow::Cow;
+
+use pto_abi::GmAddr;
+use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
+use pto_graph::{Arg, Link};
+
+use crate::program::{Action, Argument, ChainLink, Program, Publish, Step, Task, Vary, View, Way};
+
+/// A kernel of a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel<'t> {
+    /// Its number in the chain.
+    pub number: usize,
+    /// Which kernel.
+    pub func: u16,
+    /// Its own arguments.
+    pub args: Cow<'t, [Argument]>,
+}
+
+impl ChainLink {
+    /// A link as a builder was given it. `view` gives the place of a tensor's part.
+    pub(crate) fn of(
+        link: &Link<'_>,
+        mut argument: impl FnMut(&Arg<'_>) -> Argument,
+        base: impl Fn(usize) -> Option<GmAddr>,
+    ) -> Self {
+        let args: Vec<_> = if link.is_on_tensors() {
+            link.args().iter().map(&mut argument).collect()
+        } else {
+            link.words().map(Argument::Scalar).collect()
+        };
+        let origin = |arg: usize| base(args.get(arg)?.view()?.0.tensor);
+        let vary = link.variations().iter().map(|variation| {
+            let arg = variation.arg();
+            let first = origin(arg).map_or(0, |base| base.0);
+            let column = || variation.column().iter().map(|word| word.wrapping_sub(first));
+            let way = variation.step().map_or_else(|| Way::Of(column().collect()), Way::By);
+            Vary { arg, way }
+        });
+        let vary = vary.collect();
+        Self { func: link.task().func_id.0, args, times: link.count(), vary, uses: Vec::new() }
+    }
+
+    /// What differs at this time, as a function of an argument.
+    fn moved(&self, at: usize, turn: u32) -> Argument {
+        let mut argument = self.args[at].clone();
+        for vary in self.vary.iter().filter(|vary| vary.arg == at) {
+            argument = vary.way.moved(&argument, turn);
+        }
+        argument
+    }
+
+    /// The arguments as this time's kernel gets them.
+    pub(crate) fn args_at(&self, turn: u32) -> Vec<Argument> {
+        (0..self.args.len()).map(|at| self.moved(at, turn)).collect()
+    }
+
+    /// What this time's kernel does.
+    fn uses_at(&self, turn: u32) -> Cow<'_, [Argument]> {
+        match self.uses.get(turn as usize) {
+            Some(uses) => Cow::Borrowed(uses),
+            None if self.vary.is_empty() => Cow::Borrowed(&self.args),
+            None => Cow::Owned(self.args_at(turn)),
+        }
+    }
+}
+
+impl Way {
+    fn moved(&self, argument: &Argument, turn: u32) -> Argument {
+        let view = |view: &View| {
+            let bytes = view.element.bytes();
+            let start = view.offset.wrapping_mul(bytes);
+            let mut moved = *view;
+            moved.offset = self.word(start, turn) / bytes;
+            moved
+        };
+        match argument {
+            Argument::In(of) => Argument::In(view(of)),
+            Argument::Out(of) => Argument::Out(view(of)),
+            Argument::InOut(of) => Argument::InOut(view(of)),
+            Argument::NoDep(of, used) => Argument::NoDep(view(of), *used),
+            Argument::Scalar(word) => Argument::Scalar(self.word(*word, turn)),
+            Argument::BoundScalar(number) => Argument::BoundScalar(*number),
+        }
+    }
+
+    fn word(&self, first: u64, turn: u32) -> u64 {
+        match self {
+            Self::By(step) => first.wrapping_add(step.wrapping_mul(turn.into()).cast_unsigned()),
+            Self::Of(words) => words.get(turn as usize).copied().unwrap_or(first),
+        }
+    }
+}
+
+impl Task {
+    /// Whether it is a chain.
+    #[must_use]
+    pub fn is_chain(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// Its kernels with what they do, in the order in which they run; one, if it is no chain.
+    pub fn kernels(&self) -> impl Iterator<Item = Kernel<'_>> {
+        let own = (!self.is_chain())
+            .then(|| (self.func, Cow::Borrowed(self.args.as_slice())))
+            .into_iter();
+        let turns =
+            self.links.iter().flat_map(|link| (0..link.times).map(move |turn| (link, turn)));
+        let all = own.chain(turns.map(|(link, turn)| (link.func, link.uses_at(turn))));
+        all.enumerate().map(|(number, (func, args))| Kernel { number, func, args })
+    }
+
+    /// How many kernels it has.
+    #[must_use]
+    pub fn kernel_count(&self) -> usize {
+        let of_chain = self.links.iter().map(|link| link.times as usize).sum::<usize>();
+        if self.is_chain() { of_chain } else { 1 }
+    }
+
+    /// Argument words that it takes: those of its kernels, or of the chain, whichever are more.
+    #[must_use]
+    pub fn arg_words(&self) -> u64 {
+        let column = |vary: &Vary| match &vary.way {
+            Way::By(_) => 0,
+            Way::Of(words) => words.len(),
+        };
+        let of_link = |link: &ChainLink| {
+            let columns = link.vary.iter().map(column).sum::<usize>();
+            let said = link_words(link.args.len(), link.vary.len(), 0, link.times) + columns;
+            said.max(link.args.len() * link.times as usize)
+        };
+        let chain = header_words() + self.links.iter().map(of_link).sum::<usize>();
+        if self.is_chain() { chain as u64 } else { self.args.len() as u64 }
+    }
+
+    /// The kernel, and which of its arguments, that has this number where all arguments of all kernels are counted.
+    #[must_use]
+    pub fn argument(&self, number: u32) -> Option<(Kernel<'_>, usize)> {
+        let mut left = number as usize;
+        self.kernels().find_map(|kernel| match left.checked_sub(kernel.args.len()) {
+            Some(less) => {
+                left = less;
+                None
+            }
+            None => Some((kernel, left)),
+        })
+    }
+}
+
+/// Why a link cannot be a link; `None`: it can.
+pub(crate) fn defect(link: &ChainLink) -> Option<String> {
+    if link.times == 0 {
+        return Some("times: 0; a kernel of a chain runs at least once".to_owned());
+    }
+    if link.args.len() > MAX_CHAIN_ARGS {
+        let count = link.args.len();
+        return Some(format!("args: {count} are more than the {MAX_CHAIN_ARGS} of a chain"));
+    }
+    let wrong = link.vary.iter().find_map(|vary| match &vary.way {
+        _ if vary.arg >= link.args.len() => {
+            Some(format!("the kernel has no argument {}", vary.arg))
+        }
+        Way::Of(words) if words.len() != link.times as usize => {
+            Some(format!("{} words for {} times; give a word for each", words.len(), link.times))
+        }
+        _ => None,
+    });
+    let wrong = wrong.map(|what| format!("vary: {what}"));
+    let uses = (!link.uses.is_empty() && link.uses.len() != link.times as usize)
+        .then(|| format!("uses: {} for {} times", link.uses.len(), link.times));
+    wrong.or(uses)
+}
+
+/// The same program with each kernel of a chain as a task, which waits for the one before.
+#[must_use]
+pub fn without_chains(program: &Program) -> Program {
+    let mut flat = Program { tasks: Vec::new(), steps: Vec::new(), ..program.clone() };
+    let mut next =
+        program.tasks.iter().map(|task| task.id).max().map_or(0, |last| last.wrapping_add(1));
+    let mut firsts = std::collections::HashMap::new();
+    let put = |flat: &mut Program, task: Task, line: usize| {
+        flat.tasks.push(task);
+        flat.steps.push(Step { action: Action::Add(flat.tasks.len() - 1), line });
+    };
+    for step in &program.steps {
+        let line = step.line;
+        match &step.action {
+            Action::Add(place) => {
+                let task = &program.tasks[*place];
+                let last = task.kernel_count() - 1;
+                let mut before = None;
+                for kernel in task.kernels() {
+                    // Who waits for the chain waits for its last kernel.
+                    let id = if kernel.number == last { task.id } else { next };
+                    next = next.wrapping_add(u32::from(kernel.number != last));
+                    let after = before.map_or_else(|| task.after.clone(), |id| vec![id]);
+                    firsts.entry(task.id).or_insert(id);
+                    let (func, args) = (kernel.func, kernel.args.into_owned());
+                    let (links, task) = (Vec::new(), task.clone());
+                    put(&mut flat, Task { id, func, args, after, links, ..task }, line);
+                    before = Some(id);
+                }
+            }
+            Action::Edge { producer, consumer } => {
+                let consumer = *firsts.get(consumer).unwrap_or(consumer);
+                let action = Action::Edge { producer: *producer, consumer };
+                flat.steps.push(Step { action, line });
+            }
+            Action::Publish(id) => {
+                let place = program.tasks.iter().find(|task| task.id == *id);
+                let kernels = place.map_or(1, Task::kernel_count);
+                let end = flat.tasks.iter().position(|task| task.id == *id);
+                let ids = end.map_or_else(Vec::new, |end| {
+                    flat.tasks[(end + 1).saturating_sub(kernels)..=end]
+                        .iter()
+                        .map(|task| task.id)
+                        .collect()
+                });
+                let publish = |id| Step { action: Action::Publish(id), line };
+                flat.steps.extend(ids.into_iter().map(publish));
+            }
+            _ => flat.steps.push(step.clone()),
+        }
+    }
+    debug_assert!(flat.tasks.iter().all(|task| task.publish == Publish::Now || !task.is_chain()));
+    flat
+}

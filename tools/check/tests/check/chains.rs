@@ -1,0 +1,115 @@
+//! Chains in graph files: what each kernel does counts, the chain is one task to the runtime, and nothing is lost on the way.
+
+use pto_check::program::{Action, Program, Task};
+use pto_check::{Cores, Kind, file, task_graph, without_chains};
+
+use crate::{checked, of, only, standard, streaming};
+
+const MATRIX: &str = r#"{"tensor": 0, "name": "matrix", "element": "f32", "shape": [8, 16]}"#;
+/// Four kernels, each of which writes a row.
+const ROWS: &str = r#"{"task": 0, "kind": "aiv", "chain": [{"func": 1, "args": [{"out": {"tensor": 0, "shape": [1, 16]}}, 7], "times": 4, "vary": [{"arg": 0, "by": 64}]}]}"#;
+/// Reads row 2.
+const READER: &str = r#"{"task": 1, "func": 2, "kind": "aiv", "args": [{"in": {"tensor": 0, "offset": 32, "shape": [1, 16]}}]}"#;
+/// Reads row 4.
+const BESIDE: &str = r#"{"task": 2, "func": 2, "kind": "aiv", "args": [{"in": {"tensor": 0, "offset": 64, "shape": [1, 16]}}]}"#;
+
+#[test]
+fn edges_of_a_chain_follow_from_its_tensors() {
+    let program = streaming(&[MATRIX, ROWS, READER, BESIDE]);
+    let report = checked(&program, standard());
+    assert_eq!((report.tasks, report.derived_edges, report.is_clean()), (6, 1, true));
+    assert_eq!(program.task_count(), 6);
+    let shown = task_graph(&program, Cores::default()).unwrap();
+    assert_eq!(shown.edges, [(0, 1)]);
+    // The words of the chain: a header, a link with two arguments and one variation; and one of block context.
+    let words = report.rings.iter().find(|ring| ring.name.contains("arg")).unwrap().needs;
+    assert_eq!(words, 1 + 2 + 2 + 1 + 1);
+}
+
+#[test]
+fn a_race_names_the_kernel_of_the_chain() {
+    let scope = r#"{"scope": "manual"}"#;
+    let end = r#"{"end": "scope"}"#;
+    let program = streaming(&[MATRIX, scope, ROWS, READER, BESIDE, end]);
+    let words = ["task 0 (func 1, argument 0 of its kernel 2, out)", "bytes 128 to 192", "task 1"];
+    let finding = only(&program, Kind::Race, &words);
+    assert_eq!(finding.arguments, [4, 0]);
+    let waits = READER.replace(r#""args""#, r#""after": [0], "args""#);
+    let ordered = streaming(&[MATRIX, scope, ROWS, &waits, BESIDE, end]);
+    assert!(checked(&ordered, standard()).is_clean());
+}
+
+/// Kernels whose extents differ say so each for itself.
+#[test]
+fn uses_go_before_arguments() {
+    let uses = r#"{"task": 0, "kind": "aiv", "chain": [{"func": 1, "args": [{"nodep": {"tensor": 0, "shape": [1]}, "use": "none"}, 4], "times": 2, "vary": [{"arg": 0, "of": [256, 0]}, {"arg": 1, "by": -2}], "uses": [[{"nodep": {"tensor": 0, "offset": 64, "shape": [4]}, "use": "write"}, 4], [{"nodep": {"tensor": 0, "shape": [2]}, "use": "write"}, 2]]}]}"#;
+    let program = streaming(&[MATRIX, uses, READER, BESIDE]);
+    let finding = only(&program, Kind::Race, &["of its kernel 0", "bytes 256 to 272", "task 2"]);
+    assert_eq!(finding.tasks, [0, 2]);
+    comes_back(&program);
+}
+
+fn comes_back(program: &Program) {
+    let mut text = Vec::new();
+    file::write(program, &mut text).unwrap();
+    let again = file::read(text.as_slice()).unwrap();
+    assert_eq!((&again.tasks, &again.tensors), (&program.tasks, &program.tensors));
+}
+
+#[test]
+fn a_file_with_chains_comes_back() {
+    comes_back(&streaming(&[MATRIX, ROWS, READER]));
+    comes_back(&of("aicpu_build_graph", &[MATRIX, ROWS, READER]));
+}
+
+#[test]
+fn without_chains_each_kernel_is_a_task_behind_the_one_before() {
+    let later = ROWS.replace(r#""kind""#, r#""publish": "later", "after": [7], "kind""#);
+    let before = r#"{"task": 7, "func": 2, "kind": "aiv"}"#;
+    let publish = r#"{"publish": 0}"#;
+    let waits = READER.replace(r#""args""#, r#""after": [0], "args""#);
+    let graph = of("aicpu_build_graph", &[MATRIX, before, &later, publish, &waits]);
+    let flat = without_chains(&graph);
+    let told = |task: &Task| (task.id, task.after.clone());
+    let tasks: Vec<_> = flat.tasks.iter().map(told).collect();
+    let expected =
+        [(7, vec![]), (8, vec![7]), (9, vec![8]), (10, vec![9]), (0, vec![10]), (1, vec![0])];
+    assert_eq!(tasks, expected);
+    let published = flat.steps.iter().filter_map(|step| match step.action {
+        Action::Publish(id) => Some(id),
+        _ => None,
+    });
+    assert_eq!(published.collect::<Vec<_>>(), [8, 9, 10, 0]);
+    let reports = [&graph, &flat].map(|program| checked(program, standard()));
+    assert_eq!(reports[0].accesses, reports[1].accesses);
+    assert!(reports.iter().all(|report| report.is_clean() && report.tasks == 6));
+}
+
+#[test]
+fn a_chain_that_is_none_is_refused_with_its_place() {
+    let refused = |chain: &str, words: &[&str]| {
+        let header =
+            r#"{"format": "pto-graph", "version": 1, "variant": "tensormap_and_ringbuffer"}"#;
+        let text = format!("{header}\n{MATRIX}\n{{\"task\": 0, \"kind\": \"aiv\", {chain}}}\n");
+        let error = file::read(text.as_bytes()).map(|_| ()).unwrap_err().to_string();
+        for word in [&["line 3"], words].concat() {
+            assert!(error.contains(word), "no {word:?} in: {error}");
+        }
+    };
+    refused(r#""args": []"#, &["func: a task names its kernel", "chain"]);
+    refused(r#""func": 1, "chain": [{"func": 1}]"#, &["func: each kernel", "leave it out"]);
+    refused(
+        r#""blocks": 2, "chain": [{"func": 1}]"#,
+        &["chain: ", "one core", "leave mix, blocks"],
+    );
+    refused(r#""chain": [{"func": 1, "times": 0}]"#, &["chain[0].times: 0", "at least once"]);
+    refused(r#""chain": [{"func": 1}, {"func": 1024}]"#, &["chain[1].func: 1024"]);
+    let far = r#""chain": [{"func": 1, "args": [{"in": {"tensor": 0, "shape": [1, 16]}}], "times": 9, "vary": [{"arg": 0, "by": 64}]}]"#;
+    refused(far, &["chain[0].vary: argument 0 at time 8", "outside of its tensor"]);
+    let none = r#""chain": [{"func": 1, "args": [5], "times": 2, "vary": [{"arg": 1, "by": 64}]}]"#;
+    refused(none, &["chain[0].vary: the kernel has no argument 1"]);
+    let few = r#""chain": [{"func": 1, "args": [5], "times": 2, "vary": [{"arg": 0, "of": [1]}]}]"#;
+    refused(few, &["1 words for 2 times"]);
+    let both = r#""chain": [{"func": 1, "args": [5], "vary": [{"arg": 0, "of": [1], "by": 2}]}]"#;
+    refused(both, &["vary: ", "\"by\" a step"]);
+}

@@ -1,0 +1,69 @@
+//! What a user can write behind `pto comm`.
+
+use clap::{Args, Subcommand};
+use pto_graph::group::{Algorithm, Collective};
+use pto_host::group::GroupTarget;
+
+use super::value::{byte_count, group};
+use crate::group::comm::{algorithm, collective};
+use crate::help;
+
+/// Collectives of a group.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct CommArgs {
+    #[command(subcommand)]
+    pub(crate) command: CommCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CommCommand {
+    /// Says what a collective takes by size: time, algorithm bandwidth, bus bandwidth, and whether its result is right
+    #[command(after_help = help::COMM_BENCH)]
+    Bench(CommBenchArgs),
+}
+
+impl CommCommand {
+    /// Whether it answers with JSON.
+    pub(crate) const fn json(&self) -> bool {
+        match self {
+            Self::Bench(args) => args.json,
+        }
+    }
+}
+
+/// What to measure. The time of a call is that of --rounds calls in one program, less that of one, and the slowest rank's; of all
+/// repetitions the shortest one counts.
+#[derive(Args, Debug)]
+pub(crate) struct CommBenchArgs {
+    /// The group: local:RANKS, or mpi below mpirun
+    #[arg(long, value_name = "GROUP", default_value = "local:2", value_parser = group)]
+    pub(crate) group: GroupTarget,
+    /// The collective: `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`, broadcast or reduce
+    #[arg(long, value_name = "NAME", default_value = "all_reduce", value_parser = collective)]
+    pub(crate) collective: Collective,
+    /// How it goes about it: auto, direct, ring, halving, tree or two-level; where there is no such one, as auto does
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = algorithm)]
+    pub(crate) algorithm: Algorithm,
+    /// The smallest size in bytes; K, M, G stand for KiB, MiB, GiB
+    #[arg(short = 'b', long, value_name = "BYTES", default_value = "8K", value_parser = byte_count)]
+    pub(crate) from: u64,
+    /// The largest size
+    #[arg(short = 'e', long, value_name = "BYTES", default_value = "1M", value_parser = byte_count)]
+    pub(crate) to: u64,
+    /// By how much one size is larger than the one before
+    #[arg(short = 'f', long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..=1024))]
+    pub(crate) factor: u64,
+    /// Calls that are measured together
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) rounds: u64,
+    /// How often each size is measured
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) repeats: u64,
+    /// Vector cores of each device, which reduce
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=48))]
+    pub(crate) aiv: u32,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,64 @@
+//! Opens the group that a command line names: devices of this process, or one device as a rank of an MPI job.
+
+use std::time::Duration;
+
+use pto_examples::host;
+use pto_host::group::{Group, GroupOptions, GroupTarget};
+use pto_mpi::{Mpi, MpiOptions};
+
+use crate::errors::Failure;
+
+/// How long a rank waits for the others at the end of a run: their hosts may still compute references.
+const AFTER_RUN: Duration = Duration::from_secs(300);
+
+/// A group, and the MPI job that it is part of.
+pub(crate) struct Opened {
+    pub(crate) group: Group,
+    // Behind the group: its transport goes first.
+    mpi: Option<Mpi>,
+}
+
+impl Opened {
+    /// Opens it. Every rank of an MPI job does.
+    pub(crate) fn open(target: &GroupTarget, options: &GroupOptions) -> Result<Self, Failure> {
+        match target {
+            GroupTarget::Local(size) => {
+                let group = host::open_group(*size, options).map_err(Failure::usage)?;
+                Ok(Self { group, mpi: None })
+            }
+            GroupTarget::Mpi => {
+                let mpi = Mpi::join(&MpiOptions::default()).map_err(Failure::usage)?;
+                let group = host::join_group(mpi.transport(), options).map_err(Failure::usage)?;
+                Ok(Self { group, mpi: Some(mpi) })
+            }
+            GroupTarget::Virtual(..) => Err(Failure::usage(
+                "this command does not run groups in virtual time; use local:RANKS or mpi",
+            )),
+        }
+    }
+
+    /// Whether this process tells the result for all ranks.
+    pub(crate) fn is_teller(&self) -> bool {
+        self.group.members().first().is_none_or(|member| member.rank() == 0)
+    }
+
+    /// The MPI job.
+    pub(crate) fn mpi(&self) -> Option<&Mpi> {
+        self.mpi.as_ref()
+    }
+
+    /// Gives a word to all other processes, and gets theirs, by rank. It waits for the slowest one.
+    pub(crate) fn exchange(&self, word: u64) -> Result<Vec<u64>, Failure> {
+        let Some(mpi) = &self.mpi else { return Ok(vec![word]) };
+        mpi.transport().meet(word, AFTER_RUN).map_err(Failure::faulted)
+    }
+
+    /// Where it is, in words.
+    pub(crate) fn place(&self) -> String {
+        let size = self.group.size();
+        match &self.mpi {
+            Some(mpi) => format!("{size} ranks of {}", mpi.library()),
+            None => format!("{size} ranks in this process"),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `--group local:N` and `pto comm bench` in one process: what they say, and what they refuse.
+
+use crate::examples::{all, borrowed};
+use crate::pto::{pto, refused};
+
+#[test]
+fn a_program_runs_unchanged_on_one_device_and_on_a_group() {
+    let case = all().find(|case| case.name() == "tp_decoder").expect("it is in the table");
+    let small = case.small("run");
+    pto(&borrowed(&small), 0);
+    let group = [&borrowed(&small)[..], &["--group=local:2"]].concat();
+    let text = pto(&group, 0).stdout;
+    assert!(text.contains("2 ranks in this process: passed"), "{text}");
+    assert!(text.contains("rank 1: ") && text.contains(" 0 wrong"), "{text}");
+    let digest = |text: &str| text.lines().last().map(str::to_owned);
+    assert_eq!(digest(&pto(&group, 0).stdout), digest(&text), "the same bits in every run");
+}
+
+#[test]
+fn what_a_group_cannot_do_is_refused_with_what_to_do() {
+    refused(&["run", "matmul", "--group=local:2"], 2, &["one device", "tp_decoder"]);
+    refused(&["run", "tp_decoder", "--group=local:3"], 2, &["kv_heads = 8", "3 ranks"]);
+    refused(&["run", "tp_decoder", "--group=tcp:3"], 2, &["local:RANKS"]);
+    refused(&["run", "tp_decoder", "--group=local:2", "--gantt"], 2, &["--gantt"]);
+    refused(&["run", "tp_decoder", "--group=mpi"], 2, &["mpirun -n 8"]);
+    refused(&["comm", "bench", "--from=64", "--to=32"], 2, &["--from 64", "--to 32"]);
+    refused(&["comm", "bench", "--collective=gossip"], 2, &["all_reduce"]);
+}
+
+#[test]
+fn every_collective_is_measured_and_checked() {
+    for name in ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce"]
+    {
+        let sizes = ["comm", "bench", "--group=local:3", "-b=6K", "-e=6K", "--rounds=2"];
+        let text = pto(&[&sizes[..], &["--repeats=1", "--collective", name]].concat(), 0).stdout;
+        assert!(text.contains("bus GB/s") && text.contains("ok"), "{name}: {text}");
+    }
+}

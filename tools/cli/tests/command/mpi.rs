@@ -1,0 +1,163 @@
+//! Ranks in processes of their own, below `mpirun`. These tests need an MPI and its plug-in: `cargo xtask mpi` brings both, and runs them.
+//! `PTO_MPI_KILLS` says how many jobs lose a rank; 4 without it.
+
+use std::fmt::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::examples::all;
+
+/// The launchers, each with the options that it needs on a machine with fewer cores than ranks.
+const LAUNCHERS: [(&str, &[&str]); 2] = [
+    (
+        "mpirun.openmpi",
+        &[
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--mca",
+            "btl",
+            "self,vader",
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+        ],
+    ),
+    ("mpirun.mpich", &[]),
+];
+/// How long a job may take to end after it has lost a rank.
+const BUDGET: Duration = Duration::from_secs(20);
+
+/// The launchers that this machine has. The first one must be there.
+fn launchers() -> Vec<(&'static str, &'static [&'static str])> {
+    let is_there = |name: &str| {
+        let paths = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&paths).any(|folder| folder.join(name).is_file())
+    };
+    assert!(is_there(LAUNCHERS[0].0), "{} is missing: cargo xtask mpi", LAUNCHERS[0].0);
+    let (found, missing): (Vec<_>, Vec<_>) =
+        LAUNCHERS.into_iter().partition(|(name, _)| is_there(name));
+    missing.iter().for_each(|(name, _)| eprintln!("{name} is not here, and is NOT tested"));
+    found
+}
+
+fn job((name, options): (&str, &[&str]), ranks: u32, arguments: &[String]) -> Command {
+    let mut command = Command::new(name);
+    command.args(options).args(["-n", &ranks.to_string()]);
+    command.arg(env!("CARGO_BIN_EXE_pto")).args(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The command line of an example at the sizes of its tests.
+fn example(name: &str, more: &[&str]) -> Vec<String> {
+    let case = all().find(|case| case.name() == name).expect("it is in the table");
+    case.small("run").into_iter().chain(more.iter().map(|word| (*word).to_owned())).collect()
+}
+
+fn digest(text: &str) -> &str {
+    let at = text.find("digest of the results ").unwrap_or_else(|| panic!("no digest: {text}"));
+    text[at..].lines().next().unwrap_or_default()
+}
+
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn results_over_mpi_are_those_of_one_process_bit_for_bit() {
+    for launcher in launchers() {
+        for (name, ranks) in [
+            ("tp_decoder", 2),
+            ("dist_cholesky", 4),
+            ("ep_moe", 2),
+            ("pp_decoder", 2),
+            ("dp_training", 2),
+        ] {
+            let told =
+                job(launcher, ranks, &example(name, &["--group=mpi"])).output().expect("it starts");
+            let text = String::from_utf8_lossy(&told.stdout).into_owned();
+            let stderr = String::from_utf8_lossy(&told.stderr);
+            assert!(told.status.success(), "{} {name}: {text}{stderr}", launcher.0);
+            let local = example(name, &[&format!("--group=local:{ranks}")]);
+            let local =
+                Command::new(env!("CARGO_BIN_EXE_pto")).args(local).output().expect("it starts");
+            let local = String::from_utf8_lossy(&local.stdout).into_owned();
+            assert_eq!(digest(&text), digest(&local), "{} {name}", launcher.0);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn collectives_over_mpi_are_measured_beside_those_of_mpi() {
+    let words = "comm bench --group mpi -b 4K -e 64K -f 16 --rounds 2 --repeats 1";
+    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    for launcher in launchers() {
+        let told = job(launcher, 2, &words).output().expect("it starts");
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.status.success() && text.contains("of MPI"), "{}: {text}", launcher.0);
+        assert_eq!(text.matches(" ok ").count(), 2, "{text}");
+    }
+}
+
+/// The processes of a job's ranks.
+fn ranks_of(child: &Child) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut parents = vec![child.id()];
+    while let Some(parent) = parents.pop() {
+        let tasks = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+        for process in tasks.unwrap_or_default().split_whitespace().filter_map(|p| p.parse().ok()) {
+            let name = std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+            if name.trim() == "pto" {
+                found.push(process);
+            }
+            parents.push(process);
+        }
+    }
+    found
+}
+
+/// Kills one rank of a long job; what the job says, and how long it takes to end after that.
+fn kill_one(launcher: (&str, &[&str]), attempt: u64) -> (String, Duration) {
+    // So many steps that the job does not end by itself.
+    let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=3000")).collect();
+    let mut child = job(launcher, 3, &words).spawn().expect("it starts");
+    let start = Instant::now();
+    while ranks_of(&child).len() < 3 {
+        assert!(start.elapsed() < BUDGET, "the ranks do not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // At another moment of the job's life in every attempt: MPI comes up, ranks meet, the run is on.
+    std::thread::sleep(Duration::from_millis(attempt * 379 % 1500));
+    let ranks = ranks_of(&child);
+    let victim = ranks.get(usize::try_from(attempt).expect("few") % ranks.len().max(1));
+    let killed = Instant::now();
+    let kill = |process: &u32| Command::new("kill").args(["-KILL", &process.to_string()]).status();
+    victim.map(kill).expect("the job has ended already").expect("kill");
+    while child.try_wait().expect("it is ours").is_none() {
+        assert!(killed.elapsed() < BUDGET, "the job hangs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let took = killed.elapsed();
+    let told = child.wait_with_output().expect("it has ended");
+    assert!(!told.status.success(), "the job has lost a rank and says that all is well");
+    let mut text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let _ = write!(text, "{}", String::from_utf8_lossy(&told.stderr));
+    (text, took)
+}
+
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn a_job_that_loses_a_rank_ends_and_says_which() {
+    let kills =
+        std::env::var("PTO_MPI_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(4);
+    for attempt in 0..kills {
+        for launcher in launchers() {
+            let (text, took) = kill_one(launcher, attempt);
+            // The launcher kills the other ranks at once; whether they come to speak depends on it.
+            let is_told = text.contains("its process") && text.contains("has failed");
+            let by_launcher =
+                text.contains("exited on signal 9") || text.contains("Killed (signal 9)");
+            assert!(is_told || by_launcher, "{} {attempt}: {text}", launcher.0);
+            eprintln!("{} {attempt}: ended after {took:?}, told by a rank: {is_told}", launcher.0);
+        }
+    }
+}
