@@ -125,6 +125,8 @@ pub(crate) enum DeviceChoice {
     A2a3sim,
     /// The flashed firmware image on an emulated AArch64 machine (QEMU)
     Virt,
+    /// An Ascend 910B or 910C, through CANN (docs/hardware.md)
+    A2a3,
 }
 
 /// How a graph is run.
@@ -202,13 +204,16 @@ pub(crate) struct RunArgs {
         default_value = "a2a3sim"
     )]
     pub(crate) device: DeviceChoice,
-    /// Cube cores [default: 24, or the profile's; on virt 4]
+    /// Which of several devices, as CANN counts them; on a2a3
+    #[arg(long, help_heading = "Device", value_name = "N")]
+    pub(crate) device_id: Option<u32>,
+    /// Cube cores [default: 24, or the profile's; on virt 4; on a2a3 those in service]
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) aic: Option<u32>,
-    /// Vector cores [default: 48, or the profile's; on virt 8]. On virt --aicpu, --aic and --aiv are at most 64 together
+    /// Vector cores [default: 48, or the profile's; on virt 8; on a2a3 two for each cube core]. On virt --aicpu, --aic and --aiv are at most 64 together
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) aiv: Option<u32>,
-    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
+    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt and a2a3 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
     /// How the simulator is hosted on this machine [default: pool]

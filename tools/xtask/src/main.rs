@@ -13,6 +13,7 @@
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
+//! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
 //! [`suite`] says what the steps are; [`race`], [`fuzz`] and [`miri`] are those that need a build of their own.
@@ -27,6 +28,7 @@ mod miri;
 mod python;
 mod race;
 mod root;
+mod stand_in;
 mod steps;
 mod suite;
 mod tools;
@@ -50,6 +52,8 @@ usage: cargo xtask <command>
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
                      target/book; installs mdBook with cargo where it is missing
+  stand-in           builds libraries that stand in for CANN, with an emulated device behind them, into
+                     target/stand-in; for `pto run EXAMPLE --device a2a3` (docs/hardware.md)
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
 ";
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
+        ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
