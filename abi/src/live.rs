@@ -1,4 +1,4 @@
-//! Which structures are made of atomics only, so that a reference to them may stand on memory that others write.
+//! Marks the structures that consist of atomics only. A reference to such a structure may point to memory that others write.
 
 use crate::gm::LiveWords;
 use crate::sync::{AtomicU32, AtomicU64};

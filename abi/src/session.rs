@@ -11,10 +11,14 @@
 
 pub mod board;
 pub mod command;
+#[cfg(not(any(loom, shuttle)))]
+pub mod recording;
 pub mod ring;
 
 #[cfg(not(any(loom, shuttle)))]
 pub use board::SessionBoard;
 pub use board::{LaneLine, LaunchNote, SessionNews, SessionOrders, StreamLine};
 pub use command::{CommandDefect, CommandHead, CommandKind, ValueTest};
+#[cfg(not(any(loom, shuttle)))]
+pub use recording::{RecordedLaunches, RecordedNode};
 pub use ring::{CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer};

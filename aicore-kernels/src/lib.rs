@@ -1,4 +1,4 @@
-//! What runs on an AICore: the worker loop ([`worker`]) and the kernel library that it calls.
+//! The code that runs on an AICore: the worker loop ([`worker`]) and the kernel library that it calls.
 //!
 //! A kernel is an `unsafe extern "C" fn(*const u64)`; [`library`] lists all of them and [`args`]
 //! states the contract of their argument words. Every kernel has two layers: a safe function over

@@ -35,6 +35,8 @@ pub struct LibraryKernel {
     /// The names of its argument words in order. `*_ld` are strides in elements; `f32` scalars are bits in the
     /// low half.
     pub args: &'static [&'static str],
+    /// Whether more argument words may follow these: the kernel reads how many there are.
+    pub takes_more: bool,
 }
 
 /// The kernel of this name.
@@ -126,6 +128,7 @@ macro_rules! library {
             entry: entry::$name,
             summary: $summary,
             args: &[$(stringify!($arg)),*],
+            takes_more: !<[&str]>::is_empty(&[$(stringify!($words))?]),
         }),*];
     };
 }

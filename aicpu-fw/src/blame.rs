@@ -1,4 +1,4 @@
-//! Who and what a fault concerns, until it becomes the epitaph.
+//! Collects what a fault concerns (instance, task, kernel, core) until it is written to the epitaph.
 
 use pto_abi::runtime::NOBODY;
 use pto_abi::{Fault, TaskId};

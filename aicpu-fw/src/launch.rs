@@ -1,4 +1,4 @@
-//! Nothing from the host is trusted: the arena's claims are checked once, here, before anything runs.
+//! Checks the arena of a launch once, before anything runs, because the firmware does not trust the host.
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;

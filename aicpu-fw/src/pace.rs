@@ -1,4 +1,4 @@
-//! When a core is worth a look, and how soon it will be free: expected durations by kernel, learned during the run.
+//! Estimates when a core will be free, and so when polling it is worthwhile, from the durations of kernels earlier in the run.
 //! For machines on which a look costs as much as a hundred instructions (`Platform::POLLS_COST`); others
 //! compute nothing of this.
 //!

@@ -12,6 +12,7 @@
 
 mod active;
 mod launches;
+mod replay;
 mod visit;
 
 use pto_abi::session::SessionBoard;

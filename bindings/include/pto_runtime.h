@@ -91,6 +91,30 @@
 #define PTO_ERROR_RUNTIMES_LIMIT 0x40000063
 /* An AICPU builder raised a signal. Debug the builder that the message names; allocations that it held are lost. */
 #define PTO_ERROR_BUILDER_SIGNAL 0x40000064
+/* A program file cannot be used, or there is none to write. The message says what is wrong; `pto program inspect` shows what a file holds. */
+#define PTO_ERROR_PROGRAM 0x40000070
+/* A program is given something that does not fit it. Give the tensors and numbers that the program has; the message names them. */
+#define PTO_ERROR_PROGRAM_ARGUMENT 0x40000071
+/* A program ended with a fault. The message names the program and the cause; reset the session, and run again. */
+#define PTO_ERROR_PROGRAM_FAULT 0x40000072
+/* A tensor is in another layout than a program needs, or cannot be converted. Convert it to the program's layout of that tensor: to_layout (in C pto_tensor_to_layout). */
+#define PTO_ERROR_TENSOR_LAYOUT 0x40000073
+/* A tensor is used that was given to a run. Lend a tensor that is used again, and give only one that is not. */
+#define PTO_ERROR_TENSOR_MOVED 0x40000074
+/* A tensor of another stream is used. Take it over first: take_over (in C pto_tensor_take_over). */
+#define PTO_ERROR_OTHER_STREAM 0x40000075
+/* Something of another session is used. Use what this session has loaded and computed. */
+#define PTO_ERROR_OTHER_SESSION 0x40000076
+/* A session refuses a call. The message says why. */
+#define PTO_ERROR_SESSION 0x40000078
+/* A stream has stopped because a command failed. Reset the session; the message has the cause. */
+#define PTO_ERROR_STREAM_STOPPED 0x40000079
+/* Commands were dropped because their stream was aborted. Submit them again. */
+#define PTO_ERROR_STREAM_ABORTED 0x4000007a
+/* The time to wait is over. Wait longer, or abort the stream. */
+#define PTO_ERROR_TIMED_OUT 0x4000007b
+/* A command of a stream failed. The message says which one, and why. */
+#define PTO_ERROR_COMMAND_FAILED 0x4000007c
 
 
 /*
@@ -118,6 +142,32 @@ typedef struct pto_device pto_device;
  number of times, on any device, and tasks can be added between runs.
  */
 typedef struct pto_graph pto_graph;
+
+/*
+ A program in the memory of a device. Made by `pto_program_load`, let go by `pto_loaded_program_release`.
+ */
+typedef struct pto_loaded_program pto_loaded_program;
+
+/*
+ A program: what a file `.ptop` holds. Made by `pto_program_read` or `pto_program_of_text`, destroyed by `pto_program_destroy`.
+ */
+typedef struct pto_program pto_program;
+
+/*
+ A stream of a session that runs programs. Opened by `pto_program_stream_open`, closed by `pto_program_stream_close`.
+ */
+typedef struct pto_program_stream pto_program_stream;
+
+/*
+ A device that stays up. Opened by `pto_session_open`, closed by `pto_session_close`.
+ */
+typedef struct pto_session pto_session;
+
+/*
+ A tensor on the device. Each handle is let go once, by `pto_tensor_release`; with its last handle the tensor's memory goes to the next tensor
+ of its stream.
+ */
+typedef struct pto_tensor pto_tensor;
 
 /*
  A builder program: 0, or an error of its own, which ends the run with BUILD_FAILED. The first call on `builder` that
@@ -348,6 +398,109 @@ typedef struct pto_run_options {
 } pto_run_options;
 
 /*
+ A layout as a text, such as "device, row-major", with a zero at its end.
+ */
+typedef struct pto_layout {
+  /*
+   The text, with a zero at its end.
+   */
+  char text[192];
+} pto_layout;
+
+/*
+ What a tensor is.
+ */
+typedef struct pto_tensor_description {
+  /*
+   Of a program's tensor its name; otherwise empty.
+   */
+  char name[136];
+  /*
+   Of a program's tensor "input", "output", "updated", "temporary" or "constant"; otherwise empty.
+   */
+  char role[16];
+  /*
+   The element type: "f32", "bf16", "i32", ..
+   */
+  char element[8];
+  /*
+   Dimensions.
+   */
+  uint64_t rank;
+  /*
+   The extents; of dimensions that there are not, zero.
+   */
+  uint64_t shape[5];
+  /*
+   Bytes that it takes on the device, those that fill up tiles among them.
+   */
+  uint64_t bytes;
+  /*
+   The layout.
+   */
+  struct pto_layout layout;
+} pto_tensor_description;
+
+/*
+ A tensor for a run.
+ */
+typedef struct pto_program_tensor_argument {
+  /*
+   The name that the program has for it.
+   */
+  const char *name;
+  /*
+   The tensor.
+   */
+  struct pto_tensor *tensor;
+  /*
+   0: it is lent. The program reads it, updates it or writes it, as its role says. 1: it is given for good; its handles are released all the
+   same. A tensor that is given and updated is among the outputs.
+   */
+  uint32_t is_given;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+} pto_program_tensor_argument;
+
+/*
+ A number for a size or a symbol of a program.
+ */
+typedef struct pto_program_number {
+  /*
+   Its name.
+   */
+  const char *name;
+  /*
+   0: `integer` counts. 1: `real` counts.
+   */
+  uint32_t kind;
+  /*
+   For symbols of type f32.
+   */
+  float real;
+  /*
+   For sizes of axes and integer symbols.
+   */
+  uint64_t integer;
+} pto_program_number;
+
+/*
+ An output of a run.
+ */
+typedef struct pto_program_output {
+  /*
+   The name that the program has for it: the caller's.
+   */
+  const char *name;
+  /*
+   The tensor: the run's. To be released.
+   */
+  struct pto_tensor *tensor;
+} pto_program_output;
+
+/*
  What a run that succeeded reports.
  */
 typedef struct pto_run_report {
@@ -406,6 +559,60 @@ typedef struct pto_run_progress {
    */
   uint64_t completed;
 } pto_run_progress;
+
+/*
+ What was copied, converted, bounced and allocated since the device was opened.
+ */
+typedef struct pto_counters {
+  /*
+   Bytes that were copied from the host to the device.
+   */
+  uint64_t copied_to_device_bytes;
+  /*
+   Bytes that were copied from the device to the host.
+   */
+  uint64_t copied_to_host_bytes;
+  /*
+   Bytes that were copied on the device.
+   */
+  uint64_t copied_on_device_bytes;
+  /*
+   Bytes that were filled.
+   */
+  uint64_t filled_bytes;
+  /*
+   Bytes of the tensors that conversions wrote.
+   */
+  uint64_t converted_bytes;
+  /*
+   Conversions.
+   */
+  uint64_t conversions;
+  /*
+   Bytes of tensors that should have been on the chip and found no room there.
+   */
+  uint64_t bounced_bytes;
+  /*
+   Blocks that were taken from the memory of the device.
+   */
+  uint64_t allocations;
+  /*
+   Blocks that were taken from the pool of tensors that were let go.
+   */
+  uint64_t pool_hits;
+  /*
+   Runs of programs, those of conversions among them.
+   */
+  uint64_t runs;
+  /*
+   Runs whose bindings were in the memory of the device already.
+   */
+  uint64_t binding_hits;
+  /*
+   Launches: one expands one program, or several of a stream that overlaps them.
+   */
+  uint64_t launches;
+} pto_counters;
 
 /*
  Versions of the library.
@@ -766,6 +973,148 @@ int32_t pto_control_destroy(struct pto_control *control);
 int32_t pto_control_cancel(const struct pto_control *control);
 
 /*
+ Reads a program file. Nothing in it is trusted: what does not fit is refused, with what was found and what is wanted.
+
+ Fails with NULL_ARGUMENT, PROGRAM. Thread safety: any thread.
+ */
+int32_t pto_program_read(const char *path, struct pto_program **program);
+
+/*
+ Makes a program of the text of a workload (`workload NAME { .. }`). Its tensors are row-major on the device, and are inputs, outputs or updated
+ as its tasks use them.
+
+ Fails with NULL_ARGUMENT, PROGRAM. Thread safety: any thread.
+ */
+int32_t pto_program_of_text(const char *workload,
+                            struct pto_program **program);
+
+/*
+ Destroys a program. Loaded ones stay.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_program_destroy(struct pto_program *program);
+
+/*
+ Chooses the role of a tensor that the program writes: "output", "updated" or "temporary".
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM; the program is as before then. Thread safety: any thread.
+ */
+int32_t pto_program_set_role(const struct pto_program *program, const char *tensor, const char *role);
+
+/*
+ Chooses the layout that the program needs of a tensor: "row-major", "column-major", "nz:500x300", "on-chip, row-major".
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM; the program is as before then. Thread safety: any thread.
+ */
+int32_t pto_program_set_layout(const struct pto_program *program, const char *tensor, const char *layout);
+
+/*
+ Makes an input a constant with these elements, which travel in the file.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM; the program is as before then. Thread safety: any thread.
+ */
+int32_t pto_program_set_constant(const struct pto_program *program,
+                                 const char *tensor,
+                                 const void *elements,
+                                 uint64_t bytes);
+
+/*
+ Writes a program file, over one that is there.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM (the file cannot be written). Thread safety: any thread.
+ */
+int32_t pto_program_save(const struct pto_program *program, const char *path);
+
+/*
+ Describes the tensor with this number; numbers count from 0, and the first one that is too large is INVALID_ARGUMENT.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT. Thread safety: any thread.
+ */
+int32_t pto_program_tensor(const struct pto_program *program, uint32_t number, struct pto_tensor_description *tensor);
+
+/*
+ The layout that a loaded program needs of a tensor.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM. Thread safety: any thread.
+ */
+int32_t pto_loaded_program_layout(const struct pto_loaded_program *program,
+                                  const char *tensor,
+                                  struct pto_layout *layout);
+
+/*
+ Puts a program and its constants into the memory of the device of a session.
+
+ Fails with INVALID_HANDLE, PROGRAM (another target), UNKNOWN_KERNEL, OUT_OF_MEMORY. Thread safety: any thread.
+ */
+int32_t pto_program_load(const struct pto_session *session,
+                         const struct pto_program *program,
+                         struct pto_loaded_program **loaded);
+
+/*
+ Lets a loaded program go; its memory is free when its runs are over.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_loaded_program_release(struct pto_loaded_program *program);
+
+/*
+ Runs a program, and returns at once. Outputs may be given to the next run before they are computed; outputs that are not asked for are let go.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM_ARGUMENT (a tensor or a number is missing, unknown, or of another shape), TENSOR_LAYOUT (the message
+ has both layouts), TENSOR_MOVED, OTHER_STREAM, OTHER_SESSION, STREAM_STOPPED, OUT_OF_MEMORY; then nothing ran, and nothing was taken. What the program
+ itself ends with is told by `pto_program_stream_synchronize`. Thread safety: any thread; runs of one stream are in the order of the calls.
+ */
+int32_t pto_program_run(const struct pto_program_stream *stream,
+                        const struct pto_loaded_program *program,
+                        const struct pto_program_tensor_argument *tensors,
+                        uint32_t tensor_count,
+                        const struct pto_program_number *numbers,
+                        uint32_t number_count,
+                        struct pto_program_output *outputs,
+                        uint32_t output_count);
+
+/*
+ Opens a stream. Up to `overlap` programs share a launch: a task of a later one begins when the tiles are written that it reads. With 0 or 1 each
+ program begins when the one before it has ended. Behind a program that fails the stream stops until `pto_session_reset`.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
+ */
+int32_t pto_program_stream_open(const struct pto_session *session,
+                                uint32_t overlap,
+                                struct pto_program_stream **stream);
+
+/*
+ Closes a stream; what was asked of it is still done.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_program_stream_close(struct pto_program_stream *stream);
+
+/*
+ Submits the runs that wait for others to share their launch.
+
+ Fails with INVALID_HANDLE, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_program_stream_flush(const struct pto_program_stream *stream);
+
+/*
+ Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
+
+ Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), PROGRAM_FAULT, COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its
+ post-mortem. A failure is told once. Thread safety: any thread.
+ */
+int32_t pto_program_stream_synchronize(const struct pto_program_stream *stream,
+                                       uint64_t limit_ns);
+
+/*
+ Drops the runs that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_program_stream_abort(const struct pto_program_stream *stream);
+
+/*
  Runs a graph that was built on the host (`host_build_graph`), and returns when it has ended. `options` null: the
  defaults. `report` null: not wanted.
 
@@ -812,6 +1161,45 @@ int32_t pto_run_stream(const struct pto_device *device,
  Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread; that is what it is for.
  */
 int32_t pto_control_progress(const struct pto_control *control, struct pto_run_progress *progress);
+
+/*
+ Opens a session on a device, and closes the handle of the device: the session has the device for itself. Kernels of the library that
+ the device does not have are registered. `on_chip_bytes` are those of a fast region for tensors; 0: none.
+
+ Fails with INVALID_HANDLE, BUSY (another call uses the device; the device stays open), DUPLICATE_FUNC_ID, OUT_OF_MEMORY, SESSION; the
+ device is closed then, unless it is BUSY. Thread safety: any thread.
+ */
+int32_t pto_session_open(struct pto_device *device,
+                         uint64_t on_chip_bytes,
+                         struct pto_session **session);
+
+/*
+ Waits for what was submitted, and closes a session. Streams that are open keep the device.
+
+ Fails with INVALID_HANDLE, or with the first failure that nobody was told of; the session is closed then as well. Thread safety: any thread.
+ */
+int32_t pto_session_close(struct pto_session *session);
+
+/*
+ Waits for everything that was submitted to any stream. Runs of a stream that overlaps are submitted by `pto_program_stream_flush`.
+
+ Fails with INVALID_HANDLE, or with the failure of a command. Thread safety: any thread.
+ */
+int32_t pto_session_synchronize(const struct pto_session *session);
+
+/*
+ Drops what has not begun, forgets failures, and makes streams that have stopped take programs again.
+
+ Fails with INVALID_HANDLE, SESSION. Thread safety: any thread.
+ */
+int32_t pto_session_reset(const struct pto_session *session);
+
+/*
+ Reads the counters.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread, also while programs run.
+ */
+int32_t pto_session_counters(const struct pto_session *session, struct pto_counters *counters);
 
 /*
  Adds a task with tensors and publishes it; it waits for the earlier tasks that touch what it reads and writes, and for
@@ -931,6 +1319,97 @@ int32_t pto_builder_replay(const struct pto_builder *builder,
                            uint32_t scalar_count);
 
 /*
+ Copies a tensor of the host to the device, and converts it there if the layout asks for that. `elements` stand side by side, the last
+ dimension the innermost one; the call has copied them when it returns. `layout`: a text, such as that of `pto_loaded_program_layout`.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, PROGRAM_ARGUMENT (`bytes` is not what the extents take), TENSOR_LAYOUT, OUT_OF_MEMORY.
+ Thread safety: any thread.
+ */
+int32_t pto_tensor_to_device(const struct pto_program_stream *stream,
+                             const char *element,
+                             const uint64_t *shape,
+                             uint32_t rank,
+                             const void *elements,
+                             uint64_t bytes,
+                             const char *layout,
+                             struct pto_tensor **tensor);
+
+/*
+ Makes a tensor of zeros on the device.
+
+ Fails as `pto_tensor_to_device`. Thread safety: any thread.
+ */
+int32_t pto_tensor_zeros(const struct pto_program_stream *stream,
+                         const char *element,
+                         const uint64_t *shape,
+                         uint32_t rank,
+                         const char *layout,
+                         struct pto_tensor **tensor);
+
+/*
+ Waits for a tensor, and copies its elements to the host, side by side; tiles and strides are converted on the device first.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, TENSOR_MOVED, OTHER_STREAM, INVALID_ARGUMENT (`bytes` is not what the elements take), or as
+ `pto_program_stream_synchronize`. Thread safety: any thread.
+ */
+int32_t pto_tensor_to_host(const struct pto_program_stream *stream,
+                           const struct pto_tensor *tensor,
+                           void *elements,
+                           uint64_t bytes);
+
+/*
+ The tensor in a layout, through a handle of its own: the same tensor where it has the layout, otherwise a converted one beside it.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, TENSOR_MOVED, OTHER_STREAM, TENSOR_LAYOUT, OUT_OF_MEMORY. Thread safety: any thread.
+ */
+int32_t pto_tensor_to_layout(const struct pto_program_stream *stream,
+                             const struct pto_tensor *tensor,
+                             const char *layout,
+                             struct pto_tensor **converted);
+
+/*
+ A new tensor with the elements of another one, converted to another element type.
+
+ Fails as `pto_tensor_to_layout`. Thread safety: any thread.
+ */
+int32_t pto_tensor_to_element(const struct pto_program_stream *stream,
+                              const struct pto_tensor *tensor,
+                              const char *element,
+                              struct pto_tensor **converted);
+
+/*
+ Takes a tensor over from another stream of the session: `stream` waits for what `from` was asked so far. The old handles are of no use any
+ more (TENSOR_MOVED); the new one is in `taken`.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, TENSOR_MOVED, OTHER_STREAM, OTHER_SESSION. Thread safety: any thread.
+ */
+int32_t pto_tensor_take_over(const struct pto_program_stream *stream,
+                             const struct pto_tensor *tensor,
+                             const struct pto_program_stream *from,
+                             struct pto_tensor **taken);
+
+/*
+ Says what a tensor is.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, TENSOR_MOVED. Thread safety: any thread.
+ */
+int32_t pto_tensor_describe(const struct pto_tensor *tensor, struct pto_tensor_description *description);
+
+/*
+ A further handle of the same tensor.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread.
+ */
+int32_t pto_tensor_share(const struct pto_tensor *tensor, struct pto_tensor **other);
+
+/*
+ Lets a handle of a tensor go, also that of a tensor which was given to a run.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_tensor_release(struct pto_tensor *tensor);
+
+/*
  Gives the versions of the library; compare `interface` with PTO_INTERFACE_VERSION of the header.
 
  Fails when `versions` is null. Thread safety: any thread.
@@ -1026,4 +1505,38 @@ PTO_ASSERT(offsetof(pto_library_versions, abi_major) == 4, "pto_library_versions
 PTO_ASSERT(offsetof(pto_library_versions, abi_minor) == 8, "pto_library_versions.abi_minor");
 PTO_ASSERT(offsetof(pto_library_versions, reserved) == 12, "pto_library_versions.reserved");
 PTO_ASSERT(offsetof(pto_library_versions, layout_hash) == 16, "pto_library_versions.layout_hash");
+PTO_ASSERT(sizeof(pto_counters) == 96, "size of pto_counters");
+PTO_ASSERT(offsetof(pto_counters, copied_to_device_bytes) == 0, "pto_counters.copied_to_device_bytes");
+PTO_ASSERT(offsetof(pto_counters, copied_to_host_bytes) == 8, "pto_counters.copied_to_host_bytes");
+PTO_ASSERT(offsetof(pto_counters, copied_on_device_bytes) == 16, "pto_counters.copied_on_device_bytes");
+PTO_ASSERT(offsetof(pto_counters, filled_bytes) == 24, "pto_counters.filled_bytes");
+PTO_ASSERT(offsetof(pto_counters, converted_bytes) == 32, "pto_counters.converted_bytes");
+PTO_ASSERT(offsetof(pto_counters, conversions) == 40, "pto_counters.conversions");
+PTO_ASSERT(offsetof(pto_counters, bounced_bytes) == 48, "pto_counters.bounced_bytes");
+PTO_ASSERT(offsetof(pto_counters, allocations) == 56, "pto_counters.allocations");
+PTO_ASSERT(offsetof(pto_counters, pool_hits) == 64, "pto_counters.pool_hits");
+PTO_ASSERT(offsetof(pto_counters, runs) == 72, "pto_counters.runs");
+PTO_ASSERT(offsetof(pto_counters, binding_hits) == 80, "pto_counters.binding_hits");
+PTO_ASSERT(offsetof(pto_counters, launches) == 88, "pto_counters.launches");
+PTO_ASSERT(sizeof(pto_tensor_description) == 408, "size of pto_tensor_description");
+PTO_ASSERT(offsetof(pto_tensor_description, name) == 0, "pto_tensor_description.name");
+PTO_ASSERT(offsetof(pto_tensor_description, role) == 136, "pto_tensor_description.role");
+PTO_ASSERT(offsetof(pto_tensor_description, element) == 152, "pto_tensor_description.element");
+PTO_ASSERT(offsetof(pto_tensor_description, rank) == 160, "pto_tensor_description.rank");
+PTO_ASSERT(offsetof(pto_tensor_description, shape) == 168, "pto_tensor_description.shape");
+PTO_ASSERT(offsetof(pto_tensor_description, bytes) == 208, "pto_tensor_description.bytes");
+PTO_ASSERT(offsetof(pto_tensor_description, layout) == 216, "pto_tensor_description.layout");
+PTO_ASSERT(sizeof(pto_program_tensor_argument) == 24, "size of pto_program_tensor_argument");
+PTO_ASSERT(offsetof(pto_program_tensor_argument, name) == 0, "pto_program_tensor_argument.name");
+PTO_ASSERT(offsetof(pto_program_tensor_argument, tensor) == 8, "pto_program_tensor_argument.tensor");
+PTO_ASSERT(offsetof(pto_program_tensor_argument, is_given) == 16, "pto_program_tensor_argument.is_given");
+PTO_ASSERT(offsetof(pto_program_tensor_argument, reserved) == 20, "pto_program_tensor_argument.reserved");
+PTO_ASSERT(sizeof(pto_program_number) == 24, "size of pto_program_number");
+PTO_ASSERT(offsetof(pto_program_number, name) == 0, "pto_program_number.name");
+PTO_ASSERT(offsetof(pto_program_number, kind) == 8, "pto_program_number.kind");
+PTO_ASSERT(offsetof(pto_program_number, real) == 12, "pto_program_number.real");
+PTO_ASSERT(offsetof(pto_program_number, integer) == 16, "pto_program_number.integer");
+PTO_ASSERT(sizeof(pto_program_output) == 16, "size of pto_program_output");
+PTO_ASSERT(offsetof(pto_program_output, name) == 0, "pto_program_output.name");
+PTO_ASSERT(offsetof(pto_program_output, tensor) == 8, "pto_program_output.tensor");
 #undef PTO_ASSERT

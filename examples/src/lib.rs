@@ -1,4 +1,4 @@
-//! The examples: what a user copies from, what the whole-system tests run, and what `pto run` offers.
+//! The example programs. `pto run` runs them, the whole-system tests check them, and users copy from them.
 //!
 //! Each example has two sides, in a folder of its own:
 //! - `graph`: the graph program, `fn build<G: GraphBuilder>`. One program serves both runtime variants: the

@@ -295,3 +295,47 @@ fn a_loop_on_the_device_ends_when_a_task_says_so() {
         assert_eq!((report.tasks, tensor.read().expect("it is read")[0]), (5, 5));
     }
 }
+
+/// Tensors of every type of elements are given by files and written to files, without a change of a bit.
+#[test]
+fn every_type_of_elements_is_in_files() {
+    use pto_examples::host::{DType, Elements};
+    for (name, dtype) in [
+        ("f16", DType::U16),
+        ("bf16", DType::U16),
+        ("f64", DType::F64),
+        ("i8", DType::I8),
+        ("i16", DType::I16),
+        ("i64", DType::I64),
+        ("u8", DType::U8),
+        ("u16", DType::U16),
+        ("u32", DType::U32),
+        ("u64", DType::U64),
+    ] {
+        let text = COPY.replace("TYPE", name);
+        let file = WorkloadFile::read(&text).expect("the file holds a workload");
+        let bytes: Vec<u8> = (1..=8 * dtype.bytes() as u8).collect();
+        let given = Tensor::new(vec![1, 8], Elements::from_bytes(dtype, &bytes)).expect("it fits");
+        let mut inputs = Inputs::default();
+        inputs.insert("X", given.clone());
+        let case = Case { file, params: &[], inputs };
+        let mut device = pool();
+        let mut prepared = case.prepare(&device);
+        run_once(&case, &mut prepared, &mut device, &RunOptions::default());
+        let outputs = prepared.outputs().expect("they are read");
+        let copied = outputs.iter().find(|(tensor, _)| *tensor == "Y").expect("it is written");
+        assert_eq!(copied.1, given, "{name}");
+    }
+}
+
+const COPY: &str = "workload copies {
+  schedule round_robin workers 1 window 64 stall
+  tensor X : TYPE[1, 8]
+  tensor Y : TYPE[1, 8]
+  kernel copy(x: in TYPE[1, 8], y: out TYPE[1, 8]) {
+    %0 = load x : TYPE[1, 8]
+    store y, %0
+  }
+  do copy(x = X[0 for 1], y = Y[0 for 1])
+}
+";

@@ -1,4 +1,4 @@
-//! What programs are written against: builders of graphs, builders of streams, and what is given to them.
+//! The interface of graph programs: [`GraphBuilder`] and [`StreamBuilder`], and the tasks and tensors that a program gives them.
 //!
 //! ```text
 //! program  fn build<G: GraphBuilder>(graph: &mut G)          fn build<G: StreamBuilder>(stream: &mut G)

@@ -1,4 +1,4 @@
-//! What stands behind a device: something that runs an arena. The simulator is one ([`crate::simulator`]).
+//! The backend of a device: the machine that runs an arena. The simulator is one backend ([`crate::simulator`]).
 
 use std::time::Duration;
 

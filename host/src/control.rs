@@ -1,4 +1,4 @@
-//! A run's remote control: another thread looks how far the run is, and ends it.
+//! Controls a run from another thread: asks how far the run is, and ends it.
 //!
 //! ```text
 //! Device::run_controlled(.., control) -- lend(arena) -> [ run ] -> take back

@@ -26,7 +26,9 @@ pub enum Error {
     },
 
     /// A device with no cores, or with more than the worker table holds.
-    #[error("a device with {aic} AIC and {aiv} AIV: together they must be 1 to {MAX_WORKERS}")]
+    #[error(
+        "a device cannot have {aic} AIC and {aiv} AIV: together they must be 1 to {MAX_WORKERS} cores"
+    )]
     Workers {
         /// Cube cores asked for.
         aic: u32,
@@ -36,7 +38,7 @@ pub enum Error {
 
     /// A pool with more OS threads than one takes.
     #[cfg(feature = "sim")]
-    #[error("a pool of {os_threads} OS threads: it has 1 to {}", crate::MAX_OS_THREADS)]
+    #[error("a pool cannot have {os_threads} OS threads: use 1 to {}", crate::MAX_OS_THREADS)]
     PoolThreads {
         /// OS threads asked for.
         os_threads: usize,
@@ -56,12 +58,12 @@ pub enum Error {
     },
 
     /// An allocation of nothing.
-    #[error("an allocation of zero bytes: ask for at least one")]
+    #[error("an allocation cannot have zero bytes: ask for at least one")]
     ZeroSize,
 
     /// A size in bytes that 64 bits do not hold.
     #[error(
-        "{count} elements of {element_bytes} bytes are more than 64 bits can count: check the shape"
+        "{count} elements of {element_bytes} bytes take more bytes than 64 bits can count: check the shape"
     )]
     SizeOverflow {
         /// Elements.
@@ -72,7 +74,7 @@ pub enum Error {
 
     /// No free block is large enough.
     #[error(
-        "GM is full: {asked} bytes asked for, {free} bytes free, {largest} of them in one piece{}; \
+        "GM is full: {asked} bytes were asked for, {free} bytes are free, at most {largest} of them in one piece{}; \
          free buffers, or open the device with more gm_bytes",
         waiting_clause(*.waiting)
     )]
@@ -159,7 +161,7 @@ pub enum Error {
 
     /// The thread that reads trace rings while the run lasts cannot be had.
     #[error(
-        "no thread to read the trace rings with ({source}): record with WhenFull::DropOldest or KeepOldest"
+        "no thread could be started to read the trace rings ({source}): record with WhenFull::DropOldest or KeepOldest"
     )]
     TraceReader {
         /// What the operating system says.
@@ -179,8 +181,8 @@ pub enum Error {
 
     /// More cores than an emulated machine has, or none of a sort.
     #[error(
-        "virt with {aicpu} AICPU, {aic} AIC and {aiv} AIV: each is a vCPU, and the machine has at most {}; \
-         there must be at least one AICPU and one core",
+        "virt cannot have {aicpu} AICPU, {aic} AIC and {aiv} AIV: each of them is a vCPU, and the machine has at most {}; \
+         give at least one AICPU and one core",
         pto_abi::fw_image::virt::MAX_VCPUS
     )]
     VirtCores {
@@ -193,7 +195,7 @@ pub enum Error {
     },
 
     /// More memory than an emulated machine has.
-    #[error("virt with {bytes} bytes of GM: at most 8 GiB less 12 MiB can be had")]
+    #[error("virt cannot have {bytes} bytes of GM: ask for at most 8 GiB less 12 MiB")]
     VirtGm {
         /// Size asked for.
         bytes: u64,
@@ -250,7 +252,7 @@ pub enum Error {
     },
 
     /// A builder program failed while it built a graph on the host.
-    #[error("the graph was not built: {fault} Namely: {what}.")]
+    #[error("the graph was not built: {fault} The cause: {what}.")]
     Build {
         /// Why.
         fault: Fault,
@@ -259,7 +261,9 @@ pub enum Error {
     },
 
     /// A graph with a task that cannot start.
-    #[error("{count} tasks are not published, the first is task {first}: publish every task")]
+    #[error(
+        "{count} tasks are not published, and the first of them is task {first}: publish every task"
+    )]
     NotPublished {
         /// The first of them.
         first: usize,
@@ -276,7 +280,7 @@ pub enum Error {
 
     /// More words than a run can carry.
     #[error(
-        "{given} orchestration words, and the limit is {MAX_ORCH_ARGS}: \
+        "the program gets {given} orchestration words, and the limit is {MAX_ORCH_ARGS}: \
          put tables into GM and pass their address"
     )]
     OrchArgs {
@@ -308,7 +312,7 @@ pub enum Error {
 
     /// An image that its region does not hold.
     #[error(
-        "the arena does not hold the image of {bytes} bytes: this is an error of the runtime; report it"
+        "the arena has no room for the graph image of {bytes} bytes: this is an error of the runtime; report it"
     )]
     ImageRegion {
         /// Size of the image.
@@ -353,7 +357,7 @@ fn waiting_clause(waiting: u64) -> String {
     if waiting == 0 {
         return String::new();
     }
-    format!(", and {waiting} bytes freed during a run, which has not let go of them")
+    format!(", and {waiting} more become free when the present run ends")
 }
 
 fn library_names() -> String {

@@ -75,7 +75,10 @@ impl FaultReport {
             sentences.push(tell_builders(context));
         }
         if arena_lost {
-            sentences.push("Some cores did not come back; their arena is given up.".to_owned());
+            sentences.push(
+                "Some cores did not come back, so that their arena cannot be used again."
+                    .to_owned(),
+            );
         }
         let unknown = "Use host and firmware of the same release.";
         Self {
@@ -126,7 +129,7 @@ fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<Str
         ring => to.push(tell_ring(epitaph, ring as usize - 1)),
     }
     if let Some(argument) = epitaph.argument.checked_sub(1) {
-        to.push(format!("Concerned is argument {argument} (counted from 0)."));
+        to.push(format!("It concerns argument {argument} (counted from 0)."));
     }
     to.extend(tell_task(epitaph, context));
     to.extend(tell_part(epitaph, context.workers));
@@ -137,15 +140,15 @@ fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<Str
 
 fn tell_who(epitaph: &Epitaph) -> String {
     let who = match epitaph.instance {
-        NOBODY => "Raised by the machine".to_owned(),
-        instance => format!("Raised by AICPU instance {instance}"),
+        NOBODY => "The machine raised it".to_owned(),
+        instance => format!("AICPU instance {instance} raised it"),
     };
     let time = Duration::from_nanos(epitaph.time_ns);
     match epitaph.since_ns {
-        0 => format!("{who}, at {time:?} of its clock."),
+        0 => format!("{who} at {time:?} of its clock."),
         since => {
             let since = Duration::from_nanos(since);
-            format!("{who}, at {time:?} of its clock; the cause had lasted for {since:?}.")
+            format!("{who} at {time:?} of its clock. The cause had lasted for {since:?}.")
         }
     }
 }
@@ -155,16 +158,16 @@ fn tell_detail(epitaph: &Epitaph) -> Option<String> {
     let fault = Fault::from_code(epitaph.fault)?;
     match (fault, fault.subsystem()) {
         (Fault::BUILD_FAILED, _) => Some(format!("The builder returned {}.", found.cast_signed())),
-        (Fault::STALL_TRACE, _) => {
-            Some(format!("{found} events of its trace ring were read, {expected} were written."))
-        }
+        (Fault::STALL_TRACE, _) => Some(format!(
+            "{expected} events were written to its trace ring, and {found} of them were read."
+        )),
         (Fault::BUILD_GM_RANGE, _) => Some(format!("It read at {found:#x}.")),
         // `tell_builders` and `tell_progress` say it better.
         (Fault::BUILD_NO_BUILDER, _) | (_, "STALL") => None,
         _ if epitaph.detail == [0, 0] => None,
         _ if expected == 0 => Some(format!("Found {found} ({found:#x}).")),
         _ => Some(format!(
-            "Found {found} ({found:#x}), expected or at most {expected} ({expected:#x})."
+            "Found {found} ({found:#x}); expected was {expected} ({expected:#x}), or at most that."
         )),
     }
 }
@@ -185,9 +188,9 @@ fn tell_task(epitaph: &Epitaph, context: &Context<'_>) -> Option<String> {
     let kernel = tell_kernel(epitaph, context.kernel_name);
     match (epitaph.task == TaskId::NONE, kernel) {
         (true, None) => None,
-        (true, Some(kernel)) => Some(format!("Concerned is {kernel}.")),
-        (false, None) => Some(format!("Concerned is task {}.", epitaph.task)),
-        (false, Some(kernel)) => Some(format!("Concerned is task {}, {kernel}.", epitaph.task)),
+        (true, Some(kernel)) => Some(format!("It concerns {kernel}.")),
+        (false, None) => Some(format!("It concerns task {}.", epitaph.task)),
+        (false, Some(kernel)) => Some(format!("It concerns task {}, {kernel}.", epitaph.task)),
     }
 }
 
@@ -237,7 +240,9 @@ fn tell_part(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
         (_, 0) => "the first vector core",
         _ => "the second vector core",
     };
-    Some(format!("It is the part of {core} in block {block} of {blocks} (counted from 0)."))
+    Some(format!(
+        "Of the task it concerns the part of {core} in block {block} of {blocks} (counted from 0)."
+    ))
 }
 
 fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
@@ -246,10 +251,13 @@ fn tell_core(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<String> {
     }
     let entry = usize::try_from(epitaph.core).ok().and_then(|core| workers.get(core));
     let Some(entry) = entry else {
-        return Some(format!("Core {}, which the worker table does not hold.", epitaph.core));
+        return Some(format!(
+            "It concerns core {}, which the worker table does not hold.",
+            epitaph.core
+        ));
     };
     let kind = kind_of(epitaph, workers).map_or("of unknown kind", CoreKind::name);
-    Some(format!("Core {} ({kind}, cluster {}).", epitaph.core, entry.cluster))
+    Some(format!("It concerns core {} ({kind}, cluster {}).", epitaph.core, entry.cluster))
 }
 
 fn kind_of(epitaph: &Epitaph, workers: &[WorkerEntry]) -> Option<CoreKind> {
@@ -263,9 +271,13 @@ fn tell_progress(epitaph: &Epitaph) -> String {
         0 => String::new(),
         shaped => format!(", {shaped} by priority or for several cores"),
     };
+    let busy = match *busy_cores {
+        1 => "1 core is".to_owned(),
+        cores => format!("{cores} cores are"),
+    };
     format!(
-        "{added} tasks added, {published} published, {completed} completed; \
-         ready: {} for aic, {} for aiv{shaped}; {busy_cores} cores busy.",
+        "Of the tasks {added} were added, {published} published and {completed} completed; \
+         {} are ready for aic, {} for aiv{shaped}; {busy} busy.",
         ready[CoreKind::AIC.index()],
         ready[CoreKind::AIV.index()],
     )
@@ -282,8 +294,12 @@ fn tell_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
             if blocked.fanin & UNPUBLISHED == 0 { "waits" } else { "is unpublished and waits" };
         to.push(match blocked.producer {
             NOBODY => format!(
-                "Task {task} {waits} for {producers} producers, and no edge leads to it: a lost edge."
+                "Task {task} {waits} for {producers} producer{}, and no edge leads to it: a lost edge.",
+                if producers == 1 { "" } else { "s" }
             ),
+            producer if producers == 1 => {
+                format!("Task {task} {waits} for task {producer} ({state}).")
+            }
             producer => format!(
                 "Task {task} {waits} for {producers} producers, one of them task {producer} ({state})."
             ),
@@ -291,7 +307,8 @@ fn tell_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
     }
     let unnamed = (epitaph.blocked_count as usize).saturating_sub(named.len());
     if unnamed > 0 {
-        to.push(format!("{unnamed} more tasks wait; the epitaph has no room to name them."));
+        let wait = if unnamed == 1 { "task waits" } else { "tasks wait" };
+        to.push(format!("{unnamed} more {wait}; the epitaph has no room to name all."));
     }
 }
 
@@ -353,10 +370,10 @@ mod tests {
         let text = told(Fault::STALL_CORE, Some(epitaph));
         for part in [
             "STALL_CORE 0x00060001: A task runs on a core for longer than the task budget.",
-            "AICPU instance 2, at 1.5ms of its clock; the cause had lasted for 60s.",
+            "AICPU instance 2 raised it at 1.5ms of its clock. The cause had lasted for 60s.",
             "task 41, kernel exp (func id 3) at 0x1003.",
-            "Core 2 (aiv, cluster 0).",
-            "100 tasks added",
+            "It concerns core 2 (aiv, cluster 0).",
+            "Of the tasks 100 were added",
             "What to do: The epitaph names kernel and core",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
@@ -369,8 +386,8 @@ mod tests {
         let epitaph = Epitaph { core: 2, part, shaped: 4, ..Epitaph::of(Fault::STALL_CORE) };
         let text = told(Fault::STALL_CORE, Some(epitaph));
         for part in [
-            "It is the part of the second vector core in block 3 of 8 (counted from 0).",
-            "for aiv, 4 by priority or for several cores; 0 cores busy.",
+            "the part of the second vector core in block 3 of 8 (counted from 0).",
+            "for aiv, 4 by priority or for several cores; 0 cores are busy.",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
@@ -393,7 +410,8 @@ mod tests {
         let text = told(Fault::STALL_DEADLOCK, Some(epitaph));
         for part in [
             "Task 9 waits for 2 producers, one of them task 7 (published).",
-            "Task 12 waits for 1 producers, and no edge leads to it: a lost edge.",
+            "Task 12 waits for 1 producer, and no edge leads to it: a lost edge.",
+            "Task 3 waits for task 9 (published).",
             "These tasks wait for each other: 3 -> 7 -> 9 -> 3.",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
@@ -416,7 +434,10 @@ mod tests {
         assert!(told(Fault::BUILD_FAILED, Some(failed)).contains("The builder returned -7."));
         let field = Epitaph { detail: [17, 16], ..Epitaph::of(Fault::RUNTIME_AICPU_INSTANCES) };
         let text = told(Fault::RUNTIME_AICPU_INSTANCES, Some(field));
-        assert!(text.contains("Found 17 (0x11), expected or at most 16 (0x10)."), "{text}");
+        assert!(
+            text.contains("Found 17 (0x11); expected was 16 (0x10), or at most that."),
+            "{text}"
+        );
     }
 
     #[test]
@@ -426,7 +447,7 @@ mod tests {
         let text = told(fault, Some(epitaph));
         assert!(text.contains("which this release does not know"), "{text}");
         assert!(text.contains("another fault: CORE_NO_ANSWER"), "{text}");
-        assert!(text.contains("Core 99, which the worker table does not hold."), "{text}");
+        assert!(text.contains("core 99, which the worker table does not hold."), "{text}");
         assert!(text.contains("an unregistered kernel (func id 700)"), "{text}");
     }
 }

@@ -83,6 +83,14 @@ impl Kernel {
         self.kind
     }
 
+    /// Whether both are the same kernel of the library.
+    pub(crate) fn is_same_of_library(&self, other: &Self) -> bool {
+        match (self.code, other.code) {
+            (KernelCode::Library(one), KernelCode::Library(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
+
     pub(crate) fn code(&self) -> KernelCode {
         self.code
     }

@@ -54,6 +54,11 @@ impl KernelTable {
         self.registered.get(&func_id).map(Kernel::name)
     }
 
+    /// The kernel of `func_id`.
+    pub(crate) fn get(&self, func_id: FuncId) -> Option<&Kernel> {
+        self.registered.get(&func_id)
+    }
+
     /// Fails where `insert` would.
     pub(crate) fn check_free(&self, func_id: FuncId, kernel: &Kernel) -> Result<(), Error> {
         if func_id.index() >= MAX_FUNC_ID {

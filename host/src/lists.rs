@@ -1,4 +1,4 @@
-//! The memory of a graph on the host: its tasks, edges and arguments, and where it goes when a graph is no longer needed.
+//! The memory of a graph on the host: its tasks, edges and arguments. The memory of a dropped graph is kept for the next one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

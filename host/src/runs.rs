@@ -1,4 +1,4 @@
-//! Which runs are on, and which memory waits for them.
+//! The runs that are in progress, and the freed memory that waits for their end.
 //!
 //! A run is given addresses as plain words, so the host cannot tell which of them a kernel will touch. Memory that its user
 //! frees while runs are on therefore waits until the last of those runs has ended; only then it can be allocated again.

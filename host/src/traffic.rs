@@ -1,4 +1,4 @@
-//! How many bytes were moved: counted where they are, so that nobody moves one beside the counters.
+//! Counts the bytes that are copied. The memory of the device counts them itself, so that no copy is missed.
 //!
 //! The memory of a device counts what the host copies itself, and the copy workers of a session count what streams copy.
 

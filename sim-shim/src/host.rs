@@ -1,4 +1,4 @@
-//! What every way of hosting is to the machine.
+//! The trait that every hosting mode implements for the machine.
 
 use std::any::Any;
 use std::sync::Arc;

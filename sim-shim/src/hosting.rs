@@ -71,7 +71,12 @@ pub struct UnknownHosting(pub String);
 
 impl fmt::Display for UnknownHosting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown hosting mode '{}'; known: {}", self.0, Hosting::NAMES.join(", "))
+        write!(
+            f,
+            "there is no hosting mode '{}'; choose one of {}",
+            self.0,
+            Hosting::NAMES.join(", ")
+        )
     }
 }
 

@@ -9,8 +9,8 @@
 //!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
 //!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
 //! ```
-//! The same `pto_aicpu_fw::Instance` and `pto_aicore_kernels::worker` run in both; on the simulator a GM
-//! address is an address of this process, and a kernel's address is that of its function.
+//! All three modes run the same `pto_aicpu_fw::Instance` and `pto_aicore_kernels::worker`. On the simulator an address in GM
+//! is an address of this process, and the address of a kernel is that of its function.
 
 mod clock;
 mod core_port;

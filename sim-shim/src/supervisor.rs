@@ -1,4 +1,4 @@
-//! The caller of a run: waits for the instances, and notices what does not come back.
+//! The supervisor: the calling thread of a run, which waits for the instances, and notices kernels and builders that do not return.
 //!
 //! The firmware's own watchdog ends every run whose schedulers still step. The supervisor is for what it cannot
 //! see: an OS thread that is inside a kernel or a builder program that never returns.

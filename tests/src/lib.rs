@@ -1,3 +1,3 @@
-//! What the whole-system tests share.
+//! Functions and programs that the whole-system tests share.
 
 pub mod tidy;

@@ -45,20 +45,20 @@ impl Names {
     fn words(self) -> &'static [&'static str] {
         match self {
             Self::CoreTaskKernelProducers => &[
-                "Core 2 (aic, cluster 2)",
-                "Concerned is task",
+                "core 2 (aic, cluster 2)",
+                "It concerns task",
                 "kernel dag_node_aic",
-                "one of them task",
+                " waits for ",
             ],
             Self::CoreTaskKernel => {
-                &["Core 2 (aic, cluster 2)", "Concerned is task", "kernel dag_node_aic"]
+                &["core 2 (aic, cluster 2)", "It concerns task", "kernel dag_node_aic"]
             }
-            Self::Core => &["Core 2 (aic, cluster 2)"],
-            Self::Task => &["Concerned is task 40"],
-            Self::Producers => &["Task 40 waits for 1 producers"],
+            Self::Core => &["core 2 (aic, cluster 2)"],
+            Self::Task => &["It concerns task 40"],
+            Self::Producers => &["Task 40 waits for 1 producer"],
             Self::Code => &["The builder returned 4711"],
-            Self::Progress => &["tasks added"],
-            Self::Silence => &["AICPU instance 0", "of its trace ring", "were written"],
+            Self::Progress => &[" were added"],
+            Self::Silence => &["AICPU instance 0", "to its trace ring", "were read"],
         }
     }
 }
@@ -177,7 +177,7 @@ fn first_fault(injection: Injection) -> (Box<FaultReport>, Device, Prepared) {
 fn check(spec: &str, told: FaultReport, fault: Fault, names: Names, lost: usize) {
     let text = told.to_string();
     assert_eq!(told.fault, fault, "{spec}: {text}");
-    for word in names.words().iter().chain(&["Raised by", "What to do: "]) {
+    for word in names.words().iter().chain(&["raised it", "What to do: "]) {
         assert!(text.contains(word), "{spec}: no {word:?} in\n{text}");
     }
     let report = told.virtual_report.expect("it is virtual");

@@ -1,11 +1,11 @@
 //! Workloads: programs as loops over tiles.
 //!
-//! A [workload](tree) is a tree of loops over axes, whose leaves are calls of [tile kernels](kernel) on views of tensors. It is
-//! checked when it is built; errors name the loop, the kernel and the argument. It has a textual form, which is printed,
+//! A [workload](tree) is a tree of loops over axes, whose leaves are calls of [tile kernels](kernel) on views of tensors. A
+//! workload is checked when it is built, and errors name the loop, the kernel and the argument. Its textual form is printed,
 //! parsed and shown in errors.
 //!
-//! [`clock`] runs a workload on this machine, in program order, and counts as the `v9` system does: cycles of tile operations,
-//! dispatch to workers, task windows, channels.
+//! [`clock`] runs a workload on this machine, in program order, and counts cycles on the `v9` clock (the cost model of PTO-WSP
+//! 0.1.0): cycles of tile operations, dispatch to workers, task windows, channels.
 //!
 //! [`plan`] compiles a workload to some hundred words, which the firmware expands to tasks. [`program`] puts a plan, or a graph, into
 //! a file, with descriptions of its tensors.

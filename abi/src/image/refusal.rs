@@ -1,4 +1,4 @@
-//! Why an image or a header is refused: the field's fault, what stands there, and what should.
+//! Why an image or a header is refused: the fault of the field, the value found, and the value expected.
 
 use crate::fault::Fault;
 

@@ -133,6 +133,32 @@ shared_struct! {
     }
 }
 
+impl LaneLine {
+    /// Whether the host has the head of the stream, while a firmware is up.
+    #[must_use]
+    #[inline]
+    pub fn is_handed(&self, line: &StreamLine) -> bool {
+        // Acquire: pair with the Release stores in `hand_over` and `give_back`: who has the head sees the consumer's line.
+        self.handed.load(Ordering::Acquire) != line.returned.load(Ordering::Acquire)
+    }
+
+    /// The host has the head from now on. The firmware's call.
+    pub fn hand_over(&self, line: &StreamLine) {
+        let returned = line.returned.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire load in `is_handed`.
+        self.handed.store(returned.wrapping_add(1), Ordering::Release);
+    }
+}
+
+impl StreamLine {
+    /// The firmware has the head again. The host's call.
+    pub fn give_back(&self, lane: &LaneLine) {
+        let handed = lane.handed.load(Ordering::Relaxed);
+        // Release: pairs with the Acquire load in `LaneLine::is_handed`.
+        self.returned.store(handed, Ordering::Release);
+    }
+}
+
 /// Where a stream's bit is: its doorbell, and the bit.
 #[must_use]
 pub const fn bell_of(stream: usize) -> (usize, u64) {
@@ -227,19 +253,14 @@ impl<'a> SessionBoard<'a> {
     #[must_use]
     #[inline]
     pub fn is_handed(&self, stream: usize) -> bool {
-        let Some((lane, line)) = self.lanes.get(stream).zip(self.streams.get(stream)) else {
-            return true;
-        };
-        // Acquire: pair with the Release stores in `hand_over` and `give_back`: who has the head sees the consumer's line.
-        lane.handed.load(Ordering::Acquire) != line.returned.load(Ordering::Acquire)
+        let both = self.lanes.get(stream).zip(self.streams.get(stream));
+        both.is_none_or(|(lane, line)| lane.is_handed(line))
     }
 
     /// The host has the head from now on. The firmware's call.
     pub fn hand_over(&self, stream: usize) {
         if let Some((lane, line)) = self.lanes.get(stream).zip(self.streams.get(stream)) {
-            let returned = line.returned.load(Ordering::Relaxed);
-            // Release: pairs with the Acquire load in `is_handed`.
-            lane.handed.store(returned.wrapping_add(1), Ordering::Release);
+            lane.hand_over(line);
         }
         let handed = self.news.handed.load(Ordering::Relaxed);
         self.news.handed.store(handed.wrapping_add(1), Ordering::Relaxed);
@@ -248,9 +269,7 @@ impl<'a> SessionBoard<'a> {
     /// The firmware has the head again. The host's call.
     pub fn give_back(&self, stream: usize) {
         if let Some((lane, line)) = self.lanes.get(stream).zip(self.streams.get(stream)) {
-            let handed = lane.handed.load(Ordering::Relaxed);
-            // Release: pairs with the Acquire load in `is_handed`.
-            line.returned.store(handed, Ordering::Release);
+            line.give_back(lane);
         }
         self.ring(stream);
     }

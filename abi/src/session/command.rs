@@ -34,6 +34,10 @@ closed_set! {
         CALL = 12, "call the host";
         /// Wait until every stream has come to this barrier. Its word is the barrier.
         BARRIER = 13, "barrier";
+        /// Launch a recording, which stands in GM as `recording` says: [address, words].
+        REPLAY = 14, "launch a recording";
+        /// Reduce on the device: [source, target, bytes, element type and reduction].
+        REDUCE = 15, "reduce";
     }
 }
 
@@ -82,6 +86,7 @@ impl CommandKind {
             Self::RUN | Self::CALL => (0, 0),
             Self::RESET | Self::BARRIER => (1, 1),
             Self::COPY | Self::FILL | Self::WAIT_VALUE => (3, 3),
+            Self::REDUCE => (4, 4),
             _ => (2, 2),
         }
     }

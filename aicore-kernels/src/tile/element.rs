@@ -11,7 +11,7 @@
 use bytemuck::Pod;
 pub use half::{bf16, f16};
 
-use super::arithmetic::Number;
+pub use super::arithmetic::Number;
 use super::dtype::DType;
 
 /// An element type.

@@ -1,4 +1,4 @@
-//! What a builder tells its host: events of the timeline, at the time of its last look at the clock.
+//! The events of the timeline that a builder records, with the time at which it last read the clock.
 
 use pto_abi::trace::{TraceKind, TracePoint};
 

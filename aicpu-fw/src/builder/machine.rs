@@ -1,4 +1,4 @@
-//! What a builder needs of the machine around it: the memory of the device, and somebody to step the others.
+//! What a builder needs from the machine around it: the memory of the device, and a way to let the other agents take steps.
 
 use core::hash::Hasher;
 

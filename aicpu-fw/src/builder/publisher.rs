@@ -1,4 +1,4 @@
-//! What a publish counts, and how the last one lets the run end.
+//! Publishes tasks: counts them, and lets the run end after the last one.
 //!
 //! Invariants: `outstanding` is raised before a task is published, in reserves of [`RESERVE`], one read-modify-write for
 //! each; what is left of the reserve is given back before `build_done` is set.

@@ -1,12 +1,14 @@
-//! Launches on their way: slots that are free, tasks that are begun, and how many there may be.
+//! The launches that have begun and are not over: free slots, running tasks, and the limit of both.
 //!
-//! Invariants: a slot is free, or holds a task that some stream's list of launches on their way has in it; a task has at most one
-//! consumer, the next one of its stream, which stands in its own line; the arguments of slot `n` stand at `n * PAYLOAD_WORDS`.
+//! Invariants: a slot is free, or holds a task that some stream's list of launches on their way has in it; a task has few
+//! consumers, which stand in its own line: the next one of its stream, or those that a recording has behind it; the arguments of
+//! slot `n` stand at `n * PAYLOAD_WORDS`.
 
 use core::marker::PhantomData;
 
 use pto_abi::kinds::TaskState;
 use pto_abi::session::board::LAUNCH_PAYLOAD_WORDS as PAYLOAD_WORDS;
+use pto_abi::session::recording::MOST_FOLLOWERS;
 use pto_abi::session::{LaunchNote, SessionBoard};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
@@ -147,12 +149,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         self.kernels.refusal((func, kind), args, TaskId::NONE)
     }
 
-    /// Begins a task behind `after`, another one on its way; its slot, `None`: there is none free.
+    /// Begins a task behind others that are on their way; its slot, `None`: there is none free.
     #[inline]
     pub(super) fn begin<W: Fn(usize) -> u64>(
         &mut self,
         part: &Part<'_, W>,
-        after: Option<u32>,
+        after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
         let slot = self.slots.take()?;
         let task = self.state.task(slot)?;
@@ -162,7 +164,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         let line = TaskLine::added(part.func.0, part.kind.get(), (payload, args), part.kernel.0);
         line.write(task, id);
         self.host.added(slot);
-        let edges_in = after.map_or(0, |after| u32::from(self.follow(after, slot)));
+        let edges_in = after.map(|after| u32::from(self.follow(after, slot))).sum();
         task.edges_in.store(edges_in, Ordering::Relaxed);
         self.publish(task, slot, edges_in, part.kind);
         Some(slot)
@@ -187,6 +189,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
             .for_each(|(word, context)| word.store(context, Ordering::Relaxed));
         let args = part.args + usize::from(part.context.is_some());
         Some((first, u8::try_from(args).ok()?))
+    }
+
+    /// Whether one more task can wait for the one in this slot, or need not.
+    pub(super) fn takes_consumer(&self, slot: u32) -> bool {
+        let count = self.state.task(slot).and_then(F::count);
+        count.is_none_or(|count| (count as usize) < MOST_FOLLOWERS)
     }
 
     /// Makes the task in `slot` wait for the one in `producer`; whether it has to.

@@ -38,16 +38,16 @@ pub(super) struct Surroundings<'a> {
 
 /// A stream while it is visited.
 pub(super) struct Visit<'v, 'a> {
-    around: &'v Surroundings<'a>,
+    pub(super) around: &'v Surroundings<'a>,
     stream: usize,
     line: &'a StreamLine,
-    lane: &'a LaneLine,
+    pub(super) lane: &'a LaneLine,
     ring: CommandRing<'a>,
     is_done: bool,
 }
 
 /// What comes of a look at the head.
-enum Turn {
+pub(super) enum Turn {
     /// It was begun or is over.
     Moved,
     /// It has to wait.
@@ -101,8 +101,23 @@ impl<'v, 'a> Visit<'v, 'a> {
     }
 
     #[inline]
-    fn in_flight(&self) -> u32 {
+    pub(super) fn in_flight(&self) -> u32 {
         self.lane.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// All of the head has begun.
+    #[inline]
+    pub(super) fn pass(&self, head: CommandHead) {
+        self.lane.at.store(self.at().wrapping_add(head.entries()), Ordering::Relaxed);
+    }
+
+    /// Parts of the head that have begun, where it has several: blocks, or nodes.
+    pub(super) fn begun(&self) -> u32 {
+        self.lane.blocks_begun.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_begun(&self, parts: u32) {
+        self.lane.blocks_begun.store(parts, Ordering::Relaxed);
     }
 
     #[inline]
@@ -200,7 +215,10 @@ impl<'v, 'a> Visit<'v, 'a> {
             Some(Ok(head)) => head,
         };
         if is_in_blocks {
-            return self.begin_blocks(launches, head);
+            return match head.kind {
+                CommandKind::REPLAY => self.begin_nodes(launches, head),
+                _ => self.begin_blocks(launches, head),
+            };
         }
         if launches.has_ended() {
             return Ok(Turn::Waits);
@@ -211,6 +229,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         let turn = match head.kind {
             CommandKind::LAUNCH => self.begin_launch(launches, head)?,
             _ if self.in_flight() > 0 => Turn::Waits,
+            CommandKind::REPLAY => self.begin_nodes(launches, head)?,
             _ => self.do_here(launches, head),
         };
         if matches!(turn, Turn::Moved) {
@@ -248,7 +267,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         turn
     }
 
-    fn word(&self, index: usize) -> u64 {
+    pub(super) fn word(&self, index: usize) -> u64 {
         self.ring.word(self.at(), index)
     }
 
@@ -320,7 +339,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         let after = (in_flight > 0).then(|| self.lane.last.load(Ordering::Relaxed));
         let begun = self.begin_task(launches, head, None, after)?;
         if begun {
-            self.lane.at.store(self.at().wrapping_add(head.entries()), Ordering::Relaxed);
+            self.pass(head);
         }
         Ok(if begun { Turn::Moved } else { Turn::Waits })
     }
@@ -343,7 +362,7 @@ impl<'v, 'a> Visit<'v, 'a> {
             self.lane.blocks_begun.store(block, Ordering::Relaxed);
         }
         if block == blocks && moved {
-            self.lane.at.store(self.at().wrapping_add(head.entries()), Ordering::Relaxed);
+            self.pass(head);
         }
         Ok(if moved { Turn::Moved } else { Turn::Waits })
     }
@@ -368,14 +387,14 @@ impl<'v, 'a> Visit<'v, 'a> {
         let arg = |index: usize| ring.word(at, LAUNCH_WORDS + index);
         let context = block.map(BlockContext::word);
         let part = Part { func, kind, kernel, args, arg: &arg, context };
-        let Some(slot) = launches.begin(&part, after) else { return Ok(false) };
+        let Some(slot) = launches.begin(&part, after.into_iter()) else { return Ok(false) };
         let is_last = block.is_none_or(|block| block.block + 1 == blocks);
         self.note(launches, slot, head, (blocks, is_last));
         Ok(true)
     }
 
     #[inline]
-    fn note<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    pub(super) fn note<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
         &self,
         launches: &Launches<'a, S, F, M, H>,
         slot: u32,

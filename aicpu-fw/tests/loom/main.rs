@@ -19,6 +19,7 @@ mod log_ring;
 mod proof;
 mod queue;
 mod reuse;
+mod session_board;
 #[path = "../common/stub.rs"]
 mod stub;
 mod termination;

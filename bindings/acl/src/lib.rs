@@ -1,7 +1,7 @@
-//! `libascendcl.so`: the interface `aclrt*` on the devices of the PTO Runtime. `docs/acl.md` says what it is modelled on and what works.
+//! `libascendcl.so`: implements the interface `aclrt*` on the devices of the PTO Runtime. `docs/acl.md` says which functions work.
 //!
 //! ```text
-//! api/      entry points: they check arguments, and turn what fails into codes and messages
+//! api/      entry points: they check arguments, and turn errors into codes and messages
 //! device/   sessions, streams, events, memory, graphs: what the calls do
 //! common/   handles, threads, messages; it knows no device
 //! ```

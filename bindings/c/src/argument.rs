@@ -1,4 +1,4 @@
-//! What comes over the border: pointers become references here, or errors that name the argument.
+//! Checks the arguments of every function: a pointer becomes a reference, or an error that names the argument.
 
 use std::ffi::{CStr, c_char, c_void};
 

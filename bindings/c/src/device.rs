@@ -1,4 +1,4 @@
-//! Devices: opened, described, closed.
+//! Functions that open, describe and close devices.
 
 use std::ffi::c_char;
 use std::num::NonZeroUsize;

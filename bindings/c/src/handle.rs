@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_host::RunControl;
+use pto_host::stitch::LoadedProgram;
+use pto_host::workloads::program::Program;
+use pto_host::{Device, RunControl};
+use pto_native::stitch::{SharedSession, SharedStream, SharedTensor};
 use pto_native::{Failure, FailureKind, GraphDraft, SharedDevice};
 
 /// What a handle stands for.
@@ -13,6 +16,11 @@ pub(crate) enum Object {
     Device(Arc<SharedDevice>),
     Graph(Arc<Mutex<GraphDraft>>),
     Control(RunControl),
+    Session(Arc<SharedSession>),
+    Stream(Arc<SharedStream>),
+    Program(Arc<Mutex<Program>>),
+    Loaded(LoadedProgram),
+    Tensor(Arc<SharedTensor>),
 }
 
 impl Object {
@@ -21,6 +29,11 @@ impl Object {
             Self::Device(_) => "device",
             Self::Graph(_) => "graph",
             Self::Control(_) => "run control",
+            Self::Session(_) => "session",
+            Self::Stream(_) => "program stream",
+            Self::Program(_) => "program",
+            Self::Loaded(_) => "loaded program",
+            Self::Tensor(_) => "tensor",
         }
     }
 }
@@ -106,5 +119,60 @@ pub(crate) fn control<H>(handle: *const H) -> Result<RunControl, Failure> {
     find(handle, "run control", |object| match object {
         Object::Control(control) => Some(control.clone()),
         _ => None,
+    })
+}
+
+/// The session of a handle.
+pub(crate) fn session<H>(handle: *const H) -> Result<Arc<SharedSession>, Failure> {
+    find(handle, "session", |object| match object {
+        Object::Session(session) => Some(Arc::clone(session)),
+        _ => None,
+    })
+}
+
+/// The program stream of a handle.
+pub(crate) fn stream<H>(handle: *const H) -> Result<Arc<SharedStream>, Failure> {
+    find(handle, "program stream", |object| match object {
+        Object::Stream(stream) => Some(Arc::clone(stream)),
+        _ => None,
+    })
+}
+
+/// The program of a handle.
+pub(crate) fn program<H>(handle: *const H) -> Result<Arc<Mutex<Program>>, Failure> {
+    find(handle, "program", |object| match object {
+        Object::Program(program) => Some(Arc::clone(program)),
+        _ => None,
+    })
+}
+
+/// The loaded program of a handle.
+pub(crate) fn loaded<H>(handle: *const H) -> Result<LoadedProgram, Failure> {
+    find(handle, "loaded program", |object| match object {
+        Object::Loaded(program) => Some(program.clone()),
+        _ => None,
+    })
+}
+
+/// The tensor of a handle.
+pub(crate) fn tensor<H>(handle: *const H) -> Result<Arc<SharedTensor>, Failure> {
+    find(handle, "tensor", |object| match object {
+        Object::Tensor(tensor) => Some(Arc::clone(tensor)),
+        _ => None,
+    })
+}
+
+/// Takes the device of a handle away from everybody, and closes the handle.
+///
+/// # Errors
+/// `BUSY`: another call uses the device; the handle stays open then.
+pub(crate) fn take_device<H>(handle: *mut H) -> Result<Device, Failure> {
+    let Object::Device(owner) = close(handle, "device")? else {
+        return Err(Failure::new(FailureKind::INVALID_HANDLE, "the handle is no device's"));
+    };
+    owner.into_device().map_err(|owner| {
+        let failure = owner.in_use();
+        table().live.insert(handle.addr() as u64, Object::Device(owner));
+        failure
     })
 }

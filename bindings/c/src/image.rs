@@ -1,4 +1,4 @@
-//! Images of devices: flashed, listed, taken back.
+//! Functions that flash, list and roll back the images of devices.
 
 use std::ffi::c_char;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Kernels, by func id.
+//! Functions that register kernels under func ids.
 
 use std::ffi::{c_char, c_void};
 use std::path::Path;

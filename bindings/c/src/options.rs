@@ -1,4 +1,4 @@
-//! What a run is started with and what it reports; run controls.
+//! The options and the report of a run, and run controls.
 
 use std::time::Duration;
 

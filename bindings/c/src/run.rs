@@ -1,4 +1,4 @@
-//! Runs.
+//! Functions that run graphs and builder programs.
 
 use std::ffi::c_char;
 use std::fs::File;

@@ -11,7 +11,10 @@ use pto_runtime::device::{DeviceDescription, DeviceOptions};
 use pto_runtime::error::LastError;
 use pto_runtime::image::FlashedImage;
 use pto_runtime::options::{RunOptions, RunReport};
+use pto_runtime::program_run::{ProgramNumber, ProgramOutput, ProgramTensor};
 use pto_runtime::run::RunProgress;
+use pto_runtime::session::Counters;
+use pto_runtime::tensor::TensorDescription;
 use pto_runtime::version::Versions;
 
 const OPENING: &str = "\
@@ -46,6 +49,17 @@ const NAMES: &[(&str, &str)] = &[
     ("StreamTask", "pto_stream_task"),
     ("StreamScope", "pto_stream_scope"),
     ("StreamRecording", "pto_stream_recording"),
+    ("OpaqueSession", "pto_session"),
+    ("OpaqueProgram", "pto_program"),
+    ("OpaqueLoadedProgram", "pto_loaded_program"),
+    ("OpaqueProgramStream", "pto_program_stream"),
+    ("OpaqueTensor", "pto_tensor"),
+    ("Counters", "pto_counters"),
+    ("Layout", "pto_layout"),
+    ("TensorDescription", "pto_tensor_description"),
+    ("ProgramTensor", "pto_program_tensor_argument"),
+    ("ProgramNumber", "pto_program_number"),
+    ("ProgramOutput", "pto_program_output"),
 ];
 
 fn generated() -> String {
@@ -201,6 +215,38 @@ fn assertions() -> String {
         reserved,
         layout_hash
     );
+    layout!(
+        text,
+        "pto_counters",
+        Counters,
+        copied_to_device_bytes,
+        copied_to_host_bytes,
+        copied_on_device_bytes,
+        filled_bytes,
+        converted_bytes,
+        conversions,
+        bounced_bytes,
+        allocations,
+        pool_hits,
+        runs,
+        binding_hits,
+        launches
+    );
+    layout!(
+        text,
+        "pto_tensor_description",
+        TensorDescription,
+        name,
+        role,
+        element,
+        rank,
+        shape,
+        bytes,
+        layout
+    );
+    layout!(text, "pto_program_tensor_argument", ProgramTensor, name, tensor, is_given, reserved);
+    layout!(text, "pto_program_number", ProgramNumber, name, kind, real, integer);
+    layout!(text, "pto_program_output", ProgramOutput, name, tensor);
     text.push_str("#undef PTO_ASSERT");
     text
 }

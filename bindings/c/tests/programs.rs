@@ -187,3 +187,19 @@ fn kernels_are_shared_and_relocatable_objects() {
     let names = ["kernel.so", "kernel.o", "other.so", "constructor.o"];
     both_ways("objects.c", &names.map(object));
 }
+
+#[test]
+fn programs_are_stitched_and_refused_with_names() {
+    both_ways("stitching.c", &[]);
+}
+
+#[test]
+fn a_training_loop_copies_nothing_after_the_first_round() {
+    let folder = tempfile::tempdir().expect("a folder for program files");
+    let of_example = here().join("../../examples/programs/training_loop");
+    let program = "../../../../examples/programs/training_loop/train.c";
+    let to = folder.path().join("train");
+    link(program, &to, &["-lm"]);
+    let said = run(Command::new(&to).arg(of_example).arg(folder.path()));
+    assert!(said.contains(", 0 bytes copied after the first round"), "{said}");
+}

@@ -1,12 +1,13 @@
-//! What builder programs in C and C++ see, the same on every platform.
+//! The functions and structures that builder programs in C and C++ use. They are the same on every platform.
 //!
 //! ```text
 //! build.rs    a build that foreign code makes: numbers of tasks, the first fault      numbers.rs  number <-> TaskId
 //! calls.rs    the functions that it calls, over how a platform finds the build         stream.rs   those with tensors
 //! object.rs   the bytes of class Runtime (bindings/include/runtime.h asserts the same)
 //! ```
-//! A platform implements [`Finder`]: the thread's builder on a host, a table of seats on a device. What foreign code
-//! passes is checked here; the pointers are its author's word.
+//! A platform implements [`Finder`], which finds the build that a call belongs to: by the calling thread on a host, in a table
+//! on a device. This crate checks every value that foreign code passes. It checks pointers for null and alignment only, and trusts
+//! the author of the code that they are valid.
 #![no_std]
 
 pub mod build;

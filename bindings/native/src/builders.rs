@@ -1,4 +1,4 @@
-//! Builders that come and go: the [`BuilderSet`] of a device that other languages give builder programs to.
+//! The [`BuilderSet`] of a device to which other languages add builder programs, and from which they remove them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,7 +15,7 @@ use crate::{Builders, Failure, FailureKind, GraphDraft};
 
 /// A device for use from any thread. Calls that need it whole wait for a run of another thread to end.
 pub struct SharedDevice {
-    device: Mutex<Device>,
+    pub(crate) device: Mutex<Device>,
     memory: DeviceMemory,
     builders: Builders,
     name: String,

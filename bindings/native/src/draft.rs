@@ -1,4 +1,4 @@
-//! A graph that is being written down by another language: tasks and edges, without a borrow of the device. It becomes
+//! A graph that another language builds: tasks and edges, without a borrow of the device. It becomes
 //! a `HostGraph` when it is finished.
 
 use pto_host::abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_TASKS};

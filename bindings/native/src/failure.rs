@@ -119,6 +119,30 @@ failures! {
         "Finalise those that are done.";
     0x64 BUILDER_SIGNAL: "An AICPU builder raised a signal.",
         "Debug the builder that the message names; allocations that it held are lost.";
+    0x70 PROGRAM: "A program file cannot be used, or there is none to write.",
+        "The message says what is wrong; `pto program inspect` shows what a file holds.";
+    0x71 PROGRAM_ARGUMENT: "A program is given something that does not fit it.",
+        "Give the tensors and numbers that the program has; the message names them.";
+    0x72 PROGRAM_FAULT: "A program ended with a fault.",
+        "The message names the program and the cause; reset the session, and run again.";
+    0x73 TENSOR_LAYOUT: "A tensor is in another layout than a program needs, or cannot be converted.",
+        "Convert it to the program's layout of that tensor: to_layout (in C pto_tensor_to_layout).";
+    0x74 TENSOR_MOVED: "A tensor is used that was given to a run.",
+        "Lend a tensor that is used again, and give only one that is not.";
+    0x75 OTHER_STREAM: "A tensor of another stream is used.",
+        "Take it over first: take_over (in C pto_tensor_take_over).";
+    0x76 OTHER_SESSION: "Something of another session is used.",
+        "Use what this session has loaded and computed.";
+    0x78 SESSION: "A session refuses a call.",
+        "The message says why.";
+    0x79 STREAM_STOPPED: "A stream has stopped because a command failed.",
+        "Reset the session; the message has the cause.";
+    0x7a STREAM_ABORTED: "Commands were dropped because their stream was aborted.",
+        "Submit them again.";
+    0x7b TIMED_OUT: "The time to wait is over.",
+        "Wait longer, or abort the stream.";
+    0x7c COMMAND_FAILED: "A command of a stream failed.",
+        "The message says which one, and why.";
 }
 
 /// A failure, for other languages.
@@ -177,7 +201,7 @@ impl From<Error> for Failure {
     }
 }
 
-fn kind_of(error: &Error) -> FailureKind {
+pub(crate) fn kind_of(error: &Error) -> FailureKind {
     match error {
         Error::MapGm { .. } | Error::VirtGm { .. } => FailureKind::MAP_GM,
         Error::Workers { .. } | Error::VirtCores { .. } => FailureKind::WORKERS,

@@ -1,4 +1,4 @@
-//! Calls into foreign code that come back, also when that code raises a signal.
+//! Calls foreign code so that the call returns even if the code raises a signal.
 //!
 //! `c/guard.c` holds the handler and the jump. The jump leaves frames of foreign code only: what Rust does when it
 //! is called back is marked by [`called_back`], and a signal there takes its ordinary course.

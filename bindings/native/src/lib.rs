@@ -1,16 +1,17 @@
-//! What other languages need of the host: code in C and C++ on the simulator, and `class Runtime`.
+//! The part of the host library that all other languages share: kernels and builders as machine code, and `class Runtime`.
 //!
 //! ```text
 //! kernels.rs        a function, a shared object (shared_object.rs) or a relocatable one (relocatable.rs) as a Kernel
 //! kernel_table.rs   the kernels that a shared object lists
-//! builders.rs       builder programs that come and go
-//! draft.rs          a graph, written down without a borrow of the device
+//! builders.rs       builder programs that are registered and removed while the device is open
+//! draft.rs          a graph that is collected without a borrow of the device
 //! device.rs         a device for use from any thread
+//! stitch/           sessions, programs and tensors, with reference counts
 //! field/            class Runtime of include/runtime.h: orchestrations, AICPU builder plugins, copy-back
-//! guard.rs          calls of foreign code that come back from a signal
+//! guard.rs          calls of foreign code that return an error if the code raises a signal
 //! failure.rs        code, name, message, remedy
 //! ```
-//! The C interface (`bindings/c`) and the Python package (`bindings/python`) stand on it.
+//! The C interface (`bindings/c`) and the Python package (`bindings/python`) are built on this crate.
 
 #[cfg(feature = "devices")]
 mod builders;
@@ -27,6 +28,8 @@ pub mod kernel_table;
 pub mod kernels;
 mod relocatable;
 mod shared_object;
+#[cfg(feature = "devices")]
+pub mod stitch;
 
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};

@@ -7,7 +7,19 @@
         ...
 """
 
-from ._native import Device, FieldRuntime, Graph, Report, Trace, __version__
+from ._native import (
+    Device,
+    FieldRuntime,
+    Graph,
+    LoadedProgram,
+    Program,
+    ProgramStream,
+    Report,
+    Session,
+    Tensor,
+    Trace,
+    __version__,
+)
 from .arrays import download, upload
 from .errors import (
     CompileError,
@@ -18,6 +30,7 @@ from .errors import (
     PtoError,
 )
 from .headers import include_dir
+from .programs import program_of
 from .progress import ProgressBar
 from .runtime_builder import Runtime, RuntimeBuilder
 
@@ -29,15 +42,21 @@ __all__ = [
     "FieldRuntime",
     "Graph",
     "HostError",
+    "LoadedProgram",
     "MismatchError",
+    "Program",
+    "ProgramStream",
     "ProgressBar",
     "PtoError",
     "Report",
     "Runtime",
     "RuntimeBuilder",
+    "Session",
+    "Tensor",
     "Trace",
     "__version__",
     "download",
     "include_dir",
+    "program_of",
     "upload",
 ]

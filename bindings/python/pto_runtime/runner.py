@@ -158,16 +158,20 @@ def difference(name, array, golden, rtol, atol):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description="Runs an example of C++ sources, and checks its results.")
-    parser.add_argument("-k", "--kernels", required=True, help="folder with kernel_config.py")
-    parser.add_argument("-g", "--golden", required=True, help="golden.py")
-    parser.add_argument("-p", "--platform", default="a2a3sim", help="a2a3sim, the simulator")
-    parser.add_argument("-r", "--runtime", choices=RUNTIMES, help="instead of that of kernel_config.py")
-    parser.add_argument("-d", "--device", type=int, default=0, help="which of the platform's devices (default 0)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say what is compiled, and show firmware messages")
-    parser.add_argument("--build-mode", choices=("sequential", "concurrent"), help="whether schedulers wait for the builder")
-    parser.add_argument("--kernel-form", choices=("shared", "relocatable"), default="shared", help="how kernels are compiled")
-    parser.add_argument("--trace", type=Path, help="write the timeline of the last case here")
+    parser = argparse.ArgumentParser(
+        description="Runs C++ sources for class Runtime, and compares their results with golden.py.",
+        epilog="Example: run_example.py -k examples/cpp/paged_attention/kernels -g examples/cpp/paged_attention/golden.py",
+    )
+    parser.add_argument("-k", "--kernels", required=True, help="the folder with kernel_config.py")
+    parser.add_argument("-g", "--golden", required=True, help="the file golden.py, which makes inputs and expected results")
+    parser.add_argument("-p", "--platform", default="a2a3sim", help="where to run: a2a3sim, the simulator (default)")
+    parser.add_argument("-r", "--runtime", choices=RUNTIMES, help="the runtime to use (default: that of kernel_config.py)")
+    parser.add_argument("-d", "--device", type=int, default=0, help="the number of the device (default: 0)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="show what is compiled, and the messages of the firmware")
+    parser.add_argument("--build-mode", choices=("sequential", "concurrent"), help="whether tasks run while the builder adds others")
+    forms = ("shared", "relocatable")
+    parser.add_argument("--kernel-form", choices=forms, default="shared", help="the object form of kernels (default: shared)")
+    parser.add_argument("--trace", type=Path, help="write the timeline of the last case to this file")
     return parser
 
 

@@ -14,7 +14,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from pto_runtime import _native
+from pto_runtime import HostError, _native, program_of
 
 from .errors import CompileError, ExecutionError, KernelError, PtoError, WorkloadWarning
 from .foreign import body_of
@@ -94,6 +94,26 @@ class Program:
     def text(self) -> str:
         """The workload in its textual form."""
         return self._checked.text
+
+    def save(
+        self,
+        path: Any,
+        *,
+        roles: Optional[dict[str, str]] = None,
+        layouts: Optional[dict[str, str]] = None,
+        constants: Optional[dict[str, Any]] = None,
+    ) -> None:
+        """Writes a program file (`.ptop`), which `pto program`, sessions in every language, and other machines run.
+
+        The file has the plan, the kernels and the descriptions of the tensors, and no data but that of `constants`. `roles` and `layouts` say of a tensor
+        what the writer cannot know: "temporary", "updated", "output"; "nz:500x300", "on-chip, row-major"."""
+        if self._lowered.foreign:
+            kernels = ", ".join(self._lowered.foreign)
+            raise CompileError(f"The kernels {kernels} have bodies in C++, which a program file does not hold.")
+        try:
+            program_of(self._checked, roles=roles, layouts=layouts, constants=constants).save(path)
+        except HostError as error:
+            raise CompileError(f"{_lines_of(self._lowered.lines, str(error))}{error}") from error
 
     def _compile(self) -> tuple[Lowered, Any]:
         found = Lowered()

@@ -91,9 +91,9 @@ def watch(seeds: Seeds) -> Any:
 def main() -> int:
     """See the module."""
     parser = argparse.ArgumentParser(prog="python -m pto_wsp.seeds", description=__doc__.splitlines()[0])
-    parser.add_argument("program", help="a program that uses pto_wsp")
-    parser.add_argument("--seeds", type=int, default=100, help="how many seeds (100)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("program", help="the file of a program that uses pto_wsp")
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds to run (default: 100)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
     asked, arguments = parser.parse_known_args()
     seeds = Seeds(range(asked.first, asked.first + asked.seeds))
     watch(seeds)

@@ -9,6 +9,7 @@ use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{Hosting, Kernel, RunControl, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
+use pto_native::stitch::SharedSession;
 use pto_native::{Failure, FailureKind, SharedDevice, checked};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -19,6 +20,7 @@ use crate::graph::{CoreType, Graph};
 use crate::options::Asked;
 use crate::report::Report;
 use crate::running::interruptible;
+use crate::session::Session;
 
 /// The simulator `a2a3sim`.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -213,6 +215,22 @@ impl Device {
             Ok(start.elapsed().as_secs_f64())
         });
         ended.map_err(|failure: Failure| raised(&failure))
+    }
+
+    /// Opens a session, which has the device for itself: this object is closed. `on_chip_bytes` are those of a fast region for tensors.
+    #[pyo3(signature = (*, on_chip_bytes = 0))]
+    fn session(&self, py: Python<'_>, on_chip_bytes: u64) -> PyResult<Session> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = || Failure::new(FailureKind::INVALID_HANDLE, "the device is closed");
+        let owner = held.take().ok_or_else(|| raised(&closed()))?;
+        let device = owner.into_device().map_err(|owner| {
+            let failure = owner.in_use();
+            *held = Some(owner);
+            raised(&failure)
+        })?;
+        drop(held);
+        let session = py.detach(|| SharedSession::open(device, on_chip_bytes));
+        Ok(Session::new(session.map_err(raised_from)?))
     }
 
     /// Closes the device; runs of other threads end first.

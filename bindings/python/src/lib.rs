@@ -5,9 +5,10 @@
 //! options.rs   keyword arguments of a run          report.rs   Report, Trace
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
+//! session.rs  Session   program.rs  Program, LoadedProgram   program_stream.rs  ProgramStream, Tensor
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! ```
-//! What is in Python around it: `pto_runtime/`.
+//! The part of the package that is written in Python is in `pto_runtime/`.
 
 mod array;
 mod device;
@@ -18,8 +19,11 @@ mod field;
 mod graph;
 mod memory;
 mod options;
+mod program;
+mod program_stream;
 mod report;
 mod running;
+mod session;
 mod tile_kernel;
 mod workload;
 
@@ -44,6 +48,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::Device>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<field::FieldRuntime>()?;
+    module.add_class::<session::Session>()?;
+    module.add_class::<program::Program>()?;
+    module.add_class::<program::LoadedProgram>()?;
+    module.add_class::<program_stream::ProgramStream>()?;
+    module.add_class::<program_stream::Tensor>()?;
     module.add_class::<report::Report>()?;
     module.add_class::<report::Trace>()?;
     module.add_class::<workload::CheckedWorkload>()?;

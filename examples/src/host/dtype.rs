@@ -1,6 +1,7 @@
 //! The elements that a tensor on the host side can have, and their types: those that NumPy files hold.
 
 use std::fmt;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 /// Declares the types of elements: variant, type, name, what it is.
@@ -65,6 +66,14 @@ macro_rules! dtypes {
             pub const fn dtype(&self) -> DType {
                 match self {
                     $(Self::$variant(_) => DType::$variant,)*
+                }
+            }
+
+            /// One of them, as people write it.
+            #[must_use]
+            pub fn text_of(&self, at: usize) -> Option<String> {
+                match self {
+                    $(Self::$variant(values) => values.get(at).map(ToString::to_string),)*
                 }
             }
 

@@ -13,7 +13,7 @@ pub fn known<'a>(found: &str, names: impl Iterator<Item = &'a str>) -> String {
     if names.is_empty() {
         return "there are none".to_string();
     }
-    let all = format!("known: {}", names.join(", "));
+    let all = format!("choose one of {}", names.join(", "));
     match nearest(found, &names) {
         Some(name) => format!("did you mean '{name}'? ({all})"),
         None => all,
@@ -45,7 +45,7 @@ mod tests {
         assert!(known("matmull", names()).starts_with("did you mean 'matmul'?"));
         assert!(known("Random-DAG", names()).starts_with("did you mean 'random_dag'?"));
         assert!(known("vector", names()).starts_with("did you mean 'vector_example'?"));
-        assert_eq!(known("q", names()), "known: vector_example, matmul, random_dag");
+        assert_eq!(known("q", names()), "choose one of vector_example, matmul, random_dag");
         assert_eq!(known("q", core::iter::empty()), "there are none");
     }
 }

@@ -8,6 +8,7 @@ use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
 
 use super::report::Report;
 use super::sizes::Sizes;
+use super::texts;
 use super::training::{Layouts, Training};
 use crate::host::open_sim;
 
@@ -15,7 +16,7 @@ const SIZES: Sizes =
     Sizes { batch: 4, inner: 64, outer: 96, tile: 32, iterations: 12, rate: 0.5, seed: 1 };
 
 fn session(hosting: Hosting) -> Session {
-    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 1 << 30, hosting };
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 64 << 20, hosting };
     let mut device = open_sim(options).unwrap();
     device.register_library().unwrap();
     device.session(SessionOptions::default()).unwrap()
@@ -35,6 +36,24 @@ fn trained(
     let report = training.finish().unwrap();
     let failures = report.failures();
     (report, failures)
+}
+
+/// The programs of `examples/programs/training_loop`, which are in C and in Python.
+#[test]
+fn the_programs_of_other_languages_are_these() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/programs/training_loop");
+    let texts = [
+        ("forward", texts::forward(&SIZES)),
+        ("backward", texts::backward(&SIZES)),
+        ("optimiser", texts::optimiser(&SIZES, None)),
+    ];
+    for (name, text) in texts {
+        let path = std::format!("{folder}/{name}.workload");
+        if std::env::var_os("PTO_BLESS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert!(std::fs::read_to_string(&path).unwrap() == text, "{path} is stale: bless it");
+    }
 }
 
 #[test]

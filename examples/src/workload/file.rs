@@ -152,18 +152,15 @@ fn params(compiled: &Compiled) -> Vec<ParamSpec> {
     params
 }
 
-fn tensor_spec(
-    tensor: &pto_host::workloads::tree::Tensor,
-    help: &'static str,
-) -> Option<TensorSpec> {
+fn tensor_spec(tensor: &pto_host::workloads::tree::Tensor, help: &'static str) -> TensorSpec {
     let dims: Vec<_> = tensor.shape.iter().map(|extent| kept(extent.to_string())).collect();
-    let dtype = file_type(tensor.dtype)?;
-    Some(TensorSpec { name: kept(tensor.name.clone()), dtype, dims: Vec::leak(dims), help })
+    let (name, dtype) = (kept(tensor.name.clone()), file_type(tensor.dtype));
+    TensorSpec { name, dtype, dims: Vec::leak(dims), help }
 }
 
 fn inputs(compiled: &Compiled) -> Vec<TensorSpec> {
     let tensors = compiled.tensors().iter();
-    let tensors = tensors.filter_map(|tensor| tensor_spec(tensor, "a tensor of the workload"));
+    let tensors = tensors.map(|tensor| tensor_spec(tensor, "a tensor of the workload"));
     let arrays = compiled.arrays().iter().map(|name| {
         let (name, help) = (kept(name.clone()), "an array of an axis");
         TensorSpec { name, dtype: DType::I32, dims: &["any"], help }
@@ -174,5 +171,5 @@ fn inputs(compiled: &Compiled) -> Vec<TensorSpec> {
 fn outputs(checked: &Checked, compiled: &Compiled) -> Vec<TensorSpec> {
     let written = written(checked);
     let tensors = compiled.tensors().iter().filter(|tensor| written.contains(&tensor.name));
-    tensors.filter_map(|tensor| tensor_spec(tensor, "a tensor that tasks write")).collect()
+    tensors.map(|tensor| tensor_spec(tensor, "a tensor that tasks write")).collect()
 }

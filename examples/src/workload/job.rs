@@ -135,7 +135,7 @@ fn reference(
         let bound = Bound {
             memory: &tensor_of(&mut memory.words)[..used],
             first: 0,
-            strides: row_major(&tensor.shape),
+            strides: clock::row_major(&tensor.shape),
         };
         bindings = bindings.tensor(&tensor.name, bound);
     }
@@ -150,17 +150,6 @@ fn reference(
     }
     let tasks = clock::results(&file.checked, &bindings);
     tasks.map_err(|error| invalid!("the reference cannot be computed: {error}"))
-}
-
-fn row_major(shape: &[u64]) -> Vec<i64> {
-    let mut strides = Vec::new();
-    let mut stride = 1_i64;
-    for extent in shape.iter().rev() {
-        strides.push(stride);
-        stride = stride.saturating_mul(i64::try_from(*extent).unwrap_or(i64::MAX));
-    }
-    strides.reverse();
-    strides
 }
 
 /// A tensor: before a run, what it must be after it, and on the device.
@@ -197,15 +186,14 @@ impl Held {
 /// An element, for people.
 fn shown(memory: &Memory, tensor: &WorkloadTensor, at: usize) -> String {
     let size = tensor.dtype.bytes();
-    let bytes = &memory.as_bytes()[at * size..][..size];
-    match (memory.tensor(tensor), bytes) {
-        (Some(tensor), _) => match tensor.elements() {
-            crate::host::Elements::F32(values) => format!("{}", values[at]),
-            crate::host::Elements::I32(values) => format!("{}", values[at]),
-            _ => format!("{bytes:02x?}"),
-        },
-        (None, bytes) => format!("{bytes:02x?}"),
-    }
+    let of_its_type = memory.tensor(tensor).filter(|_| !is_half(tensor));
+    let number = of_its_type.and_then(|tensor| tensor.elements().text_of(at));
+    number.unwrap_or_else(|| format!("{:02x?}", &memory.as_bytes()[at * size..][..size]))
+}
+
+/// Whether a file holds the bits of its elements.
+const fn is_half(tensor: &WorkloadTensor) -> bool {
+    tensor.dtype.is_float() && tensor.dtype.bytes() == 2
 }
 
 /// A workload on a device.

@@ -60,19 +60,25 @@ impl Memory {
         &bytemuck::cast_slice(&self.words)[..self.bytes]
     }
 
-    /// As a NumPy file holds it; `None`: its elements are of a type that has none here.
+    /// As a NumPy file holds it.
     pub(super) fn tensor(&self, tensor: &WorkloadTensor) -> Option<Tensor> {
-        let elements = Elements::from_bytes(file_type(tensor.dtype)?, self.as_bytes());
+        let elements = Elements::from_bytes(file_type(tensor.dtype), self.as_bytes());
         Tensor::new(tensor.shape.clone(), elements)
     }
 }
 
-/// The type of a tensor's elements in a NumPy file.
-pub(super) const fn file_type(dtype: TileDType) -> Option<DType> {
+/// The type of a tensor's elements in a NumPy file. Floats of 16 bits are held as their bits, as in the files of a graph.
+pub(super) const fn file_type(dtype: TileDType) -> DType {
     match dtype {
-        TileDType::F32 => Some(DType::F32),
-        // The bits of one are those of the other.
-        TileDType::I32 | TileDType::U32 => Some(DType::I32),
-        _ => None,
+        TileDType::F32 => DType::F32,
+        TileDType::F64 => DType::F64,
+        TileDType::I8 => DType::I8,
+        TileDType::I16 => DType::I16,
+        TileDType::I32 => DType::I32,
+        TileDType::I64 => DType::I64,
+        TileDType::U8 => DType::U8,
+        TileDType::U16 | TileDType::F16 | TileDType::BF16 => DType::U16,
+        TileDType::U32 => DType::U32,
+        TileDType::U64 => DType::U64,
     }
 }

@@ -9,6 +9,12 @@
 pub const CODE: usize = 0;
 /// Bytes of the code; the kernel's number above 32 bits.
 pub const CODE_BYTES: usize = 1;
+/// The number of the kernel, out of the word at [`CODE_BYTES`].
+#[must_use]
+pub const fn kernel_number(word: u64) -> usize {
+    (word >> 32) as usize
+}
+
 /// Where the [record](super::record) is.
 pub const RECORD: usize = 2;
 /// Where the [scratch memory](scratch) is.

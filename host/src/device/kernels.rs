@@ -37,6 +37,19 @@ impl Device {
         self.register_all(kernels.collect())
     }
 
+    /// Registers every library kernel that the device does not have under its own func id already; all of them or none.
+    ///
+    /// # Errors
+    /// `DuplicateFuncId`: a func id of the library has another kernel; `KernelNotFlashed`.
+    pub fn register_missing_library(&mut self) -> Result<(), Error> {
+        let func_id = |id: u32| FuncId(u16::try_from(id).unwrap_or(u16::MAX));
+        let kernels = LIBRARY.iter().map(|one| (func_id(one.func_id), Kernel::of_library(one)));
+        let is_missing = |(id, kernel): &(FuncId, Kernel)| {
+            self.kernels.get(*id).is_none_or(|held| !held.is_same_of_library(kernel))
+        };
+        self.register_all(kernels.filter(is_missing).collect())
+    }
+
     /// The kernels of the blob that was flashed to the device, with their func ids in it: a user's own among them.
     /// Each can be registered under another func id as well.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Which graph of the host stands in the arena, so that it can run again without being loaded again.
+//! Remembers which graph of the host is in the arena, so that the graph can run again without being loaded again.
 
 use pto_abi::sync::Ordering;
 

@@ -229,7 +229,7 @@ fn after_a_fault_the_cores_are_brought_up_again() {
     let error = device.run(BUILDER, &RunOptions::default()).unwrap_err();
     assert_eq!(error.fault(), Some(Fault::STALL_CORE));
     let Error::Fault { report, .. } = error else { panic!("{error}") };
-    assert!(report.to_string().contains("Core 2 (aiv, cluster 0)."), "{report}");
+    assert!(report.to_string().contains("core 2 (aiv, cluster 0)."), "{report}");
     device.run(BUILDER, &RunOptions::default()).unwrap();
     device.run(BUILDER, &RunOptions::default()).unwrap();
 }

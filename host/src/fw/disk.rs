@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all: written beside their place, flushed, then renamed.
+//! Writes files completely or not at all: to a temporary file beside the target, which is flushed and then renamed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

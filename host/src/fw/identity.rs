@@ -1,4 +1,4 @@
-//! What an image says of itself: the note of a firmware, or the header of a blob of kernels.
+//! The identity of an image: the note of a firmware, or the header of a blob of kernels.
 
 use bytemuck::pod_read_unaligned;
 use object::elf::{ET_DYN, ET_EXEC};

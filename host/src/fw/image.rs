@@ -1,4 +1,4 @@
-//! An image file, and the judgement on it.
+//! An image file: reads it, and decides whether a device may use it.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Which images there are, and which devices have them.
+//! The kinds of images, and the devices that each is for.
 
 use std::fmt;
 

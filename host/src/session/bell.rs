@@ -1,4 +1,4 @@
-//! What wakes the service: rung by whoever has submitted something or finished a job.
+//! The bell that wakes the service. Whoever has submitted a command or finished a job rings it.
 //!
 //! ```text
 //! ringer:  makes its news visible; state: swap RUNG -> was ASLEEP? unpark

@@ -16,6 +16,7 @@ use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use super::ids::StreamId;
+use super::recorded::RecordedWords;
 use crate::{Device, Error, GraphImage, HostGraph};
 
 /// A launch of a kernel.
@@ -28,6 +29,23 @@ pub(super) struct KernelCall {
 }
 
 impl KernelCall {
+    /// Adds its tasks to the words of a recording, one a block, behind `after`; returns their numbers.
+    fn write_to(&self, words: &mut RecordedWords, after: &[usize]) -> Vec<usize> {
+        let kernel = (self.func_id, self.kind);
+        if self.blocks == 1 {
+            return vec![words.add(kernel, &self.args, after)];
+        }
+        let mut args = self.args.clone();
+        args.push(0);
+        let block = |block| {
+            // As in `add_to`.
+            let context = BlockContext { block, blocks: self.blocks, lane: 0 };
+            args.last_mut().into_iter().for_each(|word| *word = context.word());
+            words.add(kernel, &args, after)
+        };
+        (0..self.blocks).map(block).collect()
+    }
+
     /// Adds its tasks, one a block, behind `after`; returns them.
     pub(super) fn add_to(
         &self,
@@ -186,6 +204,23 @@ impl Recording {
     #[must_use]
     pub fn has_argument(&self, address: GmAddr) -> bool {
         self.0.nodes.iter().any(|node| node.call.args.contains(&address.0))
+    }
+
+    /// Whether both are the same recording.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The words from which the firmware begins it, with each argument that is the first of a pair replaced by the second. `None`: it does not.
+    pub(super) fn words(&self, bindings: &[(GmAddr, GmAddr)]) -> Option<Vec<u64>> {
+        let mut words = RecordedWords::default();
+        let mut tasks: Vec<Vec<usize>> = Vec::with_capacity(self.0.nodes.len());
+        for node in &self.0.nodes {
+            let after: Vec<_> =
+                node.after.iter().flat_map(|before| &tasks[*before]).copied().collect();
+            tasks.push(bound(&node.call, bindings).write_to(&mut words, &after));
+        }
+        words.finish()
     }
 
     /// The graph, with each argument that is the first of a pair replaced by the second.

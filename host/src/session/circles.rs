@@ -1,4 +1,4 @@
-//! Streams that wait for each other, found and told. Every wait must be met, so that a circle of waits is never left.
+//! Finds streams that wait for each other in a circle, and describes the circle.
 
 use super::ids::StreamId;
 

@@ -1,9 +1,11 @@
-//! Copies and fills, as a copy worker does them.
+//! Copies, fills and reductions, as a copy worker does them.
 
 use pto_abi::{GmAddr, GmWindow};
+use pto_aicore_kernels::tile::DType;
 
 use super::error::Cause;
 use super::host_buffer::HostBuffer;
+use super::reduction::Reduction;
 use crate::memory::Memory;
 use crate::traffic::Way;
 
@@ -18,6 +20,8 @@ pub(super) enum Copy {
     Out { from: GmAddr, to: HostBuffer },
     /// On the device; the ranges do not overlap.
     On { from: GmAddr, to: GmAddr, bytes: u64 },
+    /// As a copy on the device, into what is there.
+    Reduce { from: GmAddr, to: GmAddr, bytes: u64, how: (Reduction, DType) },
     /// A byte, many times.
     Fill { to: GmAddr, bytes: u64, byte: u8 },
 }
@@ -27,7 +31,9 @@ impl Copy {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::In { from: buffer, .. } | Self::Out { to: buffer, .. } => buffer.bytes(),
-            Self::On { bytes, .. } | Self::Fill { bytes, .. } => *bytes,
+            Self::On { bytes, .. } | Self::Reduce { bytes, .. } | Self::Fill { bytes, .. } => {
+                *bytes
+            }
         }
     }
 
@@ -36,7 +42,7 @@ impl Copy {
         match self {
             Self::In { .. } => Way::ToDevice,
             Self::Out { .. } => Way::ToHost,
-            Self::On { .. } => Way::OnDevice,
+            Self::On { .. } | Self::Reduce { .. } => Way::OnDevice,
             Self::Fill { .. } => Way::Filled,
         }
     }
@@ -56,6 +62,9 @@ impl Copy {
                     .and_then(|from| move_bytes(&from, Some(to.window()))),
                 Self::On { from, to, bytes } => part(&gm, *from, *bytes)
                     .and_then(|from| move_bytes(&from, part(&gm, *to, *bytes))),
+                Self::Reduce { from, to, bytes, how } => part(&gm, *from, *bytes)
+                    .zip(part(&gm, *to, *bytes))
+                    .and_then(|(from, to)| reduce(&from, &to, *how)),
                 Self::Fill { to, bytes, byte } => {
                     part(&gm, *to, *bytes).and_then(|to| fill(&to, *byte))
                 }
@@ -79,6 +88,27 @@ fn move_bytes(from: &GmWindow<'_>, to: Option<GmWindow<'_>>) -> Option<()> {
         let chunk = &mut chunk[..step];
         from.read_bytes(at, chunk)?;
         to.write_bytes(at, chunk)?;
+        at += step as u64;
+    }
+    Some(())
+}
+
+/// Reduces all of `from` into `to`, which is as large. A chunk holds whole elements.
+fn reduce(
+    from: &GmWindow<'_>,
+    to: &GmWindow<'_>,
+    (reduction, dtype): (Reduction, DType),
+) -> Option<()> {
+    let (mut other, mut one) = ([0; CHUNK_BYTES], [0; CHUNK_BYTES]);
+    let mut at = 0;
+    while at < from.bytes() {
+        let step =
+            usize::try_from(from.bytes() - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+        let (other, one) = (&mut other[..step], &mut one[..step]);
+        from.read_bytes(at, other)?;
+        to.read_bytes(at, one)?;
+        reduction.apply(dtype, one, other);
+        to.write_bytes(at, one)?;
         at += step as u64;
     }
     Some(())

@@ -1,4 +1,4 @@
-//! Threads that do jobs of one sort: as many as there are jobs at once, up to a limit. Idle ones sleep.
+//! A crew: threads that do jobs of one sort. There are as many threads as jobs at once, up to a limit, and idle threads sleep.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::Sender;

@@ -125,7 +125,7 @@ pub enum SessionError {
     },
 
     /// A thread of the session cannot be had.
-    #[error("no thread for {what} ({cause}); end other threads of this process")]
+    #[error("no thread could be started for {what} ({cause}); end other threads of this process")]
     Thread {
         /// What the thread is for.
         what: &'static str,
@@ -186,6 +186,8 @@ pub enum Cause {
     Interrupted(Arc<Error>),
     /// Streams wait for each other; the text is the circle.
     Deadlock(String),
+    /// It is a wait, and lasted for longer than `StreamOptions::wait_budget`.
+    TimedOut(Duration),
     /// A function of the host panicked; the text is its message.
     HostFunction(String),
     /// What stands in the ring is no command.
@@ -225,6 +227,10 @@ impl fmt::Display for Cause {
             Self::Deadlock(circle) => write!(
                 f,
                 "streams wait for each other: {circle}; submit one of the records before the wait that it is for"
+            ),
+            Self::TimedOut(budget) => write!(
+                f,
+                "the wait was not met within {budget:?}; look at the stream that should meet it, or give the stream a longer wait_budget"
             ),
             Self::HostFunction(message) => {
                 write!(f, "the function of the host panicked: {message}")

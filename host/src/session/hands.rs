@@ -1,4 +1,4 @@
-//! Who does the jobs of a service: crews of threads, or the service itself, at once.
+//! Decides who does the jobs of a service: a crew of threads, or the service itself, immediately.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, channel};

@@ -1,4 +1,5 @@
-//! What the host keeps for a command until it is over, under the command's number: what bytes of a ring cannot hold.
+//! The objects that the host keeps for a command until the command is over, because the ring holds plain words only. They are
+//! found by the number of the command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use super::event::EventCore;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::owned_work::{OwnedWork, RunTicket};
-use crate::RunOptions;
+use crate::{DeviceBuffer, RunOptions};
 
 /// A function of the host.
 pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
@@ -19,6 +20,8 @@ pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
 pub(super) enum Kept {
     /// Of a run.
     Run(Box<RunCommand>),
+    /// Of a recording that the firmware launches: its words in GM.
+    Recorded(#[expect(dead_code, reason = "it holds the memory")] Arc<DeviceBuffer<u64>>),
     /// Of a copy from or to the host.
     Buffer(HostBuffer),
     /// Of a call.

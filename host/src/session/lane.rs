@@ -22,6 +22,7 @@ use super::error::{Cause, CommandFailure};
 use super::event::EventCore;
 use super::kept::{Barrier, Kept};
 use super::options::OnFailure;
+use super::reduction::Reduction;
 use super::shared::Shared;
 use super::stream_core::StreamCore;
 use super::work::{Job, Outcome};
@@ -42,6 +43,8 @@ pub(super) struct Lane {
     has_arrived: bool,
     /// Resets of the session that it has seen.
     resets: u64,
+    /// The wait at its head, and since when.
+    waits: Option<(u64, u64)>,
 }
 
 enum Busy {
@@ -89,7 +92,7 @@ pub(super) enum Block {
 
 impl Lane {
     pub(super) fn new(core: Arc<StreamCore>, resets: u64) -> Self {
-        Self { core, at: 0, known: 0, busy: Busy::No, has_arrived: false, resets }
+        Self { core, at: 0, known: 0, busy: Busy::No, has_arrived: false, resets, waits: None }
     }
 
     fn ring(&self) -> CommandRing<'_> {
@@ -210,7 +213,7 @@ impl Lane {
             return Look::Ready(Wants::Here);
         }
         match head.kind {
-            CommandKind::LAUNCH => Look::Ready(Wants::Launch),
+            CommandKind::LAUNCH | CommandKind::REPLAY => Look::Ready(Wants::Launch),
             CommandKind::RUN => Look::Ready(Wants::Run),
             CommandKind::CALL => Look::Ready(Wants::Worker),
             CommandKind::WAIT => self.look_record(head),
@@ -219,13 +222,48 @@ impl Lane {
             CommandKind::COPY
             | CommandKind::COPY_IN
             | CommandKind::COPY_OUT
+            | CommandKind::REDUCE
             | CommandKind::FILL => {
-                let bytes = self.word(if head.kind == CommandKind::COPY { 2 } else { 1 });
+                let is_on_device = matches!(head.kind, CommandKind::COPY | CommandKind::REDUCE);
+                let bytes = self.word(if is_on_device { 2 } else { 1 });
                 let is_small = bytes <= SMALL_COPY_BYTES;
                 Look::Ready(if is_small { Wants::Here } else { Wants::Worker })
             }
             _ => Look::Ready(Wants::Here),
         }
+    }
+
+    /// What its next command waits for, whoever has the head. While the firmware has it, the answer may be that of a moment ago.
+    pub(super) fn block(&self, shared: &Shared) -> Option<Block> {
+        let look = match self.look(shared) {
+            Look::Theirs => self.look_at_head(shared),
+            look => look,
+        };
+        match look {
+            Look::Blocked(block) => Some(block),
+            _ => None,
+        }
+    }
+
+    /// When the wait at its head is to fail, on the session's clock. `None`: it does not wait, or may wait for ever.
+    pub(super) fn deadline(&mut self, shared: &Shared) -> Option<u64> {
+        let budget = self.core.options.wait_budget?;
+        let head = self.block(shared).and_then(|_| self.head()).map(|head| head.number);
+        let Some(number) = head else {
+            self.waits = None;
+            return None;
+        };
+        let since = match self.waits.filter(|(known, _)| *known == number) {
+            Some((_, since)) => since,
+            None => shared.clock.now_ns(),
+        };
+        self.waits = Some((number, since));
+        Some(since.saturating_add(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// Whether the firmware has its head.
+    pub(super) fn is_theirs(&self, shared: &Shared) -> bool {
+        matches!(self.look(shared), Look::Theirs)
     }
 
     fn word(&self, index: usize) -> u64 {
@@ -314,6 +352,7 @@ impl Lane {
             CommandKind::COPY
             | CommandKind::COPY_IN
             | CommandKind::COPY_OUT
+            | CommandKind::REDUCE
             | CommandKind::FILL => {
                 return self.copy(head).map_or(Ok(()), |copy| copy.perform(&shared.memory));
             }
@@ -344,6 +383,11 @@ impl Lane {
             (CommandKind::COPY, _) => {
                 let (from, to) = (GmAddr(first), GmAddr(second));
                 Some(Copy::On { from, to, bytes: self.word(2) })
+            }
+            (CommandKind::REDUCE, _) => {
+                let (from, to) = (GmAddr(first), GmAddr(second));
+                let how = Reduction::of_word(self.word(3))?;
+                Some(Copy::Reduce { from, to, bytes: self.word(2), how })
             }
             (CommandKind::FILL, _) => {
                 let byte = self.word(2).to_le_bytes()[0];

@@ -15,6 +15,7 @@ use super::event::{Event, EventCore};
 use super::hands::Hands;
 use super::ids::EventId;
 use super::kept::Barrier;
+use super::notify::Notify;
 use super::options::{Drive, LAST_PRIORITY, SessionOptions, StreamOptions};
 use super::owned_work::OwnedWork;
 use super::performer::Performer;
@@ -132,6 +133,14 @@ impl Session {
         let id = EventId(self.shared.next_event());
         let core = EventCore::new(id, &self.shared.memory, &self.shared.driver)?;
         Ok(Event::of(core))
+    }
+
+    /// Makes a flag that is not raised.
+    ///
+    /// # Errors
+    /// `Device` with `OutOfMemory`: its word does not fit GM.
+    pub fn notify(&self) -> Result<Notify, SessionError> {
+        Notify::new(&self.shared.memory)
     }
 
     /// Makes these streams wait for each other: none goes on before all have come to this point.
@@ -263,6 +272,11 @@ impl Session {
     pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
         let _visit = self.shared.visit();
         look(&self.device.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How kernels and programs are run, where a command does not say it itself.
+    pub(crate) fn run_options(&self) -> &RunOptions {
+        &self.shared.options.run
     }
 
     /// How often the firmware has come up. It returns when it is idle, before a graph or a program runs, and when the time of a run

@@ -73,6 +73,9 @@ pub struct StreamOptions {
     pub on_failure: OnFailure,
     /// How long a command is waited for room in the ring for, before the call gives up.
     pub room_budget: Duration,
+    /// How long a wait of the stream may last, for an event, a word of GM or other streams, before it fails with the cause `TimedOut`; `None`: for
+    /// ever. How long a kernel may take is `RunOptions::task_budget`.
+    pub wait_budget: Option<Duration>,
 }
 
 /// The priority that is served last.
@@ -84,6 +87,7 @@ impl Default for StreamOptions {
             priority: LAST_PRIORITY,
             on_failure: OnFailure::default(),
             room_budget: Duration::from_secs(60),
+            wait_budget: None,
         }
     }
 }

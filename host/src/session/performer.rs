@@ -1,4 +1,4 @@
-//! Does the jobs of a session: whoever calls it, a thread of a crew or somebody who steps the service.
+//! Does the jobs of a session. A thread of a crew calls it, or the thread that steps the service.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What makes a service go on: a thread that sleeps while there is nothing to do, or those who wait.
+//! Decides who steps the service: a thread of its own, which sleeps while there is nothing to do, or the threads that wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

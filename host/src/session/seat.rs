@@ -1,4 +1,5 @@
-//! Where a host thread waits for news of a stream or an event, and who makes the news happen meanwhile.
+//! A seat: the place where a thread of the host waits for a change of a stream or an event. In virtual time the waiting thread
+//! steps the session meanwhile.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};

@@ -102,7 +102,7 @@ impl Service {
         if worked && self.steps.is_multiple_of(STEPS_A_HOLD) {
             self.turn_over();
         }
-        worked || self.untie()
+        worked || self.untie() || self.expire()
     }
 
     /// Where news come from, when there are none just now.
@@ -110,7 +110,11 @@ impl Service {
         if self.cores == Cores::Resident && self.shared.holds.in_flight() > 0 {
             return News::OfFirmware;
         }
-        if self.waits_for_value() { News::OfValue } else { News::ByBell }
+        let is_timed = |lane: &Lane| {
+            lane.core.options.wait_budget.is_some() && lane.block(&self.shared).is_some()
+        };
+        let looks = self.waits_for_value() || self.lanes.iter().any(is_timed);
+        if looks { News::OfValue } else { News::ByBell }
     }
 
     fn waits_for_value(&self) -> bool {
@@ -415,6 +419,11 @@ impl Service {
             self.lanes.iter().filter_map(|lane| self.waiting(lane)).collect();
         let Some(circle) = circles::find(&waiting) else { return false };
         let shared = Arc::clone(&self.shared);
+        if self.has_theirs(&circle.streams) {
+            // It returns when what has begun is over; then the circle is looked for again.
+            shared.ask_to_leave();
+            return false;
+        }
         for stream in &circle.streams {
             let cause = Cause::Deadlock(circle.text.clone());
             if let Some(lane) = self.lane(*stream) {
@@ -424,8 +433,37 @@ impl Service {
         true
     }
 
+    /// Whether the firmware has the head of one of these streams.
+    fn has_theirs(&self, streams: &[StreamId]) -> bool {
+        let mut named = self.lanes.iter().filter(|lane| streams.contains(&lane.core.id));
+        named.any(|lane| lane.is_theirs(&self.shared))
+    }
+
+    /// Ends the wait that has lasted for longer than its stream allows; whether there was one. Where those who wait make the turns, nothing else can
+    /// happen any more, so that the time of the next one has come.
+    fn expire(&mut self) -> bool {
+        let shared = Arc::clone(&self.shared);
+        let deadlines = self.lanes.iter_mut().enumerate();
+        let deadlines = deadlines.filter_map(|(at, lane)| Some((lane.deadline(&shared)?, at)));
+        let Some((deadline, at)) = deadlines.min() else { return false };
+        let now = shared.clock.now_ns();
+        if self.seed.is_some() {
+            shared.clock.advance(Duration::from_nanos(deadline.saturating_sub(now)));
+        } else if now < deadline {
+            return false;
+        }
+        let lane = &mut self.lanes[at];
+        if lane.is_theirs(&shared) {
+            shared.ask_to_leave();
+            return false;
+        }
+        let budget = lane.core.options.wait_budget.unwrap_or_default();
+        lane.fail_head(&shared, Cause::TimedOut(budget));
+        true
+    }
+
     fn waiting(&self, lane: &Lane) -> Option<Waiting> {
-        let Look::Blocked(block) = lane.look(&self.shared) else { return None };
+        let block = lane.block(&self.shared)?;
         let stream = lane.core.id;
         let needs = match block {
             Block::Record(event, record) => {

@@ -232,6 +232,7 @@ pub(super) fn is_for_firmware(kind: CommandKind) -> bool {
     matches!(
         kind,
         CommandKind::LAUNCH
+            | CommandKind::REPLAY
             | CommandKind::RECORD
             | CommandKind::WAIT
             | CommandKind::RESET

@@ -8,6 +8,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::session::command::LAUNCH_WORDS;
 use pto_abi::session::{CommandHead, CommandKind, ValueTest};
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::tile::DType;
 
 use super::capture::{Capture, KernelCall, Recording};
 use super::error::SessionError;
@@ -15,11 +16,13 @@ use super::event::Event;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::kept::{Barrier, Kept, RunCommand, RunWork};
+use super::notify::Notify;
 use super::owned_work::{OwnedWork, RunTicket};
+use super::reduction::Reduction;
 use super::seat::{Driver, Unmet};
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
-use crate::RunOptions;
+use crate::{DeviceBuffer, RunOptions};
 
 /// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
 /// dropped, the commands that were submitted still run.
@@ -100,7 +103,7 @@ impl Stream {
     /// # Errors
     /// Those of every call that submits.
     pub fn run(&self, work: impl Into<OwnedWork>) -> Result<RunTicket, SessionError> {
-        self.submit_run(RunWork::Work(work.into()), None)
+        Ok(self.submit_run(RunWork::Work(work.into()), None)?.1)
     }
 
     /// As [`Stream::run`], with options of its own.
@@ -112,19 +115,21 @@ impl Stream {
         work: impl Into<OwnedWork>,
         options: RunOptions,
     ) -> Result<RunTicket, SessionError> {
-        self.submit_run(RunWork::Work(work.into()), Some(options))
+        Ok(self.submit_run(RunWork::Work(work.into()), Some(options))?.1)
     }
 
     /// Launches a recording as one command. Where an argument of a launch is the first address of a pair of `bindings`, the
-    /// second one stands for it.
+    /// second one stands for it. The firmware begins the launches beside those of other streams; a recording in which more than five tasks follow
+    /// one directly is run as a graph, as by [`Stream::run`].
     ///
     /// # Errors
-    /// `Argument`: no launch has the first address of a pair. Those of every call that submits.
+    /// `Argument`: no launch has the first address of a pair. `Device` with `OutOfMemory`: the recording does not fit GM. Those of
+    /// every call that submits.
     pub fn launch_recording(
         &self,
         recording: &Recording,
         bindings: &[(GmAddr, GmAddr)],
-    ) -> Result<RunTicket, SessionError> {
+    ) -> Result<u64, SessionError> {
         if let Some((unbound, _)) = bindings.iter().find(|(from, _)| !recording.has_argument(*from))
         {
             return Err(SessionError::Argument {
@@ -133,19 +138,45 @@ impl Stream {
                 allowed: "an address that was an argument while the stream was captured",
             });
         }
-        self.submit_run(RunWork::Recording(recording.clone(), bindings.to_vec()), None)
+        let mut side = self.uncaptured("a recording")?;
+        let Some(words) = self.words_of(&mut side, recording, bindings)? else {
+            drop(side);
+            let work = RunWork::Recording(recording.clone(), bindings.to_vec());
+            return Ok(self.submit_run(work, None)?.0);
+        };
+        let (address, count) = (words.address().0, words.len() as u64);
+        let kept = Some(Kept::Recorded(words));
+        self.submit(&side, CommandKind::REPLAY, &[address, count], kept)
+    }
+
+    /// The words of a recording in GM; `None`: the firmware does not begin it.
+    fn words_of(
+        &self,
+        side: &mut Submitting,
+        recording: &Recording,
+        bindings: &[(GmAddr, GmAddr)],
+    ) -> Result<Option<Arc<DeviceBuffer<u64>>>, SessionError> {
+        let known = side.recorded.find(|known| known.is_same(recording), bindings);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(words) = recording.words(bindings) else { return Ok(None) };
+        let words = Arc::new(DeviceBuffer::upload(&self.shared.memory, &words)?);
+        side.recorded.keep(recording.clone(), bindings, &words);
+        Ok(Some(words))
     }
 
     fn submit_run(
         &self,
         work: RunWork,
         options: Option<RunOptions>,
-    ) -> Result<RunTicket, SessionError> {
+    ) -> Result<(u64, RunTicket), SessionError> {
         let ticket = RunTicket::default();
         let command = RunCommand { work, options, ticket: ticket.clone() };
         let side = self.uncaptured("a run")?;
-        self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
-        Ok(ticket)
+        let number =
+            self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
+        Ok((number, ticket))
     }
 
     /// Copies `from` to `to`. A buffer is read when the copy's turn comes; a vector or a slice is taken over by this call.
@@ -185,15 +216,7 @@ impl Stream {
         to: GmAddr,
         bytes: u64,
     ) -> Result<u64, SessionError> {
-        self.check_range(from, bytes)?;
-        self.check_range(to, bytes)?;
-        if from.0 < to.0.saturating_add(bytes) && to.0 < from.0.saturating_add(bytes) {
-            return Err(SessionError::Argument {
-                what: "copy_on_device: source and target",
-                found: format!("{bytes} bytes at {from} and at {to} overlap"),
-                allowed: "ranges that do not",
-            });
-        }
+        self.check_apart(from, to, bytes)?;
         let side = self.uncaptured("a copy")?;
         self.submit(&side, CommandKind::COPY, &[from.0, to.0, bytes], None)
     }
@@ -309,6 +332,47 @@ impl Stream {
         self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
     }
 
+    /// Raises a flag of the device.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn notify(&self, notify: &Notify) -> Result<u64, SessionError> {
+        self.write_value(notify.address(), 1)
+    }
+
+    /// Waits for a flag of the device, and lowers it. These are two commands; the number of the second one is returned.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn wait_notify(&self, notify: &Notify) -> Result<u64, SessionError> {
+        self.wait_value(notify.address(), ValueTest::EQUAL, 1)?;
+        self.write_value(notify.address(), 0)
+    }
+
+    /// Reduces `bytes` bytes of `from` into `to`: each element of the target becomes what it is together with the one of the source.
+    ///
+    /// # Errors
+    /// `Argument`: the ranges overlap, or `bytes` are not whole elements. As [`Stream::copy_to_device`].
+    pub fn reduce(
+        &self,
+        (reduction, dtype): (Reduction, DType),
+        from: GmAddr,
+        to: GmAddr,
+        bytes: u64,
+    ) -> Result<u64, SessionError> {
+        self.check_apart(from, to, bytes)?;
+        if !bytes.is_multiple_of(dtype.bytes() as u64) {
+            return Err(SessionError::Argument {
+                what: "reduce: the bytes",
+                found: format!("{bytes}"),
+                allowed: "whole elements",
+            });
+        }
+        let side = self.uncaptured("a reduction")?;
+        let words = [from.0, to.0, bytes, reduction.word(dtype)];
+        self.submit(&side, CommandKind::REDUCE, &words, None)
+    }
+
     pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<u64, SessionError> {
         let side = self.uncaptured("barrier")?;
         let kept = Kept::Barrier(Arc::clone(barrier));
@@ -375,6 +439,20 @@ impl Stream {
 
     fn check_range(&self, address: GmAddr, bytes: u64) -> Result<(), SessionError> {
         Ok(self.shared.memory.check_user_range(address, bytes)?)
+    }
+
+    /// Both ranges are in live allocations, and do not overlap.
+    fn check_apart(&self, from: GmAddr, to: GmAddr, bytes: u64) -> Result<(), SessionError> {
+        self.check_range(from, bytes)?;
+        self.check_range(to, bytes)?;
+        if from.0 < to.0.saturating_add(bytes) && to.0 < from.0.saturating_add(bytes) {
+            return Err(SessionError::Argument {
+                what: "source and target on the device",
+                found: format!("{bytes} bytes at {from} and at {to} overlap"),
+                allowed: "ranges that do not",
+            });
+        }
+        Ok(())
     }
 
     fn check_word(&self, at: GmAddr) -> Result<(), SessionError> {

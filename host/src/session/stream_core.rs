@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_abi::session::CommandRing;
 use pto_abi::sync::Ordering as LineOrdering;
 
-use super::capture::Capture;
+use super::capture::{Capture, Recording};
 use super::error::CommandFailure;
 use super::ids::StreamId;
 use super::kept::Kept;
 use super::lines::{BoardMemory, RingMemory};
 use super::options::StreamOptions;
+use super::recorded::RecordedHere;
 use super::seat::Seat;
 
 /// What stream and service share.
@@ -36,6 +37,7 @@ pub(super) struct StreamCore {
 #[derive(Default)]
 pub(super) struct Submitting {
     pub(super) capture: Option<Capture>,
+    pub(super) recorded: RecordedHere<Recording>,
 }
 
 /// What those who wait are told.

@@ -1,4 +1,4 @@
-//! What the service hands out to be done, and what it gets back.
+//! The jobs that the service gives to others, and their results.
 
 use std::sync::Arc;
 use std::time::Duration;

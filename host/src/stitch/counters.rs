@@ -1,4 +1,4 @@
-//! What stitched programs cost beside their kernels.
+//! Counters of what stitched programs cost besides their kernels: copies, conversions, allocations.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

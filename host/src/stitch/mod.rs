@@ -17,6 +17,7 @@
 mod conversion;
 mod counters;
 mod error;
+mod held;
 mod host_tensor;
 mod inputs;
 mod loaded;

@@ -1,4 +1,4 @@
-//! What programs of a session are loaded with.
+//! The stitcher: loads programs into a session, and makes the streams that run them.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use pto_workload::program::Program;
 use super::conversion::Conversions;
 use super::counters::Counters;
 use super::error::StitchError;
+use super::held::Held;
 use super::loaded::LoadedProgram;
 use super::shared::Shared;
 use super::stream::ProgramStream;
@@ -21,9 +22,19 @@ pub struct StitchOptions {
 
 /// Loads programs onto the device of a session, and opens streams that run them.
 pub struct Stitcher<'s> {
-    session: &'s Session,
+    session: Held<'s>,
     shared: Arc<Shared>,
     conversions: Arc<Conversions>,
+}
+
+impl Stitcher<'static> {
+    /// A stitcher that shares the session with others: its streams keep the session open. Interfaces of other languages need it.
+    ///
+    /// # Errors
+    /// Those of [`with_options`](Self::with_options).
+    pub fn shared(session: Arc<Session>, options: StitchOptions) -> Result<Self, StitchError> {
+        Self::of(Held::Shared(session), options)
+    }
 }
 
 impl<'s> Stitcher<'s> {
@@ -40,7 +51,11 @@ impl<'s> Stitcher<'s> {
     /// # Errors
     /// The device has no room for the fast region.
     pub fn with_options(session: &'s Session, options: StitchOptions) -> Result<Self, StitchError> {
-        let shared = Shared::new(session, options.on_chip_bytes)?;
+        Self::of(Held::Lent(session), options)
+    }
+
+    fn of(session: Held<'s>, options: StitchOptions) -> Result<Self, StitchError> {
+        let shared = Shared::new(&session, options.on_chip_bytes)?;
         Ok(Self { session, conversions: Arc::new(Conversions::new(&shared)), shared })
     }
 
@@ -70,7 +85,13 @@ impl<'s> Stitcher<'s> {
         // Behind a failed program nothing computes on what it left.
         let options = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
         let stream = self.session.stream_with(options)?;
-        Ok(ProgramStream::new(self.session, stream, &self.shared, &self.conversions, programs))
+        Ok(ProgramStream::new(
+            self.session.clone(),
+            stream,
+            &self.shared,
+            &self.conversions,
+            programs,
+        ))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened.

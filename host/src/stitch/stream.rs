@@ -7,7 +7,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use pto_abi::stream::StreamCapacities;
 use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
@@ -15,17 +17,20 @@ use pto_workload::tile::DType;
 
 use super::conversion::{Conversions, SOURCE, TARGET};
 use super::error::{StitchError, role_text};
+use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
 use super::loaded::{Bound, Loaded, LoadedProgram};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
-use crate::session::{HostBuffer, OwnedWork, Session, Stream, StreamId};
+use crate::RunOptions;
+use crate::session::{HostBuffer, OwnedWork, SessionError, Stream, StreamId};
+use crate::workload::for_plans;
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
 pub struct ProgramStream<'s> {
-    session: &'s Session,
+    session: Held<'s>,
     stream: Stream,
     shared: Arc<Shared>,
     conversions: Arc<Conversions>,
@@ -64,7 +69,7 @@ impl Part<'_> {
 
 impl<'s> ProgramStream<'s> {
     pub(super) fn new(
-        session: &'s Session,
+        session: Held<'s>,
         stream: Stream,
         shared: &Arc<Shared>,
         conversions: &Arc<Conversions>,
@@ -102,7 +107,7 @@ impl<'s> ProgramStream<'s> {
         let Inputs { tensors, values } = inputs;
         let parts = self.parts(loaded, tensors)?;
         let addresses: Vec<_> = parts.iter().map(Part::address).collect();
-        let session = self.session;
+        let session = &self.session;
         let bound = loaded.bind(&addresses, values, |image| session.with_device(image))?;
         self.fill_zeros(loaded, &parts)?;
         self.count_bounces(&parts);
@@ -268,11 +273,20 @@ impl<'s> ProgramStream<'s> {
             return Ok(());
         }
         let (builder, orch_args) = (BUILDER.to_owned(), pending.as_flattened().to_vec());
-        let submitted = self.stream.run(OwnedWork::Stream { builder, orch_args });
+        let submitted =
+            self.stream.run_with(OwnedWork::Stream { builder, orch_args }, self.options());
         self.shared.submitted(pending.len() as u64);
         self.shared.counts.launches.add(1);
         submitted?;
         Ok(())
+    }
+
+    /// The options of the session, with the windows that plans need.
+    fn options(&self) -> RunOptions {
+        let of_session = self.session.run_options();
+        let window = StreamCapacities::STANDARD.window;
+        let capacities = for_plans(of_session.capacities, window);
+        RunOptions { capacities, ..of_session.clone() }
     }
 
     /// Waits until everything that was asked is over. Nothing that a program computed comes to the host before.
@@ -281,7 +295,30 @@ impl<'s> ProgramStream<'s> {
     /// The fault of a program that failed, in the words of its workload; those of [`Stream::synchronize`].
     pub fn synchronize(&self) -> Result<(), StitchError> {
         self.flush()?;
-        let result = self.stream.synchronize();
+        self.told(self.stream.synchronize())
+    }
+
+    /// As [`synchronize`](Self::synchronize), at most for `limit`.
+    ///
+    /// # Errors
+    /// Those of [`synchronize`](Self::synchronize); `TimedOut` in `Session`: what was asked goes on, and can be waited for again.
+    pub fn synchronize_within(&self, limit: Duration) -> Result<(), StitchError> {
+        self.flush()?;
+        match self.stream.synchronize_within(limit) {
+            Err(error @ SessionError::TimedOut { .. }) => Err(error.into()),
+            result => self.told(result),
+        }
+    }
+
+    /// Drops the runs that have not begun. Whoever waits is told so.
+    pub fn abort(&self) {
+        let dropped = std::mem::take(&mut self.state().pending).len() as u64;
+        self.shared.submitted(dropped);
+        self.stream.abort();
+    }
+
+    /// What the stream has ended with, in the words of the programs.
+    fn told(&self, result: Result<(), SessionError>) -> Result<(), StitchError> {
         let used = std::mem::take(&mut self.state().used);
         // A kernel that ends with a fault lets the launch go on: only its record says so.
         for (loaded, bound) in used.into_values() {
@@ -401,7 +438,7 @@ impl ProgramStream<'_> {
             self.stream.fill(target.address(), 0, target.bytes())?;
         }
         let addresses = [tensor.address().0, target.address().0];
-        let session = self.session;
+        let session = &self.session;
         let bound =
             program.0.bind(&addresses, crate::workload::WorkloadBindings::new(), |image| {
                 session.with_device(image)

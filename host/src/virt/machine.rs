@@ -1,4 +1,4 @@
-//! The emulated machine: boot, launch, wait. What a device backend `virt` owns.
+//! The emulated machine that the backend `virt` owns: boots it, launches runs, and waits for their end.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -88,10 +88,12 @@ pub enum VirtError {
     #[error("{0} is not installed: `apt-get install qemu-system-arm` brings it")]
     NoQemu(PathBuf),
     /// More vCPUs than the image provides for, or none.
-    #[error("a machine of {0} vCPUs: the image provides for 1 to {max}", max = virt::MAX_VCPUS)]
+    #[error("the machine cannot have {0} vCPUs: use 1 to {max}", max = virt::MAX_VCPUS)]
     Vcpus(u32),
     /// RAM that cannot be mapped.
-    #[error("RAM of {0} bytes: it must be a multiple of 2 MiB between 10 MiB and 8 GiB")]
+    #[error(
+        "the machine cannot have {0} bytes of RAM: give a multiple of 2 MiB between 10 MiB and 8 GiB"
+    )]
     RamBytes(u64),
     /// The system refuses.
     #[error("{what}: {source}")]
@@ -122,7 +124,9 @@ pub enum VirtError {
         console: String,
     },
     /// No answer within the budget.
-    #[error("no end {when} after {waited:?}: {vcpus}; the console said:\n{console}")]
+    #[error(
+        "the machine gave no answer {when} within {waited:?}: {vcpus}; the console said:\n{console}"
+    )]
     Hangs {
         /// In the course of what.
         when: &'static str,

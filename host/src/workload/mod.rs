@@ -10,4 +10,5 @@ mod bindings;
 mod run;
 
 pub use bindings::{ArrayBinding, BindingError, TensorBinding, WorkloadBindings};
+pub(crate) use run::for_plans;
 pub use run::{WorkloadError, WorkloadRun};

@@ -1,5 +1,6 @@
 //! A workload in the memory of a device, bound and ready to run.
 
+use pto_abi::arena::Capacities;
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::{BuildMode, CoreKind, FuncId};
@@ -188,13 +189,9 @@ impl WorkloadRun {
         if options.build_mode == BuildMode::SEQUENTIAL {
             options.capacities = options.capacities.streamed_whole();
         } else {
-            let window = self.compiled.window();
-            let per_slot = 16 * u64::from(window);
-            options.capacities.stream = StreamCapacities { window, ..StreamCapacities::STANDARD };
-            options.capacities.arg_words = options.capacities.arg_words.max(per_slot);
-            options.capacities.edges = options.capacities.edges.max(per_slot);
+            options.capacities = for_plans(options.capacities, self.compiled.window());
         }
-        (options.capacities.stream.heap_rings, options.capacities.stream.heap_bytes) = (1, 64);
+        without_heap(&mut options.capacities);
         options
     }
 
@@ -224,4 +221,25 @@ impl WorkloadRun {
         let words = self.bindings.len() + self.record.len() + self.scratch.len();
         4 * self.plan.len() + 8 * words + self.code.as_ref().map_or(0, DeviceBuffer::len)
     }
+}
+
+/// The capacities of a run of plans that asks for no windows: a window of so many slots, and no heap, since a plan has no tensors of its own. The usual
+/// heaps are 256 MiB.
+pub(crate) fn for_plans(asked: Capacities, window: u32) -> Capacities {
+    if asked.stream != StreamCapacities::OFF {
+        return asked;
+    }
+    let per_slot = 16 * u64::from(window);
+    let mut capacities = Capacities {
+        stream: StreamCapacities { window, ..StreamCapacities::STANDARD },
+        arg_words: asked.arg_words.max(per_slot),
+        edges: asked.edges.max(per_slot),
+        ..asked
+    };
+    without_heap(&mut capacities);
+    capacities
+}
+
+const fn without_heap(capacities: &mut Capacities) {
+    (capacities.stream.heap_rings, capacities.stream.heap_bytes) = (1, 64);
 }

@@ -8,8 +8,8 @@
 //! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
 //! Graph --layout--> svg, page, dot, json                                               graph/
 //! ```
-//! Pages are put together by page.rs from what `view/` holds.
-//! What the words mean, and the schema of the file: `docs/timeline.md`.
+//! page.rs assembles the pages from the files of `view/`.
+//! `docs/timeline.md` defines the words and the schema of the file.
 
 pub mod analysis;
 mod collect;

@@ -1,4 +1,4 @@
-//! Graph builders in C and C++ as builders of a firmware image.
+//! Makes functions in C and C++ graph builders of a firmware image.
 //!
 //! ```text
 //! c_builder!    int f(Runtime *) of include/pto_firmware.h: Runtime is the arena's first block
@@ -7,7 +7,8 @@
 //!                                 ^                            |
 //!                                 `--- aicpu_runtime_add_task(runtime, ..), aicpu_build_api, pto_stream_* (calls.rs)
 //! ```
-//! `device.rs` wraps the builders of a platform, so that they see the arena and what the host wrote. Knows no platform.
+//! `device.rs` wraps the builders of a platform, so that they see the arena and the words of the host. The crate
+//! knows no platform.
 #![no_std]
 
 mod calls;

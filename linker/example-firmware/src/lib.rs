@@ -1,5 +1,5 @@
-//! A firmware crate of one's own: copy this folder, make its dependencies point to where the PTO Runtime is, and
-//! write builders and kernels. It builds in this workspace and outside of it.
+//! An example of a firmware crate of your own. Copy this folder, point its dependencies to the PTO Runtime, and write your
+//! builders and kernels. The crate builds in this workspace and outside of it.
 //!
 //! | file | what | built by |
 //! |---|---|---|

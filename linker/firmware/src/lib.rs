@@ -1,6 +1,5 @@
-//! What a firmware crate of one's own depends on, and all that it depends on: the interface of graph builders,
-//! the func ids of the kernel library, and [`firmware!`], which makes the crate an image of the platform that it
-//! is built for.
+//! The one crate that a firmware crate of your own depends on. It has the interface of graph builders, the func ids of the
+//! kernel library, and [`firmware!`], which makes the crate an image for the platform that it is built for.
 //!
 //! ```
 //! use pto_firmware::{BuildError, CoreKind, GraphBuilder, TaskSpec, func};

@@ -1,11 +1,11 @@
-//! [`kernel_blob!`]: kernels as one position-independent blob for an AArch64 device.
+//! [`kernel_blob!`] makes a blob: kernels as one piece of position-independent code for an AArch64 device.
 //!
 //! ```text
 //! KernelBlobHeader | KernelBlobEntry[kernel_count] | code and constants
 //! ```
-//! It is copied to a page of GM; a kernel's address is its entry's plus the entry's distance. The table is
-//! written in assembly, because Rust has no constant for the distance between two symbols. `blob.ld` refuses
-//! what would need a relocation, and what is writable.
+//! The host copies the blob to a page of GM. The address of a kernel is the address of its entry plus the distance in the entry. The
+//! table is written in assembly, because Rust has no constant for the distance between two symbols. `blob.ld` refuses code that needs
+//! a relocation, and writable data.
 #![no_std]
 
 #[doc(hidden)]

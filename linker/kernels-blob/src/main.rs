@@ -1,4 +1,4 @@
-//! The kernel library as one position-independent blob for an AArch64 device.
+//! The blob of the kernel library: its kernels as position-independent code for an AArch64 device.
 //!
 //! `cargo build -p pto-kernels-blob --profile firmware --target aarch64-unknown-none`
 #![cfg_attr(target_os = "none", no_std, no_main)]

@@ -1,5 +1,5 @@
-//! The image `cann` of builders in C and C++: `pto fw build --image cann --builder NAME=FILE`. The build script writes
-//! the list.
+//! The image `cann` of builders in C and C++: `pto fw build --image cann --builder NAME=FILE`. The build script
+//! writes the list of builders.
 #![no_std]
 
 #[cfg(target_os = "linux")]

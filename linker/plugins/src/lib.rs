@@ -1,11 +1,11 @@
-//! For build scripts of firmware images: graph builders in C and C++ become objects that an image can hold.
+//! Compiles graph builders in C and C++ to objects that a firmware image can hold. Build scripts of images use this crate.
 //!
 //! ```text
 //! Source --g++ -c--> object --ld -r--> one without groups --checked--> what it defines and needs (check.rs)
 //!        --objcopy--> an object whose only global symbol is the builder's --> the image
 //! ```
-//! Sources are taken as they are, also those that a host loads as plugins; what has no place in an image is said: the
-//! C++ library, constructors, thread-local variables. Two sources may define the same names.
+//! Sources that a host loads as plugins need no change. A source that needs what an image does not have (the C++ library, constructors,
+//! thread-local variables) is refused, and the error names it. Two sources may define the same names.
 
 mod check;
 mod refused;

@@ -1,4 +1,4 @@
-//! The hands of a pool: how its OS threads run the cores that the scheduling rings.
+//! How the OS threads of a pool run the cores whose doorbells were rung.
 //!
 //! | kernels | the thread that schedules | the others |
 //! |---|---|---|

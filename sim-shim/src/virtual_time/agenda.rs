@@ -1,4 +1,4 @@
-//! Who is due when: the event queue of the machine.
+//! The event queue of the machine: which agent takes its turn at which time.
 //!
 //! Each agent (an AICPU instance, its alarm, or a core) is due at most once; idle agents are not due and cost nothing.
 //! Agents due at the present moment stand in a list of their own, from which the [`Chooser`] picks; later ones

@@ -1,4 +1,4 @@
-//! The book of tasks: where each one is, and what the checkers and the report need to know of it. 24 bytes a
+//! The book of tasks: the state of each task, and what the checkers and the report need to know of it. 24 bytes a
 //! task, indexed by slot; nothing of that grows with time. Of a streaming program it also follows the paths of tasks that have
 //! retired (`paths.rs`), which grow by some 30 bytes a task.
 //!

@@ -268,7 +268,10 @@ fn parse_span(text: &str) -> Result<Span, String> {
     let (low, high) = pair.split_once(',').ok_or("expected '[low, high]'")?;
     let span = Span { low: number(low)?, high: number(high)? };
     if span.low > span.high {
-        return Err(format!("[{}, {}] is empty; exchange the two", span.low, span.high));
+        return Err(format!(
+            "the range [{}, {}] ends before it begins; exchange the two values",
+            span.low, span.high
+        ));
     }
     Ok(span)
 }

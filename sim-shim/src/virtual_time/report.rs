@@ -1,4 +1,4 @@
-//! What a run in virtual time says of itself.
+//! The report of a run in virtual time.
 
 use pto_abi::CoreKind;
 

@@ -184,7 +184,9 @@ impl KernelCosts {
         if let Some((low, high)) = text.split_once("..") {
             let (low, high) = (time(low)?, time(high)?);
             if low > high {
-                return wrong(format!("'{text}' is empty; exchange the two"));
+                return wrong(format!(
+                    "the range '{text}' ends before it begins; exchange the two times"
+                ));
             }
             return Ok(Self::Drawn { low, high, seed });
         }

@@ -1,4 +1,4 @@
-//! Listens to a builder program: each call becomes an entry that the machine charges for, and notes.
+//! Records the calls of a builder program, so that the machine can charge their time and check them.
 //!
 //! A builder is a plain function over [`GraphBuilder`]; the firmware's builder stands below this one. The notes
 //! travel by a thread-local list, because a set of builders is shared and cannot hold the state of a run; the

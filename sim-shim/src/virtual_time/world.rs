@@ -1,4 +1,4 @@
-//! What every agent of the machine shares: the agenda, the cores, the chooser, the books. The agents
+//! The state that all agents of the machine share: the agenda, the cores, the chooser, the books. The agents
 //! themselves are in [`super::engine`] (instances) and [`super::core`] (cores).
 
 use std::sync::Arc;

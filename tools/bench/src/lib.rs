@@ -1,4 +1,5 @@
-//! What a task costs: graphs, what runs them, and what is said of it. `pto bench` is its command line.
+//! Measures what a task costs: makes graphs, runs them by our runtime and by other libraries, and reports the results. `pto bench`
+//! is the command for it.
 //!
 //! ```text
 //! Shape --graph(tasks)--> Csr                                       shape.rs, csr.rs

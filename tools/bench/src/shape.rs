@@ -121,8 +121,9 @@ impl FromStr for Shape {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let names: Vec<_> = Self::all().map(Self::name).collect();
-        Self::by_name(name)
-            .ok_or_else(|| format!("there is no graph {name:?}; there are {}", names.join(", ")))
+        Self::by_name(name).ok_or_else(|| {
+            format!("there is no graph {name:?}; choose one of {}", names.join(", "))
+        })
     }
 }
 

@@ -91,6 +91,12 @@ const fn is_zero(line: &usize) -> bool {
 }
 
 impl Finding {
+    /// A task, by its id and its line in the file, gives its kernel what that cannot take.
+    #[must_use]
+    pub fn of_kernel(task: u32, line: usize, message: impl Into<String>) -> Self {
+        Self::new(Kind::Kernel, message).line(line).tasks([task])
+    }
+
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             kind,

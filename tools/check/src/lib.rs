@@ -1,4 +1,5 @@
-//! What a program submitted, as a file that people and other tools read and write, and whether it can run.
+//! Records what a program submits, reads and writes it as a graph file, and checks whether it can run. `pto check` is the
+//! command for it.
 //!
 //! ```text
 //! a program --Recorder--> Program --file::write--> one JSON object a line --file::read--> Program
@@ -8,8 +9,8 @@
 //!         --take_apart--> nodes, edges, accesses --> cycles, races --> Report
 //!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, tell.rs
 //! ```
-//! The file's fields, and what is checked: `docs/check.md`. Edges, overlaps, refusals and ring sizes are the firmware's own
-//! answers; nothing of it is done a second time here.
+//! `docs/check.md` describes the fields of the file and the checks. This crate does not compute edges, overlaps, refusals and ring sizes
+//! itself: it asks the firmware's builder.
 
 mod check;
 mod declare;

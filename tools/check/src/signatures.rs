@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 
-use crate::finding::{Finding, Kind};
+use crate::finding::Finding;
 use crate::program::{Action, Program, Task};
 
 /// What is known of a kernel.
@@ -16,6 +16,8 @@ pub struct Signature {
     pub kind: CoreKind,
     /// What its argument words are called, in order.
     pub args: Vec<String>,
+    /// Whether more argument words may follow these.
+    pub takes_more: bool,
 }
 
 /// The kernels that there are.
@@ -56,27 +58,28 @@ impl Signatures {
     fn mismatch(&self, task: &Task, func: u16, kind: CoreKind) -> Option<String> {
         let Some(known) = self.of(func) else {
             return Some(format!(
-                "func id {func} is that of no kernel; take one of those that there are"
+                "no kernel has func id {func}; use the func id of a registered kernel"
             ));
         };
-        let Signature { name, args, .. } = known;
+        let Signature { name, args, takes_more, .. } = known;
         if known.kind != kind {
             return Some(format!(
                 "func id {func}, {name}, runs on {} cores, and the task is for {kind}; change the kind, or the kernel",
                 known.kind
             ));
         }
-        (args.len() != task.args.len()).then(|| {
+        let (needed, found) = (args.len(), task.args.len());
+        let fits = if *takes_more { needed <= found } else { needed == found };
+        let at_least = if *takes_more { "at least " } else { "" };
+        (!fits).then(|| {
+            let args = args.join(", ");
             format!(
-                "func id {func}, {name}, takes {} arguments ({}), and the task has {}",
-                args.len(),
-                args.join(", "),
-                task.args.len()
+                "func id {func}, {name}, takes {at_least}{needed} arguments ({args}), and the task has {found}"
             )
         })
     }
 }
 
 fn finding(task: &Task, line: usize, what: String) -> Finding {
-    Finding::new(Kind::Kernel, format!("{task}: {what}")).line(line).tasks([task.id])
+    Finding::of_kernel(task.id, line, format!("{task}: {what}"))
 }

@@ -35,8 +35,8 @@ pub(crate) use ptop::{
 pub(crate) use soak::SoakArgs;
 pub(crate) use value::HostingMode;
 use value::{
-    MAX_AICPU, build_mode, byte_count, fanout, heap_bytes, milliseconds, os_threads, pair, runtime,
-    tolerance, window,
+    MAX_AICPU, MAX_CORES, build_mode, byte_count, fanout, heap_bytes, log_level, milliseconds,
+    os_threads, pair, runtime, tolerance, whole, window,
 };
 pub(crate) use virtual_time::{VirtualArgs, profile};
 
@@ -51,10 +51,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs an example or a graph file, and checks its result
+    /// Runs an example, a graph file or a workload, and checks its result
     #[command(after_help = help::RUN)]
     Run(Box<RunArgs>),
-    /// Runs random graphs in virtual time, with faults and without, under checkers
+    /// Runs random graphs in virtual time, with and without injected faults, and checks every run
     #[command(after_help = help::SOAK)]
     Soak(SoakArgs),
     /// Says where the time of a recorded run went
@@ -63,34 +63,34 @@ pub(crate) enum Command {
     /// Shows a recorded run: an interactive page, a picture, or a chart
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
-    /// Shows the graph of an example, or of a graph file: tasks with their shapes, and edges, those that are derived as well
+    /// Shows the tasks and edges of an example, a graph file or a workload, without running it
     #[command(after_help = help::GRAPH)]
     Graph(GraphArgs),
-    /// Records what an example submits, or reads it from a file, and says whether it can run: cycles, races, ring sizes
+    /// Finds cycles, races and rings that are too small in an example, a graph file or a workload, without running it
     #[command(after_help = help::CHECK)]
     Check(Box<CheckArgs>),
     /// Measures what a task costs on this machine
     #[command(after_help = help::BENCH)]
     Bench(Box<BenchArgs>),
-    /// Lists what there is to run, and to run it on
+    /// Lists examples, runtime variants, devices and kernels
     #[command(after_help = help::LIST)]
     List(ListArgs),
-    /// Shows layouts, limits and faults of the runtime
+    /// Shows the shared structures, the limits and the faults of the runtime
     #[command(after_help = help::INFO)]
     Info(InfoArgs),
-    /// Builds, inspects and flashes firmware images
+    /// Builds, inspects, flashes and rolls back firmware images
     #[command(after_help = help::FW)]
     Fw(FwArgs),
-    /// Runs programs that are written for the CANN interface (`aclrt*`)
+    /// Runs a program that calls the CANN interface (`aclrt*`), on simulated devices
     #[command(after_help = help::ACL)]
     Acl(AclArgs),
-    /// Builds, inspects, runs, checks and compares program files
+    /// Builds, inspects, runs, checks and compares program files (compiled programs)
     #[command(after_help = help::PROGRAM)]
     Program(ProgramArgs),
-    /// Describes the system here, for checks of programs elsewhere
+    /// Describes this system in a file, so that `pto program check` can use it on another machine
     #[command(after_help = help::QUERY)]
     Query(QueryArgs),
-    /// Writes a script that completes the words of this command in a shell
+    /// Writes a completion script for a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(CompletionsArgs),
     /// Writes the manual pages, one for each command
@@ -132,70 +132,71 @@ pub(crate) enum DeviceChoice {
 /// How a graph is run.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The example (`pto list examples` shows all, with their parameters and tensors), or a graph file whose func ids are
-    /// those of the library (docs/check.md)
+    /// An example (`pto list examples` shows all, with their parameters and tensors), a graph file (.jsonl, docs/check.md),
+    /// or a workload (.workload, docs/workloads.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
-    /// A shared object with kernels for a graph file, beside those of the library (docs/check.md)
+    /// A shared object with kernels of your own, which a graph file may use besides those of the library (docs/check.md)
     #[arg(long, value_name = "OBJECT.so")]
     pub(crate) kernels: Option<PathBuf>,
-    /// A parameter of the example; an input's shape gives those that are not set
+    /// Sets a parameter; may be given several times. The shapes of inputs decide the sizes that are not set
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// A NumPy file for an input; inputs that are not given are random
+    /// Reads an input from a NumPy file; may be given several times. Inputs without a file are random
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,
-    /// A NumPy file to write an output to
+    /// Writes an output to a NumPy file; may be given several times
     #[arg(long = "output", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) outputs: Vec<(String, PathBuf)>,
-    /// A NumPy file that an output is compared with, beside the reference of the example
+    /// Compares an output with a NumPy file, besides the comparison with the example's reference
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) expect: Vec<(String, PathBuf)>,
-    /// How far an output may be from that of --expect, as a part of the value
+    /// Relative tolerance of --expect: an output may differ by --atol plus X times the expected value
     #[arg(long, value_name = "X", default_value_t = 1e-5, requires = "expect", value_parser = tolerance)]
     pub(crate) rtol: f64,
-    /// How far an output may be from that of --expect, beside --rtol
+    /// Absolute tolerance of --expect: an output may differ by X plus --rtol times the expected value
     #[arg(long, value_name = "X", default_value_t = 1e-8, requires = "expect", value_parser = tolerance)]
     pub(crate) atol: f64,
-    /// Writes every tensor that the tasks write, those of the heap as well, to a new folder: a NumPy file for each, and
+    /// Writes every tensor that the tasks write, intermediate ones included, to a new folder: one NumPy file for each, and
     /// index.json
     #[arg(long, value_name = "DIR")]
     pub(crate) dump: Option<PathBuf>,
-    /// Says as well what the run takes on a device (profile a2a3 of the machine in virtual time), and what bounds it
+    /// Also predicts how long the run takes on a device (profile a2a3 in virtual time), and says what limits it there
     #[arg(long)]
     pub(crate) predict: bool,
     /// How often to run the graph; each run is checked
     #[arg(long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=MAX_ROUNDS))]
+    #[arg(value_parser = whole(1, MAX_ROUNDS))]
     pub(crate) rounds: u32,
 
-    /// Who builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
-    /// [default: aicpu_build_graph; of an example with tensors tensormap_and_ringbuffer, which alone takes it]
+    /// Which runtime builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
+    /// [default: aicpu_build_graph; for an example that needs tensors tensormap_and_ringbuffer]
     #[arg(long, help_heading = "Runtime", value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
-    /// Whether schedulers run while the graph is built: 1 (concurrent) or 0 (sequential)
-    /// [default: PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1]
+    /// Whether tasks run while the graph is still built: 1 (concurrent) or 0 (sequential)
+    /// [default: the environment variable PTO_AICPU_BUILD_GRAPH_BUILD_MODE, or 1]
     #[arg(long, help_heading = "Runtime", value_name = "MODE", value_parser = build_mode)]
     pub(crate) build_mode: Option<BuildMode>,
-    /// How edges are added to running tasks: locked or lock-free
+    /// How the builder and a scheduler agree on the consumers of a running task: locked or lock-free
     #[arg(long, help_heading = "Runtime", value_name = "STRATEGY", value_parser = fanout)]
     #[arg(default_value_t = FanoutStrategy::LOCK_FREE)]
     pub(crate) fanout: FanoutStrategy,
-    /// AICPU instances; of aicpu_build_graph one builds and the others schedule [default: 4, or the profile's]
+    /// Number of AICPU instances. Under aicpu_build_graph and tensormap_and_ringbuffer one of them builds, and the others
+    /// schedule [default: 4, or that of the profile]
     #[arg(long, help_heading = "Runtime", value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_AICPU)))]
+    #[arg(value_parser = whole(1, MAX_AICPU))]
     pub(crate) aicpu: Option<u32>,
 
-    /// Task slots of tensormap_and_ringbuffer: a power of two [default: 4096; recorded runs hold all tasks]
+    /// Window of tensormap_and_ringbuffer: how many tasks may be alive at once, a power of two [default: 4096]
     #[arg(long, help_heading = "Runtime", value_name = "N", value_parser = window)]
     pub(crate) window: Option<u32>,
-    /// Heap of each depth of scopes of tensormap_and_ringbuffer, in bytes; K, M, G stand for KiB, MiB, GiB
+    /// Heap of tensormap_and_ringbuffer for each depth of nested scopes, in bytes; K, M, G stand for KiB, MiB, GiB
     /// [default: 64M]
     #[arg(long, help_heading = "Runtime", value_name = "BYTES", value_parser = heap_bytes)]
     pub(crate) heap_bytes: Option<u64>,
 
-    /// The device; `pto list devices` says what they are
+    /// The device to run on; `pto list devices` describes all
     #[arg(
         long,
         help_heading = "Device",
@@ -207,26 +208,27 @@ pub(crate) struct RunArgs {
     /// Which of several devices, as CANN counts them; on a2a3
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) device_id: Option<u32>,
-    /// Cube cores [default: 24, or the profile's; on virt 4; on a2a3 those in service]
-    #[arg(long, help_heading = "Device", value_name = "N")]
+    /// Number of cube cores [default: 24, or that of the profile; on virt 4; on a2a3 all in service]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
-    /// Vector cores [default: 48, or the profile's; on virt 8; on a2a3 two for each cube core]. On virt --aicpu, --aic and --aiv are at most 64 together
-    #[arg(long, help_heading = "Device", value_name = "N")]
+    /// Number of vector cores [default: 48, or that of the profile; on virt 8; on a2a3 two for each cube core]. On virt
+    /// the sum of --aicpu, --aic and --aiv is at most 64
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: Option<u32>,
     /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt and a2a3 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
-    /// How the simulator is hosted on this machine [default: pool]
+    /// How the simulator uses the threads of this machine [default: pool]
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,
-    /// OS threads of `--hosting pool` [default: one for each processor]
+    /// Number of OS threads of `--hosting pool` [default: one for each processor]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = os_threads)]
     pub(crate) pool_threads: Option<NonZeroUsize>,
 
     #[command(flatten)]
     pub(crate) virtual_time: VirtualArgs,
 
-    /// How long one task may run on a core, in milliseconds; with `--hosting virtual` budgets are virtual time
+    /// How long one task may run on a core, in milliseconds. With `--hosting virtual` all budgets are virtual time
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "60000")]
     pub(crate) task_budget_ms: Duration,
@@ -234,7 +236,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "5000")]
     pub(crate) stall_budget_ms: Duration,
-    /// How long a core may take to answer, in milliseconds
+    /// How long a core may take to answer when the run starts, in milliseconds
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     #[arg(default_value = "10000")]
     pub(crate) bring_up_budget_ms: Duration,
@@ -242,24 +244,24 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Budgets", value_name = "MS", value_parser = milliseconds)]
     pub(crate) run_budget_ms: Option<Duration>,
 
-    /// Records the run, of several the last one, and writes its timeline to a file for Perfetto, Chrome,
-    /// `pto analyze` and `pto view`; also of a run that ends with a fault
+    /// Records the run, and writes its timeline to a file for `pto analyze`, `pto view`, Perfetto and Chrome. The file is
+    /// also written if the run ends with a fault; with --rounds it holds the last round
     #[arg(long, help_heading = "Timeline", value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Events that are kept of each AICPU instance and of each core [default: as many as the run causes]
+    /// How many events each AICPU instance and each core can record [default: as many as the run causes]
     #[arg(long, help_heading = "Timeline", value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(4..=i64::from(MAX_RING_EVENTS)))]
+    #[arg(value_parser = whole(4, MAX_RING_EVENTS))]
     pub(crate) trace_events: Option<u32>,
-    /// Which events are kept where there are more; of all of them, rings hold 16,384 at a time [default: newest; of a stream
-    /// with more tasks than its window holds, all]
+    /// Which events are kept if there are more than --trace-events; with `all` that is 16,384 at a time [default: newest; all
+    /// for a program of tensormap_and_ringbuffer with more tasks than its window holds]
     #[arg(long, help_heading = "Timeline", value_name = "END", value_enum)]
     pub(crate) trace_keep: Option<KeptEvents>,
-    /// Records the run, and shows it as a chart
+    /// Records the run, and shows its timeline as a chart on the terminal
     #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
     pub(crate) gantt: bool,
 
-    /// Which messages of host and firmware are shown: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    /// Which messages of the host and the firmware are shown: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
     pub(crate) log: LevelFilter,
     /// Answers with one JSON object
     #[arg(long)]
@@ -273,7 +275,7 @@ pub(crate) enum KeptEvents {
     Newest,
     /// The beginning of the run
     Oldest,
-    /// The whole run, which waits while the host reads
+    /// The whole run; a full ring waits until the host has read from it, which may slow the run down
     All,
 }
 
@@ -282,7 +284,7 @@ pub(crate) enum KeptEvents {
 pub(crate) struct AnalyzeArgs {
     /// A file that `pto run --trace` wrote
     pub(crate) trace: PathBuf,
-    /// Another recorded run: also says by how much the first one differs from it
+    /// Another recorded run to compare with; the answer says by how much TRACE differs from it
     #[arg(long, value_name = "TRACE")]
     pub(crate) against: Option<PathBuf>,
     /// Answers with one JSON object
@@ -293,16 +295,16 @@ pub(crate) struct AnalyzeArgs {
 /// What to show, and how.
 #[derive(Args, Debug)]
 pub(crate) struct ViewArgs {
-    /// A file that `pto run --trace` wrote; of two to four files, the page shows the runs below each other
+    /// A file that `pto run --trace` wrote. If two to four files are given, the page shows the runs below each other
     #[arg(value_name = "TRACE", required = true, num_args = 1..=MAX_RUNS)]
     pub(crate) traces: Vec<PathBuf>,
-    /// The file to write, .html or .svg; - is standard output [default: the trace's name with .html, or .svg]
+    /// The file to write, .html or .svg; - is standard output [default: the name of the trace file with .html or .svg]
     #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
     pub(crate) output: Option<PathBuf>,
-    /// A static picture instead of a page
+    /// Writes a static picture (SVG) instead of a page
     #[arg(long, conflicts_with = "text")]
     pub(crate) svg: bool,
-    /// A chart on the terminal instead of a page
+    /// Shows a chart on the terminal instead of a page
     #[arg(long)]
     pub(crate) text: bool,
 }
@@ -310,29 +312,33 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// An example (`pto list examples` shows all), or a graph file (docs/check.md)
+    /// An example (`pto list examples` shows all), a workload file (docs/workloads.md), or a graph file (docs/check.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
-    /// Whose graph, where the example has programs for several runtimes: tensormap_and_ringbuffer for that with tensors
-    /// [default: that of tasks and edges, if there is one]
+    /// For an example with programs for several runtimes: which program's graph to show. tensormap_and_ringbuffer shows the
+    /// program with tensors [default: the program with tasks and edges, if there is one]
     #[arg(long, value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
-    /// A parameter of the example
+    /// Sets a parameter of the example or workload; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// As a picture (the default; graphs of up to 3,000 tasks)
+    /// Reads an input that decides which tasks there are from a NumPy file, such as the array of a workload's axis; may be
+    /// given several times
+    #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
+    pub(crate) inputs: Vec<(String, PathBuf)>,
+    /// Draws a picture (SVG) of up to 3,000 tasks; this is the default
     #[arg(long, group = "form")]
     pub(crate) svg: bool,
-    /// As an interactive page, also of large graphs
+    /// Makes an interactive page, which can hold large graphs
     #[arg(long, group = "form")]
     pub(crate) html: bool,
-    /// For Graphviz
+    /// Writes the graph in the language of Graphviz
     #[arg(long, group = "form")]
     pub(crate) dot: bool,
-    /// For programs
+    /// Answers with one JSON object
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// The file to write, .svg, .html, .dot or .json; - is standard output, as is none
+    /// The file to write, .svg, .html, .dot or .json; - is standard output [default: -]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -340,7 +346,7 @@ pub(crate) struct GraphArgs {
 /// For which shell.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// The shell that the script is for
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }
@@ -348,14 +354,14 @@ pub(crate) struct CompletionsArgs {
 /// Where the manual goes.
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// The folder to write the pages to; it is made if it is not there
+    /// The folder to write the pages to; it is created if it does not exist
     pub(crate) folder: PathBuf,
 }
 
 /// Which list.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
-    /// What to list; everything, in short, unless given
+    /// What to list in full [default: a short list of everything]
     #[arg(value_enum)]
     pub(crate) what: Option<Listed>,
     /// Answers with one JSON object
@@ -378,7 +384,7 @@ pub(crate) enum Listed {
 /// Which facts.
 #[derive(Args, Debug)]
 pub(crate) struct InfoArgs {
-    /// What to show; an overview unless given
+    /// What to show [default: an overview]
     #[arg(value_enum)]
     pub(crate) what: Option<Shown>,
     /// Answers with one JSON object
@@ -390,9 +396,9 @@ pub(crate) struct InfoArgs {
 pub(crate) enum Shown {
     /// The structs that host, AICPU and AICore share, field by field
     Layouts,
-    /// What no launch can exceed
+    /// The limits of every run
     Limits,
-    /// Every fault, with its remedy
+    /// Every fault: what it means and what to do
     Faults,
 }
 
@@ -400,7 +406,7 @@ pub(crate) enum Shown {
 const MAX_RUNS: usize = 4;
 
 /// Rounds of a run: the report of each is kept.
-const MAX_ROUNDS: i64 = 100_000;
+const MAX_ROUNDS: u32 = 100_000;
 
 #[cfg(test)]
 mod tests {

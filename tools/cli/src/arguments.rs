@@ -1,21 +1,37 @@
 //! Whether the tasks of a graph file give kernels of the library what they take: a kernel is trusted with its words, so that a
 //! number in the place of an address, or more rows than a tensor has, would end this process.
 
+use pto_aicore_kernels::{LIBRARY, LibraryKernel};
 use pto_check::program::{Action, Argument, Program, Task, View};
-use pto_check::{Extents, Operand};
+use pto_check::{Extents, Finding, Operand};
 
 use crate::kernels::Kernels;
 use crate::operands::operands;
 
-/// The first argument that a kernel cannot take, with its line.
-pub(crate) fn defect(program: &Program, kernels: &Kernels) -> Option<String> {
-    program.steps.iter().find_map(|step| {
+/// The first argument of each task that its kernel cannot take.
+pub(crate) fn defects(program: &Program, kernels: &Kernels) -> impl Iterator<Item = Finding> {
+    program.steps.iter().filter_map(|step| {
         let Action::Add(place) = step.action else { return None };
         let task = &program.tasks[place];
         // Only the author of another kernel knows what it takes.
         let what = (!kernels.is_own(task.func)).then(|| of_task(program, task))??;
-        Some(format!("line {}: {task}: {what}", step.line))
+        Some(Finding::of_kernel(task.id, step.line, format!("{task}: {what}")))
     })
+}
+
+/// Why a kernel that executes tile kernels cannot stand in a graph file.
+const OF_A_PLAN: &str = "executes a tile kernel of a plan, which it finds by an address, and a graph file holds no plan; \
+     run the .workload file, or make a program file of it (pto program build)";
+
+/// The first task that executes a tile kernel, and so cannot stand in a graph file.
+pub(crate) fn of_a_plan(program: &Program) -> Option<String> {
+    let is_of_a_plan = |task: &&Task| library_kernel(task).is_some_and(|kernel| kernel.takes_more);
+    let task = program.tasks.iter().find(is_of_a_plan)?;
+    Some(format!("{task}: {} {OF_A_PLAN}", library_kernel(task)?.name))
+}
+
+fn library_kernel(task: &Task) -> Option<&'static LibraryKernel> {
+    LIBRARY.get(usize::from(task.func))
 }
 
 fn of_task(program: &Program, task: &Task) -> Option<String> {
@@ -25,8 +41,12 @@ fn of_task(program: &Program, task: &Task) -> Option<String> {
         _ => 0,
     };
     let words: Vec<u64> = task.args.iter().map(word).collect();
+    let kernel = library_kernel(task)?;
+    if kernel.takes_more {
+        return Some(format!("{} {OF_A_PLAN}", kernel.name));
+    }
+    let names = kernel.args;
     let operands = operands(task.func, &words)?;
-    let names = pto_aicore_kernels::LIBRARY.get(usize::from(task.func))?.args;
     task.args.iter().zip(names).enumerate().find_map(|(at, (arg, name))| {
         let operand = operands.iter().find(|operand| operand.arg == at);
         let what = match (operand, arg.view()) {
@@ -43,7 +63,7 @@ fn of_task(program: &Program, task: &Task) -> Option<String> {
 
 /// What is wrong with a number where an address is wanted; `None`: the kernel uses nothing there.
 fn address(operand: &Operand) -> Option<String> {
-    if elements(operand.extents?) == Some(0) {
+    if operand.extents.is_some_and(|extents| elements(extents) == Some(0)) {
         return None;
     }
     Some("is an address, and the file gives a number; give a view of a tensor".to_owned())

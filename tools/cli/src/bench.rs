@@ -190,7 +190,7 @@ fn built_peers(args: &BenchArgs, cache: &Path) -> Result<(Vec<Built>, Vec<String
         RECIPES.iter().filter(|recipe| recipe.needs_folder()).map(|recipe| recipe.name).collect();
     if let Some((name, _)) = args.peer.iter().find(|(name, _)| !named.contains(&name.as_str())) {
         return Err(Failure::usage(format!(
-            "there is no peer {name:?} with a folder; there are {}",
+            "--peer knows no library {name:?}; choose one of {}",
             named.join(", ")
         )));
     }

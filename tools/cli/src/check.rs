@@ -7,11 +7,12 @@ use pto_abi::arena::Capacities;
 use pto_abi::stream::StreamCapacities;
 use pto_check::file;
 use pto_check::program::Place;
-use pto_check::{Cores, Finding, Options, Program, Report, Rings, check as check_program};
+use pto_check::{Cores, Finding, Kind, Options, Program, Report, Rings, check as check_program};
 use pto_host::Device;
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
+use crate::arguments;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::kernels::Kernels;
@@ -45,13 +46,20 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     })?;
     if let (Some(_), How::Read) = (&args.save_inputs, how) {
         return Err(Failure::usage(
-            "--save-inputs is for examples; a file has no inputs of its own",
+            "--save-inputs writes the inputs of an example, and a graph file has none; leave it out",
         ));
+    }
+    if let (Some(_), Some(of_a_plan)) = (&args.save, arguments::of_a_plan(&program)) {
+        return Err(Failure::usage(format!("--save: {of_a_plan}")));
     }
     let rings = rings(args, &program)?;
     let kernels = Kernels::with(args.kernels.as_deref())?;
-    let kernels = (!args.own_kernels).then(|| kernels.signatures());
-    let report = check_program(&program, &Options { rings, cores: cores(args), kernels });
+    let signatures = (!args.own_kernels).then(|| kernels.signatures());
+    let options = Options { rings, cores: cores(args), kernels: signatures };
+    let mut report = check_program(&program, &options);
+    if how == How::Read && !args.own_kernels && report.count(Kind::Kernel) == 0 {
+        report.findings.extend(arguments::defects(&program, &kernels));
+    }
     if let Some(path) = &args.save {
         output_file::write(path, |to| file::write(&program, to))?;
     }

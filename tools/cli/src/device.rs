@@ -109,6 +109,15 @@ impl Wanted {
         }
     }
 
+    /// Its name.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Simulator(_) => "a2a3sim",
+            Self::Virt(..) => "virt",
+            Self::A2a3(_) => "a2a3",
+        }
+    }
+
     /// How it is hosted, in words.
     pub(crate) fn hosting(&self) -> String {
         match self {
@@ -147,7 +156,7 @@ fn simulator(args: &RunArgs) -> Result<DeviceOptions, Failure> {
     let hosting = match (args.hosting, args.pool_threads) {
         (Some(HostingMode::Threads | HostingMode::Virtual), Some(_)) => {
             return Err(Failure::usage(
-                "--pool-threads belongs to --hosting pool; leave one of them out",
+                "--pool-threads belongs to --hosting pool; leave one of the two out",
             ));
         }
         (Some(HostingMode::Threads), None) => Hosting::Threads,
@@ -212,7 +221,7 @@ fn a2a3(args: &RunArgs) -> Result<A2a3Options, Failure> {
 fn refuse_simulators_options(args: &RunArgs, device: &str) -> Result<(), Failure> {
     if let Some(option) = args.virtual_time.given() {
         return Err(Failure::usage(format!(
-            "{option} belongs to the simulator in virtual time; leave it out with --device {device}"
+            "{option} belongs to --hosting virtual of the simulator, and --device {device} has none; leave one of the two out"
         )));
     }
     if args.hosting.is_some() || args.pool_threads.is_some() {

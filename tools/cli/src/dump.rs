@@ -208,7 +208,7 @@ impl<'a> DumpRequest<'a> {
         let Some(folder) = &args.dump else { return Ok(None) };
         if args.virtual_time.no_compute {
             return Err(Failure::usage(
-                "--dump wants what kernels compute, and --no-compute leaves them out; drop one of them",
+                "--dump writes what kernels compute, and with --no-compute no kernel runs; leave one of the two out",
             ));
         }
         let runs_here = wanted.runs_here();

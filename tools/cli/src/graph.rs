@@ -5,7 +5,7 @@ use std::io::Write;
 
 use pto_abi::RuntimeVariant;
 use pto_check::{Cores, task_graph};
-use pto_examples::host::{self, Example, Inputs, Params};
+use pto_examples::host::{self, Example};
 use pto_host::DeviceOptions;
 use pto_timeline::Edge;
 use pto_timeline::graph::{Graph, GraphTask, page, picture};
@@ -16,6 +16,7 @@ use crate::form::Form;
 use crate::output::{answer, say};
 use crate::output_file;
 use crate::program::{How, Source};
+use crate::request;
 
 /// Shows a graph.
 pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
@@ -70,7 +71,7 @@ fn form(args: &GraphArgs) -> Result<GraphForm, Failure> {
     let named = args.output.as_deref().map(|path| output_file::form_of(path, &known));
     match (flagged, named.transpose()?.flatten()) {
         (Some(flagged), Some(named)) if flagged != named => Err(Failure::usage(
-            "the flag asks for one form of the graph, and the name of the file for another; give one of them",
+            "the option asks for one form of the graph, and the name of the file for another; leave the option out, or rename the file",
         )),
         (flagged, named) => Ok(flagged.or(named).unwrap_or(GraphForm::Picture)),
     }
@@ -84,18 +85,17 @@ fn is_built(example: &dyn Example, args: &GraphArgs) -> bool {
 
 /// The graph, built on the host as `host_build_graph` does.
 fn built(example: &dyn Example, args: &GraphArgs) -> Result<Graph, Failure> {
-    let mut params = Params::defaults(example.params());
-    for (name, value) in &args.params {
-        params.set(name, value)?;
-    }
-    let inputs = Inputs::default();
-    host::resolve(example, &mut params, &inputs)?;
+    let (params, inputs) = request::request(example, &args.params, &args.inputs)?;
     let mut device = host::open_sim(DeviceOptions::default())?;
     device.register_library()?;
     let prepared = example.prepare(&params, &inputs, &device)?;
     let image = prepared.build_on_host(&device)?;
     let graph = image.graph(example.name(), &library());
-    graph.ok_or_else(|| Failure::internal("the graph image contradicts itself: report this"))
+    graph.ok_or_else(|| {
+        Failure::internal(
+            "the graph image contradicts itself; this is an error of `pto`: report it",
+        )
+    })
 }
 
 /// The names of the library's kernels.
@@ -109,12 +109,12 @@ fn library() -> BTreeMap<u16, String> {
 /// The graph of what a program submits, with the edges that the runtime derives.
 fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     let cores = Cores::default();
-    let GraphArgs { target, params, runtime, .. } = args;
-    let source = Source { target, params, inputs: &[], runtime: *runtime, cores };
+    let GraphArgs { target, params, inputs, runtime, .. } = args;
+    let source = Source { target, params, inputs, runtime: *runtime, cores };
     let (program, how) = source.program()?;
     let shown = task_graph(&program, cores).map_err(|refused| {
         Failure::usage(format!(
-            "the runtime refuses what '{target}' submits, so that its edges are not known: {refused}; \
+            "the runtime refuses a task of '{target}', so that its edges are not known: {refused}; \
              pto check {target} says more"
         ))
     })?;

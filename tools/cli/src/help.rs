@@ -1,4 +1,4 @@
-//! What `--help` says behind the options: an example for each command, and the exit codes; and the version.
+//! The end of each `--help`: examples and exit codes. Also the text of `--version`.
 
 /// The release, and the commit that it was built from where the build knows it.
 pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PTO_COMMIT"), ")");
@@ -7,13 +7,13 @@ macro_rules! exit_codes {
     () => {
         "\
 Exit codes:
-  0  done; of a run: the result is right
-  1  the run ended, and its result is wrong (in virtual time: or a checker found a violation, or the
-     fault that was asked for did not happen); of a check: something is wrong with the program
-  2  an unknown name, a bad value, a bad input file; nothing ran
-  3  the run ended with a fault of the runtime
+  0  success; for a run also: the result is right
+  1  the result of the run is wrong, or the check found something wrong with the program; in virtual
+     time also: a checker found a violation, or the injected fault did not happen
+  2  an unknown name, a bad value or a bad input file; nothing ran
+  3  the run ended with a fault of the runtime (`pto info faults`)
   4  a file could not be read or written, or an internal error
-  130  Ctrl-C; what was done until then is told"
+  130  Ctrl-C; the command says what it had done until then"
     };
 }
 
@@ -34,17 +34,17 @@ examples! {
     PTO: "pto list", "pto run vector_example";
     RUN: "pto run paged_attention", "pto run random_dag --hosting virtual --seed 7 --trace run.json", "pto run matmul --input a=a.npy --output c=c.npy --dump tensors", "pto run graph.jsonl --kernels kernels.so --input row=row.npy --expect mean=golden.npy", "pto run vector_example --device a2a3";
     SOAK: "pto soak --seeds 1000", "pto soak --replay 7 --faults";
-    ANALYZE: "pto run cholesky --trace run.json && pto analyze run.json";
-    VIEW: "pto view run.json", "pto view run.json -o run.svg";
-    GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg";
-    CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl";
-    BENCH: "pto bench --graph chain --tasks 10000 --rounds 3";
+    ANALYZE: "pto run cholesky --trace run.json && pto analyze run.json", "pto analyze after.json --against before.json";
+    VIEW: "pto run cholesky --trace run.json && pto view run.json", "pto view run.json -o run.svg", "pto view before.json after.json -o both.html";
+    GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg", "pto graph paged_attention -o graph.html";
+    CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl --input matrix=inputs/matrix.npy";
+    BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1";
 }
 
 short_examples! {
     LIST: "pto list kernels";
     INFO: "pto info faults";
-    FW: "pto fw build && pto fw list";
+    FW: "pto fw build --release", "pto fw list";
     ACL: "pto acl run -- ./program input.bin";
     ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin";
     FW_BUILD: "pto fw build --release";

@@ -38,6 +38,7 @@ impl Kernels {
                 name: kernel.name.to_owned(),
                 kind: kernel.kind,
                 args: kernel.args.iter().map(|arg| (*arg).to_owned()).collect(),
+                takes_more: kernel.takes_more,
             })
         });
         let of_object = self.own.iter().map(|listed| Signature {
@@ -45,6 +46,7 @@ impl Kernels {
             name: listed.kernel.name().to_owned(),
             kind: listed.kernel.kind(),
             args: listed.args.clone(),
+            takes_more: false,
         });
         Signatures::new(of_library.chain(of_object).collect())
     }

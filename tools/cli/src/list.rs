@@ -127,7 +127,8 @@ fn devices() -> Vec<Vec<String>> {
 fn kernels() -> Vec<Vec<String>> {
     let row = |kernel: &pto_aicore_kernels::LibraryKernel| {
         let kind = kernel.kind.name().to_uppercase();
-        let call = format!("{}({})", kernel.name, kernel.args.join(", "));
+        let more = if kernel.takes_more { ", .." } else { "" };
+        let call = format!("{}({}{more})", kernel.name, kernel.args.join(", "));
         vec![kernel.func_id.to_string(), kind, call, kernel.summary.into()]
     };
     LIBRARY.iter().map(row).collect()
@@ -171,6 +172,7 @@ fn kernels_json() -> Value {
             "name": kernel.name,
             "kind": kernel.kind.name(),
             "args": kernel.args,
+            "takes_more": kernel.takes_more,
             "summary": kernel.summary,
         })
     };

@@ -1,4 +1,4 @@
-//! Messages on standard error: those of the host as they come, those of the firmware after the run.
+//! Log messages on standard error: those of the host immediately, those of the firmware after the run.
 
 use std::io::{Write, stderr};
 

@@ -1,8 +1,8 @@
-//! `pto`: runs examples on a device, and says what there is.
+//! The command `pto`: runs, checks, measures and shows programs on a PTO device.
 //!
 //! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`ptop`], [`manual`]);
-//! [`args`] is what a user can write, [`errors`]
-//! what can go wrong and with which exit code, [`output`] how text and JSON reach standard output.
+//! [`args`] declares the command line, [`errors`] maps errors to messages and exit codes, and [`output`] writes text and JSON to
+//! standard output.
 
 mod acl;
 mod analyze;

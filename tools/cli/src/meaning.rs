@@ -1,4 +1,5 @@
-//! Programs that give up with a code of their own: the failure, with what the example says the code means.
+//! A program may give up with an error code of its own. This file adds the meaning of the code, as the example states it, to the
+//! error.
 
 use pto_abi::Fault;
 use pto_examples::host::Example;

@@ -1,4 +1,4 @@
-//! NumPy files that a user names. `pto_npy` knows what stands in them.
+//! Reads and writes the NumPy files that a user names. `pto_npy` knows the format.
 
 use std::fs::File;
 use std::io::BufReader;

@@ -41,7 +41,9 @@ fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
         // The reader has seen enough, as in `pto list | head`.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result.map_err(|error| Failure::internal(format!("standard output: {error}"))),
+        result => result.map_err(|error| {
+            Failure::internal(format!("cannot write to standard output: {error}"))
+        }),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn is_standard_output(path: &Path) -> bool {
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     if is_standard_output(path) {
         return Err(Failure::usage(
-            "'-' means standard output, where the report goes; name a file (one that is called '-' is './-')",
+            "'-' means standard output, which already gets the report; name a file (a file called '-' is './-')",
         ));
     }
     let target = target_of(path);
@@ -129,11 +129,19 @@ pub(crate) fn form_of<T: Copy>(path: &Path, known: &[(&str, T)]) -> Result<Optio
         None => {
             let names: Vec<_> = known.iter().map(|(name, _)| format!(".{name}")).collect();
             Err(Failure::usage(format!(
-                "'{}' would be a .{extension} file, which this command does not write; use {}",
+                "'{}' would be a .{extension} file, which this command cannot write; use {}",
                 path.display(),
-                names.join(" or ")
+                alternatives(&names)
             )))
         }
+    }
+}
+
+/// `.a, .b or .c`.
+fn alternatives(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 

@@ -49,7 +49,11 @@ pub(crate) fn predict(
     let work = image.as_ref().map_or_else(|| prepared.work(variant), Work::HostGraph);
     let run = device.run(work, &RunOptions { trace: None, ..*base });
     let run = run.map_err(|error| with_meaning(target.example, error))?;
-    let none = || Failure::internal("the machine in virtual time made no report");
+    let none = || {
+        Failure::internal(
+            "the machine in virtual time returned no report; this is an error of `pto`: report it",
+        )
+    };
     let report = run.virtual_report.ok_or_else(none)?;
     Ok(Prediction { options, report, builders: usize::from(variant.has_builder()) })
 }

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use pto_abi::symbol::symbol;
 use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_check::file::{self, ReadError};
+use pto_check::program::Argument;
 use pto_check::{
     Buffer, Cores, Memory, NotRecorded, Program, Recorder, Recording, declare, record,
 };
 use pto_examples::Builders;
 use pto_examples::host::{self, Example, Params, Prepared};
+use pto_examples::workload::WorkloadFile;
 use pto_graph::BuilderSet;
+use pto_graph::plan::task;
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
 use crate::errors::Failure;
@@ -37,7 +40,9 @@ impl How {
         match self {
             Self::Read => "read from the file",
             Self::WithoutRun => "recorded without running it",
-            Self::WhileItRan => "recorded while it ran, for it waits for values of its tasks",
+            Self::WhileItRan => {
+                "recorded while it ran, because it reads values that its tasks compute"
+            }
         }
     }
 
@@ -50,14 +55,55 @@ impl How {
     }
 }
 
+/// What the name on the command line names.
+pub(crate) enum Named<'a> {
+    /// An example of the table.
+    Example(&'static dyn Example),
+    /// A file that holds a workload.
+    Workload(&'static WorkloadFile),
+    /// A graph file.
+    Graph(&'a Path),
+}
+
+impl<'a> Named<'a> {
+    /// The example of this name, or the file.
+    pub(crate) fn find(name: &'a str) -> Result<Self, Failure> {
+        let unknown = match host::find(name) {
+            Ok(example) => return Ok(Self::Example(example)),
+            Err(unknown) => unknown,
+        };
+        let path = Path::new(name);
+        match path.extension() {
+            None if !path.exists() => {
+                Err(Failure::from(unknown).and("There is no file of that name either."))
+            }
+            Some(extension) if extension == WORKLOAD => Ok(Self::Workload(workload(path)?)),
+            _ => Ok(Self::Graph(path)),
+        }
+    }
+}
+
+/// The extension of a file that holds a workload.
+const WORKLOAD: &str = "workload";
+
+/// The workload in a file.
+fn workload(path: &Path) -> Result<&'static WorkloadFile, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path);
+    let text =
+        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
+    let file = WorkloadFile::read(&text);
+    file.map_err(|error| Failure::usage(format!("'{shown}', {error}")))
+}
+
 /// Which program.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
-    /// An example, or a graph file.
+    /// An example, a workload file, or a graph file.
     pub(crate) target: &'a str,
-    /// Of the example.
+    /// Of the example or workload.
     pub(crate) params: &'a [(String, String)],
-    /// Of the example.
+    /// Of the example or workload.
     pub(crate) inputs: &'a [(String, PathBuf)],
     /// The one that was asked for.
     pub(crate) runtime: Option<RuntimeVariant>,
@@ -76,15 +122,10 @@ impl Source<'_> {
         &self,
         look: impl FnOnce(&Program, &Device) -> Result<(), Failure>,
     ) -> Result<(Program, How), Failure> {
-        let example = match host::find(self.target) {
-            Ok(example) => example,
-            Err(unknown) => {
-                let path = Path::new(self.target);
-                if !path.exists() && path.extension().is_none() {
-                    return Err(Failure::from(unknown).and("There is no file of that name either."));
-                }
-                return Ok((self.read(path)?, How::Read));
-            }
+        let (example, workload): (&dyn Example, _) = match Named::find(self.target)? {
+            Named::Example(example) => (example, None),
+            Named::Workload(workload) => (workload, Some(workload)),
+            Named::Graph(path) => return Ok((self.read(path)?, How::Read)),
         };
         let variant = request::variant_of(example, self.runtime)?;
         let (params, inputs) = request::request(example, self.params, self.inputs)?;
@@ -103,14 +144,19 @@ impl Source<'_> {
             recording: &recording,
             cores: self.cores,
         };
-        let (program, how) = recorded.record(&mut prepared, &mut device)?;
+        let (mut program, how) = recorded.record(&mut prepared, &mut device)?;
+        if let Some(workload) = workload {
+            name_tasks(&mut program, workload);
+        }
         look(&program, &device)?;
         Ok((program, how))
     }
 
     fn read(&self, path: &Path) -> Result<Program, Failure> {
         if !self.params.is_empty() || !self.inputs.is_empty() {
-            return Err(Failure::usage("--param and --input are for examples; a file is as it is"));
+            return Err(Failure::usage(
+                "--param and --input set values of an example or a workload, and a graph file has none to set; leave them out",
+            ));
         }
         let (shown, program) = (path.display(), read(path)?);
         match self.runtime {
@@ -120,6 +166,15 @@ impl Source<'_> {
             ))),
             _ => Ok(program),
         }
+    }
+}
+
+/// Gives each task of a workload the name of its tile kernel: all of them run on two kernels of the library.
+fn name_tasks(program: &mut Program, workload: &WorkloadFile) {
+    let names: Vec<&str> = workload.compiled().kernels().map(|(name, _)| name).collect();
+    for held in &mut program.tasks {
+        let Some(Argument::Scalar(word)) = held.args.get(task::CODE_BYTES) else { continue };
+        held.name = names.get(task::kernel_number(*word)).map(|name| (*name).to_owned());
     }
 }
 
@@ -145,6 +200,8 @@ impl Recordable<'_> {
             RuntimeVariant::TENSORMAP_AND_RINGBUFFER => self.stream(prepared, device)?,
             _ => (built(self.example, self.variant, prepared, device)?, How::WithoutRun),
         };
+        // The builder of every workload has the same name.
+        self.example.name().clone_into(&mut program.name);
         let buffers = prepared.buffers(device).into_iter().map(|buffer| Buffer {
             name: buffer.name.to_owned(),
             address: buffer.address,
@@ -189,10 +246,10 @@ impl Recordable<'_> {
 /// The program in a graph file.
 pub(crate) fn read(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
-    let opened =
-        File::open(path).map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let opened = File::open(path)
+        .map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
     file::read(BufReader::new(opened)).map_err(|error| match error {
-        ReadError::Io(error) => Failure::internal(format!("'{shown}': {error}")),
+        ReadError::Io(error) => Failure::internal(format!("cannot read '{shown}': {error}")),
         error @ ReadError::Line { .. } => Failure::usage(format!("'{shown}', {error}")),
     })
 }

@@ -1,4 +1,4 @@
-//! The command that this process was started with, as one can paste it into a shell.
+//! The command line of this process, quoted so that a user can paste it into a shell.
 
 use std::env;
 use std::ffi::{OsStr, OsString};

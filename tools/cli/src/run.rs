@@ -47,7 +47,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let variant = variant_of(example, args.runtime.or(own))?;
     if target.file.is_some() && !wanted.runs_here() && variant.has_builder() {
         return Err(Failure::usage(format!(
-            "on virt and a2a3 a graph file is built by the host, and {variant} is not; use the simulator, or --runtime {} for a graph",
+            "{} runs graph files only if the host builds the graph, and {variant} builds it on the device; use the simulator, or --runtime {} for a file of tasks and edges",
+            wanted.name(),
             RuntimeVariant::HOST_BUILD_GRAPH
         )));
     }
@@ -164,14 +165,14 @@ fn run_options(
     let streams = variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
     if !streams && (args.window.is_some() || args.heap_bytes.is_some()) {
         return Err(Failure::usage(format!(
-            "--window and --heap-bytes are for --runtime {}",
+            "--window and --heap-bytes work only with --runtime {}; add that, or leave them out",
             RuntimeVariant::TENSORMAP_AND_RINGBUFFER
         )));
     }
     let aicpu = args.aicpu.unwrap_or_else(|| wanted.aicpu());
     if variant.has_builder() && aicpu < MIN_AICPU_BUILD_INSTANCES {
         return Err(Failure::usage(format!(
-            "--aicpu {aicpu} is too few for {variant}: one instance builds the graph, at least one more schedules; \
+            "--aicpu {aicpu} is too few for {variant}: one instance builds the graph, and at least one more must schedule; \
              use {MIN_AICPU_BUILD_INSTANCES} to 16"
         )));
     }
@@ -181,8 +182,8 @@ fn run_options(
     };
     if !example.program().build_modes().contains(&base.build_mode) {
         return Err(Failure::usage(format!(
-            "'{}' waits for values of its tasks, so that they must run while it submits: \
-             build mode {} is not for it, use --build-mode {}",
+            "'{}' reads values that its tasks compute, so that tasks must run while it submits others: \
+             it cannot run in build mode {}; use --build-mode {}",
             example.name(),
             base.build_mode.get(),
             BuildMode::CONCURRENT.get()

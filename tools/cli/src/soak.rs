@@ -48,7 +48,7 @@ fn campaign(
 ) -> Result<Exit, Failure> {
     let Some(end) = args.from.checked_add(args.seeds) else {
         return Err(Failure::usage(format!(
-            "{} seeds from {} on are beyond the last seed, {}; begin lower",
+            "{} seeds from {} on would go beyond the last seed, {}; give a smaller --from",
             args.seeds,
             args.from,
             u64::MAX

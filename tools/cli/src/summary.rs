@@ -1,4 +1,4 @@
-//! What `pto run` says at the end: the same facts for people and for programs.
+//! The report of `pto run`: the same facts as text and as JSON.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -15,14 +15,14 @@ use pto_check::{Kind, Submission, with_kept_heap};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
-    self, DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes,
-    Tensor, TensorSpec, Together, Verdict,
+    DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, Tensor,
+    TensorSpec, Together, Verdict,
 };
-use pto_examples::workload::WorkloadFile;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
 use crate::errors::Failure;
 use crate::kernels::Kernels;
+use crate::program::Named;
 use crate::programs::Programs;
 use crate::tensor_folder::array_of;
 use crate::{arguments, program};
@@ -48,38 +48,33 @@ pub(crate) enum Heap {
 }
 
 impl Target {
+    /// An example with the kernels of the library.
+    fn of(example: &'static dyn Example) -> Self {
+        Self { example, file: None, kernels: Kernels::default(), before: None }
+    }
+
     /// The example of this name, or the graph file.
     pub(crate) fn find(name: &str, kernels: Option<&Path>, heap: Heap) -> Result<Self, Failure> {
-        let unknown = match host::find(name) {
-            Ok(_) if kernels.is_some() => {
+        let path = match Named::find(name)? {
+            Named::Example(_) if kernels.is_some() => {
                 return Err(Failure::usage(format!(
-                    "--kernels is for graph files; the example {name} has those of the library"
+                    "--kernels adds kernels for graph files, and the example {name} uses those of the library; leave it out"
                 )));
             }
-            Ok(example) => {
-                let kernels = Kernels::default();
-                return Ok(Self { example, file: None, kernels, before: None });
+            Named::Workload(_) if kernels.is_some() => {
+                return Err(Failure::usage(
+                    "--kernels adds kernels for graph files, and a workload has its kernels in its own file; leave it out",
+                ));
             }
-            Err(unknown) => unknown,
+            Named::Workload(_) if heap == Heap::Kept => {
+                return Err(Failure::usage(
+                    "--dump writes tensors of examples and graph files; for a workload use --output NAME=FILE.npy",
+                ));
+            }
+            Named::Example(example) => return Ok(Self::of(example)),
+            Named::Workload(example) => return Ok(Self::of(example)),
+            Named::Graph(path) => path,
         };
-        let path = Path::new(name);
-        if !path.exists() && path.extension().is_none() {
-            return Err(Failure::from(unknown).and("There is no file of that name either."));
-        }
-        if path.extension().is_some_and(|extension| extension == WORKLOAD) {
-            if kernels.is_some() {
-                return Err(Failure::usage(
-                    "--kernels is for graph files; a workload has its kernels in its file",
-                ));
-            }
-            if heap == Heap::Kept {
-                return Err(Failure::usage(
-                    "--dump is for examples and graph files; --output NAME=FILE.npy writes a tensor of a workload",
-                ));
-            }
-            let kernels = Kernels::default();
-            return Ok(Self { example: workload(path)?, file: None, kernels, before: None });
-        }
         let graph = program::read(path)?;
         let before = (heap == Heap::Kept).then(|| graph.clone());
         let is_of_heap = graph.tensors.iter().map(|tensor| tensor.place == Place::Heap).collect();
@@ -100,7 +95,7 @@ impl Target {
     pub(crate) fn with_line(&self, failure: Failure) -> Failure {
         match self.file.as_ref().and_then(Submission::refused_line) {
             Some(line) => {
-                failure.and(format!("It is line {line} of the graph file that was refused."))
+                failure.and(format!("The runtime refused line {line} of the graph file."))
             }
             None => failure,
         }
@@ -121,18 +116,6 @@ impl Target {
             None => Ok(prepared.build_on_host(device)?),
         }
     }
-}
-
-/// The extension of a file that holds a workload.
-const WORKLOAD: &str = "workload";
-
-/// The workload in a file.
-fn workload(path: &Path) -> Result<&'static dyn Example, Failure> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
-    let file = WorkloadFile::read(&text);
-    Ok(file.map_err(|error| Failure::usage(format!("'{shown}', {error}")))?)
 }
 
 static PARAMS: &[ParamSpec] = &[ParamSpec::seed("of the tensors that are not given")];
@@ -170,10 +153,10 @@ impl FileExample {
         let name = kept(if graph.name.is_empty() { stem } else { graph.name.clone() });
         let submission = Submission::new(Arc::new(graph));
         if let Some(defect) = submission.defect() {
-            return Err(Failure::usage(format!("'{shown}' cannot be run: {defect}")));
+            return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
-        if let Some(defect) = arguments::defect(submission.program(), kernels) {
-            return Err(Failure::usage(format!("'{shown}' cannot be run: {defect}")));
+        if let Some(defect) = arguments::defects(submission.program(), kernels).next() {
+            return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
         let mut specs = specs(submission.program());
         specs.sort_by_key(|(_, place)| is_of_heap[*place]);

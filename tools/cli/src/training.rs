@@ -93,7 +93,7 @@ fn params(args: &RunArgs) -> Result<(Sizes, Layouts), Failure> {
     }
     if !sizes.inner.is_multiple_of(sizes.tile) || !sizes.outer.is_multiple_of(sizes.tile) {
         return Err(Failure::usage(format!(
-            "--param tile={} does not divide inner={} and outer={}",
+            "--param tile={} must divide inner={} and outer={}",
             sizes.tile, sizes.inner, sizes.outer
         )));
     }

@@ -16,7 +16,7 @@ use crate::timeline;
 /// Shows one trace, or several on one page.
 pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     let [first, others @ ..] = &args.traces[..] else {
-        return Err(Failure::usage("there is no trace to show"));
+        return Err(Failure::usage("no trace is given; name a file that `pto run --trace` wrote"));
     };
     if args.text && others.is_empty() {
         return say(chart(&timeline::read(first)?));
@@ -31,7 +31,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     let form = form(args)?;
     if !others.is_empty() && (args.text || form == Shown::Picture) {
         return Err(Failure::usage(
-            "a chart or a picture shows one run. Give one trace, or ask for a page of them all.",
+            "a chart or a picture shows one run, and several are given; give one trace, or leave --text and --svg out to get a page of all",
         ));
     }
     let runs = args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
@@ -60,7 +60,7 @@ fn form(args: &ViewArgs) -> Result<Shown, Failure> {
     let named = args.output.as_deref().map(|path| output_file::form_of(path, &known));
     match (named.transpose()?.flatten(), args.svg) {
         (Some(Shown::Page), true) => Err(Failure::usage(
-            "--svg makes a picture, and the file is called .html; leave --svg out, or call it .svg",
+            "--svg writes a picture, and the name of the file ends with .html; leave --svg out, or end the name with .svg",
         )),
         (Some(shown), _) => Ok(shown),
         (None, true) => Ok(Shown::Picture),

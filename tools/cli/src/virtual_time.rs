@@ -1,4 +1,4 @@
-//! What a run in virtual time says of itself, and the command that repeats it.
+//! The part of a report that is about virtual time, and the command that repeats the run.
 
 use std::time::Duration;
 

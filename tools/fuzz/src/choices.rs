@@ -1,4 +1,4 @@
-//! Bytes as a row of choices, for targets that are calls and not files. Where the bytes end, every choice is 0.
+//! Interprets bytes as a sequence of choices, for targets that make calls instead of reading files. After the last byte every choice is 0.
 
 /// What is left of the bytes.
 pub(crate) struct Choices<'a>(&'a [u8]);

@@ -1,5 +1,5 @@
-//! Tries every format that comes from outside with input that nobody wrote: what is wrong may be refused, and nothing
-//! else may happen. A panic, an endless loop or a read beyond the input is a defect.
+//! Fuzz targets: every format that comes from outside is read with random input. The reader may accept or refuse an input. A panic,
+//! an endless loop or a read beyond the input is a defect.
 //!
 //! ```text
 //! corpus/TARGET/* --Mutator--> bytes --Target::feed--> returns, or panics

@@ -1,4 +1,4 @@
-//! Why there is no image.
+//! The errors of building an image.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Builds firmware images: finds a compiler for AArch64 or brings one, runs cargo, seals what comes out.
+//! Builds firmware images: finds or installs a compiler for AArch64, runs cargo, and writes a checksum into each image.
 //!
 //! ```text
 //! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   pto_toolchain

@@ -1,4 +1,4 @@
-//! What is to be built.
+//! The request: which image to build, from which sources, and how.
 
 use std::path::PathBuf;
 

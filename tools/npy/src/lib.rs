@@ -1,7 +1,7 @@
-//! NumPy files (`.npy`) as tensors, and back. A file that does not hold what it says is refused, with what was found
+//! Reads NumPy files (`.npy`) into tensors, and writes tensors to such files. The error for a bad file says what was found
 //! and what was expected.
 //!
-//! [`read`] takes what stands in a file from anywhere; which file it is, and what a user is told, is the command's part.
+//! [`read`] takes the bytes of a file from any source. The caller adds the name of the file to an error.
 
 use std::io::{Cursor, ErrorKind, Read, Write};
 

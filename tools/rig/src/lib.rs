@@ -1,9 +1,9 @@
-//! The memory of a run without a device: tests, benchmarks and the checker give it to the firmware's builders.
+//! The memory of a run without a device. Tests, benchmarks and `pto check` run the firmware's builders on it.
 //!
 //! [`RunWords`] are the words that the instances of every run share; [`StreamWords`] add what the streaming builder has
-//! of its own. Both are ordinary vectors, so that they work plain, under loom and under shuttle, and nothing runs in them
-//! unless the caller runs it: a [`BuilderHost`](pto_aicpu_fw::BuilderHost) stands in for the schedulers. [`layer()`] is the
-//! program that submission and replay are measured with.
+//! of its own. Both are ordinary vectors, so that they also work under loom and under shuttle. No scheduler runs by itself: a
+//! [`BuilderHost`](pto_aicpu_fw::BuilderHost) of the caller takes the place of the schedulers. [`layer()`] is the
+//! program with which submissions and replays are measured.
 
 mod layer;
 mod run;

@@ -1,5 +1,5 @@
-//! Finds or brings what firmware images are built and run with: a compiler for AArch64, the cross tools, the emulators.
-//! Small on purpose: `xtask` is built for every command.
+//! Finds or installs the tools that build and run firmware images: a compiler for AArch64, the cross tools, the emulators.
+//! The crate is small, because `xtask` is built for every command.
 //!
 //! ```text
 //! Toolchain::provide --> the compiler in use, with a target that rustup adds          toolchain.rs

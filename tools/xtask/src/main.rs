@@ -16,8 +16,8 @@
 //! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] says what the steps are; [`race`], [`fuzz`] and [`miri`] are those that need a build of their own.
-//! Of the others, [`steps`] runs them, [`tools`] brings what they need, [`generate`] makes files from the layout tables of `pto_abi`.
+//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`] and [`miri`] are steps that need a build of their own.
+//! [`tools`] installs the tools that the steps need, and [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
 mod acceptance_cann;

@@ -1,4 +1,4 @@
-//! What the steps of `test` and `lint` are.
+//! The steps of `test` and `lint`.
 //!
 //! Builds are few on purpose: everything that runs on this machine shares the test profile; the model
 //! checkers and the bare-metal target, which cannot, build only the crates that they need, in folders of

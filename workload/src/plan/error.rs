@@ -1,4 +1,4 @@
-//! Why a workload has no plan.
+//! The errors of compiling a workload to a plan.
 
 /// Why a workload has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

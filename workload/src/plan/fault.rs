@@ -1,4 +1,4 @@
-//! What a run of a plan ended with, in the words of the workload.
+//! The fault that ended the run of a plan, with the names of the workload.
 
 use pto_abi::Fault;
 use pto_graph::plan::record;

@@ -1,4 +1,4 @@
-//! A program: what its file says, checked.
+//! The checked content of a program file.
 
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;

@@ -1,4 +1,4 @@
-//! In what two programs differ.
+//! The differences between two programs.
 
 use super::content::{Body, Program};
 use super::description::TensorDescription;

@@ -1,4 +1,4 @@
-//! Why a file is no program that can be used here, or why there is no program to write.
+//! The errors of reading a program file, and of writing one.
 
 use super::version::{MAJOR, MINOR};
 

@@ -17,8 +17,8 @@ mod error;
 mod format;
 mod graph;
 mod layout;
+mod layout_text;
 mod needs;
-
 mod read;
 mod roles;
 mod version;

@@ -1,4 +1,4 @@
-//! A workload: everything that a program says, and nothing proved.
+//! A workload as the program states it, before any check.
 
 use crate::kernel::TileKernel;
 

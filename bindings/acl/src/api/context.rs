@@ -1,4 +1,4 @@
-//! Contexts.
+//! Functions on contexts.
 
 use crate::common::argument::Out;
 use crate::common::codes;

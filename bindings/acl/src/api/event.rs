@@ -1,4 +1,4 @@
-//! Events.
+//! Functions on events.
 
 use std::time::Duration;
 

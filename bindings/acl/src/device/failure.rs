@@ -1,4 +1,4 @@
-//! What goes wrong in a session, as codes of the interface.
+//! Maps errors of a session to codes of the interface.
 
 use pto_host::SessionError;
 use pto_host::session::{Cause, CommandFailure};

@@ -1,4 +1,5 @@
-//! Where commands go: a stream of the session, or two, when the stream was told to stop on failures after commands were submitted.
+//! The streams of the session that carry the commands of one stream of the program: one, or two if the program told the stream to stop
+//! on failures after it had submitted commands.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -58,7 +58,7 @@ impl Troubled {
         let event = self.events[usize::try_from(random.below(2)).unwrap()].clone();
         let is_virtual = session.with_device(pto_host::Device::has_virtual_clock);
         let stream = &self.streams[at];
-        let result = match random.below(12) {
+        let result = match random.below(14) {
             0..=3 => stream.launch(func::EMPTY_AIV, &[]),
             4 => stream.launch_blocks(func::EMPTY_AIC, 3, &[]),
             5 => stream.record(&event),
@@ -70,6 +70,7 @@ impl Troubled {
                 let silent: Box<dyn std::any::Any + Send> = Box::new("on purpose");
                 stream.call(move || std::panic::resume_unwind(silent))
             }
+            11 | 12 => replay(stream, &event, random),
             10 if is_virtual => {
                 // A fault of the run: a launch of another stream may be interrupted by it.
                 self.troubles.iter_mut().for_each(|troubles| *troubles += 1);
@@ -114,6 +115,22 @@ impl Troubled {
             assert_eq!((stream.completed(), number), (self.submitted[at] + 1, number), "{what}");
         }
     }
+}
+
+/// A recording is captured and launched: a chain, or a fork over another stream of the session that is joined again.
+fn replay(stream: &Stream, event: &Event, random: &mut Random) -> Result<u64, SessionError> {
+    stream.begin_capture()?;
+    for _ in 0..=random.below(4) {
+        stream.launch(func::EMPTY_AIV, &[])?;
+    }
+    if random.below(2) == 0 {
+        stream.launch_blocks(func::EMPTY_AIC, 2, &[])?;
+        stream.record(event)?;
+        stream.launch(func::EMPTY_AIV, &[])?;
+    }
+    let recording = stream.end_capture()?;
+    stream.launch_recording(&recording, &[])?;
+    stream.launch_recording(&recording, &[])
 }
 
 fn campaign(hosting: impl Fn(u64) -> Hosting, task_budget: Duration, sessions: u64) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::func;
 use pto_host::session::{
-    Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions,
+    Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions, ValueTest,
 };
 use pto_host::{Hosting, Kernel, RunOptions, Session};
 
@@ -53,6 +53,66 @@ fn a_fault_stays_with_its_stream_and_is_told_with_its_post_mortem() {
     assert_eq!(good.completed(), 21);
     bad.synchronize_within(LONG).expect("it is told once, and the stream goes on");
     assert_eq!(bytes.read().unwrap(), [1, 1]);
+}
+
+/// A circle is told although another stream keeps the firmware up.
+#[test]
+fn streams_in_a_circle_are_told_while_others_are_busy() {
+    let linger = LONG;
+    let session = device(pool()).session(SessionOptions { linger, ..options() }).unwrap();
+    let (one, other, busy) =
+        (session.stream().unwrap(), session.stream().unwrap(), session.stream().unwrap());
+    let (first, second) = (session.event().unwrap(), session.event().unwrap());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                busy.launch(func::EMPTY_AIV, &[]).unwrap();
+            }
+        });
+        one.wait_next(&first).unwrap();
+        other.wait_next(&second).unwrap();
+        one.record(&second).unwrap();
+        other.record(&first).unwrap();
+        let told = one.synchronize_within(LONG);
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        told
+    });
+    let Err(SessionError::Failed(failure)) = told else { panic!("{told:?}") };
+    assert!(matches!(failure.cause, Cause::Deadlock(_)), "{failure}");
+    busy.synchronize_within(LONG).unwrap();
+}
+
+/// A wait that lasts for longer than its stream allows fails, and the stream does what it was told to do then.
+#[test]
+fn a_wait_has_the_time_of_its_stream() {
+    on_each(|session, mode| {
+        let word = session.zeroed::<u64>(1).unwrap();
+        let never = session.event().unwrap();
+        let wait_budget = Some(Duration::from_millis(5));
+        for on_failure in [OnFailure::Continue, OnFailure::Stop] {
+            let options = StreamOptions { wait_budget, on_failure, ..StreamOptions::default() };
+            let (stream, patient) =
+                (session.stream_with(options).unwrap(), session.stream().unwrap());
+            stream.launch(func::EMPTY_AIV, &[]).unwrap();
+            match on_failure {
+                OnFailure::Continue => stream.wait_next(&never).unwrap(),
+                _ => stream.wait_value(word.address(), ValueTest::EQUAL, 7).unwrap(),
+            };
+            let behind = stream.launch(func::EMPTY_AIV, &[]).unwrap();
+            patient.launch(func::EMPTY_AIC, &[]).unwrap();
+            let error = stream.synchronize_within(LONG).unwrap_err();
+            let SessionError::Failed(failure) = &error else { panic!("{mode}: {error}") };
+            assert!(matches!(failure.cause, Cause::TimedOut(_)), "{mode}: {error}");
+            assert_eq!((failure.command, stream.completed()), (2, behind), "{mode}");
+            patient.synchronize_within(LONG).unwrap();
+            if on_failure == OnFailure::Stop {
+                let refused = stream.launch(func::EMPTY_AIV, &[]).unwrap_err();
+                assert!(matches!(refused, SessionError::Stopped { .. }), "{mode}: {refused}");
+            }
+        }
+        session.reset().unwrap();
+    });
 }
 
 #[test]

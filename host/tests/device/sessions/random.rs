@@ -74,12 +74,13 @@ impl<'s> Program<'s> {
 
     fn add_command(&mut self, random: &mut Random) {
         let (one, other) = (random.stream(), random.stream());
-        match random.below(7) {
+        match random.below(8) {
             0 | 1 => self.between(one, other, |program| program.add(one, other)),
             2 => self.between(one, other, |program| program.copy(one, other)),
             3 => self.fill(one),
             4 => self.set(one, random.below(100)),
             5 => self.fetch(one),
+            6 => self.replay(one, other),
             _ => self.nap(one),
         }
     }
@@ -114,6 +115,35 @@ impl<'s> Program<'s> {
         let buffer = HostBuffer::new(4 * LEN);
         self.streams[one].copy_from_device(self.buffers[one].address(), &buffer).unwrap();
         self.copies.push((buffer, self.expected[one]));
+    }
+
+    /// A recording of a fork over two streams, which writes to the buffer of the first one, launched twice.
+    fn replay(&mut self, one: usize, other: usize) {
+        let [at, len] = [self.at(one), LEN as u64];
+        let half = [f32_word(0.5), f32_word(-0.25)];
+        let (fork, join) = (self.session.event().unwrap(), self.session.event().unwrap());
+        let stream = &self.streams[one];
+        stream.begin_capture().unwrap();
+        stream.launch(func::ADD_SCALAR, &[at, half[0], at, len]).unwrap();
+        if one != other {
+            let other = &self.streams[other];
+            stream.record(&fork).unwrap();
+            other.wait(&fork).unwrap();
+            other.launch(func::ADD_SCALAR, &[at, half[1], at, len / 2]).unwrap();
+            other.record(&join).unwrap();
+            stream.wait(&join).unwrap();
+        }
+        stream.launch_blocks(func::EMPTY_AIC, 2, &[]).unwrap();
+        stream.launch(func::ADD_SCALAR, &[at, half[0], at, len]).unwrap();
+        let recording = stream.end_capture().unwrap();
+        for _ in 0..2 {
+            stream.launch_recording(&recording, &[]).unwrap();
+        }
+        let added = self.expected[one].map(|value| value + 2.0);
+        self.expected[one] = added;
+        if one != other {
+            self.expected[one][..LEN / 2].iter_mut().for_each(|value| *value -= 0.5);
+        }
     }
 
     fn nap(&mut self, one: usize) {

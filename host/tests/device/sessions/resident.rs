@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pto_host::abi::{CoreKind, FuncId};
 use pto_host::session::SessionOptions;
-use pto_host::{Hosting, Kernel, Session, func};
+use pto_host::{Hosting, Kernel, RunOptions, Session, func};
 
 use super::support::{LONG, device, on_each, options, session, stepped, virtual_time};
 
@@ -113,6 +113,47 @@ fn few_launches_may_be_on_their_way() {
     let session = device(super::support::pool());
     let session = session.session(SessionOptions { batch_launches: 1, ..options() }).unwrap();
     launch_some(&session, 100);
+}
+
+/// A device that limits the time of a launch: the firmware returns in time, again and again, and its state stays in GM between two launches.
+#[test]
+fn a_session_is_a_series_of_short_launches_where_time_is_limited() {
+    let run = RunOptions { run_budget: Some(Duration::from_micros(150)), ..options().run };
+    let linger = LONG;
+    let of = || SessionOptions { run: run.clone(), linger, batch_launches: 4, ..options() };
+    for (mode, session) in [
+        ("virtual", device(super::support::virtual_time(3)).session(of()).unwrap()),
+        ("pool", {
+            let run = RunOptions { run_budget: Some(Duration::from_millis(100)), ..run.clone() };
+            device(super::support::pool()).session(SessionOptions { run, ..of() }).unwrap()
+        }),
+    ] {
+        let ones = session.upload(&[1.0_f32; 16]).unwrap();
+        let sums: Vec<_> = (0..3).map(|_| session.zeroed::<f32>(16).unwrap()).collect();
+        let streams: Vec<_> = (0..3).map(|_| session.stream().unwrap()).collect();
+        let event = session.event().unwrap();
+        let one = ones.address().0;
+        let mut expected = 0.0;
+        let start = Instant::now();
+        // On this machine's clock until some launches have ended in time; in virtual time a fixed number.
+        while expected < 200.0 || session.firmware_starts() < 4 && start.elapsed() < LONG {
+            expected += 1.0;
+            for (stream, sum) in streams.iter().zip(&sums) {
+                let at = sum.address().0;
+                stream.launch(func::ADD, &[at, one, at, 16]).unwrap();
+            }
+            streams[0].record(&event).unwrap();
+            streams[1].wait(&event).unwrap();
+            if mode == "pool" {
+                session.synchronize_within(LONG).unwrap();
+            }
+        }
+        session.synchronize_within(LONG).unwrap_or_else(|error| panic!("{mode}: {error}"));
+        for sum in &sums {
+            assert_eq!(sum.read().unwrap(), [expected; 16], "{mode}");
+        }
+        assert!(session.firmware_starts() >= 4, "{mode}: {} launches", session.firmware_starts());
+    }
 }
 
 #[test]

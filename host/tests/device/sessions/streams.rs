@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use pto_host::func;
 use pto_host::graph::{GraphBuilder, TaskSpec};
-use pto_host::session::{HostBuffer, MAX_STREAMS, SessionError, SessionOptions, ValueTest};
+use pto_host::session::{
+    HostBuffer, MAX_STREAMS, Reduction, SessionError, SessionOptions, ValueTest,
+};
+use pto_host::workloads::tile::DType;
 use pto_host::{HostGraph, RunOptions};
 
 use super::support::{LONG, device, on_each, options, pool, session};
@@ -88,6 +91,58 @@ fn a_graph_is_a_command_with_a_report() {
         let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
         assert_eq!(session.run(image, run).unwrap().tasks, 1);
         assert_eq!(sum.read().unwrap(), [4.0; 64], "{mode}");
+    });
+}
+
+#[test]
+fn elements_are_reduced_behind_what_the_stream_did() {
+    on_each(|session, mode| {
+        let stream = session.stream().unwrap();
+        let (small, large) = (5, 5000);
+        for len in [small, large] {
+            let (from, to) =
+                (session.upload(&vec![2.5_f32; len]), session.upload(&vec![1.0_f32; len]));
+            let (from, to) = (from.unwrap(), to.unwrap());
+            let bytes = 4 * len as u64;
+            let (source, target) = (from.address(), to.address());
+            for reduction in [Reduction::Sum, Reduction::Sum, Reduction::Min, Reduction::Max] {
+                stream.reduce((reduction, DType::F32), source, target, bytes).unwrap();
+            }
+            stream
+                .reduce((Reduction::Sum, DType::F32), source, target, bytes / 5 * 2 / 4 * 4)
+                .unwrap();
+            stream.synchronize_within(LONG).unwrap();
+            let found = to.read().unwrap();
+            assert_eq!((found[0], found[len - 1]), (5.0, 2.5), "{mode}");
+            let odd = stream.reduce((Reduction::Sum, DType::F32), source, target, 6).unwrap_err();
+            assert!(odd.to_string().contains("whole elements"), "{odd}");
+            let same = stream.reduce((Reduction::Sum, DType::F32), target, target, 8).unwrap_err();
+            assert!(same.to_string().contains("overlap"), "{same}");
+        }
+    });
+}
+
+#[test]
+fn a_notify_is_raised_and_lowered() {
+    on_each(|session, mode| {
+        let (raises, waits) = (session.stream().unwrap(), session.stream().unwrap());
+        let (notify, back) = (session.notify().unwrap(), session.notify().unwrap());
+        let counts = session.zeroed::<u32>(1).unwrap();
+        let one = session.upload(&[1_u32]).unwrap();
+        for _ in 0..5 {
+            raises.notify(&notify).unwrap();
+            raises.wait_notify(&back).unwrap();
+            waits.wait_notify(&notify).unwrap();
+            let (from, to) = (one.address(), counts.address());
+            waits.reduce((Reduction::Sum, DType::U32), from, to, 4).unwrap();
+            waits.notify(&back).unwrap();
+        }
+        raises.synchronize_within(LONG).unwrap_or_else(|error| panic!("{mode}: {error}"));
+        assert_eq!(counts.read().unwrap(), [5], "{mode}");
+        waits.wait_notify(&notify).unwrap();
+        assert!(!waits.query().unwrap(), "{mode}: it was lowered");
+        waits.abort();
+        assert!(waits.synchronize_within(LONG).is_err());
     });
 }
 

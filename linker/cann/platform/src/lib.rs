@@ -1,5 +1,5 @@
-//! What a firmware image for the CANN driver stack needs beside its builders: everything that only an AICPU
-//! of an Ascend device has. Policy is in `pto_aicpu_fw`.
+//! The platform of the image `cann`: the code of a firmware image that is specific to the AICPU of an Ascend device and its
+//! driver stack (CANN). The scheduling policy is in `pto_aicpu_fw`, and the builders come from the image.
 //!
 //! ```text
 //! exports.rs    firmware!: entry symbols, identity, panic handler

@@ -1,5 +1,5 @@
-//! What a firmware image of the device `virt` needs beside its builders: everything that only a bare-metal
-//! AArch64 machine has. Policy is in `pto_aicpu_fw`, the worker loop in `pto_aicore_kernels`.
+//! The platform of the device `virt`: the code of a firmware image that is specific to a bare-metal AArch64 machine. The
+//! scheduling policy is in `pto_aicpu_fw`, the worker loop in `pto_aicore_kernels`, and the builders come from the image.
 //!
 //! ```text
 //! entry.rs       first instructions of each vCPU       vectors.rs    exception vectors, and the way back
@@ -13,7 +13,7 @@
 //! builders.rs    small graphs to count and test with   address.rs   device addresses
 //! device_builders.rs  what builders read of GM
 //! ```
-//! An image is one call of [`firmware!`] in a `no_std`, `no_main` crate; `main.rs` is the default one.
+//! An image is one call of [`firmware!`] in a `no_std`, `no_main` crate; `linker/virt/image` is the default image.
 #![no_std]
 
 pub mod builders;

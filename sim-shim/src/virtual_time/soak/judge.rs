@@ -1,4 +1,4 @@
-//! Whether a run is what it must be: the expected faults by trouble, and the checks of every run.
+//! Judges a run of a campaign: the faults that each injected trouble may cause, and the checks of every run.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! What a submission costs: argument checks, derivation of edges, slot, publish; nothing runs meanwhile.
+//! Measures what a submission costs: argument checks, derivation of edges, slot, publish. No task runs meanwhile.
 //!
-//! A window is filled, which is measured; then everything in it completes, which is not. Prints ns a task for 2 and 4
+//! The benchmark measures the time to fill a window. The time in which the tasks then complete does not count. It prints ns a task for 2 and 4
 //! tensors, for windows from 256 to 65,536, for numbers of live tensors, for tiles of one matrix, and with all tensors
 //! read only; and, where more memory is touched than the caches hold, the floor of `floor.rs` beside it. Then a layer of
 //! tasks with temporaries (`layer.rs`), submitted and replayed.

@@ -232,11 +232,12 @@ fn kernels_are_compared_with_those_that_there_are() {
     let args = |names: &str| names.split_whitespace().map(str::to_owned).collect();
     let signature = |func, name: &str, kind, names| {
         let name = name.to_owned();
-        pto_check::Signature { func, name, kind, args: args(names) }
+        pto_check::Signature { func, name, kind, args: args(names), takes_more: func == 7 }
     };
     let known = [
         signature(3, "exp", pto_abi::CoreKind::AIV, "a out n"),
         signature(6, "matmul", pto_abi::CoreKind::AIC, "a b c"),
+        signature(7, "tile", pto_abi::CoreKind::AIV, "code record"),
     ];
     let kernels = pto_check::Signatures::new(known.to_vec());
     let tensor = r#"{"tensor": 0, "element": "f32", "shape": [4]}"#;
@@ -257,11 +258,14 @@ fn kernels_are_compared_with_those_that_there_are() {
     };
     finds(r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}, 4]}"#, &[]);
     let unknown = r#"{"task": 7, "func": 9, "kind": "aiv"}"#;
-    finds(unknown, &["line 3: task 7: func id 9 is that of no kernel"]);
+    finds(unknown, &["line 3: task 7: no kernel has func id 9"]);
     let kind = r#"{"task": 7, "func": 3, "kind": "aic", "args": [{"in": 0}, {"out": 0}, 4]}"#;
     finds(kind, &["exp, runs on aiv cores, and the task is for aic"]);
     let few = r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}]}"#;
     finds(few, &["exp, takes 3 arguments (a, out, n), and the task has 2"]);
     let mix = r#"{"task": 7, "func": 6, "kind": "aic", "mix": [6], "args": [1, 2, 3]}"#;
     finds(mix, &["matmul, runs on aic cores, and the task is for aiv"]);
+    finds(r#"{"task": 7, "func": 7, "kind": "aiv", "args": [1, {"out": 0}, 3, 4]}"#, &[]);
+    let few = r#"{"task": 7, "func": 7, "kind": "aiv", "args": [{"out": 0}]}"#;
+    finds(few, &["tile, takes at least 2 arguments (code, record), and the task has 1"]);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::value::byte_count;
+use super::value::{byte_count, whole};
 use crate::help;
 
 /// Programs that call `aclrt*` (docs/acl.md).
@@ -17,7 +17,7 @@ pub(crate) struct AclArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AclCommand {
-    /// Runs a program on our library for the CANN interface; the exit code is the program's
+    /// Runs a program on the simulator's library for the CANN interface; the exit code is that of the program
     #[command(after_help = help::ACL_RUN)]
     Run(AclRunArgs),
 }
@@ -28,25 +28,25 @@ pub(crate) struct AclRunArgs {
     /// The library [default: libascendcl.so beside this command, or in ../lib]
     #[arg(long, value_name = "FILE.so")]
     pub(crate) library: Option<PathBuf>,
-    /// How many devices the program sees [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Number of devices that the program sees [default: 8]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32, 64))]
     pub(crate) devices: Option<u32>,
-    /// Bytes of memory of a device [default: 16G]
+    /// Memory of each device in bytes; K, M, G stand for KiB, MiB, GiB [default: 16G]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
     pub(crate) memory: Option<u64>,
-    /// Devices in virtual time: nothing happens between two waits of the program
+    /// Runs the devices in virtual time: they work only while the program waits, and a seed repeats the run exactly
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
-    /// Which of the commands that are ready is next, in virtual time [default: 0]
-    #[arg(long, value_name = "SEED", requires = "is_virtual")]
+    /// Chooses the order of commands that are ready at the same time, in virtual time [default: 0]
+    #[arg(long, value_name = "SEED", requires = "is_virtual", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
-    /// Reports misuse on standard error while the program runs, and what is left at its end
+    /// Reports misuse of the interface on standard error, and what the program has not freed at its end
     #[arg(long)]
     pub(crate) check: bool,
-    /// As --check, and the exit code is 1 where something was reported
+    /// Like --check; the exit code is 1 if something was reported
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Lets the N-th call of a function fail with a code
+    /// Makes the N-th call of a function fail with this code; may be given several times
     #[arg(long = "fail", value_name = "FUNCTION:N:CODE")]
     pub(crate) fails: Vec<String>,
     /// The program and its arguments

@@ -6,55 +6,57 @@ use clap::Args;
 use pto_abi::{BuildMode, RuntimeVariant};
 
 use super::value::{
-    build_mode, heap_bytes, heap_rings, map_entries, pair, ring_units, runtime, window,
+    MAX_CORES, build_mode, heap_bytes, heap_rings, map_entries, pair, ring_units, runtime, whole,
+    window,
 };
 
 /// What to check, and against what.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// An example, or a graph file (docs/check.md)
+    /// An example, a workload file (docs/workloads.md), or a graph file (docs/check.md)
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
 
-    /// A parameter of the example; an input's shape gives those that are not set
+    /// Sets a parameter of the example or workload; may be given several times. The shapes of inputs decide the sizes that are not set
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// A NumPy file for an input that the example's program reads; inputs that are not given are random
+    /// Reads an input of the example from a NumPy file; may be given several times. Inputs without a file are random
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,
-    /// Who adds the tasks: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
-    /// [default: that of `pto run`, or what the file says]
+    /// Which runtime the program is checked for: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
+    /// [default: that of `pto run`, or the one that the file names]
     #[arg(long, value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
-    /// A shared object with kernels: func ids are compared with those, and with the library
+    /// A shared object with kernels of your own, which the file may use besides those of the library
     #[arg(long, value_name = "OBJECT.so", conflicts_with = "own_kernels")]
     pub(crate) kernels: Option<PathBuf>,
-    /// Func ids are those of kernels of your own, and are not compared with the library
+    /// Says that all func ids are those of kernels of your own; they are not compared with the library
     #[arg(long)]
     pub(crate) own_kernels: bool,
-    /// Writes what the example submitted to a graph file
+    /// Writes the tasks that the example submits to a graph file, which `pto run` takes
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// Writes what the example's tensors hold before a run to a new folder, as NumPy files for `pto run FILE --input`
+    /// Writes the contents of the example's tensors before a run to a new folder, as NumPy files for `pto run FILE --input`
     #[arg(long, value_name = "DIR", requires = "save")]
     pub(crate) save_inputs: Option<PathBuf>,
 
-    /// Task slots: a power of two [default: 4096; where nothing runs meanwhile, all tasks]
+    /// How many tasks may be alive at once: a power of two [default: 4096; in build mode 0 all tasks]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = window)]
     pub(crate) window: Option<u32>,
-    /// Heap of each depth of scopes, in bytes; K, M, G stand for KiB, MiB, GiB [default: 64M]
+    /// Heap for each depth of nested scopes, in bytes; K, M, G stand for KiB, MiB, GiB [default: 64M]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "BYTES", value_parser = heap_bytes)]
     pub(crate) heap_bytes: Option<u64>,
-    /// Depths of scopes that have a heap, the program itself included: 1 to 8 [default: 4]
+    /// How many depths of nested scopes have a heap, the program itself included: 1 to 8 [default: 4]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = heap_rings)]
     pub(crate) heap_rings: Option<u32>,
-    /// Argument words, with one a task for its block [default: 17 a slot]
+    /// How many words the ring of arguments holds; each task needs one more than its arguments [default: 17 a slot]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = ring_units)]
     pub(crate) arg_words: Option<u64>,
-    /// Chunks of 15 edges, for tasks with more than 5 consumers [default: those of 16 edges a slot]
+    /// How many chunks the ring of edges holds; a chunk holds 15 edges of a task with more than 5 consumers
+    /// [default: enough for 16 edges a slot]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = ring_units)]
     pub(crate) edge_chunks: Option<u64>,
-    /// Entries of the tensor map: a power of two [default: 16384, or 4 a slot]
+    /// How many entries the tensor map holds: a power of two [default: 16384, or 4 a slot]
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = map_entries)]
     pub(crate) map_entries: Option<u32>,
     /// Whether tasks run while the program submits: 1 (concurrent) or 0 (sequential)
@@ -62,11 +64,11 @@ pub(crate) struct CheckArgs {
     #[arg(default_value = "1")]
     pub(crate) build_mode: BuildMode,
 
-    /// Cube cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24)]
+    /// Number of cube cores
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 24, value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: u32,
-    /// Vector cores
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48)]
+    /// Number of vector cores
+    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48, value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: u32,
 
     /// Answers with one JSON object

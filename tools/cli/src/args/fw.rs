@@ -20,16 +20,16 @@ pub(crate) enum FwCommand {
     /// Builds the default images, or those of a firmware crate, and seals them with a checksum
     Build(FwBuildArgs),
     #[command(after_help = help::FW_INSPECT)]
-    /// Shows what an image is and holds, and whether this host can use it (exit code 1: it cannot)
+    /// Shows the contents of an image, and whether this host can use it (exit code 1 if it cannot)
     Inspect(FwInspectArgs),
     #[command(after_help = help::FW_FLASH)]
-    /// Verifies images and makes them the ones that a device runs from now on
+    /// Verifies images, and makes a device run them from now on
     Flash(FwFlashArgs),
     #[command(after_help = help::FW_LIST)]
-    /// Lists what each device has, and had
+    /// Lists the images of each device, and its earlier ones
     List(FwListArgs),
     #[command(after_help = help::FW_ROLLBACK)]
-    /// Makes a device run what it had before the last flash
+    /// Makes a device run the images from before the last flash
     Rollback(FwRollbackArgs),
 }
 
@@ -48,29 +48,30 @@ impl FwCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct FwBuildArgs {
-    /// For which platform
+    /// The platform that the image is for
     #[arg(long, value_name = "PLATFORM", value_enum, default_value = "virt")]
     pub(crate) image: FwPlatform,
     /// The folder of a firmware crate of your own
-    /// [default: the images of the sources that this program was built from]
+    /// [default: builds the images of the sources that this command was built from]
     #[arg(long = "crate", value_name = "PATH")]
     pub(crate) crate_folder: Option<PathBuf>,
-    /// A builder in C (pto_firmware.h) or C++ (class Runtime), which the firmware holds instead of the examples'; may be
-    /// given several times. NAME and FUNCTION are build_graph_aicpu where they are left out
+    /// A builder in C (pto_firmware.h) or C++ (class Runtime), which the image holds instead of the examples' builders; may
+    /// be given several times. NAME and FUNCTION are build_graph_aicpu if they are left out
     #[arg(
         long = "builder",
         value_name = "[NAME=]FILE[:FUNCTION]",
         conflicts_with = "crate_folder"
     )]
     pub(crate) builders: Vec<String>,
-    /// Features of the crate, separated by commas (`without-streaming`: a virt image with two runtimes, 25 KB smaller)
+    /// Features of the crate, separated by commas. `without-streaming` builds a virt image without tensormap_and_ringbuffer,
+    /// which is 25 KB smaller
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) features: Vec<String>,
-    /// Builds a firmware for virt that records runs (`pto run --trace`): half as large again
+    /// Builds a firmware for virt that can record runs (`pto run --trace`), which makes it larger by more than half
     #[arg(long)]
     pub(crate) tracing: bool,
-    /// Builds the image as it is shipped: small, no panic reachable. Without it, overflows and failed
-    /// assertions end in a fault that says where
+    /// Builds the image as it is shipped: small, and without any reachable panic. Without this option, overflows and failed
+    /// assertions end the run with a fault that names the place
     #[arg(long)]
     pub(crate) release: bool,
     /// Where the compiler comes from
@@ -91,17 +92,17 @@ pub(crate) enum FwPlatform {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompilerSource {
-    /// rustup within 60 seconds; where that fails, Debian's packages, in a cache
+    /// From rustup within 60 seconds; if that fails, from Debian's packages
     Any,
-    /// rustup
+    /// From rustup
     Rustup,
-    /// Debian's packages, in a cache: $XDG_CACHE_HOME/pto or ~/.cache/pto
+    /// From Debian's packages, which are kept in $XDG_CACHE_HOME/pto or ~/.cache/pto
     Debian,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct FwInspectArgs {
-    /// The image
+    /// The image file
     pub(crate) image: PathBuf,
     /// Answers with one JSON object
     #[arg(long)]
@@ -110,7 +111,7 @@ pub(crate) struct FwInspectArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct FwFlashArgs {
-    /// The image; for virt a firmware, a blob of kernels, or both
+    /// The image files; for virt a firmware, an image of kernels, or both
     #[arg(required = true, value_name = "IMAGE")]
     pub(crate) images: Vec<PathBuf>,
     /// The device [default: the one that the image is for]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::value::{HostingMode, pair, tolerance};
+use super::value::{HostingMode, pair, tolerance, whole};
 use crate::help;
 
 /// Program files.
@@ -21,16 +21,16 @@ pub(crate) enum ProgramCommand {
     /// Writes a program file from a workload or a graph file
     Build(ProgramBuildArgs),
     #[command(after_help = help::PROGRAM_INSPECT)]
-    /// Shows what a program file holds: sections, tensors with their layouts, operations, what it needs
+    /// Shows the contents of a program file: sections, tensors with their layouts, operations, requirements
     Inspect(ProgramInspectArgs),
     #[command(after_help = help::PROGRAM_RUN)]
-    /// Runs a program on tensors from NumPy files, or drawn ones, and compares what it gives
+    /// Runs a program on tensors from NumPy files or on random ones, and compares its outputs
     Run(Box<ProgramRunArgs>),
     #[command(after_help = help::PROGRAM_CHECK)]
-    /// Compares what a program needs with a system (exit code 1: it cannot run there)
+    /// Says whether a program can run on a system (exit code 1 if it cannot)
     Check(ProgramCheckArgs),
     #[command(after_help = help::PROGRAM_DIFF)]
-    /// Shows in what two program files differ (exit code 1: they do)
+    /// Shows the differences between two program files (exit code 1 if there are any)
     Diff(ProgramDiffArgs),
 }
 
@@ -51,21 +51,21 @@ impl ProgramCommand {
 pub(crate) struct ProgramBuildArgs {
     /// A workload (.workload), or a graph file (.jsonl) with kernels of the library
     pub(crate) source: PathBuf,
-    /// The file to write [default: the name of the source with .ptop]
+    /// The program file to write [default: the name of the source with .ptop]
     #[arg(short, long, value_name = "FILE.ptop")]
     pub(crate) output: Option<PathBuf>,
-    /// The layout of a tensor: row-major, column-major, nz, or tiles ROWSxCOLS; for the last two the workload has the
-    /// tensor as it stands in memory, and the extents of the matrix follow behind a colon (`W=nz:500x300`)
+    /// Sets the layout of a tensor: row-major, column-major, nz, or tiles ROWSxCOLS. With nz or tiles the workload declares
+    /// the tensor as its tiles lie in memory, and the extents of the matrix follow after a colon (`W=nz:500x300`)
     #[arg(long = "layout", value_name = "NAME=FORMAT", value_parser = pair::<String>)]
     pub(crate) layouts: Vec<(String, String)>,
-    /// Where the program needs a tensor: device or on-chip
+    /// Sets the memory that the program needs a tensor in: device or on-chip
     #[arg(long = "place", value_name = "NAME=PLACE", value_parser = pair::<String>)]
     pub(crate) places: Vec<(String, String)>,
-    /// What a tensor is to the program, where it is not what the tasks say: output (all of it is written), updated
-    /// (what is not written stays) or temporary
+    /// Sets the role of a tensor: output (the program writes every element), updated (elements that the program does not
+    /// write keep their values) or temporary [default: what the tasks do with it]
     #[arg(long = "role", value_name = "NAME=ROLE", value_parser = pair::<String>)]
     pub(crate) roles: Vec<(String, String)>,
-    /// A NumPy file whose elements become those of a constant
+    /// Reads the elements of a constant tensor from a NumPy file, and stores them in the program file
     #[arg(long = "constant", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) constants: Vec<(String, PathBuf)>,
     /// The only target that the program is for [default: any]
@@ -80,7 +80,7 @@ pub(crate) struct ProgramBuildArgs {
 pub(crate) struct ProgramInspectArgs {
     /// The program file
     pub(crate) file: PathBuf,
-    /// What to show; everything in short unless given
+    /// What to show in full [default: a short form of everything]
     #[arg(long, value_enum)]
     pub(crate) section: Option<ShownSection>,
     /// Answers with one JSON object
@@ -113,7 +113,7 @@ pub(crate) struct ProgramCheckArgs {
 pub(crate) struct ProgramDiffArgs {
     /// A program file
     pub(crate) first: PathBuf,
-    /// Another one
+    /// Another program file
     pub(crate) second: PathBuf,
     /// Answers with one JSON object
     #[arg(long)]
@@ -134,34 +134,34 @@ pub(crate) struct QueryArgs {
 pub(crate) struct ProgramRunArgs {
     /// The program file
     pub(crate) file: PathBuf,
-    /// A NumPy file for a tensor that the program reads; floats that are not given are drawn, integers are zero
+    /// Reads a tensor from a NumPy file; may be given several times. Without a file floats are random, and integers are zero
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,
-    /// A size or a symbol of the program
+    /// Sets a size or a symbol of the program; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
-    /// Decides what is drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Decides the random values of tensors
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0, u64::MAX))]
     pub(crate) seed: u64,
-    /// How often the program runs, each time on the inputs; what it updates goes on from run to run
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    /// How often the program runs. The inputs are the same each time, and updated tensors keep their values between runs
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(1, u64::MAX))]
     pub(crate) loops: u64,
-    /// A NumPy file that an output is compared with
+    /// Compares an output with a NumPy file; may be given several times
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) expect: Vec<(String, PathBuf)>,
-    /// How far an output may be from that of --expect, as a part of the value
+    /// Relative tolerance of --expect: an output may differ by --atol plus X times the expected value
     #[arg(long, value_name = "X", default_value_t = 1e-5, value_parser = tolerance)]
     pub(crate) rtol: f64,
-    /// How far an output may be from that of --expect, beside --rtol
+    /// Absolute tolerance of --expect: an output may differ by X plus --rtol times the expected value
     #[arg(long, value_name = "X", default_value_t = 1e-8, value_parser = tolerance)]
     pub(crate) atol: f64,
-    /// Compares by Pearson correlation instead, which has to be at least this
+    /// Compares by Pearson correlation instead, which must be at least X
     #[arg(long, value_name = "X", value_parser = tolerance)]
     pub(crate) pcc: Option<f64>,
-    /// A folder for the outputs, a NumPy file for each; it is made if it is not there
+    /// Writes each output to a NumPy file in this folder, which is created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
-    /// How the simulator is hosted on this machine
+    /// How the simulator uses the threads of this machine
     #[arg(long, value_name = "MODE", value_enum, default_value = "pool")]
     pub(crate) hosting: HostingMode,
     /// Answers with one JSON object

@@ -4,35 +4,35 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use super::value::os_threads;
+use super::value::{os_threads, whole};
 
 /// Random graphs on random devices with random options. Of every seed two scenarios are made: one in which
 /// something goes wrong in two of three cases (the run must end with the fault that is right, name the core, and
 /// leave the device usable for the run after it), and one in which nothing does (every task must be completed).
 #[derive(Args, Debug)]
 pub(crate) struct SoakArgs {
-    /// How many seeds
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// How many seeds to run
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1, u64::MAX))]
     pub(crate) seeds: u64,
-    /// The first one
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0, u64::MAX))]
     pub(crate) from: u64,
-    /// Runs the two scenarios of this seed again, and says what came of them
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"])]
+    /// Runs the two scenarios of this seed again, and reports what happened in each
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"], value_parser = whole(0, u64::MAX))]
     pub(crate) replay: Option<u64>,
-    /// Only the scenarios in which something may go wrong
+    /// Runs only the scenarios with injected faults
     #[arg(long, conflicts_with = "no_faults")]
     pub(crate) faults: bool,
-    /// Only the scenarios in which nothing goes wrong
+    /// Runs only the scenarios without injected faults
     #[arg(long)]
     pub(crate) no_faults: bool,
-    /// Tasks of each graph
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// Number of tasks of each graph
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole(1_u32, 100_000))]
     pub(crate) tasks: u32,
-    /// What operations cost: a2a3, a5, ideal, or a file [default: a2a3 in three of four scenarios, else ideal]
+    /// What operations cost: a2a3, a5, ideal, or a file [default: a2a3 in three of four scenarios, ideal in the others]
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// OS threads [default: one for each processor]
+    /// Number of OS threads [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = os_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Answers with one JSON object

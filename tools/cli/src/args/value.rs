@@ -1,11 +1,14 @@
 //! The values of options: from the text that a user writes to a number or a name that the runtime takes. What is
 //! refused here is answered with what is allowed, and nothing runs.
 
-use clap::ValueEnum;
+use std::fmt::Display;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 use std::time::Duration;
 
-use pto_abi::limits::MAX_TASKS;
+use clap::ValueEnum;
+use log::LevelFilter;
+use pto_abi::limits::{MAX_TASKS, MAX_WORKERS};
 use pto_abi::stream::MAX_HEAP_RINGS;
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_examples::host::names;
@@ -16,10 +19,34 @@ pub(super) const MAX_AICPU: u32 = {
     assert!(pto_abi::limits::MAX_AICPU_INSTANCES == 16, "--aicpu states the limit");
     16
 };
+/// The most cores of one kind.
+pub(super) const MAX_CORES: u32 = {
+    assert!(MAX_WORKERS == 128, "--aic and --aiv state the limit");
+    128
+};
 /// The least entries of a tensor map.
 const MIN_MAP_ENTRIES: u32 = 256;
 /// A heap is as large as a multiple of this.
 const HEAP_STEP_BYTES: u64 = 64;
+
+/// A whole number within limits.
+pub(super) fn whole<T>(
+    least: T,
+    most: T,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Copy + Send + Sync + 'static,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| format!("it must be a whole number from {least} to {most}"))
+    }
+}
+
+/// A level of log messages.
+pub(super) fn log_level(text: &str) -> Result<LevelFilter, String> {
+    text.parse().map_err(|_| "it must be off, error, warn, info, debug or trace".into())
+}
 
 /// `NAME=VALUE`.
 pub(super) fn pair<T: From<String>>(text: &str) -> Result<(String, T), String> {
@@ -27,7 +54,7 @@ pub(super) fn pair<T: From<String>>(text: &str) -> Result<(String, T), String> {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
             Ok((name.to_owned(), value.to_owned().into()))
         }
-        _ => Err("it must be a name and a value with '=' between them".into()),
+        _ => Err("it must be a name and a value with '=' between them, such as n=64".into()),
     }
 }
 
@@ -136,15 +163,16 @@ pub(crate) enum HostingMode {
     Pool,
     /// One OS thread for each AICPU instance and each core
     Threads,
-    /// One OS thread and a virtual clock: every run can be repeated exactly, takes the time that a device would
-    /// take, and can be made to fail; see docs/simulation.md
+    /// One OS thread and a virtual clock: a run reports the time that a device would take, can be repeated exactly, and
+    /// can have injected faults (docs/simulation.md)
     Virtual,
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        byte_count, heap_bytes, map_entries, milliseconds, os_threads, pair, runtime, window,
+        byte_count, heap_bytes, log_level, map_entries, milliseconds, os_threads, pair, runtime,
+        whole, window,
     };
 
     #[test]
@@ -170,6 +198,19 @@ mod tests {
         assert!(map_entries("128").unwrap_err().contains("from 256") && map_entries("256").is_ok());
         assert_eq!(heap_bytes("64"), Ok(64));
         assert!(heap_bytes("1").unwrap_err().ends_with("the next one is 64"));
+    }
+
+    #[test]
+    fn numbers_and_levels_are_answered_with_what_is_allowed() {
+        let (seed, rounds) = (whole(0, u64::MAX), whole(1_u32, 100));
+        assert!(
+            seed("18446744073709551615").is_ok() && rounds("1").is_ok() && rounds("100").is_ok()
+        );
+        for bad in ["0", "101", "x", "-1", "", "1.5"] {
+            assert!(rounds(bad).unwrap_err().ends_with("a whole number from 1 to 100"), "{bad}");
+        }
+        assert!(seed("x").is_err() && log_level("warn").is_ok());
+        assert!(log_level("loud").unwrap_err().contains("debug or trace"));
     }
 
     #[test]

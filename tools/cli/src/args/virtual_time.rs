@@ -6,37 +6,39 @@ use std::path::Path;
 use clap::Args;
 use pto_host::virtual_time::{Compute, Injection, KernelCosts, LineModel, Profile, VirtualOptions};
 
+use super::value::whole;
 use crate::errors::Failure;
 
 /// Options of `--hosting virtual`.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Virtual time (--hosting virtual)")]
 pub(crate) struct VirtualArgs {
-    /// Decides every choice that hardware leaves open: the same seed and options give the same run, on every
+    /// Decides everything that hardware leaves to chance. The same seed and options give the same run on every
     /// machine [default: 0]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
-    /// What operations cost, and how many cores there are: a2a3, a5, ideal (everything but kernels is free), or a file
+    /// What operations cost, and how many cores the device has: a2a3, a5, ideal (only kernels take time), or a file
     /// like sim-shim/profiles/a2a3.toml [default: a2a3]
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// What kernels cost: a time (5us), a range (5us..20us, drawn by seed and task), `model[:TIME]` (the PTO-ISA cost
-    /// model; TIME for kernels that are not in it), or table:FILE (lines of `kernel = TIME`, one of them
+    /// How long kernels take: a time (5us), a range (5us..20us, seed and task choose), `model[:TIME]` (the PTO-ISA cost
+    /// model, and TIME for kernels that the model does not know), or table:FILE (lines of `kernel = TIME`, one of them
     /// `default = TIME`) [default: model:5us]
     #[arg(long, value_name = "SPEC")]
     pub(crate) kernel_cost: Option<String>,
-    /// What goes wrong, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts those of the core, or of the builder;
-    /// such as hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
+    /// Injects a fault, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts the tasks of this core, or those of the
+    /// builder. Examples: hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8
+    /// (docs/simulation.md has all)
     #[arg(long, value_name = "SPEC")]
     pub(crate) fault: Option<String>,
-    /// Passes also if the fault of --fault did not happen
+    /// Lets the run pass even if the fault of --fault did not happen
     #[arg(long, requires = "fault")]
     pub(crate) allow_missed_fault: bool,
-    /// Leaves the kernels out: they only take their time, and the result is not checked
+    /// Does not execute the kernels. They only take their virtual time, and the result is not checked
     #[arg(long)]
     pub(crate) no_compute: bool,
-    /// Follows the lines of memory that dag_node and elementwise kernels read and write from cache to cache, and
-    /// reports what a device without coherent caches would get wrong
+    /// Follows the cache lines that dag_node and elementwise kernels read and write, and reports where a device without
+    /// coherent caches would compute a wrong result
     #[arg(long)]
     pub(crate) stale_lines: bool,
 }
@@ -85,7 +87,7 @@ pub(crate) fn profile(name: &str) -> Result<&'static Profile, Failure> {
     }
     if !Path::new(name).exists() {
         return Err(Failure::usage(format!(
-            "there is no profile and no file '{name}'; profiles are {}",
+            "there is no profile and no file '{name}'; the profiles are {}",
             Profile::NAMES.join(", ")
         )));
     }

@@ -16,7 +16,7 @@ use crate::text::{bytes, table};
 pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
     if args.tracing && args.image == FwPlatform::Cann {
         return Err(Failure::usage(
-            "--tracing is for images of virt: leave it out, or --image cann",
+            "--tracing works only for images of virt; leave out --tracing or --image cann",
         ));
     }
     let request = Request {

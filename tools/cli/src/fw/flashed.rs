@@ -73,7 +73,11 @@ pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure
     build::say(&format!("flashed to virt as generation {}", made.number));
     let firmware = firmware.or_else(|| of_kind(ImageKind::Virt));
     let kernels = kernels.or_else(|| of_kind(ImageKind::Kernels));
-    let none = || Failure::internal("the build made no image for virt");
+    let none = || {
+        Failure::internal(
+            "the build produced no image for virt; this is an error of `pto`: report it",
+        )
+    };
     Ok((firmware.ok_or_else(none)?, kernels.ok_or_else(none)?))
 }
 

@@ -6,7 +6,7 @@ use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Place, Program, ProgramError, Role, checksum};
 use serde_json::json;
 
-use super::{graph, layouts, shown};
+use super::{graph, shown};
 use crate::args::ProgramBuildArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
@@ -57,7 +57,8 @@ fn read(path: &Path) -> Result<Program, Failure> {
 fn workload(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
     let text = std::fs::read_to_string(path);
-    let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let text =
+        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
     let refused = |error: &dyn std::fmt::Display| Failure::usage(format!("'{shown}', {error}"));
     let workload = Workload::parse(&text).map_err(|error| refused(&error))?;
     let checked = workload.check().map_err(|error| refused(&error))?;
@@ -67,7 +68,7 @@ fn workload(path: &Path) -> Result<Program, Failure> {
 fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program, Failure> {
     for (name, text) in &args.layouts {
         let mut wrong = None;
-        program = changed(program, name, |tensor| wrong = layouts::set_layout(tensor, text).err())?;
+        program = changed(program, name, |tensor| wrong = tensor.set_layout(text).err())?;
         if let Some(wrong) = wrong {
             return Err(Failure::usage(format!("--layout {name}: {wrong}")));
         }
@@ -83,21 +84,14 @@ fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program
         program = changed(program, name, |tensor| tensor.layout.place = place)?;
     }
     for (name, text) in &args.roles {
-        let role = Role::from_name(text)
-            .filter(|role| matches!(role, Role::Output | Role::Updated | Role::Temporary));
+        let role = Role::from_name(text);
         let role = role.ok_or_else(|| {
             Failure::usage(format!(
                 "--role {name}: '{text}' cannot be chosen; use output, updated or temporary"
             ))
         })?;
-        let before = program.tensor(name).map_err(refused)?.role;
-        if before == Role::Input {
-            return Err(Failure::usage(format!("--role {name}: no task writes {name}")));
-        }
-        program = changed(program, name, |tensor| {
-            tensor.begins_with_zeros &= role == Role::Temporary;
-            tensor.role = role;
-        })?;
+        let chosen = program.with_role(name, role);
+        program = chosen.map_err(|error| Failure::usage(format!("--role {name}: {error}")))?;
     }
     for (name, path) in &args.constants {
         program = with_constant(program, name, path)?;

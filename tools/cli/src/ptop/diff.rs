@@ -1,4 +1,4 @@
-//! `pto program diff`: in what two program files differ.
+//! `pto program diff`: shows the differences between two program files.
 
 use pto_host::workloads::program::{Difference, Program, differences};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! An output, compared with what a file says that it should be.
+//! Compares an output with the values of a NumPy file.
 
 use pto_examples::host::{Elements, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;

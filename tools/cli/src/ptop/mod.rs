@@ -8,7 +8,6 @@ mod file_tensor;
 mod graph;
 mod inspect;
 mod judge;
-mod layouts;
 mod query;
 mod run;
 mod shown;
@@ -42,7 +41,8 @@ pub(crate) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
 fn read(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
     let file = std::fs::read(path);
-    let file = file.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+    let file =
+        file.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
     let program = Program::from_bytes(&file);
     program.map_err(|error| Failure::usage(format!("'{shown}': {error}")))
 }

@@ -73,7 +73,7 @@ impl Ran {
         found.ok_or_else(|| {
             let known: Vec<_> = self.outputs.iter().map(|(name, _)| name.as_str()).collect();
             Failure::usage(format!(
-                "the program gives no tensor '{name}'; it gives {}",
+                "the program has no output '{name}'; its outputs are {}",
                 known.join(", ")
             ))
         })
@@ -246,7 +246,7 @@ fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> 
         let tensor = program.tensor(name).map_err(Failure::usage)?;
         if !tensor.role.is_given() {
             return Err(Failure::usage(format!(
-                "--input {name}: it is {}, and is not given",
+                "--input {name} is missing: the tensor is {}",
                 tensor.role.name()
             )));
         }

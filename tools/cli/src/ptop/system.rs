@@ -48,7 +48,8 @@ impl System {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
         let text = std::fs::read_to_string(path);
-        let text = text.map_err(|error| Failure::internal(format!("'{shown}': {error}")))?;
+        let text =
+            text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
         serde_json::from_str(&text).map_err(|error| {
             Failure::usage(format!(
                 "'{shown}' is not a description of a system: {error}. `pto query -o FILE` writes one."

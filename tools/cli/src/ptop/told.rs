@@ -1,4 +1,4 @@
-//! What a run of a program is told as.
+//! The report of a program's run, as text and as JSON.
 
 use std::time::Duration;
 

@@ -13,10 +13,14 @@ fn unknown_names_are_answered_with_the_known_and_the_nearest() {
     refused(&["run", "matmul", "--fanout", "lockfree"], 2, &["did you mean 'lock-free'?"]);
     refused(&["run", "matmul", "--hosting", "cloud"], 2, &["pool", "threads"]);
     refused(&["run", "matmul", "--param", "tile=4"], 2, &["no parameter 'tile'", "tile_m"]);
-    refused(&["run", "matmul", "--input", "x=a.npy"], 2, &["no input 'x'", "known: a, b, d"]);
-    refused(&["run", "matmul", "--output", "x=a.npy"], 2, &["no output 'x'", "known: c"]);
+    refused(
+        &["run", "matmul", "--input", "x=a.npy"],
+        2,
+        &["no input 'x'", "choose one of a, b, d"],
+    );
+    refused(&["run", "matmul", "--output", "x=a.npy"], 2, &["no output 'x'", "choose one of c"]);
     refused(&["run", "random_dag", "--input", "x=a.npy"], 2, &["there are none"]);
-    refused(&["run", "matmul", "--log", "loud"], 2, &["loud", "--log"]);
+    refused(&["run", "matmul", "--log", "loud"], 2, &["loud", "--log", "debug or trace"]);
     refused(&["list", "kernel"], 2, &["kernels"]);
     refused(&["info", "nothing"], 2, &["limits"]);
     refused(&["rum"], 2, &["'run'"]);
@@ -31,7 +35,10 @@ fn values_out_of_range_are_answered_with_the_range() {
     refused(&["run", "matmul", "--param", "m"], 2, &["--param", "'='"]);
     refused(&["run", "matmul", "--param", "m=1", "--param", "m=2"], 2, &["m", "twice"]);
     refused(&["run", "matmul", "--build-mode", "2"], 2, &["--build-mode", "sequential"]);
-    refused(&["run", "matmul", "--rounds", "0"], 2, &["--rounds"]);
+    refused(&["run", "matmul", "--rounds", "0"], 2, &["--rounds", "from 1 to 100000"]);
+    let seed = ["run", "matmul", "--hosting", "virtual", "--seed", "x"];
+    refused(&seed, 2, &["--seed", "a whole number from 0 to"]);
+    refused(&["run", "none.jsonl"], 4, &["cannot read 'none.jsonl'"]);
     refused(&["run", "matmul", "--task-budget-ms", "0"], 2, &["--task-budget-ms", "above 0"]);
     refused(&["run", "matmul", "--gm-bytes", "4T"], 2, &["--gm-bytes", "K, M or G"]);
     refused(&["run", "matmul", "--gm-bytes", "0"], 2, &["--gm-bytes"]);
@@ -105,7 +112,11 @@ fn devices_and_runs_beyond_the_limits_are_refused() {
     refused(&["run", "matmul", "--aic", "0", "--aiv", "0"], 2, &["1 to 128"]);
     refused(&["run", "matmul", "--aicpu", "17"], 2, &["--aicpu", "17"]);
     refused(&["run", "matmul", "--aicpu", "0"], 2, &["--aicpu"]);
-    refused(&["run", "matmul", "--aicpu", "1"], 2, &["--aicpu 1", "at least one more schedules"]);
+    refused(
+        &["run", "matmul", "--aicpu", "1"],
+        2,
+        &["--aicpu 1", "at least one more must schedule"],
+    );
     pto(&["run", "vector_example", "--aicpu", "1", "--runtime", "host_build_graph"], 0);
 }
 

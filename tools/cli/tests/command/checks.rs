@@ -44,6 +44,25 @@ fn a_program_that_depends_on_data_is_recorded_while_it_runs() {
     }
 }
 
+/// A workload is expanded, its tasks have the names of its kernels, and no graph file can hold them.
+#[test]
+fn a_workload_is_checked_and_drawn() {
+    let file = |name| format!("{}/../../examples/workloads/{name}", env!("CARGO_MANIFEST_DIR"));
+    let matmul = file("matmul.workload");
+    let told = pto(&["check", &matmul], 0).stdout;
+    for line in ["tiled_matmul\n", "tasks     12", "0 stated, 6 derived", "CLEAN"] {
+        assert!(told.contains(line), "{told}");
+    }
+    let drawn = pto(&["graph", &matmul, "--dot"], 0).stdout;
+    assert!(drawn.contains("\"add_product: tile_aic #1\""), "{drawn}");
+    refused(&["check", &matmul, "--save", "m.jsonl"], 2, &["'product'", "no plan", ".workload"]);
+
+    let (softmax, ragged) = (file("softmax.workload"), file("ragged_attention.workload"));
+    refused(&["check", &softmax], 2, &["'scale' has no default", "--param scale=VALUE"]);
+    pto(&["check", &softmax, "--param", "scale=0.5"], 0);
+    refused(&["graph", &ragged, "--dot"], 2, &["--input blocks=FILE.npy"]);
+}
+
 #[test]
 fn what_is_saved_is_checked_alike() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -129,7 +148,7 @@ fn findings_are_told_and_end_with_code_1() {
         "{told}"
     );
     refused(&["check", file, "--runtime", "aicpu_build_graph"], 2, &["host_build_graph"]);
-    refused(&["check", file, "--param", "n=3"], 2, &["for examples"]);
+    refused(&["check", file, "--param", "n=3"], 2, &["a graph file has none to set"]);
     write(
         "{\"format\":\"pto-graph\",\"version\":1,\"variant\":\"host_build_graph\"}\n{\"task\":0}\n",
     );

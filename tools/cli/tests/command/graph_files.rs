@@ -75,7 +75,7 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
     with(
         "\"func\": 5",
         "\"func\": 999",
-        &["line 5: task 1 'upper': func id 999", "pto list kernels"],
+        &["line 5: task 1 'upper': no kernel has func id 999", "pto list kernels"],
     );
     with("\"kind\": \"aiv\"", "\"kind\": \"aic\"", &["add_scalar, runs on aiv cores"]);
     with(", 32, 64, 64]", ", 32, 64]", &["takes 5 arguments (a, out, rows, cols, a_ld)", "has 4"]);
@@ -94,6 +94,20 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
         &["line 4: task 0 'shift' has addresses of the process"],
     );
     refused(&["run", &files.path("none").display().to_string()], 4, &["none.npy'"]);
+
+    // What would end the process is refused, and told by the check too.
+    let tile = r#"{"task": 9, "func": 41, "kind": "aiv", "args": [64, 8, 64, 64, 0, 64]}"#;
+    fs::write(graph, format!("{}\n{tile}\n", row_sums("host_build_graph"))).expect("a file");
+    refused(
+        &["run", graph],
+        2,
+        &["task 9", "tile_aiv executes a tile kernel of a plan", ".workload"],
+    );
+    let told = pto(&["check", graph], 1).stdout;
+    assert!(told.contains("kernel: line 8: task 9: tile_aiv executes"), "{told}");
+    let silu = r#"{"task": 9, "func": 34, "kind": "aiv", "args": [64, 64, 64, 64, 8, 8, 8, 8]}"#;
+    fs::write(graph, format!("{}\n{silu}\n", row_sums("host_build_graph"))).expect("a file");
+    refused(&["run", graph], 2, &["task 9", "is an address, and the file gives a number"]);
 }
 
 #[test]

@@ -46,7 +46,11 @@ fn a_graph_file_runs_on_kernels_of_a_users_own() {
     assert!(told.contains("on profile a2a3"), "{told}");
     assert!(pto(&["check", graph, "--kernels", object], 0).stdout.contains("CLEAN"));
     refused(&["run", graph], 2, &["line 6", "func id 100", "--kernels names a shared object"]);
-    refused(&["run", "matmul", "--kernels", object], 2, &["--kernels is for graph files"]);
+    refused(
+        &["run", "matmul", "--kernels", object],
+        2,
+        &["--kernels adds kernels for graph files"],
+    );
     // The kind and the number of arguments are those that the object states.
     let text = fs::read_to_string(graph).expect("the graph");
     let broken = folder.path().join("g.jsonl");
@@ -59,7 +63,7 @@ fn a_graph_file_runs_on_kernels_of_a_users_own() {
     };
     with("\"kind\": \"aic\"", "\"kind\": \"aiv\"", &["line 7", "101, mean, runs on aic cores"]);
     with(", 1000]}\n{\"task\": 1", "]}\n{\"task\": 1", &["line 6", "(a, factor, out, n)"]);
-    with("\"func\": 101", "\"func\": 102", &["line 7", "func id 102 is that of no kernel"]);
+    with("\"func\": 101", "\"func\": 102", &["line 7", "no kernel has func id 102"]);
 }
 
 #[test]

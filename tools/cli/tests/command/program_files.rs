@@ -77,7 +77,7 @@ fn what_cannot_be_a_program_is_refused() {
     };
     build(&["--layout=X=nz:28x96"], &["Tensor X", "the plan has X f32[28, 96]"]);
     build(&["--layout=X=nz"], &["does not say the extents"]);
-    build(&["--role=X=output"], &["no task writes X"]);
+    build(&["--role=X=output"], &["no task writes it"]);
     build(&["--place=Q=device"], &["no tensor Q. It has: X, M, S, Y"]);
     refused(&["program", "build", "Cargo.toml"], 2, &["neither a workload"]);
     pto(&["program", "build", &source, "-o", &out, "--target=a5"], 0);
@@ -103,5 +103,5 @@ fn the_training_loop_passes_and_says_what_it_copied() {
     let differ = ["run", "training_loop", "--param=layouts=differ"];
     let told = answers("training_loop", &[&differ[..], &small, &few].concat());
     assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
-    refused(&["run", "training_loop", "--param=tile=33"], 2, &["does not divide"]);
+    refused(&["run", "training_loop", "--param=tile=33"], 2, &["must divide"]);
 }

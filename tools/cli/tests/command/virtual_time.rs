@@ -225,7 +225,11 @@ fn options_that_do_not_go_together_are_refused() {
     let run = ["run", "vector_example"];
     let seed = [&run[..], &["--seed=3"]].concat();
     refused(&seed, 2, &["--seed belongs to --hosting virtual"]);
-    refused(&[&seed[..], &["--device=virt"]].concat(), 2, &["--seed belongs to the simulator"]);
+    refused(
+        &[&seed[..], &["--device=virt"]].concat(),
+        2,
+        &["--seed belongs to --hosting virtual of the simulator"],
+    );
     let threads = [&run[..], &["--hosting=virtual", "--pool-threads=2"]].concat();
     refused(&threads, 2, &["--pool-threads belongs to --hosting pool"]);
     let fault = [&run[..], &["--hosting=virtual", "--fault=hung"]].concat();

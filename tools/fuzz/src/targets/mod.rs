@@ -1,4 +1,4 @@
-//! What is tried, each with the function that takes any bytes.
+//! The list of fuzz targets, each with its function over any bytes.
 
 mod c_calls;
 mod files;

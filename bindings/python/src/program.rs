@@ -1,0 +1,147 @@
+//! `Program`: what a file `.ptop` holds; `LoadedProgram`: one in the memory of a device.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pto_host::stitch::LoadedProgram as Loaded;
+use pto_host::workloads::program::Program as Content;
+use pto_native::stitch::Choices;
+use pto_native::{Failure, FailureKind};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::array::Bytes;
+use crate::failure::{raised, raised_from};
+use crate::workload::CheckedWorkload;
+
+/// A program: plan, kernels, and a description of every tensor.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct Program {
+    pub(crate) content: Content,
+}
+
+/// Roles and layouts by tensor, arrays of constants, the target.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Chosen<'py> {
+    roles: BTreeMap<String, String>,
+    layouts: BTreeMap<String, String>,
+    constants: BTreeMap<String, Bound<'py, PyAny>>,
+    target: Option<String>,
+}
+
+impl Chosen<'_> {
+    fn choices(self) -> PyResult<Choices> {
+        let elements = |(name, array): (String, Bound<'_, PyAny>)| {
+            // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
+            let bytes = unsafe { Bytes::of(&array)?.read() };
+            Ok((name, bytes.to_vec()))
+        };
+        Ok(Choices {
+            roles: self.roles.into_iter().collect(),
+            layouts: self.layouts.into_iter().collect(),
+            constants: self.constants.into_iter().map(elements).collect::<PyResult<_>>()?,
+            target: self.target,
+        })
+    }
+}
+
+fn in_file(path: &Path, error: &dyn std::fmt::Display) -> PyErr {
+    raised(&Failure::new(FailureKind::PROGRAM, format!("'{}': {error}", path.display())))
+}
+
+/// Reads a program file.
+pub(crate) fn read(path: &Path) -> PyResult<Content> {
+    let file = std::fs::read(path).map_err(|error| in_file(path, &error))?;
+    Content::from_bytes(&file).map_err(|error| in_file(path, &error))
+}
+
+#[pymethods]
+impl Program {
+    /// Reads a program file. Nothing in it is trusted.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        Ok(Self { content: read(&path)? })
+    }
+
+    /// The program of a workload: its text, or one that is checked, with what is chosen.
+    #[staticmethod]
+    fn _of(workload: &Bound<'_, PyAny>, chosen: Chosen<'_>) -> PyResult<Self> {
+        let choices = chosen.choices()?;
+        let made = match workload.cast::<CheckedWorkload>() {
+            Ok(checked) => choices.program_of(&checked.get().checked),
+            Err(_) => choices.program_of_text(&workload.extract::<String>()?),
+        };
+        Ok(Self { content: made.map_err(raised_from)? })
+    }
+
+    /// Writes the program file.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        std::fs::write(&path, self.content.to_bytes()).map_err(|error| in_file(&path, &error))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.content.name()
+    }
+
+    #[getter]
+    fn target(&self) -> &str {
+        self.content.target()
+    }
+
+    /// The text that it was made of, if it is in the file.
+    #[getter]
+    fn source(&self) -> Option<&str> {
+        self.content.source()
+    }
+
+    /// What it says of its tensors, by name: role, dtype, shape, layout, nbytes.
+    #[getter]
+    fn tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let described = PyDict::new(py);
+        for tensor in self.content.tensors() {
+            let one = PyDict::new(py);
+            one.set_item("role", tensor.role.name())?;
+            one.set_item("dtype", tensor.dtype.name())?;
+            one.set_item("shape", pyo3::types::PyTuple::new(py, &tensor.shape)?)?;
+            one.set_item("layout", tensor.layout.to_string())?;
+            one.set_item("nbytes", tensor.bytes())?;
+            described.set_item(&tensor.name, one)?;
+        }
+        Ok(described)
+    }
+
+    fn __repr__(&self) -> String {
+        let count = self.content.tensors().len();
+        format!("<Program {} with {count} tensors>", self.content.name())
+    }
+}
+
+/// A program in the memory of a device.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct LoadedProgram(pub(crate) Loaded);
+
+#[pymethods]
+impl LoadedProgram {
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.program().name()
+    }
+
+    /// The program as it was loaded.
+    #[getter]
+    fn program(&self) -> Program {
+        Program { content: self.0.program().clone() }
+    }
+
+    /// The layout that the program needs of a tensor.
+    fn layout(&self, tensor: &str) -> PyResult<String> {
+        let layout = self.0.input_layout(tensor).map_err(raised_from)?;
+        Ok(layout.to_string())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<LoadedProgram {}>", self.name())
+    }
+}

@@ -1,0 +1,200 @@
+"""Programs, sessions and tensors from Python: the training loop, what is refused, and that a copy more is seen."""
+
+import gc
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pto_wsp
+from pto_runtime import Device, HostError, Program, PtoError, program_of
+from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "programs" / "training_loop" / "train.py"
+
+TWICE = """workload twice {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[32, 32]
+  tensor Y : f32[32, 32]
+  kernel double(x: in f32[32, 32], y: out f32[32, 32], by: f32) {
+    %0 = load x : f32[32, 32]
+    %1 = scalar by : f32
+    %2 = mul %0, %1 by one : f32[32, 32]
+    store y, %2
+  }
+  do sequential {
+    parallel i in dense 1 {
+      double[i](x = X, y = Y, by = number(symbol by))
+    }
+  }
+}
+"""
+
+
+def module():
+    spec = importlib.util.spec_from_file_location("train", EXAMPLE)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.fixture
+def session():
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as opened:
+        yield opened
+
+
+@pytest.fixture
+def x():
+    return np.arange(1024, dtype=np.float32).reshape(32, 32)
+
+
+def test_a_training_loop_copies_nothing_after_the_first_round(tmp_path, capsys):
+    module().main(tmp_path)
+    assert "33 runs" in capsys.readouterr().out
+
+
+def test_one_copy_more_is_counted_and_fails_the_check(tmp_path):
+    train = module()
+    train.write(tmp_path)
+
+    def copy(stream, weights, number):
+        if number == 5:
+            stream.to_host(weights)
+
+    with Device(aic=4, aiv=8, gm_bytes=64 << 20).session() as session:
+        told = train.train(session, tmp_path, copy)
+    assert told[3]["copied_to_host_bytes"] == 4 * 64 * 96
+    with pytest.raises(AssertionError, match="'copied_to_host_bytes': 24576"):
+        train.check(*told)
+
+
+def test_outputs_feed_the_next_run_and_layouts_are_converted(session, x):
+    program = session.load(program_of(TWICE, layouts={"X": "column-major"}))
+    stream = session.stream()
+    given = stream.to_device(x)
+    with pytest.raises(HostError, match="needs X in the layout 'device, strides") as refused:
+        stream.run(program, {"X": given}, numbers={"by": 2.0})
+    assert refused.value.name == "TENSOR_LAYOUT" and "to_layout" in refused.value.remedy
+    y = stream.run(program, {"X": stream.to_layout(given, program.layout("X"))}, numbers={"by": 2.0})["Y"]
+    assert y.layout == "device, row-major" and y.shape == (32, 32) and y.dtype == "f32" and y.nbytes == 4096
+    again = stream.run(program, {"X": stream.to_layout(y, program.layout("X"))}, numbers={"by": 3})["Y"]
+    assert np.array_equal(stream.to_host(again), 6 * x)
+    assert session.counters["conversions"] == 2 and session.counters["converted_bytes"] == 8192
+    assert stream.to_layout(y, "row-major").is_here and session.counters["conversions"] == 2
+
+
+def test_a_tensor_that_was_given_is_told_apart(session, x):
+    program, stream = session.load(program_of(TWICE)), session.stream()
+    given = stream.to_device(x)
+    other = given
+    with pytest.raises(HostError, match="no number bye"):
+        stream.run(program, {}, give={"X": given}, numbers={"bye": 2.0})
+    # A run that is refused takes nothing.
+    assert given.is_here
+    stream.run(program, {}, give={"X": given}, numbers={"by": 2.0})
+    with pytest.raises(HostError, match="was given to program twice") as gone:
+        stream.run(program, {"X": other}, numbers={"by": 2.0})
+    assert gone.value.name == "TENSOR_MOVED" and not other.is_here and "program twice" in repr(other)
+
+
+def test_references_count(session, x):
+    program, stream = session.load(program_of(TWICE)), session.stream()
+    given = stream.to_device(x)
+    first = stream.run(program, {"X": given}, numbers={"by": 2.0})
+    before = session.counters
+    kept = first["Y"]
+    del first
+    gc.collect()
+    assert np.array_equal(stream.to_host(kept), 2 * x)
+    del kept
+    # Its memory is there for the next output.
+    second = stream.run(program, {"X": given}, numbers={"by": 2.0})["Y"]
+    after = session.counters
+    assert after["allocations"] == before["allocations"] and after["pool_hits"] == before["pool_hits"] + 1
+    # An output goes into a tensor that there is.
+    stream.run(program, {"X": given, "Y": second}, numbers={"by": 5.0})
+    assert np.array_equal(stream.to_host(second), 5 * x) and session.counters["allocations"] == after["allocations"]
+
+
+def test_streams_take_over_and_other_types_are_converted(session, x):
+    program, first, second = session.load(program_of(TWICE)), session.stream(), session.stream()
+    y = first.run(program, {"X": first.to_device(x)}, numbers={"by": 2.0})["Y"]
+    with pytest.raises(HostError, match="belongs to"):
+        second.run(program, {"X": y}, numbers={"by": 2.0})
+    z = second.run(program, {"X": second.take_over(y, first)}, numbers={"by": 2.0})["Y"]
+    half = second.to_dtype(z, "f16")
+    assert np.array_equal(second.to_host(half), (4 * x).astype(np.float16)) and not y.is_here
+    second.synchronize(timeout=10)
+    brain = (x.view(np.uint32) >> 16).astype(np.uint16)
+    assert np.array_equal(second.to_host(second.to_device(brain, dtype="bf16")), brain)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (lambda stream, x: stream.to_device(x, "fractal"), "no layout"),
+        (lambda stream, x: stream.to_device(x, dtype="f16"), "takes 2 bytes"),
+        (lambda stream, x: stream.to_device(x.astype(complex)), "no elements of type"),
+        (lambda stream, x: stream.to_device(x.astype(">f4")), "other order"),
+        (lambda stream, x: stream.zeros("f32", (4, 4, 4), "nz"), "tiles need two dimensions"),
+        (lambda stream, x: stream.zeros("f33", (4, 4)), "f33"),
+        (lambda stream, x: stream.synchronize(timeout=-1), "timeout"),
+    ],
+)
+def test_bad_input_is_refused(session, x, given, said):
+    with pytest.raises((PtoError, ValueError), match=said):
+        given(session.stream(), x)
+
+
+def test_a_session_has_the_device_for_itself():
+    device = Device(aic=1, aiv=1, gm_bytes=64 << 20)
+    with device.session() as session:
+        with pytest.raises(HostError, match="closed"):
+            device.malloc(4)
+    with pytest.raises(HostError, match="the session is closed"):
+        session.stream()
+
+
+def test_program_files_are_read_without_trust(tmp_path):
+    path = tmp_path / "twice.ptop"
+    program_of(TWICE).save(path)
+    program = Program.load(path)
+    assert program.name == "twice" and program.target == "any" and program.source.startswith("workload twice")
+    assert program.tensors["Y"] == {"role": "output", "dtype": "f32", "shape": (32, 32), "layout": "device, row-major", "nbytes": 4096}
+    damaged = bytearray(path.read_bytes())
+    damaged[100] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(HostError, match="damaged"):
+        Program.load(path)
+    with pytest.raises(HostError, match="no task writes it"):
+        program_of(TWICE, roles={"X": "output"})
+    with pytest.raises(HostError, match="line"):
+        program_of("workload {")
+
+
+def test_a_program_of_pto_wsp_is_saved_and_runs_in_a_session(tmp_path, session, x):
+    tile = Tile[16, 16, DType.F32]
+
+    @kernel
+    def triple(a: In[tile], b: Out[tile]):
+        pto.store(b, pto.add(pto.add(pto.load(a), pto.load(a)), pto.load(a)))
+
+    tiles = x.reshape(4, 16, 16)
+    a, b = Tensor(tiles, tiles.shape, DType.F32), Tensor(np.zeros_like(tiles), tiles.shape, DType.F32)
+
+    @workload
+    def tripled():
+        for i in P(4):
+            triple[i](a[i], b[i])
+
+    program = tripled().compile()
+    program.save(tmp_path / "tripled.ptop")
+    loaded = session.load(tmp_path / "tripled.ptop")
+    names = list(loaded.program.tensors)
+    stream = session.stream()
+    outputs = stream.run(loaded, {names[0]: stream.to_device(tiles)})
+    assert np.array_equal(stream.to_host(outputs[names[1]]), 3 * tiles)
+    with pytest.raises(pto_wsp.CompileError, match="no task writes it"):
+        program.save(tmp_path / "x.ptop", roles={names[0]: "output"})
