@@ -245,7 +245,7 @@ fn a_device_that_does_not_come_back_says_so_and_is_left_alone() {
     inject("");
     let work = Work::AicpuBuilder { builder: "vector_example", orch_args: &[] };
     let error = device.run(work, &RunOptions::default()).expect_err("it is lost");
-    assert!(error.to_string().contains("lost after a fault"), "{error}");
+    assert!(error.to_string().contains("was not confirmed"), "{error}");
     drop(device);
     assert_ne!(ledger()[1], 0, "nothing was called on a device whose state is not known");
     // What a user does next: `npu-smi` resets it.
