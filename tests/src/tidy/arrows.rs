@@ -103,6 +103,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-c-builder",
             "pto-image-build",
             "pto-host",
+            "pto-cann-stand-in~",
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
@@ -114,6 +115,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pto-cann-emulator",
         &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples", "pto-host"],
     ),
+    // It checks the host, and shares nothing with it.
+    ("pto-cann-stand-in", &[]),
     (
         "pto-linker-tests",
         &[

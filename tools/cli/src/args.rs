@@ -138,6 +138,8 @@ pub(crate) enum DeviceChoice {
     A2a3sim,
     /// The flashed firmware image on an emulated AArch64 machine (QEMU)
     Virt,
+    /// An Ascend 910B or 910C, through CANN (docs/hardware.md)
+    A2a3,
 }
 
 /// How a graph is run.
@@ -216,14 +218,17 @@ pub(crate) struct RunArgs {
         default_value = "a2a3sim"
     )]
     pub(crate) device: DeviceChoice,
-    /// Number of cube cores [default: 24, or that of the profile; on virt 4]
+    /// Which of several devices, as CANN counts them; on a2a3
+    #[arg(long, help_heading = "Device", value_name = "N")]
+    pub(crate) device_id: Option<u32>,
+    /// Number of cube cores [default: 24, or that of the profile; on virt 4; on a2a3 all in service]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
-    /// Number of vector cores [default: 48, or that of the profile; on virt 8]. On virt the sum of --aicpu, --aic and --aiv
-    /// is at most 64
+    /// Number of vector cores [default: 48, or that of the profile; on virt 8; on a2a3 two for each cube core]. On virt
+    /// the sum of --aicpu, --aic and --aiv is at most 64
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: Option<u32>,
-    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
+    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt and a2a3 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
     /// Runs the program on every device of a group: local:8 is eight devices of this process; mpi, one device in each process that

@@ -32,6 +32,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Functions of aclrt", "acl-functions.md"),
             ("Program files, stitching", "programs.md"),
             ("Firmware images", "firmware.md"),
+            ("The device a2a3", "hardware.md"),
             ("Programs as loops over tiles", "workloads.md"),
             ("What the commands print as JSON", "json.md"),
             ("What a task costs", "performance.md"),

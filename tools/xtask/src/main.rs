@@ -15,6 +15,7 @@
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
+//! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
 //! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
@@ -31,6 +32,7 @@ mod mpi;
 mod python;
 mod race;
 mod root;
+mod stand_in;
 mod steps;
 mod suite;
 mod tools;
@@ -57,6 +59,8 @@ usage: cargo xtask <command>
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
                      target/book; installs mdBook with cargo where it is missing
+  stand-in           builds libraries that stand in for CANN, with an emulated device behind them, into
+                     target/stand-in; for `pto run EXAMPLE --device a2a3` (docs/hardware.md)
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
 ";
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
         ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
+        ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
