@@ -314,7 +314,7 @@ fn every_type_of_elements_is_in_files() {
     ] {
         let text = COPY.replace("TYPE", name);
         let file = WorkloadFile::read(&text).expect("the file holds a workload");
-        let bytes: Vec<u8> = (1..=8 * dtype.bytes() as u8).collect();
+        let bytes: Vec<u8> = (1..=u8::MAX).take(8 * dtype.bytes()).collect();
         let given = Tensor::new(vec![1, 8], Elements::from_bytes(dtype, &bytes)).expect("it fits");
         let mut inputs = Inputs::default();
         inputs.insert("X", given.clone());
