@@ -52,7 +52,7 @@ fn good(over: &[Completion]) -> Vec<u64> {
     over.iter()
         .map(|one| {
             one.result.as_ref().unwrap();
-            one.number
+            one.number.unwrap()
         })
         .collect()
 }
