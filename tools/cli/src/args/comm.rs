@@ -64,7 +64,7 @@ pub(crate) struct CommBenchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=48))]
     pub(crate) aiv: Option<u32>,
     /// AICPU instances of each device: one builds, the others schedule
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=16))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub(crate) aicpu: u32,
     /// Answers with one JSON object
     #[arg(long)]

@@ -27,9 +27,10 @@ pub(crate) fn bench(args: &CommBenchArgs) -> Result<Exit, Failure> {
             args.from, args.to
         )));
     }
+    let aiv = args.aiv.unwrap_or_else(|| cores(&args.group).1);
     let device = DeviceOptions {
-        aic: 1,
-        aiv: args.aiv.unwrap_or_else(|| cores(&args.group).1),
+        aic: aiv.div_ceil(2),
+        aiv,
         gm_bytes: args.to.saturating_mul(6).max(64 << 20).saturating_add(64 << 20),
         ..GroupOptions::default().device
     };
