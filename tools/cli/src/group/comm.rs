@@ -31,7 +31,8 @@ pub(crate) fn bench(args: &CommBenchArgs) -> Result<Exit, Failure> {
     let device = DeviceOptions {
         aic: aiv.div_ceil(2),
         aiv,
-        gm_bytes: args.to.saturating_mul(6).max(64 << 20).saturating_add(64 << 20),
+        // Two windows, and rings of heaps that hold what a reduction receives.
+        gm_bytes: args.to.saturating_mul(24).saturating_add(256 << 20),
         ..GroupOptions::default().device
     };
     let options = GroupOptions { device, ..GroupOptions::default() };
