@@ -17,7 +17,7 @@ fn params(example: &dyn Example) -> Params {
 
 fn group(size: u32) -> Group {
     let base = GroupOptions::default();
-    let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 64 << 20, ..base.device };
+    let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 1 << 30, ..base.device };
     open_group(size, &GroupOptions { device, ..base }).unwrap()
 }
 

@@ -24,6 +24,7 @@ pub mod ways;
 use std::sync::Arc;
 
 use pto_host::group::{Group, GroupError, GroupOptions, Transport};
+use pto_host::virtual_time::group::{NetFaults, NetworkProfile};
 use pto_host::{Device, DeviceOptions};
 
 pub use check::{Nans, Place, Verdict};
@@ -54,6 +55,18 @@ pub fn open_sim(options: DeviceOptions) -> Result<Device, pto_host::Error> {
 /// Those of [`Group::open_local`].
 pub fn open_group(size: u32, options: &GroupOptions) -> Result<Group, GroupError> {
     Group::open_local(size, options, crate::Builders)
+}
+
+/// Opens a group of devices in virtual time, with this network between them.
+///
+/// # Errors
+/// Those of [`Group::open_virtual`].
+pub fn open_virtual_group(
+    size: u32,
+    options: &GroupOptions,
+    network: NetworkProfile,
+) -> Result<Group, GroupError> {
+    Group::open_virtual(size, options, (network, NetFaults::default()), crate::Builders)
 }
 
 /// Opens the device of this process in a group whose other devices are elsewhere.

@@ -231,8 +231,8 @@ pub(crate) struct RunArgs {
     /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt and a2a3 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
-    /// Runs the program on every device of a group: local:8 is eight devices of this process; mpi, one device in each process that
-    /// mpirun has started
+    /// Runs the program on every device of a group: local:8 is eight devices of this process; virtual:8 the same in virtual time, with
+    /// a network between them; mpi, one device in each process that mpirun has started
     #[arg(long, help_heading = "Device", value_name = "GROUP", value_parser = group)]
     pub(crate) group: Option<GroupTarget>,
     /// How the simulator uses the threads of this machine [default: pool]

@@ -40,7 +40,7 @@ examples! {
     CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl --input matrix=inputs/matrix.npy";
     MIGRATE: "pto migrate programs", "pto migrate programs --json";
     BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1";
-    COMM_BENCH: "pto comm bench --group local:4 --to 1M", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
+    COMM_BENCH: "pto comm bench --group local:4 --to 1M", "pto comm bench --group virtual:8 --to 64M --factor 8", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
 }
 
 short_examples! {

@@ -36,7 +36,7 @@ impl CommCommand {
 /// repetitions the shortest one counts.
 #[derive(Args, Debug)]
 pub(crate) struct CommBenchArgs {
-    /// The group: local:RANKS, or mpi below mpirun
+    /// The group: local:RANKS, virtual:RANKS, virtual:RANKS:NETWORK, or mpi below mpirun
     #[arg(long, value_name = "GROUP", default_value = "local:2", value_parser = group)]
     pub(crate) group: GroupTarget,
     /// The collective: `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`, broadcast or reduce
@@ -60,9 +60,12 @@ pub(crate) struct CommBenchArgs {
     /// How often each size is measured
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) repeats: u64,
-    /// Vector cores of each device, which reduce
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=48))]
-    pub(crate) aiv: u32,
+    /// Vector cores of each device, which reduce [default: 4; in virtual time 48]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=48))]
+    pub(crate) aiv: Option<u32>,
+    /// AICPU instances of each device: one builds, the others schedule
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
+    pub(crate) aicpu: u32,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,

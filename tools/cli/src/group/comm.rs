@@ -8,7 +8,7 @@ use pto_host::group::{GroupOptions, GroupWork, Member};
 use pto_host::{Capacities, DeviceOptions, RunOptions};
 
 use super::comm_table::{Row, json, text};
-use super::open::Opened;
+use super::open::{Opened, cores};
 use crate::args::CommBenchArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
@@ -27,10 +27,12 @@ pub(crate) fn bench(args: &CommBenchArgs) -> Result<Exit, Failure> {
             args.from, args.to
         )));
     }
+    let aiv = args.aiv.unwrap_or_else(|| cores(&args.group).1);
     let device = DeviceOptions {
-        aic: 1,
-        aiv: args.aiv,
-        gm_bytes: args.to.saturating_mul(6).max(64 << 20).saturating_add(64 << 20),
+        aic: aiv.div_ceil(2),
+        aiv,
+        // Two windows, and rings of heaps that hold what a reduction receives.
+        gm_bytes: args.to.saturating_mul(24).saturating_add(256 << 20),
         ..GroupOptions::default().device
     };
     let options = GroupOptions { device, ..GroupOptions::default() };
@@ -96,7 +98,8 @@ impl<'a> Bench<'a> {
             Capacities { tasks: WINDOW, arg_words: 0, edges: 0, ..Capacities::default() };
         let mut capacities = capacities.streamed_whole();
         capacities.stream.heap_bytes = (4 * self.args.to).next_power_of_two().max(1 << 20);
-        let options = RunOptions { capacities, aicpu_instances: 2, ..RunOptions::default() };
+        let options =
+            RunOptions { capacities, aicpu_instances: self.args.aicpu, ..RunOptions::default() };
         let report = self.opened.group.run(&work, &options).map_err(Failure::faulted)?;
         let own = u64::try_from(report.makespan().as_nanos()).unwrap_or(u64::MAX);
         let slowest = self.opened.exchange(own)?.into_iter().max().unwrap_or(own);

@@ -1,9 +1,10 @@
-//! Opens the group that a command line names: devices of this process, or one device as a rank of an MPI job.
+//! Opens the group that a command line names: devices of this process, in real or in virtual time, or one device as a rank of an MPI job.
 
 use std::time::Duration;
 
 use pto_examples::host;
 use pto_host::group::{Group, GroupOptions, GroupTarget};
+use pto_host::virtual_time::group::NetworkProfile;
 use pto_mpi::{Mpi, MpiOptions};
 
 use crate::errors::Failure;
@@ -11,11 +12,21 @@ use crate::errors::Failure;
 /// How long a rank waits for the others at the end of a run: their hosts may still compute references.
 const AFTER_RUN: Duration = Duration::from_secs(300);
 
+/// Cores of each kind of a device, where the command line does not say. In real time the ranks share this machine.
+pub(crate) const fn cores(target: &GroupTarget) -> (u32, u32) {
+    match target {
+        GroupTarget::Virtual(..) => (24, 48),
+        GroupTarget::Local(_) | GroupTarget::Mpi => (2, 4),
+    }
+}
+
 /// A group, and the MPI job that it is part of.
 pub(crate) struct Opened {
     pub(crate) group: Group,
     // Behind the group: its transport goes first.
     mpi: Option<Mpi>,
+    /// What runs them, where it is this process.
+    time: &'static str,
 }
 
 impl Opened {
@@ -24,16 +35,22 @@ impl Opened {
         match target {
             GroupTarget::Local(size) => {
                 let group = host::open_group(*size, options).map_err(Failure::usage)?;
-                Ok(Self { group, mpi: None })
+                Ok(Self { group, mpi: None, time: "this process" })
             }
             GroupTarget::Mpi => {
                 let mpi = Mpi::join(&MpiOptions::default()).map_err(Failure::usage)?;
                 let group = host::join_group(mpi.transport(), options).map_err(Failure::usage)?;
-                Ok(Self { group, mpi: Some(mpi) })
+                Ok(Self { group, mpi: Some(mpi), time: "" })
             }
-            GroupTarget::Virtual(..) => Err(Failure::usage(
-                "this command does not run groups in virtual time; use local:RANKS or mpi",
-            )),
+            GroupTarget::Virtual(size, name) => {
+                let network = NetworkProfile::by_name(name).ok_or_else(|| {
+                    let names = NetworkProfile::NAMES.join(", ");
+                    Failure::usage(format!("there is no network '{name}'; use one of {names}"))
+                })?;
+                let group = host::open_virtual_group(*size, options, network);
+                let group = group.map_err(Failure::usage)?;
+                Ok(Self { group, mpi: None, time: "virtual time" })
+            }
         }
     }
 
@@ -58,7 +75,7 @@ impl Opened {
         let size = self.group.size();
         match &self.mpi {
             Some(mpi) => format!("{size} ranks of {}", mpi.library()),
-            None => format!("{size} ranks in this process"),
+            None => format!("{size} ranks in {}", self.time),
         }
     }
 }

@@ -7,7 +7,7 @@ use pto_host::group::{GroupOptions, GroupReport, GroupTarget, GroupWork};
 use pto_host::{DeviceOptions, RunOptions};
 use serde_json::{Value, json};
 
-use super::open::Opened;
+use super::open::{Opened, cores};
 use crate::args::RunArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
         )));
     }
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
-    let options = GroupOptions { device: device(args), ..GroupOptions::default() };
+    let options = GroupOptions { device: device(args, target), ..GroupOptions::default() };
     let mut job = Job::new(Opened::open(target, &options)?, example, &params, &inputs)?;
     let told = job.run(args)?;
     let exit = if told.passed { Exit::Pass } else { Exit::Wrong };
@@ -62,12 +62,12 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// Each device of the group. Ranks share this machine, so that each has few cores unless told otherwise.
-fn device(args: &RunArgs) -> DeviceOptions {
-    let base = GroupOptions::default().device;
+/// Each device of the group.
+fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
+    let (base, (aic, aiv)) = (GroupOptions::default().device, cores(target));
     DeviceOptions {
-        aic: args.aic.unwrap_or(2),
-        aiv: args.aiv.unwrap_or(4),
+        aic: args.aic.unwrap_or(aic),
+        aiv: args.aiv.unwrap_or(aiv),
         gm_bytes: args.gm_bytes.unwrap_or(1 << 30),
         ..base
     }

@@ -13,6 +13,9 @@ fn a_program_runs_unchanged_on_one_device_and_on_a_group() {
     assert!(text.contains("2 ranks in this process: passed"), "{text}");
     assert!(text.contains("rank 1: ") && text.contains(" 0 wrong"), "{text}");
     let digest = |text: &str| text.lines().last().map(str::to_owned);
+    let timed = pto(&[&borrowed(&small)[..], &["--group=virtual:2"]].concat(), 0).stdout;
+    assert!(timed.contains("2 ranks in virtual time: passed"), "{timed}");
+    assert_eq!(digest(&timed), digest(&text), "time changes no bit");
     assert_eq!(digest(&pto(&group, 0).stdout), digest(&text), "the same bits in every run");
 }
 
@@ -20,6 +23,7 @@ fn a_program_runs_unchanged_on_one_device_and_on_a_group() {
 fn what_a_group_cannot_do_is_refused_with_what_to_do() {
     refused(&["run", "matmul", "--group=local:2"], 2, &["one device", "tp_decoder"]);
     refused(&["run", "tp_decoder", "--group=local:3"], 2, &["kv_heads = 8", "3 ranks"]);
+    refused(&["run", "tp_decoder", "--group=virtual:2:lan"], 2, &["'lan'", "a3-pod"]);
     refused(&["run", "tp_decoder", "--group=tcp:3"], 2, &["local:RANKS"]);
     refused(&["run", "tp_decoder", "--group=local:2", "--gantt"], 2, &["--gantt"]);
     refused(&["run", "tp_decoder", "--group=mpi"], 2, &["mpirun -n 8"]);
