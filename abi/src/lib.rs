@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Where to look: [`runtime`] the arena's first block, [`task`] the hot line of a task, [`handshake`]
-//! how work reaches a core, [`arena`] how capacities become regions, [`launch`] what a host writes for a run, [`image`] the
+//! how work reaches a core, [`arena`] how capacities become regions, [`launch`] what a host writes for a run, [`bootstrap`] how an image
+//! reaches an Ascend device, [`image`] the
 //! graph a host builds, [`session`] rings of commands, [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`]
 //! the table of faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only place that names the
 //! atomics.
@@ -21,6 +22,7 @@
 
 pub mod arena;
 pub mod block;
+pub mod bootstrap;
 pub mod chain;
 pub mod closed_set;
 pub mod fault;

@@ -12,6 +12,19 @@ use crate::tile::element::{Element, bf16, f16};
 
 const _: () = assert!(func::REDUCE.0 == REDUCE.0 && func::TRANSFER.0 == TRANSFER.0);
 
+/// Calls [`all`] with the type that an element code stands for.
+macro_rules! by_type {
+    ($element:ident, $at:expr, $n:ident, $reduction:ident, { $($code:ident => $type:ty),+ $(,)? }) => {
+        match $element {
+            $(ElementType::$code => {
+                // SAFETY: the caller keeps the contract for this type.
+                unsafe { all::<$type>($at, $n, $reduction) }
+            })+
+            _ => {}
+        }
+    };
+}
+
 /// Combines `n` elements at `a` and `b` to those at `out`, as `how` says: an [`ElementType`], and a [`Reduction`] from bit 8 on.
 /// With other codes, which no collective writes, nothing is done.
 ///
@@ -25,54 +38,30 @@ pub unsafe fn combine([a, b, out]: [u64; 3], n: u64, how: u64) {
     else {
         return;
     };
-    // SAFETY: the caller keeps the contract for this type.
-    unsafe {
-        match element {
-            ElementType::F32 => all::<f32>([a, b, out], n, reduction),
-            ElementType::F16 => all::<f16>([a, b, out], n, reduction),
-            ElementType::BF16 => all::<bf16>([a, b, out], n, reduction),
-            ElementType::F64 => all::<f64>([a, b, out], n, reduction),
-            ElementType::I8 => all::<i8>([a, b, out], n, reduction),
-            ElementType::U8 => all::<u8>([a, b, out], n, reduction),
-            ElementType::I16 => all::<i16>([a, b, out], n, reduction),
-            ElementType::U16 => all::<u16>([a, b, out], n, reduction),
-            ElementType::I32 => all::<i32>([a, b, out], n, reduction),
-            ElementType::U32 => all::<u32>([a, b, out], n, reduction),
-            ElementType::I64 => all::<i64>([a, b, out], n, reduction),
-            _ => all::<u64>([a, b, out], n, reduction),
-        }
-    }
+    by_type!(element, [a, b, out], n, reduction, {
+        F32 => f32, F16 => f16, BF16 => bf16, F64 => f64, I8 => i8, U8 => u8, I16 => i16, U16 => u16, I32 => i32,
+        U32 => u32, I64 => i64, U64 => u64,
+    });
 }
 
+/// One loop for each type, with the operation chosen inside: the code of all kernels is loaded to each core.
+///
 /// # Safety
 /// As [`combine`], with elements of this type.
-unsafe fn all<T: Element>(at: [u64; 3], n: u64, reduction: Reduction) {
-    // SAFETY: the caller keeps the contract.
-    unsafe {
-        match reduction {
-            Reduction::SUM => each::<T>(at, n, Number::add),
-            Reduction::PROD => each::<T>(at, n, Number::mul),
-            Reduction::MAX => each::<T>(at, n, Number::larger),
-            _ => each::<T>(at, n, Number::smaller),
-        }
-    }
-}
-
-/// # Safety
-/// As [`all`].
-#[inline(always)]
-unsafe fn each<T: Element>(
-    [a, b, out]: [u64; 3],
-    n: u64,
-    combine: impl Fn(T::Wide, T::Wide) -> T::Wide,
-) {
+unsafe fn all<T: Element>([a, b, out]: [u64; 3], n: u64, reduction: Reduction) {
     for index in 0..args::size(n) {
         // SAFETY: the caller keeps the contract: element `index` is there.
         let a: T = unsafe { args::load(a, index) };
         // SAFETY: the same.
         let b: T = unsafe { args::load(b, index) };
-        let combined = T::narrow(combine(a.widen(), b.widen()));
+        let (a, b) = (a.widen(), b.widen());
+        let combined = match reduction {
+            Reduction::SUM => a.add(b),
+            Reduction::PROD => a.mul(b),
+            Reduction::MAX => a.larger(b),
+            _ => a.smaller(b),
+        };
         // SAFETY: the same; it is ours to write.
-        unsafe { args::store(out, index, combined) };
+        unsafe { args::store(out, index, T::narrow(combined)) };
     }
 }

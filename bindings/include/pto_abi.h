@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(8)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0x09696bbd0ba4b65c)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xa41394f86dccd5cc)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -459,6 +459,24 @@ typedef struct pto_task_id {
 #define PTO_FAULT_PLAN_ELEMENT UINT32_C(0x000b0014)
 /* A tile kernel ended with a fault. The plan record names kernel, operand and index. */
 #define PTO_FAULT_PLAN_KERNEL UINT32_C(0x000b0020)
+/* A transfer to or from another rank has failed. The report of the group names ranks, hosts and the cause. */
+#define PTO_FAULT_TRANSFER_FAILED UINT32_C(0x000c0001)
+/* A transfer waits for longer than the stall budget, and nothing else gets on. The epitaph names the task; look why the other rank does not do its part, or raise the stall budget. */
+#define PTO_FAULT_TRANSFER_STALL UINT32_C(0x000c0002)
+/* A transfer is ready, and nothing on this device moves it. Run the program on a member of a group: Group::open_local, or Group::join. */
+#define PTO_FAULT_TRANSFER_NO_ENGINE UINT32_C(0x000c0003)
+/* A call names a rank that the communicator does not have. Ranks are 0 to the number of ranks - 1. */
+#define PTO_FAULT_TRANSFER_RANK UINT32_C(0x000c0004)
+/* A tensor of a transfer is not dense, or not as large as the call needs. Transfer dense views; the parts of a collective are as large as its documentation says. */
+#define PTO_FAULT_TRANSFER_TENSOR UINT32_C(0x000c0005)
+/* A call names a window that the group does not have, or a place outside of it. Make the window with Group::window before the run; compare offset and size with its bytes. */
+#define PTO_FAULT_TRANSFER_WINDOW UINT32_C(0x000c0006)
+/* A call names a signal slot that a rank does not have. A rank has 256 signal slots, from 0 on. */
+#define PTO_FAULT_TRANSFER_SLOT UINT32_C(0x000c0007)
+/* The group's words behind the orchestration words are damaged. Run the program with Group::run, and hand its own words to Communicator::program_args. */
+#define PTO_FAULT_TRANSFER_WORDS UINT32_C(0x000c0008)
+/* A reduction has no kernel for the element type. Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits. */
+#define PTO_FAULT_TRANSFER_TYPE UINT32_C(0x000c0009)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
@@ -1135,10 +1153,10 @@ typedef struct pto_block_board {
     uint64_t posted;
     /* atomic: Keeps the lists in lines of their own. */
     uint64_t rest_of_line[5];
-    /* The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and `ARRIVALS`. */
-    pto_list_ends lists[17];
+    /* The lists: by priority, in each `cube`, `vector`, `cluster`, `sync`; and `ARRIVALS`, `TRANSFERS`, `ARRIVED`. */
+    pto_list_ends lists[19];
     /* atomic: Not used; zero. */
-    uint64_t reserved_words[7];
+    uint64_t reserved_words[5];
 } pto_block_board;
 PTO_STATIC_ASSERT(sizeof(pto_block_board) == 256, "size of pto_block_board");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, waiting) == 0, "offset of pto_block_board.waiting");
@@ -1149,7 +1167,7 @@ PTO_STATIC_ASSERT(offsetof(pto_block_board, count) == 12, "offset of pto_block_b
 PTO_STATIC_ASSERT(offsetof(pto_block_board, posted) == 16, "offset of pto_block_board.posted");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, rest_of_line) == 24, "offset of pto_block_board.rest_of_line");
 PTO_STATIC_ASSERT(offsetof(pto_block_board, lists) == 64, "offset of pto_block_board.lists");
-PTO_STATIC_ASSERT(offsetof(pto_block_board, reserved_words) == 200, "offset of pto_block_board.reserved_words");
+PTO_STATIC_ASSERT(offsetof(pto_block_board, reserved_words) == 216, "offset of pto_block_board.reserved_words");
 
 /* The start of the region `stream`. */
 typedef struct pto_stream_header {

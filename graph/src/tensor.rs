@@ -217,7 +217,7 @@ impl<'s> TensorView<'s> {
         if !offset.is_multiple_of(size) {
             return self.defective(ViewDefect::Range);
         }
-        self.offset = offset / size;
+        self.offset = offset.checked_div(size).unwrap_or(0);
         self.check();
         self
     }
@@ -233,7 +233,7 @@ impl<'s> TensorView<'s> {
             return None;
         }
         let (distance, size) = (step.unsigned_abs(), self.element.bytes());
-        let stride = distance / size;
+        let stride = distance.checked_div(size).unwrap_or(0);
         let back = if step < 0 { stride.checked_mul(u64::from(times) - 1) } else { Some(0) };
         let offset = back.and_then(|back| self.offset.checked_sub(back));
         let Some(offset) = offset.filter(|_| distance.is_multiple_of(size)) else {

@@ -65,6 +65,11 @@ pub(crate) trait Backend: Send {
         false
     }
 
+    /// Whether sessions can be opened on it.
+    fn has_sessions(&self) -> bool {
+        true
+    }
+
     /// Whether its firmware records runs.
     fn tracing(&self) -> Tracing {
         Tracing::On

@@ -113,6 +113,21 @@ impl Device {
         Self::open_with(aic, aiv, memory, Box::new(machine))
     }
 
+    /// Opens the device `a2a3` through CANN, and brings the firmware of `image` and the kernels of `blob` to it.
+    ///
+    /// # Errors
+    /// `Image`: one of them cannot be used there. `A2a3`: a library or a function of CANN is missing, or a call failed; the
+    /// error names the step.
+    #[cfg(feature = "a2a3")]
+    pub fn open_a2a3(
+        options: &crate::A2a3Options,
+        image: &crate::fw::Image,
+        blob: &crate::fw::Image,
+    ) -> Result<Self, Error> {
+        let (machine, [aic, aiv]) = crate::a2a3::device::A2a3::open(options, image, blob)?;
+        Self::open_with(aic, aiv, machine.memory(), Box::new(machine))
+    }
+
     /// What a hosting mode is asked for must exist on a device of so many cores.
     #[cfg(feature = "sim")]
     fn check_hosting(hosting: &crate::Hosting, cores: u32) -> Result<(), Error> {
@@ -195,6 +210,12 @@ impl Device {
     #[must_use]
     pub fn has_virtual_clock(&self) -> bool {
         self.backend.has_virtual_clock()
+    }
+
+    /// Whether sessions can be opened on it.
+    #[must_use]
+    pub fn has_sessions(&self) -> bool {
+        self.backend.has_sessions()
     }
 
     /// The names of the builder programs in its firmware.

@@ -215,6 +215,21 @@ pub enum Error {
     #[error(transparent)]
     Virt(#[from] crate::virt::VirtError),
 
+    /// The device `a2a3` cannot be used.
+    #[cfg(feature = "a2a3")]
+    #[error(transparent)]
+    A2a3(#[from] crate::a2a3::A2a3Error),
+
+    /// A device without sessions.
+    #[error(
+        "{device} has no sessions: its host and its firmware do not see each other's writes while a run lasts. Use \
+         Device::run there, or another device"
+    )]
+    NoSessions {
+        /// The device.
+        device: String,
+    },
+
     /// A func id above the limit.
     #[error("func id {func_id} is above the limit: use 0 to {}", MAX_FUNC_ID - 1)]
     FuncIdLimit {

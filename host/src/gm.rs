@@ -1,18 +1,23 @@
 //! Global memory of a device: one anonymous mapping of this process, where device addresses are those of this
-//! process, or part of the RAM of an emulated machine, where they are the machine's.
+//! process, or part of the RAM of an emulated machine, where they are the machine's, or memory that only copies reach.
+//!
+//! What users own is read and written by [`Gm::read`] and [`Gm::write`]. The window of memory that only copies reach is a
+//! copy on this side, for the runtime's arena; the backend sends and fetches it.
 //!
 //! Pages cost nothing until they are touched (`MAP_NORESERVE`), so that a device may have gigabytes.
 
 use std::io;
 use std::ptr::{self, NonNull};
-#[cfg(feature = "virt")]
+#[cfg(any(feature = "virt", feature = "a2a3"))]
 use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
 
-use crate::Error;
+#[cfg(feature = "a2a3")]
+use crate::a2a3::dma::Dma;
 #[cfg(feature = "virt")]
 use crate::virt::memory::Ram;
+use crate::{Error, Place};
 
 /// Memory of a device.
 pub(crate) enum Gm {
@@ -21,12 +26,83 @@ pub(crate) enum Gm {
     /// Of an emulated machine.
     #[cfg(feature = "virt")]
     Machine(Arc<Ram>),
+    /// Of a device whose memory is not mapped here.
+    #[cfg(feature = "a2a3")]
+    Remote(Remote),
+}
+
+/// Memory that only copies reach.
+#[cfg(feature = "a2a3")]
+pub(crate) struct Remote {
+    copy: Mapping,
+    address: GmAddr,
+    dma: Arc<dyn Dma>,
 }
 
 impl Gm {
     /// Maps `bytes` bytes of zeros, aligned to a page.
     pub(crate) fn map(bytes: u64) -> Result<Self, Error> {
         Mapping::new(bytes).map(Self::Own)
+    }
+
+    /// `bytes` bytes at `address` of a device, which hold zeros.
+    #[cfg(feature = "a2a3")]
+    pub(crate) fn remote(bytes: u64, address: GmAddr, dma: Arc<dyn Dma>) -> Result<Self, Error> {
+        let copy = Mapping::new(bytes)?;
+        Ok(Self::Remote(Remote { copy, address, dma }))
+    }
+
+    /// Whether only copies reach it.
+    pub(crate) const fn is_remote(&self) -> bool {
+        match self {
+            #[cfg(feature = "a2a3")]
+            Self::Remote(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Copies to the device.
+    pub(crate) fn write(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
+        let offset = self.offset(to, from.len() as u64)?;
+        #[cfg(feature = "a2a3")]
+        if let Self::Remote(remote) = self {
+            return Ok(remote.dma.to_device(to, from)?);
+        }
+        self.window().write_bytes(offset, from).ok_or_else(|| outside(to, from.len() as u64))
+    }
+
+    /// Copies from the device.
+    pub(crate) fn read(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
+        let bytes = to.len() as u64;
+        let offset = self.offset(from, bytes)?;
+        #[cfg(feature = "a2a3")]
+        if let Self::Remote(remote) = self {
+            return Ok(remote.dma.to_host(from, to)?);
+        }
+        self.window().read_bytes(offset, to).ok_or_else(|| outside(from, bytes))
+    }
+
+    /// Zeros a range, the copy of it on this side as well.
+    pub(crate) fn zero(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        #[cfg(feature = "a2a3")]
+        if let (Self::Remote(remote), true) = (self, bytes > 0) {
+            remote.dma.fill(at, bytes, 0)?;
+        }
+        let (mut offset, window) = (self.offset(at, bytes)?, self.window());
+        let end = offset + bytes;
+        while offset < end {
+            let step = (end - offset).min(ZEROS.len() as u64);
+            let zeros = usize::try_from(step).ok().and_then(|step| ZEROS.get(..step));
+            let written = zeros.and_then(|zeros| window.write_bytes(offset, zeros));
+            written.ok_or_else(|| outside(at, bytes))?;
+            offset += step;
+        }
+        Ok(())
+    }
+
+    fn offset(&self, address: GmAddr, bytes: u64) -> Result<u64, Error> {
+        self.window().offset_of(address, bytes).ok_or_else(|| outside(address, bytes))
     }
 
     /// Size in bytes.
@@ -53,6 +129,9 @@ impl Gm {
         match self {
             // SAFETY: the caller promises the lifetime.
             Self::Own(mapping) => unsafe { mapping.lasting_window() },
+            #[cfg(feature = "a2a3")]
+            // SAFETY: the caller promises the lifetime.
+            Self::Remote(Remote { copy, address, .. }) => unsafe { copy.window_at(*address) },
             #[cfg(feature = "virt")]
             Self::Machine(ram) => {
                 // SAFETY: the caller promises the lifetime.
@@ -61,6 +140,10 @@ impl Gm {
             }
         }
     }
+}
+
+fn outside(address: GmAddr, bytes: u64) -> Error {
+    Error::CopyOutOfRange { address, bytes, place: Place::OutsideGm }
 }
 
 /// A mapping, unmapped on drop.
@@ -98,6 +181,13 @@ impl Mapping {
     unsafe fn lasting_window(&self) -> GmWindow<'static> {
         // On the simulator the device address is the address in this process.
         let address = GmAddr(self.start.as_ptr().expose_provenance() as u64);
+        // SAFETY: the caller promises the lifetime.
+        unsafe { self.window_at(address) }
+    }
+
+    /// # Safety
+    /// As [`lasting_window`](Self::lasting_window).
+    unsafe fn window_at(&self, address: GmAddr) -> GmWindow<'static> {
         // SAFETY: the mapping is readable and writable, aligned to a page, and reached through windows and
         // kernels' raw pointers only; the caller promises the lifetime.
         unsafe { GmWindow::from_raw(self.start.as_ptr(), self.bytes as u64, address) }

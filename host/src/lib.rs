@@ -4,7 +4,7 @@
 //! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, runs.rs, buffer.rs
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
-//!   |------ dyn Backend: the simulator, or `virt`             backend.rs, simulator.rs, virt/
+//!   |------ dyn Backend: the simulator, `virt`, or `a2a3`     backend.rs, simulator.rs, virt/, a2a3/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
 //!   session(SessionOptions) -> Session: streams, events, copies    session.rs
 //!     stitch::Stitcher: programs that pass tensors on without copies    stitch/
@@ -46,6 +46,8 @@
     )
 )]
 
+#[cfg(feature = "a2a3")]
+pub mod a2a3;
 mod allocator;
 mod arena;
 mod backend;
@@ -70,6 +72,8 @@ mod logs;
 mod memory;
 mod options;
 mod place;
+#[cfg(any(feature = "virt", feature = "a2a3"))]
+mod placed;
 mod progress;
 mod report;
 mod runs;
@@ -85,6 +89,8 @@ mod traffic;
 pub mod virt;
 pub mod workload;
 
+#[cfg(feature = "a2a3")]
+pub use a2a3::A2a3Options;
 pub use backend::StartTimes;
 pub use buffer::DeviceBuffer;
 pub use control::RunControl;

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_abi::{GmAddr, GmWindow};
+use pto_abi::GmAddr;
 
 use crate::Error;
 use crate::allocator::{Allocator, Owner};
@@ -86,7 +86,7 @@ impl Memory {
             let untouched = books.allocator.untouched();
             (books.allocator.alloc(bytes, owner)?, untouched)
         };
-        self.zero(address, bytes.min(untouched.0.saturating_sub(address.0)));
+        self.gm.zero(address, bytes.min(untouched.0.saturating_sub(address.0)))?;
         Ok(address)
     }
 
@@ -138,9 +138,9 @@ impl Memory {
 
     /// Copies into one live allocation.
     pub(crate) fn copy_in(&self, to: GmAddr, from: &[u8]) -> Result<(), Error> {
-        let (window, offset) = self.user_range(to, from.len() as u64)?;
+        self.check_user_range(to, from.len() as u64)?;
         self.traffic.count(Way::ToDevice, from.len() as u64);
-        window.write_bytes(offset, from).ok_or_else(|| self.outside(to, from.len() as u64))
+        self.gm.write(to, from)
     }
 
     /// Copies out of one live allocation.
@@ -152,45 +152,21 @@ impl Memory {
 
     /// As [`copy_out`](Self::copy_out), beside the counters.
     pub(crate) fn peek(&self, from: GmAddr, to: &mut [u8]) -> Result<(), Error> {
-        let bytes = to.len() as u64;
-        let (window, offset) = self.user_range(from, bytes)?;
-        window.read_bytes(offset, to).ok_or_else(|| self.outside(from, bytes))
+        self.check_user_range(from, to.len() as u64)?;
+        self.gm.read(from, to)
     }
 
     /// Whether the range lies in one live allocation of a user.
     pub(crate) fn check_user_range(&self, address: GmAddr, bytes: u64) -> Result<(), Error> {
-        self.user_range(address, bytes).map(|_| ())
+        self.books().allocator.check_range(address, bytes)
     }
 
     /// A word anywhere in GM, as a builder on the device reads it.
     pub(crate) fn read_u32(&self, address: GmAddr) -> Option<u32> {
-        let window = self.gm.window();
-        window.read(window.offset_of(address, 4)?)
-    }
-
-    fn zero(&self, address: GmAddr, bytes: u64) {
-        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-        let window = self.gm.window();
-        let mut offset = address.0 - self.gm.address().0;
-        let end = offset + bytes;
-        while offset < end {
-            let step = (end - offset).min(ZEROS.len() as u64);
-            let zeros = usize::try_from(step).ok().and_then(|step| ZEROS.get(..step));
-            let written = zeros.and_then(|zeros| window.write_bytes(offset, zeros));
-            debug_assert!(written.is_some(), "the allocator handed out memory outside GM");
-            offset += step;
-        }
-    }
-
-    fn user_range(&self, address: GmAddr, bytes: u64) -> Result<(GmWindow<'_>, u64), Error> {
-        self.books().allocator.check_range(address, bytes)?;
-        let window = self.gm.window();
-        let offset = window.offset_of(address, bytes);
-        offset.map(|offset| (window, offset)).ok_or_else(|| self.outside(address, bytes))
-    }
-
-    fn outside(&self, address: GmAddr, bytes: u64) -> Error {
-        Error::CopyOutOfRange { address, bytes, place: crate::Place::OutsideGm }
+        let mut word = [0; 4];
+        let is_aligned = address.0.is_multiple_of(4);
+        self.gm.read(address, &mut word).ok().filter(|()| is_aligned)?;
+        Some(u32::from_le_bytes(word))
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {

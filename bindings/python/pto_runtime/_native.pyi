@@ -210,3 +210,39 @@ class TileKernelBuilder:
     def topk(self, pairs: int, k: int) -> int: ...
     def add_cycles(self, x: int) -> None: ...
     def finish(self) -> str: ...
+
+class FieldCallable:
+    """A program of the field that is loaded: an orchestration and its kernels."""
+
+class FieldOutcome:
+    """What became of a run of a program of the field."""
+
+    code: int
+    lines: list[str]
+    notes: list[str]
+    log: list[tuple[int, str]]
+    report: Optional[Report]
+    tasks: int
+    timing: list[Optional[tuple[int, int]]]
+
+class FieldDevice:
+    """A device that runs programs of the field; the package `simpler` is over it."""
+
+    def __init__(self, hosting: str = "threads") -> None: ...
+    @staticmethod
+    def load(
+        orchestration: bytes, entry: str, config: Optional[str], kernels: list[tuple[int, str, str, bytes]]
+    ) -> FieldCallable: ...
+    def run(
+        self,
+        callable: FieldCallable,
+        tensors: list[tuple[int, list[int], int, str, bool]],
+        scalars: list[int],
+        rings: tuple[int, int, int],
+        edges: str = "ours",
+        compares_rules: bool = False,
+        their_limits: Optional[tuple[int, int]] = None,
+        **options: Any,
+    ) -> FieldOutcome: ...
+
+def field_headers() -> list[tuple[str, str]]: ...

@@ -32,11 +32,20 @@ def write_whole(path, content):
 
 def include_dir():
     """A folder with runtime.h (class Runtime), pto_stream.hpp, pto_runtime.h and what they include, for `-I`."""
-    texts = _native.headers()
+    return _written(_native.headers(), "include")
+
+
+def _written(texts, kind):
+    """The folder that holds these texts, under a name by their content."""
     digest = hashlib.sha256("".join(name + text for name, text in texts).encode()).hexdigest()[:16]
-    folder = cache_dir() / "include" / digest
+    folder = cache_dir() / kind / digest
     for name, text in texts:
         path = folder / name
         if not path.is_file():
             write_whole(path, text.encode())
     return folder
+
+
+def field_include_dir():
+    """A folder with the headers of the field's programs (`pto_orchestration_api.h`, `tensor.h`, ...), for `-I`."""
+    return _written(_native.field_headers(), "field-include")

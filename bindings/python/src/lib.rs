@@ -6,6 +6,7 @@
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
 //! session.rs  Session   program.rs  Program, LoadedProgram   program_stream.rs  ProgramStream, Tensor
+//! scene_device.rs FieldDevice, FieldCallable (programs of the field of today)      scene_outcome.rs  FieldOutcome
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! ```
 //! The part of the package that is written in Python is in `pto_runtime/`.
@@ -23,6 +24,8 @@ mod program;
 mod program_stream;
 mod report;
 mod running;
+mod scene_device;
+mod scene_outcome;
 mod session;
 mod tile_kernel;
 mod workload;
@@ -43,6 +46,12 @@ fn headers() -> Vec<(&'static str, &'static str)> {
     HEADERS.to_vec()
 }
 
+/// Headers of the field's programs of today, by their paths.
+#[pyfunction]
+fn field_headers() -> Vec<(&'static str, &'static str)> {
+    pto_field::HEADERS.to_vec()
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::Device>()?;
@@ -53,11 +62,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<program::LoadedProgram>()?;
     module.add_class::<program_stream::ProgramStream>()?;
     module.add_class::<program_stream::Tensor>()?;
+    module.add_class::<scene_device::FieldDevice>()?;
+    module.add_class::<scene_device::FieldCallable>()?;
+    module.add_class::<scene_outcome::FieldOutcome>()?;
     module.add_class::<report::Report>()?;
     module.add_class::<report::Trace>()?;
     module.add_class::<workload::CheckedWorkload>()?;
     module.add_class::<device_workload::DeviceWorkload>()?;
     module.add_class::<tile_kernel::TileKernelBuilder>()?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
+    module.add_function(wrap_pyfunction!(field_headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -7,6 +7,9 @@ import pytest
 
 from pto_runtime import Device
 
+# Programs that tests run in processes of their own.
+collect_ignore = ["field"]
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "cpp"
 
 

@@ -63,7 +63,11 @@ impl Communicator {
     /// This rank.
     #[must_use]
     pub const fn rank(&self) -> u32 {
-        (self.group.rank - self.first) / self.stride
+        // A stride is never zero.
+        match (self.group.rank - self.first).checked_div(self.stride) {
+            Some(rank) => rank,
+            None => 0,
+        }
     }
 
     /// How many ranks there are.
@@ -101,7 +105,8 @@ impl Communicator {
             return Err(Fault::TRANSFER_RANK);
         }
         let offset = self.rank().checked_sub(first);
-        let is_in = offset.is_some_and(|at| at.is_multiple_of(stride) && at / stride < count);
+        let place = |at: u32| at.checked_div(stride).filter(|_| at.is_multiple_of(stride));
+        let is_in = offset.and_then(place).is_some_and(|place| place < count);
         let context = [first, stride, count]
             .iter()
             .fold(self.context ^ 0x811C_9DC5, |hash, word| (hash ^ word).wrapping_mul(0x0100_0193));

@@ -30,7 +30,7 @@ pub(super) fn range<'s>(view: &TensorView<'s>, start: u64, end: u64) -> Option<T
 /// Where the part of rank `rank` begins, of `elements` that are divided among `size`.
 pub(super) fn bound(elements: u64, rank: u32, size: u32) -> u64 {
     // Below 2^32 elements and 2^32 ranks.
-    elements * u64::from(rank) / u64::from(size)
+    (elements * u64::from(rank)).checked_div(size.into()).unwrap_or(0)
 }
 
 /// The parts `from .. to` of a flat view that is divided among `size` ranks; `None`: they have no elements.

@@ -29,7 +29,8 @@ impl ImageKind {
     /// The devices that can have it.
     pub(crate) const fn devices(self) -> &'static str {
         match self {
-            Self::Virt | Self::Kernels => "virt (--device virt)",
+            Self::Virt => "virt (--device virt)",
+            Self::Kernels => "virt or a2a3 (--device)",
             Self::Cann => "a2a3 (--device a2a3)",
         }
     }
@@ -40,7 +41,7 @@ impl fmt::Display for ImageKind {
         f.write_str(match self {
             Self::Virt => "a firmware image for virt",
             Self::Cann => "a firmware image for the CANN driver stack",
-            Self::Kernels => "a blob of kernels for virt",
+            Self::Kernels => "a blob of kernels for AArch64",
         })
     }
 }
@@ -87,12 +88,13 @@ impl FlashDevice {
     #[must_use]
     pub const fn takes(self, kind: ImageKind) -> bool {
         match kind {
-            ImageKind::Virt | ImageKind::Kernels => matches!(self, Self::Virt),
+            ImageKind::Virt => matches!(self, Self::Virt),
+            ImageKind::Kernels => true,
             ImageKind::Cann => matches!(self, Self::A2a3),
         }
     }
 
-    /// The device that an image of this kind is for.
+    /// The device that an image of this kind goes to where nobody says which.
     #[must_use]
     pub const fn of(kind: ImageKind) -> Self {
         match kind {

@@ -14,7 +14,7 @@ use pto_sim_shim::group::{
     Posted, RunPort, Span, Transfer, TransferEngine, TransferError, TransferKind,
 };
 
-use super::progress::Activity;
+use super::activity::Activity;
 use super::report::TransferCounts;
 use super::transport::{Completion, Transport};
 use crate::memory::Memory;

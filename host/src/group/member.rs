@@ -8,9 +8,9 @@ use pto_graph::group::{GroupWords, NetworkFigures, TRANSFER, words::MAX_WINDOWS}
 use pto_sim_shim::group::{Span, TransferEngine, TransferError};
 use pto_sim_shim::virtual_time::group::{SeatOf, VirtualNet};
 
+use super::activity::Activity;
 use super::engine::MemberEngine;
 use super::error::GroupError;
-use super::progress::Activity;
 use super::report::TransferCounts;
 use super::transport::{Place, Transport};
 use crate::allocator::Owner;

@@ -39,12 +39,13 @@
 //! # }
 //! ```
 
+mod activity;
 mod engine;
 mod error;
-mod group;
 mod local;
 mod member;
 mod progress;
+mod ranks;
 mod report;
 mod seated;
 mod target;
@@ -53,12 +54,12 @@ mod tests;
 mod transport;
 
 pub use error::{GroupError, RankFailure};
-pub use group::{Group, GroupOptions, GroupWork};
 pub use member::Member;
 pub use pto_sim_shim::group::{
     Exchange, Move, Over, Side, Span, Transfer, TransferError, TransferKind, stamp_words,
 };
 pub use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile};
+pub use ranks::{Group, GroupOptions, GroupWork};
 pub use report::{GroupReport, RankReport, TransferCounts};
 pub use target::{GroupTarget, UnknownTarget};
 pub use transport::{Completion, Place, Transport};

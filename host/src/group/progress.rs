@@ -1,47 +1,16 @@
 //! The thread that gives the engines of a process their turns while a run is on.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::activity::Activity;
 use super::engine::MemberEngine;
 
 /// Turns without anything to do before the thread sleeps.
 const PATIENCE: u32 = 20;
 /// How long it sleeps while a run is on: as long as an idle thread of a pool.
 const NAP: Duration = Duration::from_micros(50);
-
-/// How many runs are on, and whether the thread is to go on.
-#[derive(Default)]
-pub(super) struct Activity {
-    runs: Mutex<(u32, bool)>,
-    changed: Condvar,
-}
-
-impl Activity {
-    fn runs(&self) -> MutexGuard<'_, (u32, bool)> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A run has begun.
-    pub(super) fn one_more(&self) {
-        self.runs().0 += 1;
-        self.changed.notify_all();
-    }
-
-    /// A run is over.
-    pub(super) fn one_less(&self) {
-        let mut runs = self.runs();
-        runs.0 = runs.0.saturating_sub(1);
-    }
-
-    /// Waits until a run is on; `false`: the thread is to end.
-    fn wait(&self) -> bool {
-        let idle = |state: &mut (u32, bool)| state.0 == 0 && !state.1;
-        let runs = self.changed.wait_while(self.runs(), idle);
-        !runs.unwrap_or_else(PoisonError::into_inner).1
-    }
-}
 
 /// The thread; it ends with this value.
 pub(super) struct Progress {
@@ -67,8 +36,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.activity.runs().1 = true;
-        self.activity.changed.notify_all();
+        self.activity.stop();
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap_or_default();
         }

@@ -50,6 +50,10 @@ impl Copy {
     /// Does it, and counts its bytes.
     pub(super) fn perform(&self, memory: &Memory) -> Result<(), Cause> {
         memory.traffic().count(self.way(), self.bytes());
+        if memory.gm().is_remote() {
+            // No session is opened on such a device (`Device::session`).
+            return Err(Cause::Memory("the device's memory is reached by copies only".to_owned()));
+        }
         let gm = memory.gm().window();
         let done =
             match self {

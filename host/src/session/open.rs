@@ -23,7 +23,7 @@ use super::running::{SteppedService, serve};
 use super::service::Service;
 use super::shared::Shared;
 use super::stream::Stream;
-use crate::{Device, DeviceBuffer, DeviceMemory, Kernel, RunOptions, RunReport};
+use crate::{Device, DeviceBuffer, DeviceMemory, Error, Kernel, RunOptions, RunReport};
 
 /// A device that takes commands from streams until the session is closed. It may be shared between threads.
 ///
@@ -47,6 +47,10 @@ impl Device {
     /// `Option`: an option that cannot be. `Thread`: the process gets no thread. The device is closed then.
     pub fn session(self, options: SessionOptions) -> Result<Session, SessionError> {
         check(&options)?;
+        if !self.has_sessions() {
+            let device = self.name().to_owned();
+            return Err(SessionError::Device(Arc::new(Error::NoSessions { device })));
+        }
         let stepped = Drive::Stepped { seed: 0 };
         let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };
         let drive = options.drive.unwrap_or(otherwise);

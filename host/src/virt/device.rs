@@ -8,7 +8,6 @@
 //! A machine that is put down is gone: nothing writes to GM any more, so that no arena is ever lost. The next run
 //! boots another one on the same RAM, and buffers keep what they hold.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,17 +16,16 @@ use pto_abi::arena::Arena;
 use pto_abi::fw_image::virt;
 use pto_abi::runtime::{Epitaph, InstanceLine};
 use pto_abi::sync::{AtomicU64, Ordering};
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_abi::{Fault, FuncId, GmAddr};
 
 use super::machine::{Patience, VirtError, VirtMachine, VirtOptions};
 use super::memory::{Ram, nameless_file};
 use super::qemu::{Execution, QEMU};
-use crate::allocator::Owner;
 use crate::backend::{Backend, Landing, StartTimes};
-use crate::fw::{FlashDevice, Image, ImageError, KernelBlob, Tracing};
+use crate::fw::{FlashDevice, Image, ImageError, Tracing};
 use crate::gm::Gm;
-use crate::kernel::KernelCode;
 use crate::memory::Memory;
+use crate::placed::PlacedKernels;
 use crate::{Error, Kernel};
 
 /// The device's name.
@@ -98,13 +96,6 @@ impl VirtDeviceOptions {
     }
 }
 
-/// A kernel in GM.
-struct Placed {
-    name: String,
-    kind: CoreKind,
-    address: GmAddr,
-}
-
 /// An emulated machine, and what it takes to start another one.
 pub(crate) struct Virt {
     options: VirtOptions,
@@ -112,7 +103,7 @@ pub(crate) struct Virt {
     machine: Option<VirtMachine>,
     builders: Vec<String>,
     tracing: Tracing,
-    kernels: BTreeMap<u32, Placed>,
+    kernels: PlacedKernels,
     times: StartTimes,
     post_mortem: Vec<String>,
 }
@@ -132,7 +123,9 @@ impl Virt {
             let (device, image) = (FlashDevice::Virt, image.kind);
             Error::Image(ImageError::WrongDevice { device, image })
         };
-        let kernels = blob.blob().ok_or_else(|| wrong(blob))?;
+        if blob.blob().is_none() {
+            return Err(wrong(blob));
+        }
         if image.blob().is_some() {
             return Err(wrong(image));
         }
@@ -140,7 +133,7 @@ impl Virt {
         machine_options.check()?;
         let ram = machine_options.make_ram()?;
         let memory = Arc::new(Memory::of(Gm::Machine(Arc::clone(&ram))));
-        let kernels = place(&memory, &kernels)?;
+        let kernels = PlacedKernels::place(&memory, blob)?;
         let mut device = Self {
             options: machine_options,
             ram,
@@ -221,23 +214,6 @@ impl Virt {
 
 type AtomicEpoch = pto_abi::sync::AtomicU32;
 
-/// Copies the blob to a page of its own, for good: QEMU does not see writes of the host to code that it has
-/// translated.
-fn place(memory: &Memory, blob: &KernelBlob) -> Result<BTreeMap<u32, Placed>, Error> {
-    let room = blob.bytes.len() as u64 + virt::PAGE_BYTES;
-    let block = memory.alloc(room, Owner::Runtime)?;
-    let start = GmAddr(block.0.next_multiple_of(virt::PAGE_BYTES));
-    let window = memory.gm().window();
-    let offset = window.offset_of(start, blob.bytes.len() as u64);
-    let written = offset.and_then(|offset| window.write_bytes(offset, &blob.bytes));
-    debug_assert!(written.is_some(), "the allocator handed out memory outside GM");
-    let place = |kernel: &crate::fw::BlobKernel| {
-        let (name, kind) = (kernel.name.clone(), kernel.kind);
-        (kernel.func_id, Placed { name, kind, address: start.offset(kernel.offset) })
-    };
-    Ok(blob.kernels.iter().map(place).collect())
-}
-
 /// What the host can say when the machine cannot any more.
 fn write_epitaph(arena: &Arena<'_>, fault: Fault) {
     let sum = |counter: fn(&InstanceLine) -> &AtomicU64| {
@@ -263,18 +239,7 @@ impl Backend for Virt {
     }
 
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
-        let name = kernel.name();
-        let placed = match kernel.code() {
-            KernelCode::Library(library) => {
-                self.kernels.get(&library.func_id).filter(|placed| placed.name == library.name)
-            }
-            KernelCode::Flashed => self.kernels.values().find(|placed| placed.name == name),
-            KernelCode::Function(_) => {
-                return Err(Error::KernelNotForDevice { name: name.to_owned(), device: NAME });
-            }
-        };
-        let missing = || Error::KernelNotFlashed { name: name.to_owned(), device: NAME };
-        placed.map(|placed| placed.address).ok_or_else(missing)
+        self.kernels.address(kernel, NAME)
     }
 
     fn tracing(&self) -> Tracing {
@@ -282,12 +247,7 @@ impl Backend for Virt {
     }
 
     fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
-        let kernel = |(func_id, placed): (&u32, &Placed)| {
-            // What an image says is checked when it is read: func ids are below the limit.
-            let func_id = FuncId(u16::try_from(*func_id).unwrap_or(u16::MAX));
-            (func_id, Kernel::flashed(placed.name.clone(), placed.kind))
-        };
-        self.kernels.iter().map(kernel).collect()
+        self.kernels.all()
     }
 
     fn run(&mut self, arena: Arena<'static>) -> Landing {

@@ -44,6 +44,7 @@ pub mod soak;
 pub mod spec;
 mod tap;
 mod trace;
+mod transfers;
 mod world;
 #[cfg(test)]
 mod wrong_core;

@@ -109,12 +109,23 @@ impl Task {
 
     /// Its kernels with what they do, in the order in which they run; one, if it is no chain.
     pub fn kernels(&self) -> impl Iterator<Item = Kernel<'_>> {
-        let own = (!self.is_chain())
-            .then(|| (self.func, Cow::Borrowed(self.args.as_slice())))
-            .into_iter();
+        self.each(ChainLink::uses_at)
+    }
+
+    /// Its kernels with the arguments that they get.
+    pub fn calls(&self) -> impl Iterator<Item = Kernel<'_>> {
+        self.each(|link, turn| Cow::Owned(link.args_at(turn)))
+    }
+
+    fn each<'t>(
+        &'t self,
+        args: impl Fn(&'t ChainLink, u32) -> Cow<'t, [Argument]>,
+    ) -> impl Iterator<Item = Kernel<'t>> {
+        let own = (!self.is_chain()).then_some((self.func, Cow::Borrowed(self.args.as_slice())));
         let turns =
             self.links.iter().flat_map(|link| (0..link.times).map(move |turn| (link, turn)));
-        let all = own.chain(turns.map(|(link, turn)| (link.func, link.uses_at(turn))));
+        let links = turns.map(move |(link, turn)| (link.func, args(link, turn)));
+        let all = own.into_iter().chain(links);
         all.enumerate().map(|(number, (func, args))| Kernel { number, func, args })
     }
 

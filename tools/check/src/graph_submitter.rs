@@ -3,7 +3,6 @@
 //! Tasks are added in their order. A task is published where the program does that, and the tasks that it waits for are there; else at
 //! the end.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use pto_abi::{Fault, FuncId, GmAddr, TaskId};
@@ -107,14 +106,11 @@ impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
 
     /// Adds the kernels of a task, each of which waits for the one before.
     fn kernels(&mut self, task: &Task) -> Result<Ends, Fault> {
-        let links = task.links.iter().flat_map(|link| {
-            (0..link.times).map(move |turn| (link.func, Cow::Owned(link.args_at(turn))))
-        });
-        let own = (!task.is_chain()).then(|| (task.func, Cow::Borrowed(task.args.as_slice())));
         let mut ids = Vec::new();
-        for (func, args) in own.into_iter().chain(links) {
-            let args: Vec<u64> = args.iter().map(|arg| self.word(arg)).collect();
-            let id = self.graph.add_task(TaskSpec::new(FuncId(func), task.kind, &args))?;
+        for kernel in task.calls() {
+            let args: Vec<u64> = kernel.args.iter().map(|arg| self.word(arg)).collect();
+            let func = FuncId(kernel.func);
+            let id = self.graph.add_task(TaskSpec::new(func, task.kind, &args))?;
             if let Some(before) = ids.last() {
                 self.graph.add_edge(*before, id)?;
             }

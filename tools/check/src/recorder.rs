@@ -175,17 +175,16 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
 
     /// Notes a chain that was accepted as `id`, and is not published.
     fn note_chain(&mut self, id: TaskId, chain: &Chain<'_>, shape: Shape) {
-        let bases = |of: &Self| {
-            let bases = of.tensors.iter().map(|((base, ..), place)| (*place, GmAddr(*base)));
-            bases.collect::<HashMap<usize, GmAddr>>()
-        };
         let mut links = Vec::new();
         for link in chain.links() {
             // Its tensors get their places first.
-            link.args().iter().for_each(|arg| drop(self.argument(arg)));
-            let bases = bases(self);
-            let of = |place: usize| bases.get(&place).copied();
-            links.push(ChainLink::of(link, |arg| self.argument(arg), of));
+            for view in link.args().iter().filter_map(Arg::tensor) {
+                self.tensor(view);
+            }
+            let bases: HashMap<usize, GmAddr> =
+                self.tensors.iter().map(|((base, ..), place)| (*place, GmAddr(*base))).collect();
+            let base = |place: usize| bases.get(&place).copied();
+            links.push(ChainLink::of(link, |arg| self.argument(arg), base));
         }
         let first = chain.links().first().map(|link| link.task());
         let (func, kind) = first.map_or((0, CoreKind::AIV), |task| (task.func_id.0, task.kind));

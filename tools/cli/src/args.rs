@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod comm;
 mod fw;
+mod migrate;
 mod ptop;
 mod soak;
 mod value;
@@ -31,6 +32,7 @@ pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
 };
+pub(crate) use migrate::MigrateArgs;
 pub(crate) use ptop::{
     ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
     ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
@@ -90,6 +92,9 @@ pub(crate) enum Command {
     /// Runs a program that calls the CANN interface (`aclrt*`), on simulated devices
     #[command(after_help = help::ACL)]
     Acl(AclArgs),
+    /// Says which programs of the field's runtime run here, and which line keeps the others from it
+    #[command(after_help = help::MIGRATE)]
+    Migrate(MigrateArgs),
     /// Builds, inspects, runs, checks and compares program files (compiled programs)
     #[command(after_help = help::PROGRAM)]
     Program(ProgramArgs),
@@ -118,6 +123,7 @@ impl Command {
             Self::Comm(args) => args.command.json(),
             Self::List(args) => args.json,
             Self::Info(args) => args.json,
+            Self::Migrate(args) => args.json,
             Self::Fw(args) => args.command.json(),
             Self::Program(args) => args.command.json(),
             Self::Query(args) => args.json,
@@ -132,6 +138,8 @@ pub(crate) enum DeviceChoice {
     A2a3sim,
     /// The flashed firmware image on an emulated AArch64 machine (QEMU)
     Virt,
+    /// An Ascend 910B or 910C, through CANN (docs/hardware.md)
+    A2a3,
 }
 
 /// How a graph is run.
@@ -210,14 +218,17 @@ pub(crate) struct RunArgs {
         default_value = "a2a3sim"
     )]
     pub(crate) device: DeviceChoice,
-    /// Number of cube cores [default: 24, or that of the profile; on virt 4]
+    /// Which of several devices, as CANN counts them; on a2a3
+    #[arg(long, help_heading = "Device", value_name = "N")]
+    pub(crate) device_id: Option<u32>,
+    /// Number of cube cores [default: 24, or that of the profile; on virt 4; on a2a3 all in service]
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aic: Option<u32>,
-    /// Number of vector cores [default: 48, or that of the profile; on virt 8]. On virt the sum of --aicpu, --aic and --aiv
-    /// is at most 64
+    /// Number of vector cores [default: 48, or that of the profile; on virt 8; on a2a3 two for each cube core]. On virt
+    /// the sum of --aicpu, --aic and --aiv is at most 64
     #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: Option<u32>,
-    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt 1G]
+    /// Device memory in bytes; K, M, G stand for KiB, MiB, GiB [default: 4G; on virt and a2a3 1G]
     #[arg(long, help_heading = "Device", value_name = "BYTES", value_parser = byte_count)]
     pub(crate) gm_bytes: Option<u64>,
     /// Runs the program on every device of a group: local:8 is eight devices of this process; mpi, one device in each process that

@@ -13,7 +13,7 @@ pub(crate) fn defects(program: &Program, kernels: &Kernels) -> impl Iterator<Ite
     program.steps.iter().filter_map(|step| {
         let Action::Add(place) = step.action else { return None };
         let task = &program.tasks[place];
-        let what = task.kernels().find_map(|kernel| {
+        let what = task.calls().find_map(|kernel| {
             // Only the author of another kernel knows what it takes.
             let what = (!kernels.is_own(kernel.func)).then(|| of_kernel(program, &kernel))??;
             Some(if task.is_chain() { format!("kernel {}, {what}", kernel.number) } else { what })
@@ -29,8 +29,8 @@ const OF_A_PLAN: &str = "executes a tile kernel of a plan, which it finds by an 
 /// The first task that executes a tile kernel, and so cannot stand in a graph file.
 pub(crate) fn of_a_plan(program: &Program) -> Option<String> {
     program.tasks.iter().find_map(|task| {
-        let mut kernels = task.kernels().filter_map(|kernel| library_kernel(kernel.func));
-        let kernel = kernels.find(|kernel| kernel.takes_more)?;
+        let funcs = std::iter::once(task.func).chain(task.links.iter().map(|link| link.func));
+        let kernel = funcs.filter_map(library_kernel).find(|kernel| kernel.takes_more)?;
         Some(format!("{task}: {} {OF_A_PLAN}", kernel.name))
     })
 }

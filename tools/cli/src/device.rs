@@ -5,7 +5,7 @@ use pto_examples::host;
 use pto_host::fw::Tracing;
 use pto_host::virt::qemu::find;
 use pto_host::virtual_time::{Span, VirtualOptions};
-use pto_host::{Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
+use pto_host::{A2a3Options, Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
 
 use crate::args::{DeviceChoice, HostingMode, RunArgs};
 use crate::errors::Failure;
@@ -19,11 +19,17 @@ pub(crate) enum Wanted {
     Simulator(DeviceOptions),
     /// The emulated machine.
     Virt(VirtDeviceOptions, Tracing),
+    /// An Ascend device.
+    A2a3(A2a3Options),
 }
 
 impl Wanted {
     pub(crate) fn of(args: &RunArgs) -> Result<Self, Failure> {
+        if let (Some(_), false) = (args.device_id, args.device == DeviceChoice::A2a3) {
+            return Err(Failure::usage("--device-id belongs to --device a2a3; leave it out"));
+        }
         match args.device {
+            DeviceChoice::A2a3 => Ok(Self::A2a3(a2a3(args)?)),
             DeviceChoice::A2a3sim => Ok(Self::Simulator(simulator(args)?)),
             DeviceChoice::Virt => Ok(Self::Virt(virt(args)?, tracing(args))),
         }
@@ -40,6 +46,19 @@ impl Wanted {
                 let (firmware, kernels) = flashed::images_of_virt(*tracing)?;
                 Ok(Device::open_virt(options, &firmware, &kernels)?)
             }
+            (Self::A2a3(options), _) => {
+                // Nothing is built for a device that cannot be reached.
+                pto_host::a2a3::check(options.home.as_deref()).map_err(pto_host::Error::from)?;
+                let (firmware, kernels) = flashed::images_of_a2a3()?;
+                Ok(Device::open_a2a3(options, &firmware, &kernels)?)
+            }
+        }
+    }
+
+    /// Learns what is known only of an open device.
+    pub(crate) fn learn(&mut self, device: &Device) {
+        if let Self::A2a3(options) = self {
+            options.clusters = Some(device.cores(CoreKind::AIC));
         }
     }
 
@@ -53,6 +72,11 @@ impl Wanted {
         let (aic, aiv) = match self {
             Self::Simulator(options) => (options.aic, options.aiv),
             Self::Virt(options, _) => (options.aic, options.aiv),
+            // How many are in service is known when it is open.
+            Self::A2a3(options) => {
+                let clusters = options.clusters.unwrap_or(MOST_CLUSTERS);
+                (clusters, 2 * clusters)
+            }
         };
         if kind == CoreKind::AIC { aic } else { aiv }
     }
@@ -62,6 +86,7 @@ impl Wanted {
         match self {
             Self::Simulator(options) => options.gm_bytes,
             Self::Virt(options, _) => options.gm_bytes,
+            Self::A2a3(options) => options.gm_bytes,
         }
     }
 
@@ -70,7 +95,7 @@ impl Wanted {
         match (self, self.virtual_options()) {
             (_, Some(options)) => count(options.profile.aicpu),
             (Self::Virt(options, _), None) => options.aicpu,
-            (Self::Simulator(_), None) => RunOptions::default().aicpu_instances,
+            (Self::Simulator(_) | Self::A2a3(_), None) => RunOptions::default().aicpu_instances,
         }
     }
 
@@ -84,14 +109,27 @@ impl Wanted {
         }
     }
 
+    /// Its name.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Simulator(_) => "a2a3sim",
+            Self::Virt(..) => "virt",
+            Self::A2a3(_) => "a2a3",
+        }
+    }
+
     /// How it is hosted, in words.
     pub(crate) fn hosting(&self) -> String {
         match self {
             Self::Simulator(options) => options.hosting.to_string(),
             Self::Virt(..) => "QEMU".to_owned(),
+            Self::A2a3(_) => "CANN".to_owned(),
         }
     }
 }
+
+/// Clusters that a run uses at most.
+const MOST_CLUSTERS: u32 = 24;
 
 /// Nothing is built for a machine that cannot be started.
 fn need_qemu(options: &VirtDeviceOptions) -> Result<(), Failure> {
@@ -153,16 +191,7 @@ fn tracing(args: &RunArgs) -> Tracing {
 }
 
 fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {
-    if let Some(option) = args.virtual_time.given() {
-        return Err(Failure::usage(format!(
-            "{option} belongs to --hosting virtual of the simulator, and --device virt has none; leave one of the two out"
-        )));
-    }
-    if args.hosting.is_some() || args.pool_threads.is_some() {
-        return Err(Failure::usage(
-            "--hosting and --pool-threads belong to the simulator; leave them out with --device virt",
-        ));
-    }
+    refuse_simulators_options(args, "virt")?;
     let base = VirtDeviceOptions::default();
     Ok(VirtDeviceOptions {
         aicpu: args.aicpu.unwrap_or(base.aicpu),
@@ -171,4 +200,34 @@ fn virt(args: &RunArgs) -> Result<VirtDeviceOptions, Failure> {
         gm_bytes: args.gm_bytes.unwrap_or(base.gm_bytes),
         ..base
     })
+}
+
+fn a2a3(args: &RunArgs) -> Result<A2a3Options, Failure> {
+    refuse_simulators_options(args, "a2a3")?;
+    if args.aiv.is_some_and(|aiv| args.aic.is_none_or(|aic| Some(aiv) != aic.checked_mul(2))) {
+        return Err(Failure::usage(
+            "a2a3 has clusters of one cube core and two vector cores; give --aic, and leave --aiv out",
+        ));
+    }
+    let base = A2a3Options::default();
+    Ok(A2a3Options {
+        device: args.device_id.unwrap_or(base.device),
+        clusters: args.aic,
+        gm_bytes: args.gm_bytes.unwrap_or(base.gm_bytes),
+        ..base
+    })
+}
+
+fn refuse_simulators_options(args: &RunArgs, device: &str) -> Result<(), Failure> {
+    if let Some(option) = args.virtual_time.given() {
+        return Err(Failure::usage(format!(
+            "{option} belongs to --hosting virtual of the simulator, and --device {device} has none; leave one of the two out"
+        )));
+    }
+    if args.hosting.is_some() || args.pool_threads.is_some() {
+        return Err(Failure::usage(format!(
+            "--hosting and --pool-threads belong to the simulator; leave them out with --device {device}",
+        )));
+    }
+    Ok(())
 }

@@ -18,6 +18,10 @@ const DEVICES: &[(&str, &str)] = &[
         "virt",
         "the flashed firmware image on an emulated AArch64 machine: 4 AICPU, 4 AIC, 8 AIV unless told otherwise",
     ),
+    (
+        "a2a3",
+        "an Ascend 910B or 910C, through CANN, which is loaded when the device is opened: the cores in service",
+    ),
 ];
 
 /// Lists.

@@ -1,6 +1,6 @@
 //! The command `pto`: runs, checks, measures and shows programs on a PTO device.
 //!
-//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`group`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`ptop`], [`manual`]);
+//! One module for each command ([`mod@run`], [`soak`], [`mod@bench`], [`group`], [`check`], [`analyze`], [`view`], [`graph`], [`list`], [`info`], [`fw`], [`acl`], [`mod@migrate`], [`ptop`], [`manual`]);
 //! [`args`] declares the command line, [`errors`] maps errors to messages and exit codes, and [`output`] writes text and JSON to
 //! standard output.
 
@@ -27,6 +27,7 @@ mod list;
 mod logging;
 mod manual;
 mod meaning;
+mod migrate;
 mod npy;
 mod operands;
 mod output;
@@ -89,6 +90,7 @@ fn run(command: &Command) -> Result<Exit, Failure> {
         Command::Info(args) => info::info(args),
         Command::Fw(args) => fw::fw(args),
         Command::Acl(args) => acl::acl(args),
+        Command::Migrate(args) => migrate::migrate(args),
         Command::Program(args) => ptop::program(args),
         Command::Query(args) => ptop::query(args),
         Command::Completions(args) => manual::completions(args),

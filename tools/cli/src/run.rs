@@ -45,12 +45,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if let Some(folder) = &args.dump {
         tensor_folder::check("--dump", folder)?;
     }
-    let wanted = Wanted::of(args)?;
+    let mut wanted = Wanted::of(args)?;
     let own = target.file.as_ref().map(|file| file.program().variant);
     let variant = variant_of(example, args.runtime.or(own))?;
     if target.file.is_some() && !wanted.runs_here() && variant.has_builder() {
         return Err(Failure::usage(format!(
-            "virt runs graph files only if the host builds the graph, and {variant} builds it on the device; use the simulator, or --runtime {} for a file of tasks and edges",
+            "{} runs graph files only if the host builds the graph, and {variant} builds it on the device; use the simulator, or --runtime {} for a file of tasks and edges",
+            wanted.name(),
             RuntimeVariant::HOST_BUILD_GRAPH
         )));
     }
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let asked = DumpRequest::of(args, &target, (&wanted, variant))?;
     let programs = asked.as_ref().map_or_else(|| target.programs(), DumpRequest::programs);
     let mut device = wanted.open(programs)?;
+    wanted.learn(&device);
     let needs = example.needs(&params);
     needs.check_kinds(example.name(), &device)?;
     needs.check_together(example.name(), &device)?;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{acceptance_cann, python};
+use crate::{acceptance_cann, acceptance_field, python};
 
 /// What each example prints as its cycles, by the name that it prints.
 const CYCLES: [(&str, &str, u64); 14] = [
@@ -30,14 +30,18 @@ const CYCLES: [(&str, &str, u64); 14] = [
 /// How many of its tests have to pass: 203 pass there.
 const TESTS: usize = 190;
 
-/// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, or `acceptance --cann FOLDER`.
+/// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`, or
+/// `acceptance --simpler FOLDER --pto-isa FOLDER`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
         ["--pto-wsp", folder] => folder,
         ["--pto-wsp", folder, "--seeds", count] => return seeds((root, target), folder, count),
+        ["--simpler", programs, "--pto-isa", headers, ref more @ ..] => {
+            return acceptance_field::run(root, target, (programs, headers), more);
+        }
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
         _ => {
-            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, or `--cann DIR`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;

@@ -6,7 +6,8 @@
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
-//!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`
+//!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
+//!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
@@ -14,6 +15,7 @@
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
+//! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
 //! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
@@ -21,6 +23,7 @@
 
 mod acceptance;
 mod acceptance_cann;
+mod acceptance_field;
 mod book;
 mod fuzz;
 mod generate;
@@ -29,6 +32,7 @@ mod mpi;
 mod python;
 mod race;
 mod root;
+mod stand_in;
 mod steps;
 mod suite;
 mod tools;
@@ -42,9 +46,11 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-  acceptance --pto-wsp DIR | --cann DIR
+  acceptance --pto-wsp DIR | --cann DIR | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
-                     package, or the samples of the public project hicann/runtime against our library, and prints a table
+                     package, or the samples of the public project hicann/runtime against our library, or the scene
+                     tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
+                     with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example under ThreadSanitizer, in modes threads and pool
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
@@ -53,6 +59,8 @@ usage: cargo xtask <command>
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
                      target/book; installs mdBook with cargo where it is missing
+  stand-in           builds libraries that stand in for CANN, with an emulated device behind them, into
+                     target/stand-in; for `pto run EXAMPLE --device a2a3` (docs/hardware.md)
   debian-compiler    builds the images with Debian's compiler, for where rustup cannot bring the targets, and runs
                      one; fetches about 140 MB, so that it is not a part of `test`
 ";
@@ -72,6 +80,7 @@ fn main() -> ExitCode {
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
         ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
+        ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),

@@ -17,40 +17,86 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     run(tests.arg(root.join("bindings/python/tests")).current_dir(target))
 }
 
+/// An environment for the wheel.
+struct Environment {
+    /// Its folder below `target`.
+    folder: &'static str,
+    interpreter: &'static str,
+    /// Options of the module venv.
+    options: &'static [&'static str],
+    /// What it gets from PyPI.
+    from_pypi: &'static [&'static str],
+}
+
+/// With nothing of the machine's.
+const FRESH: Environment = Environment {
+    folder: "python-venv",
+    interpreter: packages::PYTHON.name,
+    options: &[],
+    from_pypi: &FROM_PYPI,
+};
+
+/// With Debian's packages, torch among them, under Debian's own interpreter.
+const BESIDE_DEBIAN: Environment = Environment {
+    folder: "python-venv-debian",
+    interpreter: "/usr/bin/python3",
+    options: &["--system-site-packages"],
+    from_pypi: &["maturin>=1.9,<2"],
+};
+
 /// Builds the wheel and installs it into a fresh virtual environment; the interpreter of that.
 pub(crate) fn install(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    let install = |programs: &[packages::Program]| {
-        packages::install(programs, &|sentence| println!("{sentence}"))
-            .map_err(|error: ToolError| error.to_string())
-    };
-    install(&[packages::PYTHON, packages::CXX])?;
-    let (venv, wheels) = (target.join("python-venv"), target.join("wheels"));
-    for folder in [&venv, &wheels] {
-        if folder.exists() {
-            std::fs::remove_dir_all(folder)
-                .map_err(|error| format!("{} cannot be removed: {error}", folder.display()))?;
+    FRESH.install(root, target)
+}
+
+/// The same, with Debian's packages beside the wheel.
+pub(crate) fn install_beside_debian(root: &Path, target: &Path) -> Result<PathBuf, String> {
+    BESIDE_DEBIAN.install(root, target)
+}
+
+impl Environment {
+    fn install(&self, root: &Path, target: &Path) -> Result<PathBuf, String> {
+        install_programs(&[packages::PYTHON, packages::CXX])?;
+        let (venv, wheels) = (target.join(self.folder), target.join("wheels"));
+        for folder in [&venv, &wheels] {
+            if folder.exists() {
+                std::fs::remove_dir_all(folder)
+                    .map_err(|error| format!("{} cannot be removed: {error}", folder.display()))?;
+            }
         }
+        self.make(&venv)?;
+        let python = venv.join("bin/python");
+        let pip = |arguments: &[&str]| {
+            run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(arguments))
+                .map_err(|why| format!("{why}; the package was not tested: PyPI must be reachable"))
+        };
+        pip(self.from_pypi)?;
+        // The development profile: most of it is compiled for the tests already.
+        let mut build = Command::new(&python);
+        build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
+        run(build.current_dir(root.join("bindings/python")))?;
+        let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
+        let wheel = wheel.ok_or("maturin has built no wheel")?.path();
+        pip(&["--no-deps", &wheel.to_string_lossy()])?;
+        Ok(python)
     }
-    let python = venv.join("bin/python");
-    let mut make = Command::new(packages::PYTHON.name);
-    if run(make.arg("-m").arg("venv").arg(&venv)).is_err() {
-        // Debian has the module in a package of its own.
-        install(&[packages::PYTHON_VENV])?;
-        run(Command::new(packages::PYTHON.name).args(["-m", "venv", "--clear"]).arg(&venv))?;
+
+    fn make(&self, venv: &Path) -> Result<(), String> {
+        let venv_with = |more: &[&str]| {
+            let mut make = Command::new(self.interpreter);
+            run(make.args(["-m", "venv"]).args(self.options).args(more).arg(venv))
+        };
+        venv_with(&[]).or_else(|_| {
+            // Debian has the module in a package of its own.
+            install_programs(&[packages::PYTHON_VENV])?;
+            venv_with(&["--clear"])
+        })
     }
-    let pip = |arguments: &[&str]| {
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(arguments))
-            .map_err(|why| format!("{why}; the package was not tested: PyPI must be reachable"))
-    };
-    pip(&FROM_PYPI)?;
-    // The development profile: most of it is compiled for the tests already.
-    let mut build = Command::new(&python);
-    build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
-    run(build.current_dir(root.join("bindings/python")))?;
-    let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
-    let wheel = wheel.ok_or("maturin has built no wheel")?.path();
-    pip(&["--no-deps", &wheel.to_string_lossy()])?;
-    Ok(python)
+}
+
+fn install_programs(programs: &[packages::Program]) -> Result<(), String> {
+    packages::install(programs, &|sentence| println!("{sentence}"))
+        .map_err(|error: ToolError| error.to_string())
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

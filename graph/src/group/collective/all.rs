@@ -212,9 +212,11 @@ impl Communicator {
     ) -> Result<(), Fault> {
         self.calls += 1;
         let (per_node, rank) = (self.ranks_per_node(), self.rank());
-        let (node, place) = (rank / per_node, rank % per_node);
+        let node = rank.checked_div(per_node).unwrap_or(0);
+        let place = rank - node * per_node;
+        let nodes = self.size().checked_div(per_node).unwrap_or(1);
         let within = self.strided(node * per_node, 1, per_node)?;
-        let between = self.strided(place, per_node, self.size() / per_node)?;
+        let between = self.strided(place, per_node, nodes)?;
         // This rank is in both.
         let (Some(mut within), Some(mut between)) = (within, between) else {
             return Err(Fault::TRANSFER_RANK);

@@ -47,6 +47,16 @@ impl<'c> Call<'c> {
         self.comm.size()
     }
 
+    /// The rank so many places further on, the ranks being in a circle. (A size of zero, which there is not, would give this one.)
+    pub(super) fn after(&self, distance: u32) -> u32 {
+        (self.rank() + distance).checked_rem(self.size()).unwrap_or(0)
+    }
+
+    /// The rank so many places before; `distance` is at most the size.
+    pub(super) fn before(&self, distance: u32) -> u32 {
+        self.after(self.size() - distance)
+    }
+
     fn transfer(&self, kind: TransferKind, peer: u32, at: (u32, u32)) -> Result<Transfer, Fault> {
         let mut transfer = Transfer::new(kind, self.comm.world_rank(peer)?);
         (transfer.tag, transfer.stamp) = (self.comm.call_tag(at), self.stamp);

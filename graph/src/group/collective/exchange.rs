@@ -15,9 +15,9 @@ pub(super) fn all_to_all<G: StreamBuilder>(
     stream: &mut G,
     (from, to): (&TensorView<'_>, &TensorView<'_>),
 ) -> Result<(), Fault> {
-    let (rank, size) = (call.rank(), call.size());
+    let size = call.size();
     for distance in 0..size {
-        let (target, source) = ((rank + distance) % size, (rank + size - distance) % size);
+        let (target, source) = (call.after(distance), call.before(distance));
         call.send(stream, parts(from, (target, target + 1), size), (target, 0))?;
         call.receive(stream, parts(to, (source, source + 1), size), (source, 0))?;
     }
@@ -33,10 +33,10 @@ pub(super) fn counted<G: StreamBuilder>(
     (to, to_counts): (&TensorView<'_>, &TensorView<'_>),
     unit: u64,
 ) -> Result<(), Fault> {
-    let (rank, size) = (call.rank(), call.size());
+    let size = call.size();
     let unit_bytes = unit * from.element().bytes();
     for distance in 0..size {
-        let (target, source) = ((rank + distance) % size, (rank + size - distance) % size);
+        let (target, source) = (call.after(distance), call.before(distance));
         if let Some(part) = parts(from, (target, target + 1), size) {
             let count = count_of(from_counts, target)?;
             let send = (TransferKind::SEND, target);
@@ -62,10 +62,10 @@ pub(super) fn barrier<G: StreamBuilder>(
     stream: &mut G,
     guarded: &TensorView<'_>,
 ) -> Result<(), Fault> {
-    let (rank, size) = (call.rank(), call.size());
+    let size = call.size();
     let mut distance = 1;
     while distance < size {
-        let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+        let (to, from) = (call.after(distance), call.before(distance));
         call.token(stream, TransferKind::SEND, (to, distance), guarded)?;
         call.token(stream, TransferKind::RECEIVE, (from, distance), guarded)?;
         distance *= 2;

@@ -33,7 +33,7 @@ fn direct<G: StreamBuilder>(
 ) -> Result<(), Fault> {
     let (rank, size) = (call.rank(), call.size());
     for distance in 1..size {
-        let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
+        let (to, from) = (call.after(distance), call.before(distance));
         call.send(stream, parts(view, (rank, rank + 1), size), (to, FIRST_STEP))?;
         call.receive(stream, parts(view, (from, from + 1), size), (from, FIRST_STEP))?;
     }
@@ -46,11 +46,10 @@ fn ring<G: StreamBuilder>(
     stream: &mut G,
     view: &TensorView<'_>,
 ) -> Result<(), Fault> {
-    let (rank, size) = (call.rank(), call.size());
-    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let size = call.size();
+    let (left, right) = (call.before(1), call.after(1));
     for step in 0..size - 1 {
-        let sent = (rank + size - step) % size;
-        let received = (sent + size - 1) % size;
+        let (sent, received) = (call.before(step), call.before(step + 1));
         call.send(stream, parts(view, (sent, sent + 1), size), (right, FIRST_STEP + step))?;
         let part = parts(view, (received, received + 1), size);
         call.receive(stream, part, (left, FIRST_STEP + step))?;

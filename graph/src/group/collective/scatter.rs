@@ -33,7 +33,7 @@ fn direct<G: StreamBuilder>(
 ) -> Result<(), Fault> {
     let (rank, size) = (call.rank(), call.size());
     for distance in 1..size {
-        let to = (rank + distance) % size;
+        let to = call.after(distance);
         call.send(stream, parts(view, (to, to + 1), size), (to, 0))?;
     }
     call.receive_all(stream, parts(view, (rank, rank + 1), size), 0, reduction)
@@ -46,11 +46,10 @@ fn ring<G: StreamBuilder>(
     view: &TensorView<'_>,
     reduction: Reduction,
 ) -> Result<(), Fault> {
-    let (rank, size) = (call.rank(), call.size());
-    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let size = call.size();
+    let (left, right) = (call.before(1), call.after(1));
     for step in 1..size {
-        let sent = (rank + size - step) % size;
-        let received = (sent + size - 1) % size;
+        let (sent, received) = (call.before(step), call.before(step + 1));
         call.send(stream, parts(view, (sent, sent + 1), size), (right, step))?;
         let part = parts(view, (received, received + 1), size);
         call.receive_into(stream, part, (left, step), reduction)?;

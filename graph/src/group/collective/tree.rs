@@ -18,7 +18,7 @@ pub(super) fn broadcast<G: StreamBuilder>(
     root: u32,
 ) -> Result<(), Fault> {
     let (size, own) = (call.size(), position(call, root));
-    let rank_at = |at: u32| (at + root) % size;
+    let rank_at = |at: u32| (at + root).checked_rem(size).unwrap_or(0);
     // The lowest bit of a position says by how much its parent is lower; the root has all of them.
     let lowest = if own == 0 { size.next_power_of_two() } else { own & own.wrapping_neg() };
     if own != 0 {
@@ -42,7 +42,7 @@ pub(super) fn reduce<G: StreamBuilder>(
     (root, reduction): (u32, Reduction),
 ) -> Result<(), Fault> {
     let (size, own) = (call.size(), position(call, root));
-    let rank_at = |at: u32| (at + root) % size;
+    let rank_at = |at: u32| (at + root).checked_rem(size).unwrap_or(0);
     let mut distance = 1;
     while distance < size {
         if own & distance != 0 {
@@ -59,5 +59,5 @@ pub(super) fn reduce<G: StreamBuilder>(
 
 /// This rank's place in a tree whose root has place 0.
 fn position(call: &Call<'_>, root: u32) -> u32 {
-    (call.rank() + call.size() - root) % call.size()
+    call.before(root)
 }

@@ -4,6 +4,7 @@
 //! its line in GM, and answers the greeting there.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use pto_abi::CoreKind;
 use pto_abi::handshake::{
@@ -123,8 +124,10 @@ impl WorkerPort for Core {
         }
         // A core may say that it has begun.
         self.registers.cond.store(dispatch.id, Ordering::Relaxed);
+        let start = Instant::now();
         // SAFETY: by the firmware's contract: the loader registers functions of this type.
         unsafe { pto_aicore_kernels::call(dispatch) };
+        self.lines.account(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         self.watch.tasks.fetch_add(1, Ordering::Relaxed);
     }
 

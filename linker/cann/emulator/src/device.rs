@@ -9,8 +9,7 @@ use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::kinds::RunFlags;
 use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::launch_words::{
-    ARGS_LAUNCH_OFFSET, Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets,
-    LaunchWords,
+    Architecture, CorePosition, LAUNCH_MAGIC, LaunchPlan, LaunchTickets, LaunchWords,
 };
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::MAX_FUNC_ID;
@@ -256,13 +255,12 @@ impl Device {
 
     /// The AICPU launch: every instance enters the same function with the same pointer.
     pub(crate) fn launch(&self, image: &Image, options: &Options) -> Outcome {
-        let mut args = [0_u64; 38];
-        args[ARGS_LAUNCH_OFFSET / 8] = self.record.0;
         let start = Instant::now();
         let instances = INSTANCES + options.surplus;
-        let (server, args) = (image.server, args.as_mut_ptr().expose_provenance());
+        // The entry that tells faults apart; the driver's is `image.server`.
+        let (run_launch, record) = (image.run_launch, self.record.0 as usize);
         let codes = std::thread::scope(|scope| {
-            let enter = |_| scope.spawn(move || call(server, args));
+            let enter = |_| scope.spawn(move || call(run_launch, record));
             let threads: Vec<_> = (0..instances).map(enter).collect();
             threads.into_iter().map(|thread| thread.join().expect("it returns")).collect()
         });

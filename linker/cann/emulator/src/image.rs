@@ -20,12 +20,7 @@ pub(crate) struct Image {
 impl Image {
     /// Loads the image for the life of the process.
     pub(crate) fn load(path: &str) -> Result<Self, String> {
-        let name = CString::new(path).map_err(|error| error.to_string())?;
-        // SAFETY: the name is a C string; the image has no constructors beside the compiler's.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if handle.is_null() {
-            return Err(last_error());
-        }
+        let handle = open(path)?;
         Ok(Self {
             stub: entry(handle, c"StaticTileFwkBackendKernelServer")?,
             init: entry(handle, c"DynTileFwkBackendKernelServerInit")?,
@@ -35,7 +30,16 @@ impl Image {
     }
 }
 
-fn entry(handle: *mut c_void, name: &CStr) -> Result<Entry, String> {
+/// Loads a library for the life of the process.
+pub(crate) fn open(path: &str) -> Result<*mut c_void, String> {
+    let name = CString::new(path).map_err(|error| error.to_string())?;
+    // SAFETY: the name is a C string; an image has no constructors beside the compiler's.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    if handle.is_null() { Err(last_error()) } else { Ok(handle) }
+}
+
+/// An entry of a loaded library.
+pub(crate) fn entry(handle: *mut c_void, name: &CStr) -> Result<Entry, String> {
     // SAFETY: the handle is that of a loaded library, the name a C string.
     let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
     if symbol.is_null() {

@@ -5,12 +5,14 @@
 //! pto-cann-emulator default IMAGE.so     every graph and every fault path on the default image
 //! pto-cann-emulator example IMAGE.so     the builders of linker/example-firmware
 //! pto-cann-emulator run:matmul:m=70 IMAGE.so    an example of `pto run`, with its own kernels, and its bits
+//! pto-cann-emulator serve FILE BYTES FOLDER     the device of the stand-in libraries
 //! ```
 //! An AArch64 program: `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-emulator ..` on another machine.
 //! It exits with 0 when every scenario passes, and prints a line for each.
 //!
 //! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, record, launch,
-//! [`examples`] those of `pto run`, [`graphs`] shapes and their reference, [`scenarios`], [`faults`].
+//! [`examples`] those of `pto run`, [`serve`] orders of another
+//! process, [`graphs`] shapes and their reference, [`scenarios`], [`faults`].
 
 #![expect(clippy::cast_possible_truncation, reason = "the graphs here are far below the limits")]
 
@@ -23,6 +25,7 @@ mod image;
 mod memory;
 mod scenario;
 mod scenarios;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -31,6 +34,15 @@ use image::Image;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["serve", file, bytes, folder] = *words.as_slice() {
+        return match serve::serve(file, bytes, folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                eprintln!("{why}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let (scenarios, path) = match *words.as_slice() {
         ["default", path] => {
             (scenarios::graphs().into_iter().chain(faults::all()).collect::<Vec<_>>(), path)

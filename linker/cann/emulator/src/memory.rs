@@ -9,10 +9,16 @@ use pto_abi::{GmAddr, GmWindow};
 
 /// Memory of zeros, for the life of the process: a core that hangs may still touch it.
 fn map(bytes: usize) -> *mut u8 {
+    map_at(std::ptr::null_mut(), bytes)
+}
+
+/// The same at `wanted`, where nothing is; null: wherever there is room.
+fn map_at(wanted: *mut libc::c_void, bytes: usize) -> *mut u8 {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: a new mapping, wherever there is room.
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    let flags = if wanted.is_null() { flags } else { flags | libc::MAP_FIXED_NOREPLACE };
+    // SAFETY: a new mapping, which replaces none.
+    let start = unsafe { libc::mmap(wanted, bytes, protection, flags, -1, 0) };
     assert!(
         start != libc::MAP_FAILED,
         "mmap of {bytes} bytes: {}",
@@ -94,8 +100,15 @@ const CLUSTERS: u64 = 26;
 
 impl Registers {
     pub(crate) fn map(architecture: Architecture) -> Self {
+        Self::map_at(architecture, 0)
+    }
+
+    /// At this address; zero: wherever there is room.
+    pub(crate) fn map_at(architecture: Architecture, address: u64) -> Self {
         let bytes = CLUSTERS * pto_abi::launch_words::CLUSTER_STRIDE;
-        let start = map(usize::try_from(bytes).expect("64-bit"));
+        let wanted = usize::try_from(address).expect("64-bit");
+        let wanted = std::ptr::with_exposed_provenance_mut(wanted);
+        let start = map_at(wanted, usize::try_from(bytes).expect("64-bit"));
         let address = GmAddr(start.expose_provenance() as u64);
         // SAFETY: mapped for the life of the process, page-aligned, reached by atomics and volatile accesses only.
         let start = unsafe { GmWindow::from_raw(start, bytes, address) };

@@ -5,11 +5,14 @@
 //! | symbol | called | does |
 //! |---|---|---|
 //! | `StaticTileFwkBackendKernelServer` | looked up when the image is loaded | nothing; 0 |
-//! | `DynTileFwkBackendKernelServerInit` | once a device | installs the log rings; 0, or -1 without arguments |
+//! | `DynTileFwkBackendKernelServerInit` | at the bootstrap, and once a device | writes the image where the bootstrap's record says, else installs the log rings |
 //! | `DynTileFwkBackendKernelServer` | by every AICPU instance of a launch, with the same pointer | runs it |
 //! | `pto_aicpu_run_launch` | by our own loaders, with the launch record itself | runs it |
 //!
-//! A run returns 0, -1 for a null or misaligned pointer, or the code of the fault that ended it (positive).
+//! `pto_aicpu_run_launch` returns 0, -1 for a null or misaligned pointer, or the code of the fault that ended the run
+//! (positive). `DynTileFwkBackendKernelServer` returns 0 for a fault as well, if the host finds it in GM: what it
+//! returns otherwise is an AICPU exception to the driver, after which the device has to be reset. The initialisation
+//! returns 0, -1 without arguments, or what `pto_abi::bootstrap` names.
 //!
 //! The host resets the handshake lines before it launches the AICores, which precede this launch: a core that
 //! starts must not answer a greeting of an earlier bring-up, whose exit signal may still stand in its doorbell.
@@ -22,6 +25,7 @@
 
 use core::ffi::c_void;
 
+use pto_abi::bootstrap::ARGS_RECORD;
 use pto_abi::launch_words::ARGS_LAUNCH_OFFSET;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -37,14 +41,35 @@ use crate::{clock, logging};
 /// What a run returns for a pointer that cannot be one.
 pub const NO_ARGUMENTS: i32 = -1;
 
-/// `DynTileFwkBackendKernelServerInit`.
+/// `DynTileFwkBackendKernelServerInit`: the bootstrap, if the arguments name a record of one.
+///
+/// # Safety
+/// `args` is null, or points to arguments with an address or zero at [`ARGS_RECORD`]. A record that is named there is as
+/// `pto_abi::bootstrap` says, and the firmware is mapped where the record says.
 #[must_use]
-pub fn init(args: *mut c_void) -> i32 {
-    if args.is_null() {
-        return NO_ARGUMENTS;
+pub unsafe fn init(args: *mut c_void) -> i32 {
+    // SAFETY: by this function's contract.
+    let Some(record) = (unsafe { argument(args, ARGS_RECORD) }) else { return NO_ARGUMENTS };
+    if record != 0 {
+        // SAFETY: by this function's contract.
+        #[cfg(target_os = "linux")]
+        return unsafe { crate::install::install(record) };
     }
     logging::install();
     0
+}
+
+/// The word at `offset` of the arguments.
+///
+/// # Safety
+/// `args` is null, or points to arguments that reach that far.
+unsafe fn argument(args: *mut c_void, offset: usize) -> Option<usize> {
+    if args.is_null() || !args.cast::<u64>().is_aligned() {
+        return None;
+    }
+    let word = args.cast::<u8>().wrapping_add(offset).cast::<u64>();
+    // SAFETY: the arguments reach that far, by this function's contract. Volatile: the host wrote them.
+    usize::try_from(unsafe { word.read_volatile() }).ok()
 }
 
 /// `DynTileFwkBackendKernelServer`: the record's address is among the arguments.
@@ -54,14 +79,14 @@ pub fn init(args: *mut c_void) -> i32 {
 /// [`ARGS_LAUNCH_OFFSET`]; that record is as [`run_launch`] requires.
 #[must_use]
 pub unsafe fn run_args<B: BuilderSet>(args: *mut c_void, builders: B) -> i32 {
-    if args.is_null() || !args.cast::<u64>().is_aligned() {
-        return NO_ARGUMENTS;
-    }
-    let word = args.cast::<u8>().wrapping_add(ARGS_LAUNCH_OFFSET).cast::<u64>();
-    // SAFETY: the arguments reach that far, by this function's contract. Volatile: the host wrote them.
-    let Ok(record) = usize::try_from(unsafe { word.read_volatile() }) else { return NO_ARGUMENTS };
     // SAFETY: by this function's contract.
-    unsafe { run_launch(core::ptr::with_exposed_provenance_mut(record), builders) }
+    let record = unsafe { argument(args, ARGS_LAUNCH_OFFSET) };
+    let Some(record) = record else { return NO_ARGUMENTS };
+    // SAFETY: by this function's contract.
+    let code = unsafe { run_launch(core::ptr::with_exposed_provenance_mut(record), builders) };
+    // A record that is none holds no fault either.
+    let is_in_gm = code > 0 && u32::try_from(code) != Ok(Fault::LAUNCH_MAGIC.code());
+    if is_in_gm { 0 } else { code }
 }
 
 /// `pto_aicpu_run_launch`: one instance of a launch.

@@ -41,8 +41,9 @@ macro_rules! firmware {
 
             // SAFETY: as above.
             #[unsafe(no_mangle)]
-            extern "C" fn DynTileFwkBackendKernelServerInit(args: *mut c_void) -> i32 {
-                $crate::entry::init(args)
+            unsafe extern "C" fn DynTileFwkBackendKernelServerInit(args: *mut c_void) -> i32 {
+                // SAFETY: the host's launch keeps the contract of `init`.
+                unsafe { $crate::entry::init(args) }
             }
 
             // SAFETY: as above.

@@ -4,6 +4,7 @@
 //! ```text
 //! exports.rs    firmware!: entry symbols, identity, panic handler
 //! entry.rs      one AICPU instance, from the driver's call to its return
+//! install.rs    the image writes itself to where the driver stack looks for libraries
 //! record.rs     LaunchWords -> AcceptedWords: nothing that the host wrote is trusted
 //! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
 //! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
@@ -20,6 +21,8 @@ pub mod clock;
 pub mod coherence;
 pub mod entry;
 mod exports;
+#[cfg(target_os = "linux")]
+mod install;
 pub mod launch;
 pub mod logging;
 pub mod platform;

@@ -88,13 +88,13 @@ const BEAT: Duration = Duration::from_millis(500);
 
 /// What a machine may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leave {
+pub(in crate::virtual_time) struct Leave {
     /// It may go on before this.
-    pub(super) horizon_ns: u64,
+    pub(in crate::virtual_time) horizon_ns: u64,
     /// When the first effect comes to it.
-    pub(super) effect_ns: u64,
+    pub(in crate::virtual_time) effect_ns: u64,
     /// It dies now.
-    pub(super) dies: bool,
+    pub(in crate::virtual_time) dies: bool,
 }
 
 impl VirtualNet {
@@ -208,6 +208,8 @@ impl VirtualNet {
                 None => shared.exchange.orphan(other).map(|(_, error)| error),
             };
             if let Some(error) = error {
+                // Nobody is told anything in the past.
+                let at_ns = at_ns.max(shared.next_ns[other as usize]);
                 shared.push(other, at_ns, Effect::Failed(error));
             }
         }

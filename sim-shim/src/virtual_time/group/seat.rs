@@ -5,11 +5,8 @@ use std::sync::Arc;
 
 use pto_abi::{Fault, TaskId};
 
-use super::super::agenda::{Agent, Rival};
-use super::super::world::World;
-use super::net::VirtualNet;
+use super::net::{Leave, VirtualNet};
 use crate::group::{Posted, RunPort, Span, Transfer, TransferError};
-use crate::supervisor;
 
 /// Which rank a machine is, of which group.
 #[derive(Clone)]
@@ -34,6 +31,54 @@ impl GroupSeat {
     pub(in crate::virtual_time) fn new(of: SeatOf, port: RunPort) -> Self {
         let under_way = HashMap::new();
         Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None }
+    }
+
+    /// It may go on before this moment.
+    #[inline]
+    pub(in crate::virtual_time) const fn horizon_ns(&self) -> u64 {
+        self.horizon_ns
+    }
+
+    /// Gives the others their turn, and waits for its own. `next_ns`: when the machine's next event is.
+    pub(in crate::virtual_time) fn turn(&mut self, next_ns: u64, beat: impl Fn()) -> Leave {
+        let leave = self.of.net.turn(self.of.rank, next_ns, beat);
+        self.horizon_ns = leave.horizon_ns;
+        leave
+    }
+
+    /// Starts the transfers that have become ready; when the first effect comes by that.
+    pub(in crate::virtual_time) fn start_all(&mut self, now_ns: u64) -> u64 {
+        let mut first_ns = u64::MAX;
+        while let Some(posted) = self.port.take() {
+            match self.start(&posted, now_ns) {
+                Ok(effect_ns) => first_ns = first_ns.min(effect_ns),
+                Err(error) => self.fail(error, Some(posted.task), now_ns),
+            }
+        }
+        first_ns
+    }
+
+    /// Finishes what has come until `now_ns`; when the next effect comes.
+    pub(in crate::virtual_time) fn finish_all(&mut self, now_ns: u64) -> u64 {
+        let (numbers, failure, effect_ns) = self.of.net.take(self.of.rank, now_ns);
+        for number in numbers {
+            if let Some(task) = self.under_way.remove(&number) {
+                self.port.finish(task);
+            }
+        }
+        if let Some(error) = failure
+            && !self.under_way.is_empty()
+        {
+            self.fail(error, None, now_ns);
+        }
+        effect_ns
+    }
+
+    /// The run is over, at `now_ns`, with this fault if there was one: the others are told.
+    pub(in crate::virtual_time) fn leave(self, now_ns: u64, fault: Option<Fault>) {
+        let told = self.failure.as_ref().map(ToString::to_string);
+        let cause = fault.map(|fault| told.unwrap_or_else(|| fault.name().to_owned()));
+        self.of.net.leave(self.of.rank, now_ns, cause);
     }
 
     /// Starts a transfer; when the next effect comes.
@@ -70,87 +115,4 @@ fn resolve(posted: &Posted, rank: u32) -> Result<Transfer, TransferError> {
         })?;
     }
     Ok(transfer)
-}
-
-impl World {
-    /// How far this machine may go on by itself.
-    #[inline]
-    pub(in crate::virtual_time) fn within_horizon(
-        &self,
-        limit_ns: u64,
-        rival: Rival,
-    ) -> (u64, Rival) {
-        match &self.seat {
-            Some(seat) if limit_ns >= seat.horizon_ns => {
-                (seat.horizon_ns.saturating_sub(1), Rival::Nobody)
-            }
-            _ => (limit_ns, rival),
-        }
-    }
-
-    /// Lets the other machines go on, if this one has come to its horizon. Whether it had.
-    pub(in crate::virtual_time) fn wait_for_others(&mut self, limit_ns: u64) -> bool {
-        let Some(seat) = &mut self.seat else { return false };
-        if limit_ns < seat.horizon_ns {
-            return false;
-        }
-        let next_ns = self.agenda.next_ns().unwrap_or(u64::MAX - 1).min(limit_ns);
-        let beats = &self.beats;
-        let leave = seat.of.net.turn(seat.of.rank, next_ns, || {
-            beats.iter().for_each(|beat| {
-                beat.turn();
-                beat.no_core();
-            });
-        });
-        seat.horizon_ns = leave.horizon_ns;
-        if leave.effect_ns != u64::MAX {
-            self.agenda.schedule(Agent::Engine, leave.effect_ns);
-        }
-        if leave.dies {
-            supervisor::raise_cancelled(&self.launch, next_ns);
-            self.wake_others(usize::MAX, next_ns);
-        }
-        true
-    }
-
-    /// Starts the transfers that have become ready.
-    pub(in crate::virtual_time) fn start_transfers(&mut self, now_ns: u64) {
-        let Some(seat) = &mut self.seat else { return };
-        while let Some(posted) = seat.port.take() {
-            match seat.start(&posted, now_ns) {
-                Ok(u64::MAX) => {}
-                Ok(effect_ns) => self.agenda.schedule(Agent::Engine, effect_ns),
-                Err(error) => seat.fail(error, Some(posted.task), now_ns),
-            }
-        }
-    }
-
-    /// Something has come to this device.
-    pub(in crate::virtual_time) fn step_transfers(&mut self, now_ns: u64) {
-        let Some(seat) = &mut self.seat else { return };
-        let (numbers, failure, effect_ns) = seat.of.net.take(seat.of.rank, now_ns);
-        for number in numbers {
-            if let Some(task) = seat.under_way.remove(&number) {
-                seat.port.finish(task);
-            }
-        }
-        if let Some(error) = failure
-            && !seat.under_way.is_empty()
-        {
-            seat.fail(error, None, now_ns);
-        }
-        if effect_ns != u64::MAX {
-            self.agenda.schedule(Agent::Engine, effect_ns);
-        }
-        self.wake_others(usize::MAX, now_ns);
-    }
-
-    /// The run is over, at `now_ns`: the others are told how.
-    pub(in crate::virtual_time) fn leave_group(&mut self, now_ns: u64) {
-        let Some(seat) = self.seat.take() else { return };
-        let told = seat.failure.as_ref().map(ToString::to_string);
-        let fault = self.launch.state.fault.first();
-        let cause = fault.map(|fault| told.unwrap_or_else(|| fault.name().to_owned()));
-        seat.of.net.leave(seat.of.rank, now_ns, cause);
-    }
 }

@@ -57,6 +57,13 @@ pub(crate) fn build_default(tracing: Tracing) -> Result<Vec<Built>, Failure> {
     Ok(pto_image_build::build(&request, &say)?)
 }
 
+/// The default firmware of the device `a2a3`, as it is shipped.
+pub(crate) fn build_cann() -> Result<Vec<Built>, Failure> {
+    let request =
+        Request { platform: Platform::Cann, profile: Profile::Release, ..Request::default() };
+    Ok(pto_image_build::build(&request, &say)?)
+}
+
 /// Tells what is being done, beside the answer.
 pub(crate) fn say(sentence: &str) {
     // Where standard error is gone, there is nobody to tell.

@@ -81,6 +81,33 @@ pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure
     Ok((firmware.ok_or_else(none)?, kernels.ok_or_else(none)?))
 }
 
+/// Firmware and kernels of `a2a3`; the default ones are built and flashed where there are none.
+pub(crate) fn images_of_a2a3() -> Result<(Image, Image), Failure> {
+    let store = Store::open()?;
+    let flashed = store.load(FlashDevice::A2a3)?;
+    let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
+    if let (Some(firmware), Some(kernels)) = (&firmware, &kernels) {
+        return Ok((firmware.clone(), kernels.clone()));
+    }
+    build::say("a2a3 has no image: building the default one, and flashing it");
+    let mut made = Vec::new();
+    if firmware.is_none() {
+        made.extend(build::build_cann()?);
+    }
+    if kernels.is_none() {
+        made.extend(build::build_default(Tracing::Off)?);
+    }
+    let mut made: Vec<Image> = made.into_iter().map(|built| built.image).collect();
+    made.retain(|image| FlashDevice::A2a3.takes(image.kind));
+    let generation = store.flash(FlashDevice::A2a3, &made.iter().collect::<Vec<_>>())?;
+    build::say(&format!("flashed to a2a3 as generation {}", generation.number));
+    let of_kind = |kind| made.iter().find(move |image| image.kind == kind).cloned();
+    let none = || Failure::internal("the build made no image for a2a3");
+    let firmware = firmware.or_else(|| of_kind(ImageKind::Cann)).ok_or_else(none)?;
+    let kernels = kernels.or_else(|| of_kind(ImageKind::Kernels)).ok_or_else(none)?;
+    Ok((firmware, kernels))
+}
+
 fn device_of(target: FlashTarget) -> FlashDevice {
     match target {
         FlashTarget::Virt => FlashDevice::Virt,

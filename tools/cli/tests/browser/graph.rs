@@ -22,16 +22,16 @@ fn a_small_graph_shows_the_names_of_its_tasks() {
     assert!(address.starts_with("#at=") && address.ends_with("&task=2"), "{address}");
 }
 
-/// 476 tasks: seen as a whole they are blocks of colour, and near they have names.
+/// 400 tasks: seen as a whole they are blocks of colour, and near they have names.
 #[test]
 fn a_large_graph_shows_more_the_nearer_one_looks() {
     let pages = Pages::new();
-    let page = pages.driven(&["graph", "decoder_layer", "--html"], DRIVER);
+    let page = pages.driven(&["graph", "paged_attention", "--param=batch=5", "--html"], DRIVER);
     let result = result(&page, &Window::default());
     let (whole, near) = (&result["whole"], &result["near"]);
     assert_eq!(
         (&result["fits"], &whole["tasks"], &whole["edges"]),
-        (&json!(true), &json!(476), &json!(2264))
+        (&json!(true), &json!(400), &json!(390))
     );
     assert!(result["coloured"].as_u64() > Some(1000), "{result:#}");
     assert_ne!(whole["level"], "names");
@@ -40,7 +40,7 @@ fn a_large_graph_shows_more_the_nearer_one_looks() {
         near["tasks"].as_u64() < Some(200) && near["tasks"].as_u64() > Some(1),
         "what is seen is painted"
     );
-    assert!(texts(&near["texts"]).contains(&"rms_norm"), "{near}");
+    assert!(texts(&near["texts"]).contains(&"attention_qk"), "{near}");
 }
 
 /// More tasks than a picture has.

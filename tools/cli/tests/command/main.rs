@@ -1,5 +1,7 @@
 //! The command `pto` as a user meets it: the real binary, its exit codes, its answers, its errors.
 
+mod a2a3;
+mod acl;
 mod bad_files;
 mod bad_requests;
 mod budgets;
@@ -13,6 +15,7 @@ mod graph_files;
 mod groups;
 mod host_dies;
 mod manual;
+mod migrate;
 mod mpi;
 mod own_kernels;
 mod program_files;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
+use pto_host::fw::ImageKind;
 use pto_image_build::{Platform, Profile, Request, Source, Toolchain, packages};
 
 const QEMU: &str = packages::QEMU_USER.name;
@@ -61,8 +62,30 @@ pub(crate) fn default_image() -> PathBuf {
     IMAGE.get_or_init(|| build(None)).clone()
 }
 
+/// The blob of kernels, built once, as it is shipped.
+pub(crate) fn kernels() -> PathBuf {
+    static BLOB: OnceLock<PathBuf> = OnceLock::new();
+    BLOB.get_or_init(|| {
+        tools();
+        let request = Request {
+            profile: Profile::Release,
+            target_folder: Some(target_folder()),
+            ..Request::default()
+        };
+        let built = pto_image_build::build(&request, &say).unwrap_or_else(|why| panic!("{why}"));
+        let blob = built.into_iter().find(|built| built.image.kind == ImageKind::Kernels);
+        blob.expect("a blob beside the firmware").path
+    })
+    .clone()
+}
+
 /// The program that plays driver and cores.
-fn loader() -> PathBuf {
+pub(crate) fn loader() -> PathBuf {
+    static LOADER: OnceLock<PathBuf> = OnceLock::new();
+    LOADER.get_or_init(build_loader).clone()
+}
+
+fn build_loader() -> PathBuf {
     const NAME: &str = "pto-cann-emulator";
     tools();
     let triple = Platform::Cann.triple();

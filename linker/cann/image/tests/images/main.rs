@@ -1,6 +1,8 @@
-//! Builds the `cann` images, looks into them, and runs them under qemu-aarch64. Tools that are missing are
+//! Builds the `cann` images, looks into them, runs them under qemu-aarch64, and drives
+//! them as a device through the stand-in for the vendor's libraries. Tools that are missing are
 //! installed ([`common::tools`]): the compiler's target by rustup, the linker and the emulator from Debian.
 
+mod a2a3;
 mod common;
 mod examples;
 mod graphs;

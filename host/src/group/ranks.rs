@@ -12,10 +12,11 @@ use pto_graph::group::NetworkFigures;
 use pto_sim_shim::virtual_time::VirtualOptions;
 use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile, VirtualNet};
 
+use super::activity::Activity;
 use super::error::{GroupError, RankFailure};
 use super::local;
 use super::member::Member;
-use super::progress::{Activity, Progress};
+use super::progress::Progress;
 use super::report::{GroupReport, RankReport};
 use super::seated::Seated;
 use super::transport::Transport;

@@ -1,0 +1,41 @@
+"""The names of the field's native module, over our runtime: values, callables, tensors, arguments, configuration.
+
+Programs import most of them from `simpler.task_interface`. See docs/field-python.md.
+"""
+
+from .call_config import CallConfig, RuntimeEnv
+from .callables import ChipCallable, CoreCallable
+from .tensors import TaskArgs, Tensor
+from .values import (
+    MAX_CHIP_SCALARS,
+    MAX_CHIP_TENSORS,
+    MAX_REGISTERED_CALLABLE_IDS,
+    MAX_TENSOR_DIMS,
+    OWNER_INSTANCE_ID_BYTES,
+    AddressSpace,
+    ArgDirection,
+    DataType,
+    TensorArgType,
+    get_element_size,
+    scalar_to_uint64,
+)
+
+__all__ = [
+    "MAX_CHIP_SCALARS",
+    "MAX_CHIP_TENSORS",
+    "MAX_REGISTERED_CALLABLE_IDS",
+    "MAX_TENSOR_DIMS",
+    "OWNER_INSTANCE_ID_BYTES",
+    "AddressSpace",
+    "ArgDirection",
+    "CallConfig",
+    "ChipCallable",
+    "CoreCallable",
+    "DataType",
+    "RuntimeEnv",
+    "TaskArgs",
+    "Tensor",
+    "TensorArgType",
+    "get_element_size",
+    "scalar_to_uint64",
+]

@@ -1,0 +1,117 @@
+"""The `orch` that a level-3 orchestration function gets: it submits tasks to devices and to functions, and makes domains."""
+
+import math
+
+from _task_interface import CallConfig, TaskArgs
+
+from . import buffer as buffers
+from .domain import Domain
+from .failure import WorkerStateError
+from .task_graph import TaskGraph, accesses_of
+
+
+class Orchestrator:
+    """One run's view of a worker. Tasks begin as soon as what they wait for is over, while the function still submits."""
+
+    def __init__(self, worker):
+        self._worker = worker
+        self._graph = TaskGraph()
+        self._domains = []
+        self._kept = []
+        self._next = 0
+
+    def _chip_index(self, index):
+        count = len(self._worker.chips)
+        if index is None or index < 0:
+            index, self._next = self._next % count, self._next + 1
+        if index >= count:
+            raise ValueError(f"worker {index}: this one has {count} devices, numbered from 0")
+        return index
+
+    def _part(self, handle, args, config, index):
+        chip = self._worker.chips[self._chip_index(index)]
+        slot = self._worker.chip_slot(handle)
+        args = _checked(args)
+        return chip.lane, lambda: chip.device._run_slot(slot, args, config)
+
+    def submit_next_level(self, handle, args, config=None, *, worker=None):
+        """Submits an orchestration to one device: the one named, else the next in turn."""
+        self._keep(args)
+        part = self._part(handle, args, config or CallConfig(), worker)
+        return self._graph.add([part], accesses_of(_checked(args)))
+
+    def submit_next_level_group(self, handle, args_list, config=None, *, workers=None):
+        """Submits one orchestration to several devices, which run it together."""
+        workers = list(range(len(args_list))) if workers is None else list(workers)
+        if len(workers) != len(args_list) or len(set(workers)) != len(workers):
+            raise ValueError(f"a group of {len(args_list)} arguments for workers {workers}: give a different one for each")
+        self._keep(*args_list)
+        config = config or CallConfig()
+        parts = [self._part(handle, args, config, index) for args, index in zip(args_list, workers)]
+        return self._graph.add(parts, [use for args in args_list for use in accesses_of(_checked(args))])
+
+    def submit_sub(self, handle, args=None):
+        """Submits a registered Python function; it gets the arguments when all it waits for is over."""
+        args = args or TaskArgs()
+        function = self._worker.python_function(handle)
+        self._keep(args)
+        return self._graph.add([(self._worker.sub_lane(), lambda: function(args))], accesses_of(args))
+
+    def allocate_domain(self, name, workers, window_size, buffers=()):
+        """Makes windows for these workers; a context manager, indexed by the worker's number."""
+        for index in workers:
+            self._chip_index(index)
+        domain = Domain(name, workers, window_size, list(buffers), self._worker.owner)
+        self._domains.append(domain)
+        return domain
+
+    def malloc(self, worker_id, nbytes):
+        """Memory on one device, until the run ends."""
+        return self._kept_buffer(self._worker.device_buffer(nbytes, self._chip_index(worker_id)))
+
+    def free(self, memory):
+        """Gives memory of `malloc` back; tasks that use it must be over."""
+        memory.close()
+
+    def alloc_child_tensor(self, worker_id, shapes, dtype):
+        """Memory for a tensor on one device, until the run ends: the buffer, of which `tensor()` makes views."""
+        return self.malloc(worker_id, max(math.prod(shapes) * buffers.get_element_size(dtype), 1))
+
+    def alloc(self, shapes, dtype):
+        """A tensor of the host, until the run ends."""
+        return buffers.new_tensor(shapes, dtype, self._worker.owner)
+
+    def copy_to(self, target, source):
+        """Copies to a device or a window, now."""
+        buffers.copy(target, source)
+
+    def copy_from(self, target, source):
+        """Copies from a device or a window, now."""
+        buffers.copy(target, source)
+
+    def _kept_buffer(self, memory):
+        self._kept.append(memory)
+        return memory
+
+    def _keep(self, *things):
+        # Tensors of arguments stay alive until the run ends.
+        self._kept.extend(things)
+
+    def finish(self):
+        """Waits for all tasks; raises the first error."""
+        try:
+            self._graph.drain()
+        finally:
+            self._domains.clear()
+            self._kept.clear()
+
+    def __getattr__(self, name):
+        if name.startswith("create_worker_chip"):
+            raise WorkerStateError(f"{name} is not supported: a run's orchestration cannot be fed while it runs")
+        raise AttributeError(f"an orchestrator has no {name!r}")
+
+
+def _checked(args):
+    if not isinstance(args, TaskArgs):
+        raise TypeError(f"the arguments are a {type(args).__name__}: give TaskArgs")
+    return args

@@ -1,0 +1,268 @@
+"""`Worker`: a device (level 2), or several devices with functions beside them (level 3), in this process.
+
+Where the field forks a process for each device and each function, ours are threads: they share the caller's memory, so any
+array may be an argument, whether or not it is in shared memory, and whenever it was made.
+"""
+
+import hashlib
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from _task_interface import MAX_REGISTERED_CALLABLE_IDS, AddressSpace, CallConfig, ChipCallable
+
+from . import _log
+from . import buffer as buffers
+from .callable_identity import CallableHandle
+from .chip_worker import ChipWorker, check_target
+from .failure import DeadHandleError, WorkerStateError
+from .orchestrator import Orchestrator
+from .run_handle import RunHandle
+
+_NUMBERS = itertools.count(1)
+
+
+@dataclass
+class Chip:
+    """A device and the thread that runs on it."""
+
+    device: ChipWorker
+    lane: ThreadPoolExecutor
+
+
+class Registry:
+    """What is registered, by code: handles of the same code share a slot, which is free when the last one is gone."""
+
+    def __init__(self):
+        self._slots = {}
+        self._handles = {}
+        self._targets = {}
+
+    def add(self, target):
+        """A handle for an orchestration or a function."""
+        hashid, name = _identity(target)
+        slot = self._slots.get(hashid)
+        if slot is None:
+            slot = next((i for i in range(MAX_REGISTERED_CALLABLE_IDS) if i not in self._targets), None)
+            if slot is None:
+                raise RuntimeError(
+                    f"{name} cannot be registered: MAX_REGISTERED_CALLABLE_IDS={MAX_REGISTERED_CALLABLE_IDS} callables "
+                    "are registered already. Unregister one that is not needed."
+                )
+            self._slots[hashid], self._targets[slot] = slot, target
+        handle = CallableHandle(hashid, name, slot, next(_NUMBERS))
+        self._handles[handle.number] = handle
+        return handle
+
+    def remove(self, handle):
+        """Forgets a handle; says whether its slot is free now."""
+        self.find(handle)
+        del self._handles[handle.number]
+        if any(other.slot == handle.slot for other in self._handles.values()):
+            return False
+        del self._slots[handle.hashid], self._targets[handle.slot]
+        return True
+
+    def find(self, handle):
+        """What a handle stands for."""
+        if not isinstance(handle, CallableHandle) or handle.number not in self._handles:
+            raise DeadHandleError(f"{handle!r} is not live: use what register() of this worker gave, before unregister()")
+        return self._targets[handle.slot]
+
+    def chips(self):
+        """Slots of orchestrations."""
+        return [(slot, one) for slot, one in self._targets.items() if isinstance(one, ChipCallable)]
+
+
+def _identity(target):
+    if isinstance(target, ChipCallable):
+        return target.hashid, target.func_name
+    if callable(target):
+        name = getattr(target, "__name__", type(target).__name__)
+        return "python:" + hashlib.sha256(str(id(target)).encode()).hexdigest(), name
+    raise TypeError(f"{type(target).__name__} cannot be registered: give a ChipCallable or a function")
+
+
+class Worker:
+    """Runs registered orchestrations. `device_ids` number the devices of level 3; on the simulator any number will do."""
+
+    def __init__(
+        self,
+        level,
+        *,
+        platform="a2a3sim",
+        runtime="tensormap_and_ringbuffer",
+        device_id=None,
+        device_ids=None,
+        num_sub_workers=0,
+    ):
+        if level not in (2, 3):
+            raise ValueError(f"a worker of level {level}: levels 2 (one device) and 3 (several) are here")
+        check_target(platform, runtime)
+        self.level, self.platform, self.runtime = level, platform, runtime
+        self.device_ids = list(device_ids) if device_ids is not None else [0 if device_id is None else int(device_id)]
+        if not self.device_ids or (level == 2 and len(self.device_ids) != 1):
+            raise ValueError(f"a worker of level {level} with devices {self.device_ids}")
+        self.num_sub_workers = int(num_sub_workers)
+        self.owner = buffers.BufferOwner()
+        self.chips = []
+        self._registry = Registry()
+        self._subs = self._runs = None
+
+    def init(self, prewarm_config=None):
+        """Opens the devices and loads what is registered. A second call does nothing."""
+        if self.chips:
+            return
+        if prewarm_config is not None and not isinstance(prewarm_config, CallConfig):
+            raise TypeError(f"prewarm_config is a {type(prewarm_config).__name__}: give a CallConfig")
+        _log.write("info", f"AicpuExecutor: Initializing {len(self.device_ids)} device(s) of {self.platform}")
+        for number in self.device_ids:
+            device = ChipWorker(self.platform, self.runtime, number)
+            self.chips.append(Chip(device, ThreadPoolExecutor(1, thread_name_prefix=f"device-{number}")))
+        self._runs = ThreadPoolExecutor(1, thread_name_prefix="runs")
+        if self.num_sub_workers:
+            self._subs = ThreadPoolExecutor(self.num_sub_workers, thread_name_prefix="sub")
+        for slot, chip in self._registry.chips():
+            self._load(slot, chip)
+
+    def _load(self, slot, chip):
+        for one in self.chips:
+            if slot not in one.device._slots:
+                one.device._register_callable_at_slot(slot, chip)
+
+    def close(self):
+        """Waits for what runs and closes the devices. A second call does nothing."""
+        for pool in (self._runs, self._subs, *(chip.lane for chip in self.chips)):
+            if pool is not None:
+                pool.shutdown(wait=True)
+        for chip in self.chips:
+            chip.device.close()
+        self.chips, self._runs, self._subs = [], None, None
+
+    def __enter__(self):
+        self.init()
+        return self
+
+    def __exit__(self, *_error):
+        self.close()
+
+    def register(self, target):
+        """A handle for a ChipCallable, or at level 3 for a function; loads it at once if the worker is open."""
+        handle = self._registry.add(target)
+        if self.chips and isinstance(target, ChipCallable):
+            try:
+                self._load(handle.slot, target)
+            except Exception:
+                self._registry.remove(handle)
+                raise
+        return handle
+
+    def unregister(self, handle):
+        """Forgets a handle, and the code when no handle of it is left."""
+        if self._registry.remove(handle):
+            for chip in self.chips:
+                chip.device._unregister_slot(handle.slot)
+
+    def run(self, target, args=None, config=None):
+        """Runs a handle (level 2) or an orchestration function (level 3) to its end."""
+        return self.submit(target, args, config).wait()
+
+    def submit(self, target, args=None, config=None):
+        """Begins a run; runs of a worker come one after the other."""
+        if not self.chips:
+            raise WorkerStateError("the worker is not open: call init() first")
+        config = config or CallConfig()
+        if self.level == 2:
+            slot = self.chip_slot(target)
+            return RunHandle(self._runs.submit(self.chips[0].device._run_slot, slot, args, config))
+        if not callable(target):
+            raise TypeError(f"a level-3 run takes a function (orch, args, config), and this is a {type(target).__name__}")
+        return RunHandle(self._runs.submit(self._orchestrate, target, args, config))
+
+    def _orchestrate(self, function, args, config):
+        orchestrator = Orchestrator(self)
+        try:
+            function(orchestrator, args, config)
+        finally:
+            orchestrator.finish()
+
+    def chip_slot(self, handle):
+        """The slot of an orchestration's handle."""
+        if not isinstance(self._registry.find(handle), ChipCallable):
+            raise TypeError(f"{handle.name} is a function: submit it with submit_sub()")
+        return handle.slot
+
+    def python_function(self, handle):
+        """The function of a handle."""
+        found = self._registry.find(handle)
+        if isinstance(found, ChipCallable):
+            raise TypeError(f"{handle.name} is an orchestration: submit it with submit_next_level()")
+        return found
+
+    def sub_lane(self):
+        """The threads that call functions."""
+        if self._subs is None:
+            raise WorkerStateError("this worker has no threads for functions: make it with num_sub_workers=1 or more")
+        return self._subs
+
+    def device_buffer(self, nbytes, _device=0):
+        """Memory that runs use in place."""
+        memory = buffers.host_buffer(nbytes, self.owner)
+        memory.address_space, memory.backend_kind = AddressSpace.DEVICE, buffers.BackendKind.DEVICE_MALLOC
+        return memory
+
+    def malloc(self, nbytes):
+        """Memory of the device; give it back with free()."""
+        if not self.chips:
+            raise WorkerStateError("the worker is not open: call init() first")
+        return self.device_buffer(nbytes)
+
+    def free(self, memory):
+        """Gives memory back."""
+        memory.close()
+
+    def copy_to(self, target, source):
+        """Copies an array or a buffer to a buffer of the device."""
+        buffers.copy(target, source)
+
+    def copy_from(self, target, source):
+        """Copies a buffer of the device to an array or a buffer."""
+        buffers.copy(target, source)
+
+    def create_buffer(self, nbytes):
+        """Memory of the host, with `shm.buf`, that runs can use."""
+        return buffers.host_buffer(nbytes, self.owner)
+
+    def alloc_shared_tensor(self, shapes, dtype):
+        """A tensor in new memory of the host."""
+        return buffers.new_tensor(shapes, dtype, self.owner)
+
+    def make_tensor_arg(self, array, shapes=None, dtype=None):
+        """An array of torch or NumPy as a tensor argument."""
+        return buffers.array_tensor(array, shapes, dtype)
+
+    @property
+    def _chip_worker(self):
+        return self.chips[0].device if self.level == 2 and self.chips else None
+
+    def _resolve_handle(self, handle):
+        self._registry.find(handle)
+        return _Resolved(handle.slot)
+
+    @property
+    def aicpu_dlopen_count(self):
+        """How often an orchestration was loaded for the device's side."""
+        return self._loads("tensormap_and_ringbuffer")
+
+    @property
+    def host_dlopen_count(self):
+        """How often an orchestration was loaded for the host's side."""
+        return self._loads("host_build_graph")
+
+    def _loads(self, runtime):
+        return sum(chip.device.load_count for chip in self.chips) if self.runtime == runtime else 0
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    slot_id: int

@@ -1,0 +1,140 @@
+//! `FieldDevice`: a device for the field's programs of today: orchestrations that submit tasks with tensors, and kernels.
+//!
+//! The package `simpler` uses nothing else of the native part. Tensors come as addresses, which the caller keeps alive.
+
+use std::ptr::with_exposed_provenance_mut;
+use std::sync::Arc;
+
+use pto_field::{
+    Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, KernelCode, ObjectCode, Place,
+    Rings, Role, Source, Tensor, TheirLimits,
+};
+use pto_host::Hosting;
+use pto_host::abi::CoreKind;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
+
+use crate::failure::{raised, raised_from, unknown};
+use crate::options::Asked;
+use crate::running::interruptible;
+use crate::scene_outcome::FieldOutcome;
+
+/// The function of a kernel.
+const ENTRY: &str = "kernel_entry";
+
+/// A kernel as Python gives it: func id, kind of core, name, bytes of the object.
+type GivenKernel = (u32, String, String, PyBackedBytes);
+/// A tensor as Python gives it: address, shape, element type, role, whether the device uses the memory in place.
+type GivenTensor = (usize, Vec<u32>, u8, String, bool);
+/// Sizes of the rings: window, bytes of each heap, edges.
+type GivenRings = (u32, u64, u64);
+
+/// A device of 8 clusters that runs programs of the field.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct FieldDevice(Arc<Engine>);
+
+/// A program that is loaded.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct FieldCallable(Callable);
+
+#[pymethods]
+impl FieldDevice {
+    /// `hosting`: "threads", which every program can run in, or "pool", which is faster where kernels do not wait for one another.
+    #[new]
+    #[pyo3(signature = (hosting = "threads"))]
+    fn new(py: Python<'_>, hosting: &str) -> PyResult<Self> {
+        let hosting = match hosting {
+            "threads" => Hosting::Threads,
+            "pool" => Hosting::Pool { os_threads: pto_host::default_pool_threads() },
+            _ => return Err(unknown("hosting", hosting, "\"threads\" or \"pool\"")),
+        };
+        let opened = py.detach(|| Engine::open(Engine::options(hosting)));
+        Ok(Self(Arc::new(opened.map_err(raised_from)?)))
+    }
+
+    /// Loads an orchestration and its kernels.
+    #[staticmethod]
+    #[pyo3(signature = (orchestration, entry, config, kernels))]
+    fn load(
+        orchestration: &[u8],
+        entry: &str,
+        config: Option<&str>,
+        kernels: Vec<GivenKernel>,
+    ) -> PyResult<FieldCallable> {
+        let kernels: Vec<KernelCode<'_>> = kernels.iter().map(kernel).collect::<PyResult<_>>()?;
+        let orchestration = ObjectCode::Bytes(orchestration);
+        let source = Source { orchestration, entry, config, kernels: &kernels };
+        Ok(FieldCallable(Callable::load(&source).map_err(raised_from)?))
+    }
+
+    /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
+    /// the edges of a pool that a program asked for, and fails where it would fail there.
+    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", compares_rules = false, their_limits = None, **options))]
+    #[expect(clippy::too_many_arguments, reason = "they are the keywords of one call in Python")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        callable: &FieldCallable,
+        tensors: Vec<GivenTensor>,
+        scalars: Vec<u64>,
+        rings: GivenRings,
+        edges: &str,
+        compares_rules: bool,
+        their_limits: Option<(u32, u32)>,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<FieldOutcome> {
+        let asked = Asked::from_keywords(options)?;
+        let roles: Vec<Role> = tensors.iter().map(role).collect::<PyResult<_>>()?;
+        let (window, heap_bytes, edge_room) = rings;
+        let options = CallOptions {
+            run: asked.options.clone(),
+            rings: Rings { window, heap_bytes, edges: edge_room },
+            edges: rule(edges)?,
+            compares_rules,
+            their_limits: their_limits.map(|(window, dep_pool)| TheirLimits { window, dep_pool }),
+            ..CallOptions::default()
+        };
+        let ended = interruptible(py, asked.progress.as_ref(), |control| {
+            let tensors: Vec<Tensor<'_>> =
+                tensors.iter().zip(&roles).map(|(given, role)| tensor(given, *role)).collect();
+            let call = Call { tensors: &tensors, scalars: &scalars };
+            // SAFETY: the package keeps what the addresses are of alive, and nobody else writes it during the run.
+            unsafe { self.0.run(&callable.0, &call, &options, control) }
+        })?;
+        Ok(FieldOutcome::new(ended.map_err(|failure| raised(&failure))?))
+    }
+}
+
+fn kernel(given: &GivenKernel) -> PyResult<KernelCode<'_>> {
+    let (func_id, kind, name, bytes) = given;
+    let kind = match kind.as_str() {
+        "aic" => CoreKind::AIC,
+        "aiv" => CoreKind::AIV,
+        other => return Err(unknown("kind of core", other, "\"aic\" or \"aiv\"")),
+    };
+    let code = ObjectCode::Bytes(bytes);
+    Ok(KernelCode { func_id: *func_id, kind, name, code, symbol: ENTRY })
+}
+
+fn role((.., role, _): &GivenTensor) -> PyResult<Role> {
+    match role.as_str() {
+        "in" => Ok(Role::In),
+        "out" => Ok(Role::Out),
+        "inout" => Ok(Role::InOut),
+        other => Err(unknown("role", other, "\"in\", \"out\" or \"inout\"")),
+    }
+}
+
+fn rule(name: &str) -> PyResult<EdgeRule> {
+    match name {
+        "ours" => Ok(EdgeRule::Ours),
+        "theirs" => Ok(EdgeRule::Theirs),
+        other => Err(unknown("rule of edges", other, "\"ours\" or \"theirs\"")),
+    }
+}
+
+fn tensor((address, shape, dtype, _, is_in_place): &GivenTensor, role: Role) -> Tensor<'_> {
+    let place = if *is_in_place { Place::Device } else { Place::Host };
+    Tensor { pointer: with_exposed_provenance_mut(*address), shape, dtype: *dtype, role, place }
+}

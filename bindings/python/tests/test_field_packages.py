@@ -1,0 +1,155 @@
+"""The field's Python interface: scene tests as files, under pytest and as a folder; workers; errors. Kernels are of the C++ compiler."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simpler.chip_worker import check_target
+from simpler.task_interface import CallConfig, ChipCallable, DataType, TaskArgs, TensorArgType, scalar_to_uint64
+from simpler.worker import Worker
+
+from simpler_setup import KernelCompiler, TaskArgsBuilder, TensorArg, extract_text_section, scene_test
+from simpler_setup.comparison import difference
+from simpler_setup.scene_case import Selection
+from _task_interface import CoreCallable
+from pto_runtime.errors import ConfigError
+
+FOLDER = Path(__file__).parent / "field"
+
+
+def program(entry, platform="a2a3sim"):
+    compiler = KernelCompiler(platform)
+    kernel = compiler.compile_incore(FOLDER / "kernels/add.cpp", "aiv")
+    source = compiler.compile_orchestration("tensormap_and_ringbuffer", FOLDER / "kernels/orchestration.cpp")
+    return ChipCallable.build([], entry, source, [(0, CoreCallable.build([], kernel))])
+
+
+def python(*words, cwd=FOLDER):
+    return subprocess.run([sys.executable, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=120)
+
+
+def test_a_file_runs_its_cases_and_compares():
+    done = python("test_scene.py", "-p", "a2a3sim")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "TestTwiceTheSum::right: PASSED" in done.stdout
+    assert "TestExchange::pair: PASSED" in done.stdout
+    assert "wrong" not in done.stdout
+    done = python("test_scene.py", "-p", "a2a3sim", "--manual", "only")
+    assert done.returncode == 1
+    assert "64 of 64 elements differ; the largest error is 64 at [63]: 128.0, golden 192.0" in done.stdout
+    assert python("test_scene.py", "-p", "a2a3sim", "--case", "nothing").returncode == 2
+
+
+def test_a_folder_becomes_a_table(tmp_path):
+    table = tmp_path / "table.json"
+    run = ("-m", "simpler_setup.folder", FOLDER, "--pto-isa", tmp_path, "--work", tmp_path / "work", "--table", table)
+    done = python(*run, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "scene cases: 2 of 3 that a simulator can run passed; 1 need hardware" in done.stdout
+    rows = {row["case"]: row for row in json.loads(table.read_text())}
+    assert rows["TestTwiceTheSum::right"]["state"] == "passed"
+    assert rows["TestTwiceTheSum::device"]["state"] == "hardware only"
+    assert "MismatchError" in rows["TestTwiceTheSum::wrong"]["reason"]
+
+
+@pytest.fixture
+def worker():
+    with Worker(2, platform="a2a3sim") as made:
+        yield made
+
+
+def test_memory_of_the_device_is_used_in_place(worker):
+    handle = worker.register(program("twice_the_sum"))
+    a, b = np.arange(64, dtype=np.float32), np.ones(64, dtype=np.float32)
+    memory = [worker.malloc(a.nbytes) for _ in range(3)]
+    worker.copy_to(memory[0], a)
+    worker.copy_to(memory[1], b)
+    args = TaskArgs()
+    for one, tag in zip(memory, (TensorArgType.INPUT, TensorArgType.INPUT, TensorArgType.OUTPUT_EXISTING)):
+        args.add_tensor(one.tensor((64,), DataType.FLOAT32), tag)
+    config = CallConfig()
+    config.runtime_env.ring_task_window = 16
+    run = worker.submit(handle, args, config)
+    run.wait(60)
+    assert run.done
+    found = np.zeros_like(a)
+    worker.copy_from(found, memory[2])
+    assert (found == 2 * (a + b)).all()
+    assert worker.aicpu_dlopen_count == 1
+
+
+def test_errors_have_the_texts_that_tests_match(worker, capfd):
+    handle = worker.register(program("gives_up"))
+    with pytest.raises(RuntimeError, match=r"(run_runtime|run) failed with code -9\b"):
+        worker.run(handle)
+    log = capfd.readouterr().err
+    assert "orch_error_code=9" in log
+    assert "EXPLICIT_ORCH_FATAL" in log
+    assert "error hint:" in log
+    with pytest.raises(RuntimeError, match="missing"):
+        worker.register(program("missing"))
+    with pytest.raises(RuntimeError, match=r"failed with code -1\b"):
+        worker.run(worker.register(_with_config(program("twice_the_sum"))))
+
+
+def _with_config(chip):
+    chip.config_name = "twice_the_sum_config"
+    return chip
+
+
+def test_handles_count_and_capacity_is_named(worker):
+    first, second = worker.register(print), worker.register(print)
+    assert (first.hashid, first != second) == (second.hashid, True)
+    worker.unregister(first)
+    with pytest.raises(RuntimeError, match="not live"):
+        worker.unregister(first)
+    functions = [lambda _args, n=n: n for n in range(64)]
+    with pytest.raises(RuntimeError, match="MAX_REGISTERED_CALLABLE_IDS"):
+        for one in functions:
+            worker.register(one)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: check_target("a2a3", "host_build_graph"), "a2a3sim or a5sim"),
+        (lambda: check_target("a2a3sim", "other"), "there is no runtime 'other'"),
+        (lambda: CallConfig().__setattr__("threads", 2), "CallConfig has no 'threads'"),
+        (lambda: CallConfig().runtime_env.__setattr__("ring_task_window", 5), "power of two"),
+        (lambda: CallConfig().runtime_env.__setattr__("ring_heap", [1, 2]), "one for each of the 4"),
+        (lambda: TaskArgsBuilder(TensorArg("a", np.ones((4, 4))[:, 1])), "not contiguous"),
+        (lambda: TaskArgsBuilder(TensorArg("a", np.ones(4)), TensorArg("a", np.ones(4))), "two arguments"),
+        (lambda: extract_text_section(b"text"), "no 64-bit ELF"),
+        (lambda: scalar_to_uint64(1 << 64), "more than 64 bits"),
+        (lambda: scene_test()(type("T", (), {"CASES": [{"name": "x", "plattforms": []}]})), "plattforms"),
+        (lambda: scene_test(level=4), "levels 2 and 3"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_says_why(make, words):
+    with pytest.raises((ValueError, TypeError, AttributeError, RuntimeError, ConfigError), match=words):
+        make()
+
+
+def test_scalars_are_words():
+    assert scalar_to_uint64(1.0) == 0x3F800000
+    assert scalar_to_uint64(-1) == (1 << 64) - 1
+
+
+def test_cases_are_chosen_by_name_platform_and_mark():
+    case = {"name": "small", "platforms": ["a2a3sim"], "manual": ["a2a3sim"]}
+    assert not Selection("a2a3sim").has("TestA", case)
+    assert Selection("a2a3sim", "include").has("TestA", case)
+    assert not Selection("a5sim", "include").has("TestA", case)
+    assert Selection("a2a3sim", "only", ("TestA::small",)).has("TestA", case)
+    assert not Selection("a2a3sim", "only", ("TestB::small",)).has("TestA", case)
+
+
+def test_differences_say_how_much_and_where():
+    found, golden = np.array([1, 2, 9], dtype=np.int64), np.array([1, 2, 3], dtype=np.int64)
+    assert difference("out", found, found.copy(), 0, 0) is None
+    assert "1 of 3 elements differ; the largest error is 6 at [2]" in difference("out", found, golden, 0, 0)
+    assert "the shape is [3]" in difference("out", found, golden[:2], 0, 0)
+    assert difference("out", np.array([np.nan]), np.array([np.nan]), 1, 1) is not None

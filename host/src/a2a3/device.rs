@@ -1,0 +1,340 @@
+//! The backend `a2a3`.
+//!
+//! ```text
+//! open: take the device -> memory -> cores -> firmware -> kernels -> standing
+//! standing --run--> standing
+//!     |  a call failed: FW_LOST, `recover` (reset by force, probe), and all of `open` again
+//!     '-----> standing, with empty memory | gone: every further run says why
+//! ```
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pto_abi::arena::Arena;
+use pto_abi::launch_words::LaunchWords;
+use pto_abi::runtime::Epitaph;
+use pto_abi::{Fault, FuncId, GmAddr};
+
+use super::bring_up::{self, Registered};
+use super::calls::Handle;
+use super::codes;
+use super::cores::Cores;
+use super::dma::Dma;
+use super::error::A2a3Error;
+use super::library::home_of;
+use super::port::Port;
+use super::run::Ready;
+use crate::allocator::Owner;
+use crate::backend::{Backend, Landing};
+use crate::fw::{FlashDevice, Image, ImageError, Tracing};
+use crate::gm::Gm;
+use crate::memory::Memory;
+use crate::placed::PlacedKernels;
+use crate::{Error, Kernel};
+
+/// The device's name.
+pub(crate) const NAME: &str = "a2a3";
+/// The name of the processor that the stand-in plays. Its cores run AArch64 code; those of a real one do not.
+const STAND_IN: &str = "PtoStandIn";
+
+/// Which device, and what is taken of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct A2a3Options {
+    /// Its id, as `aclrt*` counts.
+    pub device: u32,
+    /// Clusters of one AIC and two AIVs; `None`: all that are in service, up to 24.
+    pub clusters: Option<u32>,
+    /// Bytes of its memory.
+    pub gm_bytes: u64,
+    /// The folder of CANN; `None`: `$ASCEND_HOME_PATH`, else where the loader looks.
+    pub home: Option<PathBuf>,
+}
+
+impl Default for A2a3Options {
+    /// All cores of device 0, and 1 GiB.
+    fn default() -> Self {
+        Self { device: 0, clusters: None, gm_bytes: 1 << 30, home: None }
+    }
+}
+
+/// What stands on the device between runs.
+struct Standing {
+    cores: Cores,
+    stream: Handle,
+    registered: Registered,
+    kernels: Handle,
+}
+
+// SAFETY: the handles are words of the vendor's, whose calls may come from any thread that has the device's context.
+unsafe impl Send for Standing {}
+
+/// An Ascend device.
+pub(crate) struct A2a3 {
+    options: A2a3Options,
+    port: Arc<Port>,
+    memory: Arc<Memory>,
+    firmware: Image,
+    blob: Image,
+    kernels: PlacedKernels,
+    record: GmAddr,
+    /// `Err`: why there is nothing any more.
+    standing: Result<Standing, String>,
+    /// The arena that the last launch was on, by its bring-up.
+    arena: Option<u32>,
+    post_mortem: Vec<String>,
+}
+
+impl A2a3 {
+    /// Opens the device, and brings firmware and kernels to it. Returns how many cores of each kind it has as well.
+    pub(crate) fn open(
+        options: &A2a3Options,
+        firmware: &Image,
+        blob: &Image,
+    ) -> Result<(Self, [u32; 2]), Error> {
+        check_images(firmware, blob)?;
+        let home = home_of(options.home.as_deref());
+        let port = Arc::new(Port::open(home.as_deref(), options.device)?);
+        Self::bring_up(options, &port, firmware, blob).inspect_err(|error| leave(&port, error))
+    }
+
+    fn bring_up(
+        options: &A2a3Options,
+        port: &Arc<Port>,
+        firmware: &Image,
+        blob: &Image,
+    ) -> Result<(Self, [u32; 2]), Error> {
+        check_processor(port)?;
+        let gm = provide_memory(port, options.gm_bytes)?;
+        let dma: Arc<dyn Dma> = Arc::<Port>::clone(port);
+        let memory = Arc::new(Memory::of(Gm::remote(options.gm_bytes, gm, dma)?));
+        let record = memory.alloc(size_of::<LaunchWords>() as u64, Owner::Runtime)?;
+        let kernels = PlacedKernels::place(&memory, blob)?;
+        let standing = Standing::raise(port, options, firmware, blob)?;
+        let clusters = u32::try_from(standing.cores.clusters.len()).unwrap_or(u32::MAX);
+        let device = Self {
+            options: options.clone(),
+            port: Arc::clone(port),
+            memory,
+            firmware: firmware.clone(),
+            blob: blob.clone(),
+            kernels,
+            record,
+            standing: Ok(standing),
+            arena: None,
+            post_mortem: Vec::new(),
+        };
+        Ok((device, [clusters, 2 * clusters]))
+    }
+
+    /// The memory of the device.
+    pub(crate) fn memory(&self) -> Arc<Memory> {
+        Arc::clone(&self.memory)
+    }
+
+    fn launch(&mut self, arena: &Arena<'static>) -> Result<u32, A2a3Error> {
+        let standing = self.standing.as_ref().map_err(|why| A2a3Error::Unfit {
+            device: self.options.device,
+            what: format!("{why}. Open the device again"),
+        })?;
+        let asked = arena.config().aicpu_instances;
+        if asked > standing.cores.aicpus {
+            let what = format!(
+                "the run asks for {asked} AICPU instances, and {} are in service. Ask for fewer (--aicpu)",
+                standing.cores.aicpus
+            );
+            return Err(A2a3Error::Unfit { device: self.options.device, what });
+        }
+        // Each new arena has a bring-up of its own.
+        let bring_up = arena.header().bring_up_epoch;
+        let gm = self.memory.gm();
+        let ready = Ready {
+            port: &self.port,
+            cores: &standing.cores,
+            gm: (gm.address(), gm.bytes()),
+            record: self.record,
+            stream: standing.stream,
+            run: standing.registered.run,
+            kernels: standing.kernels,
+            is_fresh: self.arena != Some(bring_up),
+        };
+        let landed = ready.run(arena);
+        self.arena = landed.is_ok().then_some(bring_up);
+        landed
+    }
+
+    /// After a call failed: resets the device by force, and brings everything to it again. Its memory is empty then.
+    fn recover(&mut self) {
+        let streams: Vec<Handle> = self.standing.iter().map(|standing| standing.stream).collect();
+        let again = self.port.recover(&streams).map_err(Error::from).and_then(|()| self.again());
+        match again {
+            Ok(standing) => {
+                self.standing = Ok(standing);
+                self.post_mortem.push(
+                    "The device was reset by force, and works again. What buffers held is lost: write them again.".to_owned(),
+                );
+            }
+            Err(error) => {
+                self.post_mortem
+                    .push(format!("The device was reset by force, and does not work: {error}."));
+                self.standing = Err(format!("it was lost after a fault: {error}"));
+            }
+        }
+    }
+
+    fn again(&self) -> Result<Standing, Error> {
+        let gm = provide_memory(&self.port, self.options.gm_bytes)?;
+        if gm != self.memory.gm().address() {
+            let what = "its memory begins at another address after the reset. Open it again";
+            let device = self.options.device;
+            return Err(A2a3Error::Unfit { device, what: what.to_owned() }.into());
+        }
+        self.kernels.write_again(&self.memory, &self.blob)?;
+        Ok(Standing::raise(&self.port, &self.options, &self.firmware, &self.blob)?)
+    }
+
+    fn close(&self) -> Result<(), A2a3Error> {
+        let Ok(standing) = &self.standing else { return Ok(()) };
+        self.port.enter("closing the device")?;
+        standing.registered.unload(&self.port)?;
+        self.port.end_stream("closing the device", standing.stream)
+    }
+}
+
+impl Drop for A2a3 {
+    fn drop(&mut self) {
+        if let Err(error) = self.close() {
+            log::warn!("{error}");
+        }
+    }
+}
+
+impl Standing {
+    fn raise(
+        port: &Port,
+        options: &A2a3Options,
+        firmware: &Image,
+        blob: &Image,
+    ) -> Result<Self, A2a3Error> {
+        let cores = Cores::find(port, options.clusters)?;
+        let stream = port.stream("making the AICPUs' stream")?;
+        let registered = bring_up::firmware(port, firmware, stream)?;
+        let kernels = bring_up::kernels(port, blob)?;
+        Ok(Self { cores, stream, registered, kernels })
+    }
+}
+
+/// A device that failed while it was opened is left as the next user needs it.
+fn leave(port: &Port, error: &Error) {
+    let Error::A2a3(error) = error else { return };
+    if error.code().is_some_and(codes::is_of_device)
+        && let Err(error) = port.recover(&[])
+    {
+        log::warn!("{error}");
+    }
+}
+
+/// Device memory of zeros.
+fn provide_memory(port: &Port, bytes: u64) -> Result<GmAddr, A2a3Error> {
+    port.enter("taking memory of the device")?;
+    let gm = port.alloc("taking memory of the device", bytes)?;
+    port.keep_gm(gm);
+    port.fill(gm, bytes, 0)?;
+    Ok(gm)
+}
+
+fn check_images(firmware: &Image, blob: &Image) -> Result<(), Error> {
+    for image in [firmware, blob] {
+        image.verify()?;
+        image.suits(FlashDevice::A2a3)?;
+    }
+    let wrong = |image: &Image| {
+        let (device, image) = (FlashDevice::A2a3, image.kind);
+        Err(Error::Image(ImageError::WrongDevice { device, image }))
+    };
+    match (firmware.blob(), blob.blob()) {
+        (Some(_), _) => wrong(firmware),
+        (None, None) => wrong(blob),
+        (None, Some(_)) => Ok(()),
+    }
+}
+
+/// Blobs hold AArch64 code, which a real AICore cannot run.
+fn check_processor(port: &Port) -> Result<(), A2a3Error> {
+    let name = port.soc_name();
+    if name == STAND_IN {
+        return Ok(());
+    }
+    let what = format!(
+        "its processor is {name}, and the flashed kernels are AArch64 code. A real AICore needs kernels and a worker loop \
+         of the vendor's compiler, which this release does not build (docs/hardware.md, \"What is missing\")"
+    );
+    Err(A2a3Error::Unfit { device: port.device(), what })
+}
+
+impl Backend for A2a3 {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn builders(&self) -> Vec<String> {
+        self.firmware.builders.clone()
+    }
+
+    fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
+        self.kernels.address(kernel, NAME)
+    }
+
+    fn tracing(&self) -> Tracing {
+        self.firmware.tracing
+    }
+
+    fn has_sessions(&self) -> bool {
+        // The host and a resident firmware would have to see each other's writes to GM while it runs.
+        false
+    }
+
+    fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {
+        self.kernels.all()
+    }
+
+    fn run(&mut self, arena: Arena<'static>) -> Landing {
+        let start = Instant::now();
+        self.post_mortem.clear();
+        let landed = self.launch(&arena);
+        let makespan = start.elapsed();
+        match landed {
+            Ok(refused) => raise(&arena, Fault::from_code(refused)),
+            Err(error) => {
+                self.post_mortem.push(format!("The device: {error}."));
+                raise(&arena, Some(Fault::FW_LOST));
+                if self.standing.is_ok() && !matches!(error, A2a3Error::Unfit { .. }) {
+                    self.recover();
+                }
+            }
+        }
+        Landing { fault: arena.fault().first(), makespan, arena_lost: false }
+    }
+
+    fn release(&mut self) -> bool {
+        // The cores leave at the end of every launch.
+        true
+    }
+
+    fn renew(&mut self) -> bool {
+        true
+    }
+
+    fn post_mortem(&self) -> &[String] {
+        &self.post_mortem
+    }
+}
+
+/// Makes `fault` that of the arena, unless it has one.
+fn raise(arena: &Arena<'_>, fault: Option<Fault>) {
+    let Some(fault) = fault else { return };
+    if arena.fault().raise(fault) {
+        arena.set_epitaph(&Epitaph::of(fault));
+        arena.fault().seal_epitaph();
+    }
+}

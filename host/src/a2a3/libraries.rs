@@ -1,0 +1,92 @@
+//! Loads the vendor's libraries. A library
+//! stays loaded for as long as the process lives: the vendor's libraries start threads that nothing ends.
+
+use std::ffi::{CStr, CString, c_void};
+use std::path::{Path, PathBuf};
+
+use super::error::A2a3Error;
+use super::library::Library;
+
+/// What only the library of `bindings/acl` exports.
+const OURS: &CStr = c"ptoAclLaunch";
+
+/// A library that is loaded.
+pub(super) struct Loaded {
+    handle: *mut c_void,
+    /// The file, as it was found.
+    pub(super) path: PathBuf,
+}
+
+impl Loaded {
+    /// Loads the first of its files that can be loaded.
+    pub(super) fn find(library: Library, home: Option<&Path>) -> Result<Self, A2a3Error> {
+        let mut tried = Vec::new();
+        for path in library.places(home) {
+            match Self::open(&path) {
+                Ok(loaded) if loaded.symbol(OURS).is_some() => {
+                    return Err(A2a3Error::OwnLibrary { path });
+                }
+                Ok(loaded) => return Ok(loaded),
+                Err(why) => tried.push(why),
+            }
+        }
+        Err(A2a3Error::MissingLibrary { library, tried })
+    }
+
+    fn open(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let name = CString::new(path.as_os_str().as_encoded_bytes());
+        let name = name.map_err(|_| format!("{shown} has a zero byte in its name"))?;
+        // The vendor's libraries find each other's symbols.
+        let flags = libc::RTLD_NOW | libc::RTLD_GLOBAL;
+        // SAFETY: the name is a string; the vendor's constructors are trusted, as every caller of CANN trusts them.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
+        if handle.is_null() {
+            Err(loader_says(&shown.to_string()))
+        } else {
+            Ok(Self { handle, path: path.into() })
+        }
+    }
+
+    /// The address of a function; `None`: it has none of this name.
+    pub(super) fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the library is loaded and stays so, and the name is a string.
+        let address = unsafe { libc::dlsym(self.handle, name.as_ptr()) };
+        (!address.is_null()).then_some(address)
+    }
+}
+
+/// Why the last call of the loader failed; it names the file in most cases.
+fn loader_says(path: &str) -> String {
+    // SAFETY: returns null, or a string that is valid until the next call of the loader on this thread.
+    let message = unsafe { libc::dlerror() };
+    if message.is_null() {
+        return format!("{path}: no reason given");
+    }
+    // SAFETY: not null, as above.
+    let message = unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned();
+    if message.contains(path) { message } else { format!("{path}: {message}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Loaded;
+    use crate::a2a3::A2a3Error;
+    use crate::a2a3::Library;
+    use std::path::Path;
+
+    #[test]
+    fn the_named_folder_comes_first_and_every_place_is_told() {
+        let home = Path::new("/no/such/cann");
+        assert_eq!(Library::Acl.places(Some(home))[0], home.join("lib64/libacl_rt.so"));
+        let error = Loaded::find(Library::Hal, Some(home)).err().expect("nobody has this folder");
+        let A2a3Error::MissingLibrary { tried, .. } = &error else { panic!("{error}") };
+        assert_eq!(tried.len(), 3, "{tried:?}");
+        let text = error.to_string();
+        assert!(text.starts_with("libascend_hal.so of CANN cannot be loaded"), "{text}");
+        assert!(
+            text.contains("/no/such/cann/lib64") && text.contains("ASCEND_HOME_PATH"),
+            "{text}"
+        );
+    }
+}

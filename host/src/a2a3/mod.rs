@@ -1,0 +1,45 @@
+//! The device `a2a3`: an Ascend 910B or 910C, driven through the vendor's libraries, which are loaded at run time.
+//!
+//! ```text
+//! library.rs     which libraries, and where they may be
+//! libraries.rs   loads them                             calls.rs     the functions that are used, by their names
+//! layouts.rs     the structures that they take          codes.rs     what their codes mean
+//! port.rs        one opened device: memory, streams     limits.rs    time-outs, each within the next
+//! exchange.rs    which parts of an arena are copied
+//! cores.rs       which cores, and where their registers are
+//! bring_up.rs    image and kernels reach the device     recovery.rs  reset by force, and the probe
+//! run.rs         one launch                             device.rs    the backend
+//! ```
+//! Device memory is not mapped into this process: `dma.rs` copies. The runtime's arena has a copy on this side, of
+//! which the parts that both sides use are copied before and after a launch (docs/hardware.md, docs/decisions/0163-arena-by-copies.md).
+
+mod bring_up;
+mod calls;
+mod codes;
+mod cores;
+pub(crate) mod device;
+pub(crate) mod dma;
+mod error;
+mod exchange;
+mod layouts;
+mod libraries;
+mod library;
+mod limits;
+mod port;
+mod recovery;
+mod run;
+
+use std::path::Path;
+
+pub use device::A2a3Options;
+pub use error::A2a3Error;
+pub use library::{HOME_VARIABLE, Library};
+
+/// Loads the vendor's libraries and finds every function, without taking a device. `home` is the folder of CANN; `None`:
+/// `$ASCEND_HOME_PATH`, else where the loader looks.
+///
+/// # Errors
+/// `MissingLibrary`, `MissingSymbols`, `OwnLibrary`, `Version`.
+pub fn check(home: Option<&Path>) -> Result<(), A2a3Error> {
+    calls::Calls::load(library::home_of(home).as_deref()).map(|_| ())
+}

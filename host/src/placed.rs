@@ -1,0 +1,79 @@
+//! The kernels of a blob, in the memory of a device that runs them there.
+
+use std::collections::BTreeMap;
+
+use pto_abi::fw_image::virt::PAGE_BYTES;
+use pto_abi::{CoreKind, FuncId, GmAddr};
+
+use crate::allocator::Owner;
+use crate::fw::{BlobKernel, FlashDevice, Image, ImageError, KernelBlob};
+use crate::kernel::KernelCode;
+use crate::memory::Memory;
+use crate::{Error, Kernel};
+
+/// A kernel in GM.
+struct Placed {
+    name: String,
+    kind: CoreKind,
+    address: GmAddr,
+}
+
+/// All kernels of a blob.
+pub(crate) struct PlacedKernels {
+    start: GmAddr,
+    kernels: BTreeMap<u32, Placed>,
+}
+
+impl PlacedKernels {
+    /// Copies the blob to a page of its own, for good: an emulator does not see writes of the host to code that it has
+    /// translated.
+    pub(crate) fn place(memory: &Memory, image: &Image) -> Result<Self, Error> {
+        let blob = code_of(image)?;
+        let room = blob.bytes.len() as u64 + PAGE_BYTES;
+        let block = memory.alloc(room, Owner::Runtime)?;
+        let start = GmAddr(block.0.next_multiple_of(PAGE_BYTES));
+        memory.gm().write(start, &blob.bytes)?;
+        let place = |kernel: &BlobKernel| {
+            let (name, kind) = (kernel.name.clone(), kernel.kind);
+            (kernel.func_id, Placed { name, kind, address: start.offset(kernel.offset) })
+        };
+        Ok(Self { start, kernels: blob.kernels.iter().map(place).collect() })
+    }
+
+    /// Copies the same blob to the same place, after the memory was lost.
+    #[cfg(feature = "a2a3")]
+    pub(crate) fn write_again(&self, memory: &Memory, image: &Image) -> Result<(), Error> {
+        memory.gm().write(self.start, &code_of(image)?.bytes)
+    }
+
+    /// Where the code of `kernel` is, on the device of this name.
+    pub(crate) fn address(&self, kernel: &Kernel, device: &'static str) -> Result<GmAddr, Error> {
+        let name = kernel.name();
+        let placed = match kernel.code() {
+            KernelCode::Library(library) => {
+                self.kernels.get(&library.func_id).filter(|placed| placed.name == library.name)
+            }
+            KernelCode::Flashed => self.kernels.values().find(|placed| placed.name == name),
+            KernelCode::Function(_) => {
+                return Err(Error::KernelNotForDevice { name: name.to_owned(), device });
+            }
+        };
+        let missing = || Error::KernelNotFlashed { name: name.to_owned(), device };
+        placed.map(|placed| placed.address).ok_or_else(missing)
+    }
+
+    /// Func id and kernel of each.
+    pub(crate) fn all(&self) -> Vec<(FuncId, Kernel)> {
+        let kernel = |(func_id, placed): (&u32, &Placed)| {
+            // What an image says is checked when it is read: func ids are below the limit.
+            let func_id = FuncId(u16::try_from(*func_id).unwrap_or(u16::MAX));
+            (func_id, Kernel::flashed(placed.name.clone(), placed.kind))
+        };
+        self.kernels.iter().map(kernel).collect()
+    }
+}
+
+fn code_of(image: &Image) -> Result<KernelBlob, Error> {
+    let wrong = ImageError::WrongDevice { device: FlashDevice::of(image.kind), image: image.kind };
+    image.blob().ok_or(Error::Image(wrong))
+}

@@ -1,0 +1,309 @@
+//! The device `a2a3`: the host's backend, the whole launch sequence, and the real image behind the stand-in for the vendor's
+//! libraries, which checks every structure byte by byte.
+//!
+//! The stand-in has one device, so that these tests run one after the other.
+
+use std::ffi::{CStr, CString, c_void};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pto_abi::{Fault, RuntimeVariant};
+use pto_examples::host::{self, Example};
+use pto_host::fw::Image;
+use pto_host::{A2a3Options, Device, Error, RunOptions, Work};
+
+use crate::common;
+use crate::examples::on_simulator;
+
+const LIBRARY: &str = "libpto_cann_stand_in.so";
+const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
+/// How many cycles of `a_thousand_cycles_leave_nothing_behind` are run; the suite has few.
+const CYCLES_VARIABLE: &str = "PTO_A2A3_CYCLES";
+
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The folder that stands for CANN's.
+fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let test = std::env::current_exe().expect("a test has a path");
+        let library = test.parent().expect("and a folder").join(LIBRARY);
+        let home = common::target_folder().join("stand-in-of-tests");
+        for folder in ["lib64", "bin"] {
+            fs::create_dir_all(home.join(folder)).expect("writable");
+        }
+        NAMES.iter().for_each(|name| link(&library, &home.join("lib64").join(name)));
+        link(&common::loader(), &home.join("bin/pto-cann-emulator"));
+        home
+    })
+}
+
+fn link(to: &Path, at: &Path) {
+    assert!(to.is_file(), "{} is missing", to.display());
+    if at.symlink_metadata().is_ok() {
+        fs::remove_file(at).expect("ours");
+    }
+    symlink(to, at).expect("writable");
+}
+
+fn images() -> &'static (Image, Image) {
+    static IMAGES: OnceLock<(Image, Image)> = OnceLock::new();
+    IMAGES.get_or_init(|| {
+        let read = |path: PathBuf| Image::read(&path).expect("an image of this release");
+        (read(common::default_image()), read(common::kernels()))
+    })
+}
+
+fn options() -> A2a3Options {
+    let home = Some(home().to_path_buf());
+    A2a3Options { gm_bytes: 1 << 30, home, ..A2a3Options::default() }
+}
+
+fn open() -> Result<Device, Error> {
+    let (firmware, kernels) = images();
+    let mut device = Device::open_a2a3(&options(), firmware, kernels)?;
+    device.register_library()?;
+    Ok(device)
+}
+
+/// A function of the stand-in.
+fn of_stand_in(name: &CStr) -> *mut c_void {
+    let path = CString::new(home().join("lib64/libruntime.so").to_str().unwrap()).unwrap();
+    // SAFETY: a library of ours, which is loaded already or is now.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    // SAFETY: the library is loaded.
+    let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
+    assert!(!symbol.is_null(), "{name:?} is missing");
+    symbol
+}
+
+/// The next calls fail so.
+fn inject(faults: &str) {
+    let faults = CString::new(faults).unwrap();
+    let symbol = of_stand_in(c"pto_stand_in_inject");
+    // SAFETY: the function of this name has this type.
+    let inject = unsafe {
+        std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const libc::c_char)>(symbol)
+    };
+    // SAFETY: a string.
+    unsafe { inject(faults.as_ptr()) };
+}
+
+/// What is open: inits, contexts, blocks, streams, binaries, processes; then registered, launches, resets.
+fn ledger() -> [u64; 9] {
+    let symbol = of_stand_in(c"pto_stand_in_ledger");
+    // SAFETY: the function of this name has this type.
+    let read =
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut [u64; 9])>(symbol) };
+    let mut ledger = [0; 9];
+    // SAFETY: as many words as a ledger has.
+    unsafe { read(&raw mut ledger) };
+    ledger
+}
+
+fn nothing_is_open() {
+    assert_eq!(ledger()[..6], [0; 6], "inits, contexts, blocks, streams, binaries, processes");
+}
+
+/// Runs an example at its little size, and gives the checksum of its outputs.
+fn run(device: &mut Device, example: &dyn Example) -> Result<u64, Error> {
+    let mut prepared = host::prepare(example, example.sizes().little, device).expect("it fits");
+    prepared.reset().expect("the outputs are reset");
+    let variant = example.program().variants()[0];
+    let graph = (variant == RuntimeVariant::HOST_BUILD_GRAPH)
+        .then(|| prepared.build_on_host(device).expect("a graph"));
+    let work = match &graph {
+        Some(graph) => Work::HostGraph(graph),
+        None => prepared.work(variant),
+    };
+    let options = RunOptions { capacities: prepared.capacities(), ..RunOptions::default() };
+    device.run(work, &options)?;
+    let verdict = prepared.verify().expect("the outputs are read");
+    assert!(verdict.passed(), "{}: {verdict:?}", example.name());
+    let outputs = prepared.outputs().expect("the outputs are read");
+    let bytes: Vec<u8> = outputs.iter().flat_map(|(_, tensor)| tensor.bytes()).collect();
+    Ok(pto_abi::image::Checksum::of(&bytes))
+}
+
+fn vector_example() -> &'static dyn Example {
+    host::find("vector_example").expect("it exists")
+}
+
+#[test]
+fn every_example_makes_the_bits_of_the_simulator() {
+    let _alone = alone();
+    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((device.name(), device.describe().cores), ("a2a3", [4, 8]));
+    for example in host::EXAMPLES {
+        let params = example.sizes().little.iter().map(|(name, value)| format!(":{name}={value}"));
+        let named = format!("{}{}", example.name(), params.collect::<String>());
+        let bits = run(&mut device, *example).unwrap_or_else(|error| panic!("{named}: {error}"));
+        assert_eq!(bits, on_simulator(&named), "{named}");
+    }
+    drop(device);
+    nothing_is_open();
+}
+
+/// What is injected, and what the error must say of it. Each is tried at the opening of a device.
+const STEPS: &[(&str, &[&str])] = &[
+    ("aclInit:500000", &["initialising CANN", "aclInit answered 500000"]),
+    ("aclrtGetDeviceCount:207004", &["counting the devices", "there is no device"]),
+    ("aclrtSetDevice:507033", &["taking the device", "cannot be set up", "npu-smi"]),
+    ("aclrtMalloc:207001", &["taking memory of the device", "memory is used up", "--gm-bytes"]),
+    ("aclrtMemset:107000", &["filling memory of the device", "aclrtMemset answered 107000"]),
+    ("aclrtMemcpy:507013", &["copying to the device", "a copy failed"]),
+    ("aclrtGetDeviceInfo:107000", &["counting the cores"]),
+    ("halGetDeviceInfoByBuff:13", &["asking which cores are in service"]),
+    ("halGetDeviceInfo:13", &["asking which AICPUs are in service"]),
+    ("halMemCtl:13:9", &["mapping the control registers", "halMemCtl answered 13"]),
+    ("aclrtCreateStream:207008", &["making the AICPUs' stream", "no stream left"]),
+    ("rtAicpuKernelLaunchExWithArgs:107000", &["the bootstrap of the firmware"]),
+    ("aicpu:507018", &["the bootstrap of the firmware", "an AICPU took an exception"]),
+    ("rtsBinaryLoadFromFile:107009", &["registering the firmware", "rtsBinaryLoadFromFile"]),
+    ("rtsFuncGetByName:507027", &["registering the firmware", "rtsFuncGetByName"]),
+    ("rtsLaunchCpuKernel:107017", &["initialising the firmware", "rtsLaunchCpuKernel"]),
+    ("aicpu:507018:1:1", &["initialising the firmware", "507018"]),
+];
+
+#[test]
+fn each_step_that_fails_is_named_and_leaves_nothing_open() {
+    let _alone = alone();
+    home();
+    for (fault, words) in STEPS {
+        inject(fault);
+        let error = open().err().unwrap_or_else(|| panic!("{fault} is not seen"));
+        inject("");
+        let text = error.to_string();
+        for word in *words {
+            assert!(text.contains(word), "{fault}: {word:?} is not in {text:?}");
+        }
+        nothing_is_open();
+    }
+    // The driver refuses the registers now and then; the third try is given them.
+    inject("halMemCtl:13:2");
+    drop(open().unwrap_or_else(|error| panic!("{error}")));
+    nothing_is_open();
+}
+
+/// What is injected into a run, and what the report must say of it.
+const RUNS: &[(&str, &[&str])] = &[
+    ("aicpu:507018", &["waiting for the AICPUs", "an AICPU took an exception"]),
+    ("aicore:507015", &["waiting for the AICores", "an AICore took an exception"]),
+    ("rtKernelLaunchWithHandleV2:207001", &["launching the AICores", "memory is used up"]),
+    ("rtsLaunchCpuKernel:107000", &["launching the AICPUs", "rtsLaunchCpuKernel answered 107000"]),
+    ("aclrtSetOpExecuteTimeOut:107000", &["setting the driver's time-out"]),
+    ("aclrtResetDeviceForce:507899:1,aicpu:507018", &["works again"]),
+];
+
+#[test]
+fn a_fault_of_the_device_is_told_and_the_device_runs_again() {
+    let _alone = alone();
+    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
+    for (fault, words) in RUNS {
+        inject(fault);
+        let error = run(&mut device, vector_example()).expect_err("the fault is seen");
+        assert_eq!(error.fault(), Some(Fault::FW_LOST), "{fault}: {error}");
+        let text = error.to_string();
+        for word in words.iter().chain(&["reset by force, and works again"]) {
+            assert!(text.contains(word), "{fault}: {word:?} is not in {text:?}");
+        }
+        run(&mut device, vector_example()).unwrap_or_else(|error| panic!("{fault}: {error}"));
+    }
+    assert_eq!(ledger()[6], 1, "one AICore binary a process");
+    drop(device);
+    nothing_is_open();
+}
+
+/// What the firmware finds by itself is in the arena: the device is not reset, and buffers keep what they hold.
+#[test]
+fn a_fault_of_the_firmware_needs_no_reset() {
+    let _alone = alone();
+    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
+    let (kept, resets) = (device.upload(&[7_u32; 100]).expect("there is room"), ledger()[8]);
+    let work = Work::AicpuBuilder { builder: "nowhere", orch_args: &[] };
+    let error = device.run(work, &RunOptions::default()).expect_err("there is no such builder");
+    assert_eq!(error.fault(), Some(Fault::BUILD_NO_BUILDER), "{error}");
+    run(&mut device, vector_example()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((kept.read().expect("it is there"), ledger()[8]), (vec![7; 100], resets));
+}
+
+#[test]
+fn a_device_that_does_not_come_back_says_so_and_is_left_alone() {
+    let _alone = alone();
+    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
+    inject("aicpu:507018,aclrtResetDeviceForce:507899:9");
+    let error = run(&mut device, vector_example()).expect_err("the fault is seen");
+    let text = error.to_string();
+    assert!(text.contains("reset by force, and does not work"), "{text}");
+    inject("");
+    let work = Work::AicpuBuilder { builder: "vector_example", orch_args: &[] };
+    let error = device.run(work, &RunOptions::default()).expect_err("it is lost");
+    assert!(error.to_string().contains("was not confirmed"), "{error}");
+    drop(device);
+    assert_ne!(ledger()[1], 0, "nothing was called on a device whose state is not known");
+    // What a user does next: `npu-smi` resets it.
+    let symbol = of_stand_in(c"aclrtResetDeviceForce");
+    // SAFETY: the function of this name has this type.
+    let reset = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(i32) -> i32>(symbol) };
+    let finalize = of_stand_in(c"aclFinalize");
+    // SAFETY: the function of this name has this type.
+    let finalize = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> i32>(finalize) };
+    assert_eq!((reset(0), finalize()), (0, 0));
+    nothing_is_open();
+}
+
+/// Open, run, fault, reset, close. `PTO_A2A3_CYCLES=1000` runs a thousand.
+#[test]
+fn a_thousand_cycles_leave_nothing_behind() {
+    let _alone = alone();
+    let asked = std::env::var(CYCLES_VARIABLE).ok().and_then(|text| text.parse().ok());
+    let cycles: u32 = asked.unwrap_or(12);
+    let files = || fs::read_dir("/proc/self/fd").expect("Linux").count();
+    let threads = || fs::read_dir("/proc/self/task").expect("Linux").count();
+    let mut before = None;
+    for cycle in 0..cycles {
+        let mut device = open().unwrap_or_else(|error| panic!("cycle {cycle}: {error}"));
+        run(&mut device, vector_example()).unwrap_or_else(|error| panic!("{cycle}: {error}"));
+        inject(if cycle % 2 == 0 { "aicpu:507018" } else { "aicore:507015" });
+        run(&mut device, vector_example()).expect_err("the fault is seen");
+        drop(device);
+        nothing_is_open();
+        let now = files();
+        assert_eq!(*before.get_or_insert(now), now, "open files after cycle {cycle}");
+        assert!(threads() < 64, "threads after cycle {cycle}");
+    }
+    println!("{cycles} cycles");
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let libraries = folder.path().join("lib64");
+    fs::create_dir(&libraries).expect("writable");
+    let home = folder.path();
+    let text = pto_host::a2a3::check(Some(home)).expect_err("it is empty").to_string();
+    assert!(text.contains("libascend_hal.so of CANN cannot be loaded"), "{text}");
+    assert!(text.contains(&libraries.display().to_string()), "{text}");
+    let source = folder.path().join("old.c");
+    fs::write(
+        &source,
+        "int aclrtGetVersion(int *a, int *b, int *c) { *a = 1; *b = 9; *c = 0; return 0; }\n",
+    )
+    .expect("writable");
+    for name in NAMES {
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-o"]).arg(libraries.join(name)).arg(&source);
+        common::text(&mut compiler);
+    }
+    let text = pto_host::a2a3::check(Some(home)).expect_err("they are empty").to_string();
+    for word in ["libacl_rt.so has no aclInit, aclFinalize,", "version 1.9.0", "1.17"] {
+        assert!(text.contains(word), "{word:?} is not in {text:?}");
+    }
+}

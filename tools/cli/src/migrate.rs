@@ -1,0 +1,59 @@
+//! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason stands.
+//!
+//! Nothing is compiled or run: [`rules`] are about words in lines, [`files`] finds programs and what belongs to them.
+
+mod files;
+mod rules;
+
+use serde_json::{Value, json};
+
+use crate::args::MigrateArgs;
+use crate::errors::{Exit, Failure};
+use crate::form::Form;
+use crate::output::answer;
+use files::{Program, Verdict};
+
+/// Says it.
+pub(crate) fn migrate(args: &MigrateArgs) -> Result<Exit, Failure> {
+    let programs = files::programs(&args.path)?;
+    let exit = if programs.iter().all(|program| program.verdict() == Verdict::Runs) {
+        Exit::Pass
+    } else {
+        Exit::Wrong
+    };
+    answer(Form::from(args.json), exit, || text(&programs), || as_json(&programs))
+}
+
+fn count(programs: &[Program], verdict: Verdict) -> usize {
+    programs.iter().filter(|program| program.verdict() == verdict).count()
+}
+
+fn text(programs: &[Program]) -> String {
+    let mut text = String::new();
+    for program in programs {
+        text += &format!("{:<14} {}\n", program.verdict().words(), program.path.display());
+        for reason in &program.reasons {
+            let place = format!("{}:{}", reason.path.display(), reason.line);
+            text += &format!("    {place}: {}\n", reason.sentence);
+        }
+    }
+    let [runs, hardware, stops] =
+        [Verdict::Runs, Verdict::Hardware, Verdict::Stops].map(|verdict| count(programs, verdict));
+    text + &format!(
+        "{} programs: {runs} run here, {stops} do not, {hardware} name no simulator. \
+         Run them: python -m simpler_setup.folder PATH --pto-isa DIR\n",
+        programs.len()
+    )
+}
+
+fn as_json(programs: &[Program]) -> Value {
+    let one = |program: &Program| {
+        let reasons: Vec<Value> = program
+            .reasons
+            .iter()
+            .map(|reason| json!({ "file": reason.path, "line": reason.line, "reason": reason.sentence }))
+            .collect();
+        json!({ "program": program.path, "verdict": program.verdict().words(), "reasons": reasons })
+    };
+    json!({ "programs": programs.iter().map(one).collect::<Vec<_>>() })
+}

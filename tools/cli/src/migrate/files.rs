@@ -1,0 +1,166 @@
+//! Programs of a folder: Python files, each with the sources in C++ that stand in folders below it.
+//!
+//! A source that belongs to no Python file is a program of its own.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::rules;
+use crate::errors::Failure;
+
+/// Words by which a Python file is known as a program of the field.
+const PROGRAM: [&str; 3] = ["scene_test(", "simpler.worker", "simpler.task_interface"];
+const SIMULATORS: [&str; 4] = ["\"a2a3sim\"", "\"a5sim\"", "'a2a3sim'", "'a5sim'"];
+/// Folders that hold no programs.
+const SKIPPED: [&str; 4] = [".git", "build", "target", "__pycache__"];
+
+/// Whether a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Runs,
+    /// It names devices, and no simulator.
+    Hardware,
+    Stops,
+}
+
+impl Verdict {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Hardware => "hardware only",
+            Self::Stops => "does not run",
+        }
+    }
+}
+
+/// Why not, and where that stands.
+pub(super) struct Reason {
+    pub(super) path: PathBuf,
+    pub(super) line: usize,
+    pub(super) sentence: String,
+}
+
+/// A program with what keeps it from running.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    names_simulator: bool,
+    pub(super) reasons: Vec<Reason>,
+}
+
+impl Program {
+    pub(super) fn verdict(&self) -> Verdict {
+        match (self.reasons.is_empty(), self.names_simulator) {
+            (true, true) => Verdict::Runs,
+            (true, false) => Verdict::Hardware,
+            (false, _) => Verdict::Stops,
+        }
+    }
+}
+
+/// The programs of a folder, or of one file.
+pub(super) fn programs(path: &Path) -> Result<Vec<Program>, Failure> {
+    let mut files = Vec::new();
+    collect(path, &mut files)?;
+    files.sort();
+    let mut programs = Vec::new();
+    let mut claimed = BTreeSet::new();
+    for file in files.iter().filter(|file| is(file, &["py"])) {
+        let text = read(file)?;
+        if PROGRAM.iter().any(|word| text.contains(word)) {
+            programs.push(python_program(file, &text, &files, &mut claimed)?);
+        }
+    }
+    for file in files.iter().filter(|file| is_source(file) && !claimed.contains(*file)) {
+        let text = read(file)?;
+        if text.contains("pto_orchestration_api.h") || text.contains("kernel_entry") {
+            let reasons = reasons(file, &text);
+            programs.push(Program { path: file.clone(), names_simulator: true, reasons });
+        }
+    }
+    if programs.is_empty() {
+        return Err(Failure::usage(format!(
+            "{} has no programs of the field's runtime: no scene tests, no scripts with simpler.worker, no orchestrations",
+            path.display()
+        )));
+    }
+    Ok(programs)
+}
+
+fn python_program(
+    file: &Path,
+    text: &str,
+    files: &[PathBuf],
+    claimed: &mut BTreeSet<PathBuf>,
+) -> Result<Program, Failure> {
+    let mut found = reasons(file, text);
+    let kernels = file.with_file_name("kernels");
+    for source in files.iter().filter(|source| is_source(source) && source.starts_with(&kernels)) {
+        found.extend(reasons(source, &read(source)?));
+        claimed.insert(source.clone());
+    }
+    let names_simulator =
+        SIMULATORS.iter().any(|name| text.contains(name)) || !text.contains("\"platforms\"");
+    Ok(Program { path: file.to_path_buf(), names_simulator, reasons: found })
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let unreadable = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+    if !path.is_dir() {
+        fs::metadata(path).map_err(unreadable)?;
+        files.push(path.to_path_buf());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let is_skipped = SKIPPED.iter().any(|name| entry.file_name() == *name);
+        // A link may lead back up.
+        if !is_skipped && !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            collect(&entry.path(), files)?;
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path)
+        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn is(path: &Path, extensions: &[&str]) -> bool {
+    path.extension().is_some_and(|one| extensions.iter().any(|extension| one == *extension))
+}
+
+fn is_source(path: &Path) -> bool {
+    is(path, &["cpp", "cc", "cxx", "h", "hpp"])
+}
+
+/// What in a file keeps its program from running.
+fn reasons(path: &Path, text: &str) -> Vec<Reason> {
+    let is_python = is(path, &["py"]);
+    let lines = text.lines().enumerate();
+    let sentence = |line: &str| {
+        let broken = rules::broken(line, rules::of(is_python)).map(|rule| rule.sentence.to_owned());
+        broken.or_else(|| if is_python { None } else { missing_header(path, line) })
+    };
+    lines
+        .filter_map(|(at, line)| {
+            let sentence = sentence(line)?;
+            Some(Reason { path: path.to_path_buf(), line: at + 1, sentence })
+        })
+        .collect()
+}
+
+/// A header that is neither ours, nor PTO-ISA's, nor beside the source.
+fn missing_header(path: &Path, line: &str) -> Option<String> {
+    let name = rules::quoted_include(line)?;
+    let is_known = name.starts_with("pto/") || rules::HEADERS.contains(&name);
+    let mut folders = path.ancestors().skip(1).take(4);
+    if is_known || folders.any(|folder| folder.join(name).is_file()) {
+        return None;
+    }
+    Some(format!(
+        "There is no header {name:?}: it is neither one of ours, nor PTO-ISA's, nor beside the source."
+    ))
+}

@@ -1,0 +1,132 @@
+//! What in a line keeps a program from running here.
+
+/// Words, and what a program that has them needs and does not get.
+pub(super) struct Rule {
+    words: &'static [&'static str],
+    pub(super) sentence: &'static str,
+}
+
+const fn rule(words: &'static [&'static str], sentence: &'static str) -> Rule {
+    Rule { words, sentence }
+}
+
+/// Of Python.
+const PYTHON: &[Rule] = &[
+    rule(
+        &[
+            "simpler.remote_l3",
+            "MpiL3GroupSpec",
+            "RemoteWorkerSpec",
+            "SceneTestLevel.NETWORK1",
+            "level=4",
+        ],
+        "It needs workers on several hosts, and ours are in one process: use device_ids of one worker of level 3.",
+    ),
+    rule(
+        &["worker_chip_orch_comm", "worker_chip_message_queue", "create_worker_chip_"],
+        "It talks to an orchestration while that runs, and ours take all arguments before: pass them as tensors.",
+    ),
+    rule(
+        &[
+            "_mailbox_load_i32",
+            "_chip_shms",
+            "_native_run",
+            "_run_slot_with_pipeline_lease",
+            "arena_bank_",
+            "retained_temp_addr",
+        ],
+        "It looks into the memory of the field's own workers, which ours do not have.",
+    ),
+    rule(
+        &["goldens.qwen3", "goldens.deepseek", "goldens.mx_fp"],
+        "It uses a reference of the field's package that ours does not have: put the reference beside the program.",
+    ),
+    rule(
+        &["tools.strace_timing", "tools.sched_overhead", "tools.critical_path"],
+        "It uses a tool of the field's package that ours does not have: use `pto analyze`.",
+    ),
+];
+
+/// Of C++.
+const CXX: &[Rule] = &[
+    rule(
+        &[
+            "\"kernel_operator",
+            "basic_api/kernel_",
+            "\"utils/std/",
+            "kernel_vec_intf",
+            "kernel_cube_intf",
+        ],
+        "It includes headers of the vendor's compiler, which the simulator does not have.",
+    ),
+    rule(
+        &["backend/sdma", "backend/urma", "sdma_completion", "urma_completion"],
+        "It drives the copy engine of a device.",
+    ),
+    rule(
+        &["aicpu/worker_chip_"],
+        "It talks to the host while it runs, and ours take all arguments before: pass them as tensors.",
+    ),
+];
+
+/// Headers of the field that ours replace.
+pub(super) const HEADERS: &[&str] = &[
+    "aicpu/cache_maintenance.h",
+    "common/platform_config.h",
+    "intrinsic.h",
+    "pipe_sync.h",
+    "platform_comm/comm_context.h",
+    "pto_arg_with_deps.h",
+    "pto_async_kernel_api.h",
+    "pto_orchestration_api.h",
+    "runtime.h",
+    "tensor.h",
+];
+
+/// The rules for a language.
+pub(super) fn of(is_python: bool) -> &'static [Rule] {
+    if is_python { PYTHON } else { CXX }
+}
+
+/// The rule that a line breaks; comments break none.
+pub(super) fn broken(line: &str, rules: &'static [Rule]) -> Option<&'static Rule> {
+    let code = line.trim_start();
+    if code.starts_with("//") || code.starts_with("# ") || code.starts_with('*') {
+        return None;
+    }
+    rules.iter().find(|rule| rule.words.iter().any(|word| code.contains(word)))
+}
+
+/// What stands between quotes behind `#include`.
+pub(super) fn quoted_include(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("#include")?.trim_start().strip_prefix('"')?;
+    rest.split_once('"').map(|(name, _)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEADERS, broken, of, quoted_include};
+
+    #[test]
+    fn comments_break_no_rule() {
+        assert!(broken("from simpler.remote_l3_session import x", of(true)).is_some());
+        assert!(broken("# from simpler.remote_l3_session import x", of(true)).is_none());
+        assert!(broken("#include \"kernel_operator.h\"", of(false)).is_some());
+        assert!(broken("// #include \"kernel_operator.h\"", of(false)).is_none());
+    }
+
+    #[test]
+    fn includes_are_read() {
+        assert_eq!(quoted_include("  #include \"tensor.h\"  // why"), Some("tensor.h"));
+        assert_eq!(quoted_include("#include <cstdint>"), None);
+    }
+
+    /// The list is that of the headers.
+    #[test]
+    fn our_headers_exist() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bindings/field/include");
+        for header in HEADERS {
+            assert!(std::path::Path::new(folder).join(header).is_file(), "{header}");
+        }
+    }
+}

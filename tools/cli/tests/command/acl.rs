@@ -1,0 +1,76 @@
+//! `pto acl run`: the program finds the library under its names, gets the settings that options ask for, and its end is ours. What
+//! the library does with the settings is tested where the library is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::pto::{answer, command, refused};
+
+/// A file that stands for the library: the programs here link nothing.
+fn library(folder: &tempfile::TempDir) -> PathBuf {
+    let file = folder.path().join("libascendcl.so");
+    fs::write(&file, b"a library").expect("writable");
+    file
+}
+
+/// What `script` prints below `pto acl run` with these options, and how it ends.
+fn shell(options: &[&str], script: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = library(&folder);
+    let mut run = command(&["acl", "run", "--library"]);
+    run.arg(&library).args(options).args(["--", "/bin/sh", "-c", script]);
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PTO_ACL_")) {
+        run.env_remove(name);
+    }
+    let answer = answer(run.env("LD_LIBRARY_PATH", "/of/the/user"));
+    assert_eq!(answer.stderr, "");
+    (answer.code, answer.stdout)
+}
+
+const SETTINGS: &str =
+    "echo $PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL";
+
+#[test]
+fn options_become_settings_of_the_library() {
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "////\n"),
+        (&["--devices", "2", "--memory", "1G"], "2/1073741824///\n"),
+        (&["--virtual"], "//0//\n"),
+        (&["--virtual", "--seed", "7"], "//7//\n"),
+        (
+            &["--check", "--fail", "aclrtMalloc:3:207001", "--fail", "aclrtFree:1:107000"],
+            "///report/aclrtMalloc:3:207001,aclrtFree:1:107000\n",
+        ),
+        (&["--strict"], "///strict/\n"),
+    ];
+    for (options, expected) in cases {
+        assert_eq!(shell(options, SETTINGS), (Some(0), expected.to_owned()), "{options:?}");
+    }
+}
+
+#[test]
+fn the_library_stands_in_front_under_its_names() {
+    let script = "folder=${LD_LIBRARY_PATH%%:*}; cd $folder && cat libascendcl.so libacl_rt.so; \
+                  echo; echo ${LD_LIBRARY_PATH#*:}";
+    let said = "a librarya library\n/of/the/user\n";
+    assert_eq!(shell(&[], script), (Some(0), said.to_owned()));
+}
+
+#[test]
+fn the_end_is_the_programs() {
+    assert_eq!(shell(&[], "exit 42").0, Some(42));
+    assert_eq!(shell(&[], "kill -TERM $$").0, Some(128 + 15));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    refused(&["acl", "run", "--library", "/no/such.so", "true"], 2, &["no library '/no/such.so'"]);
+    refused(&["acl", "run", "--seed", "7", "true"], 2, &["--virtual"]);
+    refused(&["acl", "run", "--devices", "65", "true"], 2, &["65", "1..=64"]);
+    refused(&["acl", "run"], 2, &["PROGRAM"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = library(&folder);
+    let library = library.to_str().expect("a name");
+    let words = &["cannot start '/no/such/program'"];
+    refused(&["acl", "run", "--library", library, "/no/such/program"], 2, words);
+}

@@ -1,0 +1,54 @@
+//! `pto migrate`: programs that run, that need hardware, and that do not run, with the lines.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::pto::{pto, refused};
+use crate::schema::answers;
+
+fn write(folder: &tempfile::TempDir, name: &str, text: &str) {
+    let path = folder.path().join(name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
+    fs::write(path, text).expect("the file is written");
+}
+
+/// One program of each verdict; a comment is no reason, and a source belongs to the file beside its folder.
+#[test]
+fn programs_are_judged_line_by_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scene = "@scene_test(level=2)\nclass T:\n    CASES = [{\"platforms\": [\"PLATFORM\"]}]\n";
+    write(&folder, "runs/test_a.py", &scene.replace("PLATFORM", "a2a3sim"));
+    write(
+        &folder,
+        "runs/kernels/a.cpp",
+        "// #include \"kernel_operator.h\"\n#include \"tensor.h\"\nkernel_entry\n",
+    );
+    write(&folder, "device/test_b.py", &scene.replace("PLATFORM", "a2a3"));
+    write(&folder, "stops/test_c.py", &scene.replace("PLATFORM", "a2a3sim"));
+    write(
+        &folder,
+        "stops/kernels/aiv/c.cpp",
+        "#include <cstdint>\n#include \"kernel_operator.h\"\n",
+    );
+    let path = folder.path().to_str().expect("a path");
+    let answer = answers("migrate", &["migrate", path]);
+    assert_eq!(answer["exit_code"], 1);
+    let programs = answer["programs"].as_array().expect("a list");
+    let verdicts: Vec<&str> = programs.iter().filter_map(|one| one["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["hardware only", "runs", "does not run"]);
+    let reason = &programs[2]["reasons"][0];
+    assert_eq!(reason["line"], 2);
+    assert!(reason["file"].as_str().is_some_and(|file| file.ends_with("c.cpp")), "{reason}");
+    let text = pto(&["migrate", path], 1).stdout;
+    assert!(text.contains("3 programs: 1 run here, 1 do not, 1 name no simulator."), "{text}");
+    let all_run = answers("migrate", &["migrate", &format!("{path}/runs")]);
+    assert_eq!(all_run["exit_code"], Value::from(0));
+}
+
+#[test]
+fn a_folder_without_programs_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    refused(&["migrate", folder.path().to_str().expect("a path")], 2, &["has no programs"]);
+    refused(&["migrate", "nowhere"], 2, &["nowhere cannot be read"]);
+}
