@@ -1,5 +1,5 @@
 //! The bytes that orchestrations, kernels and this crate share: the Rust side of `include/tensor.h` and
-//! `include/pto_field_calls.h`. `tests/layout.rs` compares both sides.
+//! `include/pto_field_calls.h`. Both sides assert the same sizes and offsets, and every program of the tests passes through them.
 
 use std::ffi::{CStr, c_char, c_void};
 

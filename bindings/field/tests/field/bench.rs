@@ -41,6 +41,9 @@ fn compiled(source: &str) -> PathBuf {
     let object = folder.join(format!("{source}-{}.so", std::process::id()));
     let mut compiler = Command::new("g++");
     compiler.args(["-shared", "-fPIC", "-O1", "-std=c++17", "-fno-gnu-unique", "-Wall", "-Werror"]);
+    // More flags, such as those of a sanitizer: docs/field.md has the command.
+    let more = std::env::var("PTO_FIELD_CXXFLAGS").unwrap_or_default();
+    compiler.args(more.split_whitespace());
     compiler.arg("-I").arg(root.join("include"));
     compiler.arg("-include").arg(root.join("include/pto_field_prelude.h"));
     compiler.arg(root.join("tests/programs").join(format!("{source}.cpp")));

@@ -110,7 +110,7 @@ fn the_limits_of_the_field_are_there_for_those_who_ask() {
 #[test]
 fn messages_and_times_are_in_the_outcome() {
     let device = device(modes()[0]);
-    let (outcome, _) = run_on(&device, "helpers", &CallOptions::default());
+    let (outcome, _) = run_on(&device, "basics", &CallOptions::default());
     let said: Vec<_> = outcome.log.iter().map(|line| (line.level, line.text.as_str())).collect();
     assert_eq!(said, [(3, "scalar=5"), (1, "careful")]);
     assert!(outcome.log[0].place.contains("orchestrations.cpp:"), "{:?}", outcome.log);

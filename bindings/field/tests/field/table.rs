@@ -83,7 +83,7 @@ pub(crate) const GOOD: &[Good] = &[
         ])
     }),
     ("descriptor", |t| t.words(&[2 * 32 + 5, 2, 3, 32, 0, 0, 2 * 32 + 4, 12])),
-    ("helpers", |t| t),
+    ("basics", |t| t),
     ("write_after_read", |mut t| {
         t.b[0] += 2_000_000.0;
         t = t.out(|at, t| t.a[at] + t.b[at]);

@@ -196,7 +196,7 @@ void descriptor(const ChipTaskArgs &args) {
     task.add_output(out);
     rt_submit_aiv_task(DESCRIBE, task);
 }
-void helpers(const ChipTaskArgs &args) {
+void basics(const ChipTaskArgs &args) {
     const uint32_t square[2] = {32, 32}, at[2] = {3, 4};
     const ChipTensor matrix = a_of(args).reshape(square, 2);
     bool holds = matrix.numel() == 1024 && matrix.nbytes() == 4096 && matrix.extent_elem() == 1024;
