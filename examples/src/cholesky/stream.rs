@@ -18,7 +18,7 @@ use crate::args::{Size, tiles};
 use crate::streaming::{LINE, dense, extent, floats, moves, part, submit, tile};
 
 /// Tiles of a row that one core changes in one dispatch.
-const CHAINED: u64 = 16;
+const CHAINED: u64 = 8;
 
 crate::orch_args! {
     /// The words of `cholesky`.

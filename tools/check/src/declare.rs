@@ -284,7 +284,8 @@ fn infer(program: &mut Program) {
             task.links.iter().flat_map(|link| link.args.iter().chain(link.uses.iter().flatten()));
         let views =
             args.filter_map(Argument::view).filter(|(view, _)| view.element != ElementType::U8);
-        views.map(|(view, _)| *view).collect()
+        let element = task.shape.when.as_ref().map(|when| when.element);
+        views.map(|(view, _)| *view).chain(element).collect()
     };
     let of_links: Vec<View> = program.tasks.iter().flat_map(of_links).collect();
     let args = program.tasks.iter().flat_map(|task| task.args.iter().filter_map(Argument::view));
