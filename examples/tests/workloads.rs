@@ -336,6 +336,8 @@ const COPY: &str = "workload copies {
     %0 = load x : TYPE[1, 8]
     store y, %0
   }
-  do copy(x = X[0 for 1], y = Y[0 for 1])
+  do parallel i in dense 1 {
+    copy[i](x = X[i for 1], y = Y[i for 1])
+  }
 }
 ";

@@ -52,7 +52,7 @@ pub use link::{Link, Variation};
 pub use predicate::{Comparison, Predicate};
 pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
-pub use set::{BuilderSet, NoBuilders};
+pub use set::{BuilderSet, NoBuilders, set_apart};
 pub use stream::{Scope, StreamBuilder};
 #[cfg(feature = "alloc")]
 pub use submitted::{GraphParts, SubmittedGraph};

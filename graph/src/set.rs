@@ -46,6 +46,20 @@ impl BuilderSet for NoBuilders {
     }
 }
 
+/// Runs one of the builders of a set. It is not inlined: what the builders keep on the stack would otherwise stand side by side in one
+/// frame, and the stacks of the device are small.
+///
+/// # Errors
+/// Those of the builder.
+#[doc(hidden)]
+#[inline(never)]
+pub fn set_apart<G>(
+    graph: &mut G,
+    build: impl FnOnce(&mut G) -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
+    build(graph)
+}
+
 /// Declares a [`BuilderSet`]: `builder_set! { pub struct Builders { "name" => function, .. } }`, where each
 /// function is `fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError>`. A second part,
 /// `stream { "name" => function, .. }`, names functions of a [`StreamBuilder`], which the streaming variant prefers.
@@ -72,7 +86,7 @@ macro_rules! builder_set {
                 $(
                     const { assert!($crate::symbol($name) != 0) };
                     if symbol == const { $crate::symbol($name) } {
-                        return Some($build(graph));
+                        return Some($crate::set_apart(graph, $build));
                     }
                 )*
                 let _ = (symbol, graph);
@@ -92,7 +106,7 @@ macro_rules! builder_set {
                     $(
                         const { assert!($crate::symbol($stream_name) != 0) };
                         if symbol == const { $crate::symbol($stream_name) } {
-                            return Some($stream_build(stream));
+                            return Some($crate::set_apart(stream, $stream_build));
                         }
                     )*
                     $crate::BuilderSet::build(self, symbol, stream)

@@ -54,7 +54,8 @@ impl Product {
     pub(super) fn pieces(&self) -> Result<Pieces, BuildError> {
         let [_, _, k] = self.size;
         let piece = self.piece.get();
-        let (whole, rest) = ((k / piece).saturating_sub(1), if k > piece { k % piece } else { 0 });
+        let whole = (k / self.piece).saturating_sub(1);
+        let rest = if k > piece { k % self.piece } else { 0 };
         let last = (rest > 0).then(|| self.adds(k - rest, rest));
         let by = |arg, elements: u64| Variation::by(arg, (elements * F32).cast_signed());
         Ok(Pieces {

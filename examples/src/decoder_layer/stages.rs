@@ -191,7 +191,7 @@ impl<'a, 's> Layer<'a, 's> {
         let tokens = args.tokens(stream, request)?;
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
         let (k, v) = (self.cache(args.k)?, self.cache(args.v)?);
-        let size = args.block_size.get();
+        let size = args.block_size.non_zero();
         let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
         if block >= args.num_blocks {
             return Err(BuildError::Failed(BAD_BLOCK));

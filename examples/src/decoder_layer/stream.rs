@@ -332,7 +332,7 @@ impl<'a, 's> Layer<'a, 's> {
         (after, copied): (&[TaskId], &mut Stage),
     ) -> Result<(), BuildError> {
         let args = self.args;
-        let size = args.block_size.get();
+        let size = args.block_size.non_zero();
         let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
         if block >= args.num_blocks {
             return Err(BuildError::Failed(BAD_BLOCK));

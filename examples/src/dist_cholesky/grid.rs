@@ -1,11 +1,13 @@
 //! Which rank has which tile: rank `r` of a grid of `rows` by `cols` has the tiles of every row `r / cols + i * rows` in every column
 //! `r % cols + j * cols`.
 
+use core::num::NonZeroU64;
+
 /// The grid, and the place of one rank in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    rows: u64,
-    cols: u64,
+    rows: NonZeroU64,
+    cols: NonZeroU64,
     rank: u64,
     /// Rows, and columns, of tiles.
     tiles: u64,
@@ -18,32 +20,38 @@ impl Grid {
         let size = u64::from(size.max(1));
         let divides = |rows: &u64| size.is_multiple_of(*rows);
         let rows = (1..=size).take_while(|rows| rows * rows <= size).filter(divides).max();
-        let rows = rows.unwrap_or(1);
-        Self { rows, cols: size / rows, rank: rank.into(), tiles }
+        let rows = rows.and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MIN);
+        let cols = NonZeroU64::new(size / rows).unwrap_or(NonZeroU64::MIN);
+        Self { rows, cols, rank: rank.into(), tiles }
     }
 
     /// The rank that has a tile.
     #[must_use]
-    pub const fn owner(&self, row: u64, col: u64) -> u64 {
-        row % self.rows * self.cols + col % self.cols
+    pub fn owner(&self, row: u64, col: u64) -> u64 {
+        row % self.rows * self.cols.get() + col % self.cols
     }
 
     /// Whether this rank has a tile.
     #[must_use]
-    pub const fn has(&self, row: u64, col: u64) -> bool {
+    pub fn has(&self, row: u64, col: u64) -> bool {
         self.owner(row, col) == self.rank
     }
 
     /// Where a tile of this rank is among its tiles, row by row.
     #[must_use]
-    pub const fn place(&self, row: u64, col: u64) -> u64 {
-        row / self.rows * self.tiles.div_ceil(self.cols) + col / self.cols
+    pub fn place(&self, row: u64, col: u64) -> u64 {
+        row / self.rows * self.in_line(self.cols) + col / self.cols
     }
 
     /// How many tiles a rank has room for.
     #[must_use]
-    pub const fn places(&self) -> u64 {
-        self.tiles.div_ceil(self.rows) * self.tiles.div_ceil(self.cols)
+    pub fn places(&self) -> u64 {
+        self.in_line(self.rows) * self.in_line(self.cols)
+    }
+
+    /// The most tiles of one line of the matrix that one of so many ranks has.
+    fn in_line(&self, ranks: NonZeroU64) -> u64 {
+        self.tiles / ranks + u64::from(self.tiles % ranks != 0)
     }
 
     /// Whether a rank needs the solved tile of a row, below the diagonal in `col`: to change a tile of that row further right, or a tile
@@ -63,7 +71,7 @@ impl Grid {
     /// The other ranks.
     pub fn others(&self) -> impl Iterator<Item = u64> + use<> {
         let rank = self.rank;
-        (0..self.rows * self.cols).filter(move |other| *other != rank)
+        (0..self.rows.get() * self.cols.get()).filter(move |other| *other != rank)
     }
 
     /// This rank.

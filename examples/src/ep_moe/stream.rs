@@ -33,7 +33,8 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
     let args = Args::from_words(comm.program_args(stream.orch_args()))?;
     let (ranks, experts) = (u64::from(comm.size()), args.experts.get());
-    let own = Size::new(experts / ranks).filter(|_| experts.is_multiple_of(ranks));
+    let own = experts.checked_div(ranks).and_then(Size::new);
+    let own = own.filter(|own| own.get() * ranks == experts);
     let own = own.ok_or(pto_abi::Fault::BUILD_ORCH_ARGS)?;
     stream.scope::<(), BuildError>(DependencyMode::DERIVED, |scope| {
         let layer = Layer::new(scope, &args)?;
@@ -276,7 +277,7 @@ impl<'a, 's> Travel<'a, 's> {
 /// Tasks of one rank.
 #[must_use]
 pub fn tasks(args: &Args, ranks: u64) -> u64 {
-    let own = args.experts.get() / ranks;
+    let own = args.experts.get().checked_div(ranks).unwrap_or(0);
     let cut = |extent: Size| extent.get().div_ceil(args.tile_n.get());
     let (hidden, inner) = (cut(args.hidden), cut(args.intermediate));
     // Both ways: the counts and the rows, to and from every rank; alone, a copy instead.

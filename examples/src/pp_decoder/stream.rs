@@ -65,8 +65,8 @@ impl Stage {
 
     /// How many micro-batches there are.
     #[must_use]
-    pub const fn count(&self) -> u64 {
-        self.layer.batch.get() / self.micro.get()
+    pub fn count(&self) -> u64 {
+        self.layer.batch.get() / self.micro.non_zero()
     }
 
     /// Tasks of the layers beside those of attention, and two transfers of each micro-batch at most.

@@ -8,6 +8,8 @@
 //! The same follows the MLP, from `middle` to `out`. A tile of `partial` is dense, and a tensor of its own: its all-reduce starts when its
 //! product is complete, and overlaps with the products of the tiles behind it.
 
+use core::num::NonZeroU64;
+
 use pto_abi::GmAddr;
 use pto_aicore_kernels::library;
 use pto_graph::group::{Communicator, Options, Order, Reduction};
@@ -63,7 +65,7 @@ struct Operand<'s> {
     weights: GmAddr,
     inner: u64,
     /// Elements of a sum that a task adds.
-    piece: core::num::NonZeroU64,
+    piece: NonZeroU64,
 }
 
 impl<'s> Operand<'s> {
@@ -71,7 +73,8 @@ impl<'s> Operand<'s> {
         if !self.is_heads {
             return Ok(part(self.view, 1, (start, length))?);
         }
-        let dim = self.view.shape().get(2).copied().map_or(1, u64::from);
+        let dim = self.view.shape().get(2).copied().map(u64::from);
+        let dim = dim.and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MIN);
         Ok(part(self.view, 1, (start / dim, length / dim))?)
     }
 }

@@ -24,6 +24,8 @@ fn an_image_says_what_it_is() {
     // workloads.
     let examples = Builders.names();
     let streams = Builders.stream_names().iter().filter(|name| !examples.contains(name));
+    // No image is of a group, which `comm_bench` measures.
+    let streams = streams.filter(|name| **name != "comm_bench");
     let mut tensors: Vec<_> = streams.copied().collect();
     tensors.insert(tensors.len() - 1, "tensors");
     let own =
@@ -103,10 +105,11 @@ fn the_blob_holds_the_library() {
         assert!(kernel.offset.is_multiple_of(4) && kernel.offset < blob.bytes.len() as u64);
         offsets.push(kernel.offset);
     }
-    // `empty`, `dag_node`, `spin` and `tile` are the same code for both kinds, which a linker may fold; others are not.
+    // `empty`, `dag_node`, `spin` and `tile` are the same code for both kinds, which a linker may fold, and `transfer` is that of `empty`;
+    // others are not.
     offsets.sort_unstable();
     offsets.dedup();
-    assert!(offsets.len() >= LIBRARY.len() - 4);
+    assert!(offsets.len() >= LIBRARY.len() - 5);
 }
 
 #[test]

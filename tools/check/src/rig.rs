@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use pto_abi::arena::Capacities;
 use pto_abi::stream::{MAX_HEAP_RINGS, StreamHeader, StreamPlan};
@@ -129,8 +130,12 @@ impl Memory for Zeros {
     }
 }
 
-/// Every kernel is registered.
-pub(crate) struct Kernels<'m, M>(pub(crate) &'m M);
+/// Every kernel is registered, and the tensors of the heap are nowhere.
+pub(crate) struct Kernels<'m, M> {
+    memory: &'m M,
+    /// The addresses of the heap.
+    heap: Range<u64>,
+}
 
 impl<M: Memory> DeviceMemory for Kernels<'_, M> {
     fn kernel_addr(&self, _: FuncId) -> GmAddr {
@@ -138,20 +143,20 @@ impl<M: Memory> DeviceMemory for Kernels<'_, M> {
     }
 
     fn read_u32(&self, address: GmAddr) -> Option<u32> {
-        u32::try_from(self.0.read(address, 4)?).ok()
+        u32::try_from(self.memory.read(address, 4)?).ok()
     }
 
     fn has_element(&self, address: GmAddr, bytes: u64) -> bool {
         // Nothing runs beside the builder.
-        self.0.read(address, bytes).is_some()
+        self.heap.contains(&address.0) || self.memory.read(address, bytes).is_some()
     }
 
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
-        self.0.read(address, bytes)
+        self.memory.read(address, bytes)
     }
 
     fn write_element(&self, address: GmAddr, bytes: u64, value: u64) -> Option<()> {
-        self.0.write(address, bytes, value)
+        self.memory.write(address, bytes, value)
     }
 }
 
@@ -163,6 +168,8 @@ fn index(size: u64) -> usize {
 /// The words of a run on rings of one size.
 pub(crate) struct Words {
     build_mode: BuildMode,
+    /// Of all heaps.
+    heap_bytes: u64,
     of: StreamWords,
 }
 
@@ -181,7 +188,8 @@ impl Words {
             heap_bytes: rings.heap_bytes,
             recording_words: rings.recording_words,
         });
-        Self { build_mode: rings.build_mode, of }
+        let heap_bytes = rings.heap_bytes.saturating_mul(rings.heap_rings.into());
+        Self { build_mode: rings.build_mode, heap_bytes, of }
     }
 
     /// The marks that a builder has left.
@@ -205,7 +213,8 @@ impl Words {
         let room = Some(std::array::from_fn::<_, LANE_SETS, _>(|lanes| cores.room(lanes)));
         let has_kind = [cores.aic > 0, cores.aiv > 0];
         let run = StreamRun { room, has_kind, heap, orch_args, schedulers };
-        self.of.with_stream(&run, Kernels(memory), host, body)
+        let kernels = Kernels { memory, heap: heap.0..heap.0.saturating_add(self.heap_bytes) };
+        self.of.with_stream(&run, kernels, host, body)
     }
 }
 

@@ -69,12 +69,12 @@ fn each_mistake_is_a_fault_that_names_it() {
     let mut device = open(pool(1), 3, 6);
     let cases: &[(u64, Fault, &[&str])] = &[
         (0, Fault::STREAM_BLOCKS, &["task 1", "mark_aiv"]),
-        (1, Fault::STREAM_BLOCKS, &["Found 16777216", "at most 16777215"]),
-        (2, Fault::STREAM_SYNC_BLOCKS, &["task 1", "mark_aiv", "Found 7", "at most 6"]),
-        (3, Fault::STREAM_SYNC_BLOCKS, &["mark_aic", "Found 4", "at most 3"]),
-        (4, Fault::STREAM_SYNC_BLOCKS, &["Found 4", "at most 3"]),
-        (5, Fault::STREAM_MIX, &["task 1", "Found 4", "at most 3"]),
-        (6, Fault::STREAM_MIX, &["Found 3", "at most 3"]),
+        (1, Fault::STREAM_BLOCKS, &["Found 16777216", "expected was 16777215"]),
+        (2, Fault::STREAM_SYNC_BLOCKS, &["task 1", "mark_aiv", "Found 7", "expected was 6"]),
+        (3, Fault::STREAM_SYNC_BLOCKS, &["mark_aic", "Found 4", "expected was 3"]),
+        (4, Fault::STREAM_SYNC_BLOCKS, &["Found 4", "expected was 3"]),
+        (5, Fault::STREAM_MIX, &["task 1", "Found 4", "expected was 3"]),
+        (6, Fault::STREAM_MIX, &["Found 3", "expected was 3"]),
         (7, Fault::BUILD_KERNEL_MISSING, &["999", "task 1"]),
         (8, Fault::STREAM_VIEW_RANK, &["argument 2 ", "task 1"]),
         (9, Fault::STREAM_VIEW_RANGE, &["argument 2 "]),

@@ -126,7 +126,7 @@ fn each_mistake_is_a_fault_that_names_it() {
         (7, Fault::STREAM_SCOPE_NOT_OPEN, &["Found 1 "]),
         (8, Fault::STREAM_STALE_TENSOR, &["argument 1 ", "task 3", "Found 1 "]),
         (9, Fault::STREAM_SCOPE_LEFT_OPEN, &["Found 1 "]),
-        (10, Fault::STREAM_SCOPE_DEPTH, &["at most 3"]),
+        (10, Fault::STREAM_SCOPE_DEPTH, &["expected was 3"]),
         (11, Fault::STREAM_HEAP_RING, &["\"heap 0\"", "the program's own scope", "40960 suffice"]),
         (
             12,

@@ -19,7 +19,7 @@ fn names_are_unique_and_found() {
         assert!(!summary.is_empty());
     }
     assert_eq!((Shape::programs().count(), Shape::task_bench().count()), (10, 11));
-    assert!("diamond".parse::<Shape>().unwrap_err().contains("there are chain, "));
+    assert!("diamond".parse::<Shape>().unwrap_err().contains("choose one of chain, "));
 }
 
 #[test]

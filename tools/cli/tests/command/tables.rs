@@ -26,7 +26,7 @@ fn list_names_everything_that_can_be_run() {
 fn every_example_that_is_listed_is_found() {
     let examples = json(&["list", "examples"]);
     let examples = examples["examples"].as_array().unwrap();
-    assert_eq!(examples.len(), 9);
+    assert_eq!(examples.len(), 14);
     for example in examples {
         let name = example["name"].as_str().unwrap();
         let unknown = pto(&["run", name, "--param", "no_such_parameter=1"], 2);
