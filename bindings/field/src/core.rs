@@ -234,7 +234,7 @@ impl Condition {
         let counter = std::ptr::with_exposed_provenance_mut(pointer_word(self.address));
         // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
         let counter = unsafe { AtomicU32::from_ptr(counter) };
-        // Pairs with the release of the notification that raises it.
+        // Acquire: pairs with the Release of the notification that raises it.
         counter.load(Ordering::Acquire) >= self.expected
     }
 }

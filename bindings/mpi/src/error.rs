@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// The variable that says which MPI it is, where the launcher does not.
+pub const KIND_VARIABLE: &str = "PTO_MPI";
+
 /// Why there is no transport over MPI.
 #[derive(Debug, thiserror::Error)]
 pub enum MpiError {
@@ -9,13 +12,13 @@ pub enum MpiError {
     #[error(
         "no MPI has started this process; start it with a launcher, such as `mpirun -n 8 pto run ..`, or set {variable} to \
          openmpi or mpich for a single rank",
-        variable = crate::find::KIND_VARIABLE
+        variable = KIND_VARIABLE
     )]
     NotLaunched,
-    /// [`KIND_VARIABLE`](crate::find::KIND_VARIABLE) is not the name of an MPI.
+    /// [`KIND_VARIABLE`] is not the name of an MPI.
     #[error(
         "{variable} is '{given}', which is no MPI that we know; use openmpi or mpich",
-        variable = crate::find::KIND_VARIABLE
+        variable = KIND_VARIABLE
     )]
     UnknownKind {
         /// What it is.

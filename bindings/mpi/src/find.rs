@@ -9,8 +9,7 @@ use crate::error::MpiError;
 
 /// The variable that names the plug-in's file.
 pub const PATH_VARIABLE: &str = "PTO_MPI_PLUGIN";
-/// The variable that says which MPI it is, where the launcher does not.
-pub const KIND_VARIABLE: &str = "PTO_MPI";
+pub use crate::error::KIND_VARIABLE;
 
 /// An MPI that a plug-in is built with. Their interfaces are the same in C, and not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

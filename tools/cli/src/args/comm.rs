@@ -5,7 +5,6 @@ use pto_graph::group::{Algorithm, Collective};
 use pto_host::group::GroupTarget;
 
 use super::value::{byte_count, group};
-use crate::group::comm::{algorithm, collective};
 use crate::help;
 
 /// Collectives of a group.
@@ -69,4 +68,19 @@ pub(crate) struct CommBenchArgs {
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The algorithm of this name.
+fn algorithm(text: &str) -> Result<Algorithm, String> {
+    let found = Algorithm::ALL.iter().find(|one| one.name() == text).copied();
+    let names = || Algorithm::ALL.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| format!("there is no algorithm '{text}'; use one of {}", names()))
+}
+
+/// The collective of this name.
+fn collective(text: &str) -> Result<Collective, String> {
+    let all = || Collective::ALL.iter().filter(|one| **one != Collective::BARRIER);
+    let names = || all().map(|one| one.name()).collect::<Vec<_>>().join(", ");
+    let found = all().find(|one| one.name() == text).copied();
+    found.ok_or_else(|| format!("there is no collective '{text}'; use one of {}", names()))
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use pto_examples::comm_bench::Args;
-use pto_graph::group::{Algorithm, Collective, Order};
+use pto_graph::group::{Collective, Order};
 use pto_host::group::{GroupOptions, GroupWork, Member};
 use pto_host::{Capacities, DeviceOptions, RunOptions};
 
@@ -185,19 +185,4 @@ fn expected(
         Collective::ALL_GATHER => Some(value(of_part, at)),
         _ => Some(value(of_part, own * length + at % length)),
     }
-}
-
-/// The algorithm of this name.
-pub(crate) fn algorithm(text: &str) -> Result<Algorithm, String> {
-    let found = Algorithm::ALL.iter().find(|one| one.name() == text).copied();
-    let names = || Algorithm::ALL.iter().map(|one| one.name()).collect::<Vec<_>>().join(", ");
-    found.ok_or_else(|| format!("there is no algorithm '{text}'; use one of {}", names()))
-}
-
-/// The collective of this name.
-pub(crate) fn collective(text: &str) -> Result<Collective, String> {
-    let all = || Collective::ALL.iter().filter(|one| **one != Collective::BARRIER);
-    let names = || all().map(|one| one.name()).collect::<Vec<_>>().join(", ");
-    let found = all().find(|one| one.name() == text).copied();
-    found.ok_or_else(|| format!("there is no collective '{text}'; use one of {}", names()))
 }
