@@ -109,7 +109,7 @@ mod tests {
     fn the_grid_is_as_square_as_it_can_be() {
         let shape = |size| {
             let grid = Grid::new(0, size, 4);
-            (grid.rows, grid.cols)
+            (grid.rows.get(), grid.cols.get())
         };
         assert_eq!([1, 2, 4, 6, 7, 8].map(shape), [(1, 1), (1, 2), (2, 2), (2, 3), (1, 7), (2, 4)]);
     }
