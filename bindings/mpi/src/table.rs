@@ -108,6 +108,7 @@ impl Table {
     /// Raised whenever the table changes.
     pub const VERSION: u32 = 1;
     /// The size of the table.
+    #[expect(clippy::cast_possible_truncation, reason = "the line before asserts it")]
     pub const BYTES: u32 = {
         assert!(size_of::<Self>() < u32::MAX as usize);
         size_of::<Self>() as u32

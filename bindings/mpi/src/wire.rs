@@ -6,12 +6,12 @@ use crate::table::Lane;
 
 /// Where a span begins.
 pub(crate) fn pointer(span: Span) -> *mut u8 {
-    std::ptr::with_exposed_provenance_mut(span.address as usize)
+    std::ptr::with_exposed_provenance_mut(usize::try_from(span.address).unwrap_or(usize::MAX))
 }
 
 /// How long it is.
-pub(crate) const fn length(span: Span) -> usize {
-    span.bytes as usize
+pub(crate) fn length(span: Span) -> usize {
+    usize::try_from(span.bytes).unwrap_or(usize::MAX)
 }
 
 /// The span of bytes of this process. Whoever makes one keeps them in place until the request that uses them is complete.

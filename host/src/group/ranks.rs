@@ -82,7 +82,7 @@ impl Group {
             return Err(GroupError::Size { size, most: MAX_LOCAL_RANKS });
         }
         let open = |rank| {
-            let device = Device::open_sim(options.device.clone(), builders.clone());
+            let device = Device::open_sim(options.device, builders.clone());
             device.map_err(|source| GroupError::Rank { rank, source })
         };
         let devices = (0..size).map(open).collect::<Result<Vec<_>, _>>()?;
@@ -112,7 +112,7 @@ impl Group {
         let open = |rank: u32| {
             let seed = of_all.seed.wrapping_add(u64::from(rank) << 32);
             let hosting = Hosting::Virtual(VirtualOptions { seed, ..of_all });
-            let device = DeviceOptions { hosting, ..options.device.clone() };
+            let device = DeviceOptions { hosting, ..options.device };
             let device = Device::open_sim(device, builders.clone());
             let device = device.map_err(|source| GroupError::Rank { rank, source })?;
             let transport = Arc::new(Seated { net: Arc::clone(&net), rank, size });
@@ -133,7 +133,7 @@ impl Group {
         builders: B,
     ) -> Result<Self, GroupError> {
         let rank = transport.place().rank;
-        let device = Device::open_sim(options.device.clone(), builders);
+        let device = Device::open_sim(options.device, builders);
         let device = device.map_err(|source| GroupError::Rank { rank, source })?;
         Self::of_members(vec![(device, transport)], options)
     }
