@@ -38,7 +38,7 @@ def difference(name, found, golden, rtol, atol):
     place = ", ".join(str(int(index)) for index in where)
     return (
         f"{name}: {int((~is_close).sum()):,} of {found.size:,} elements differ; the largest error is {worst[where]:.6g} at "
-        f"[{place}]: {found[where]!r}, golden {golden[where]!r} (rtol {rtol:g}, atol {atol:g})"
+        f"[{place}]: {found[where].item()!r}, golden {golden[where].item()!r} (rtol {rtol:g}, atol {atol:g})"
     )
 
 

@@ -42,7 +42,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
     let (n, size) = (args.n.get(), args.tile.non_zero());
     let matrix = floats(args.matrix, &[n, n])?;
-    let status = dense(args.status, ElementType::U32, &[n.div_ceil(size.get()), LINE])?;
+    let status = dense(args.status, ElementType::U32, &[n / size + u64::from(n % size != 0), LINE])?;
     let program = Factor { args: &args, matrix, status };
     program.factor(stream, 0)?;
     for column in tiles(n, size) {
@@ -63,7 +63,7 @@ impl Factor<'_> {
     fn factor<G: StreamBuilder>(&self, stream: &mut G, first: u64) -> Result<(), BuildError> {
         let (n, size) = (self.args.n.get(), self.args.tile.get());
         let place = (first, size.min(n - first));
-        let status = part(part(self.status, 0, (first / size, 1))?, 1, (0, 1))?;
+        let status = part(part(self.status, 0, (first / self.args.tile.non_zero(), 1))?, 1, (0, 1))?;
         let diagonal = tile(self.matrix, place, place)?;
         let potrf = library::cholesky_potrf(&diagonal, &status, place.1, n, first);
         submit(stream, &potrf.task())
@@ -105,7 +105,7 @@ impl Factor<'_> {
         let mut at = column.0 + column.1;
         while at < row.0 {
             let end = row.0.min(at + CHAINED * size);
-            let (right, times) = ((at, size), (end - at) / size);
+            let (right, times) = ((at, size), (end - at) / self.args.tile.non_zero());
             let (other, changed) = (tile(matrix, right, column)?, tile(matrix, row, right)?);
             let gemm =
                 library::cholesky_gemm(&left, &other, &changed, row.1, size, column.1, n, n, n);

@@ -73,7 +73,8 @@ fn its_identity_is_readable_without_running_it() {
     let names = String::from_utf8_lossy(&body[size_of::<FwIdentity>()..]);
     assert_eq!(
         names,
-        "vector_example\0matmul\0paged_attention\0random_dag\0cholesky\0newton_solve\0decoder_layer\0moe_layer\0task_shapes\0workload\0"
+        "vector_example\0matmul\0paged_attention\0random_dag\0cholesky\0newton_solve\0decoder_layer\0moe_layer\0task_shapes\0\
+         dist_cholesky\0tp_decoder\0pp_decoder\0ep_moe\0dp_training\0workload\0"
     );
 }
 
