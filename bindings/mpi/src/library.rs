@@ -1,4 +1,4 @@
-//! A loaded plug-in: the only file of this crate that calls into it. [`Library`] is one [`Wire`](crate::wire::Wire); the other one is for tests.
+//! A loaded plug-in: the only file of this crate that calls into it. [`Library`] is one [`Wire`]; the other one is for tests.
 
 use std::ffi::{CStr, CString, c_char};
 use std::mem::MaybeUninit;

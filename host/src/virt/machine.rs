@@ -388,7 +388,7 @@ impl VirtMachine {
 
     /// What the console said, with the line of every exception of `exceptions`: a vCPU writes its line after the
     /// fault is known, and the bytes come through a pipe. A machine that cannot write any more is waited for
-    /// [`CONSOLE_PATIENCE`] long.
+    /// half a second long.
     #[must_use]
     pub fn console_with(&self, exceptions: &[Exception]) -> String {
         let start = Instant::now();

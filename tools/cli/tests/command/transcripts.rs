@@ -29,7 +29,7 @@ const INSTEAD: &[(&str, Instead)] = &[
     ("--seeds 10000", Instead::Smaller("--seeds 10000", "--seeds 40")),
     ("tasks=1000000", Instead::Smaller("tasks=1000000", "tasks=2000")),
     ("--device virt", Instead::Elsewhere("tests/system/virt.rs boots the image")),
-    ("pto migrate", Instead::Elsewhere("tests/command/migrate.rs has programs")),
+    ("migrate ", Instead::Elsewhere("tests/command/migrate.rs has programs")),
     ("fw build", Instead::Elsewhere("tests/command/firmware.rs builds images")),
     ("fw flash", Instead::Elsewhere("tests/command/firmware.rs flashes images")),
     ("bench", Instead::Elsewhere("times on a shared machine say nothing")),
