@@ -86,7 +86,7 @@ macro_rules! builder_set {
                 $(
                     const { assert!($crate::symbol($name) != 0) };
                     if symbol == const { $crate::symbol($name) } {
-                        return Some($crate::set_apart(graph, $build));
+                        return Some($build(graph));
                     }
                 )*
                 let _ = (symbol, graph);

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+/// The variable that names the plug-in's file.
+pub const PATH_VARIABLE: &str = "PTO_MPI_PLUGIN";
 /// The variable that says which MPI it is, where the launcher does not.
 pub const KIND_VARIABLE: &str = "PTO_MPI";
 
@@ -28,7 +30,7 @@ pub enum MpiError {
     #[error(
         "the plug-in for {kind} is not there; build it with `cargo xtask mpi`, which installs {kind} as well, or set {variable} \
          to its path. Looked for: {looked}",
-        variable = crate::find::PATH_VARIABLE
+        variable = PATH_VARIABLE
     )]
     NoPlugin {
         /// The MPI that has started this process.

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::MpiError;
 
-/// The variable that names the plug-in's file.
-pub const PATH_VARIABLE: &str = "PTO_MPI_PLUGIN";
-pub use crate::error::KIND_VARIABLE;
+pub use crate::error::{KIND_VARIABLE, PATH_VARIABLE};
 
 /// An MPI that a plug-in is built with. Their interfaces are the same in C, and not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

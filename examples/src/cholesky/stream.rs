@@ -42,7 +42,8 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
     let (n, size) = (args.n.get(), args.tile.non_zero());
     let matrix = floats(args.matrix, &[n, n])?;
-    let status = dense(args.status, ElementType::U32, &[n / size + u64::from(n % size != 0), LINE])?;
+    let status =
+        dense(args.status, ElementType::U32, &[n / size + u64::from(n % size != 0), LINE])?;
     let program = Factor { args: &args, matrix, status };
     program.factor(stream, 0)?;
     for column in tiles(n, size) {
@@ -63,7 +64,8 @@ impl Factor<'_> {
     fn factor<G: StreamBuilder>(&self, stream: &mut G, first: u64) -> Result<(), BuildError> {
         let (n, size) = (self.args.n.get(), self.args.tile.get());
         let place = (first, size.min(n - first));
-        let status = part(part(self.status, 0, (first / self.args.tile.non_zero(), 1))?, 1, (0, 1))?;
+        let status =
+            part(part(self.status, 0, (first / self.args.tile.non_zero(), 1))?, 1, (0, 1))?;
         let diagonal = tile(self.matrix, place, place)?;
         let potrf = library::cholesky_potrf(&diagonal, &status, place.1, n, first);
         submit(stream, &potrf.task())
