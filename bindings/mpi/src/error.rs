@@ -1,11 +1,30 @@
 //! Why a process cannot become a rank: no MPI has started it, the plug-in is missing or another version's, or MPI refuses.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// The variable that names the plug-in's file.
 pub const PATH_VARIABLE: &str = "PTO_MPI_PLUGIN";
 /// The variable that says which MPI it is, where the launcher does not.
 pub const KIND_VARIABLE: &str = "PTO_MPI";
+
+/// An MPI that a plug-in is built with. Their interfaces are the same in C, and not in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Open MPI.
+    OpenMpi,
+    /// MPICH, and those with its binary interface.
+    Mpich,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OpenMpi => "OpenMPI",
+            Self::Mpich => "MPICH",
+        })
+    }
+}
 
 /// Why there is no transport over MPI.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +53,7 @@ pub enum MpiError {
     )]
     NoPlugin {
         /// The MPI that has started this process.
-        kind: crate::find::Kind,
+        kind: Kind,
         /// The files that are not there.
         looked: String,
     },

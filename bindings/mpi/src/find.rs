@@ -2,30 +2,11 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::MpiError;
 
-pub use crate::error::{KIND_VARIABLE, PATH_VARIABLE};
-
-/// An MPI that a plug-in is built with. Their interfaces are the same in C, and not in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Open MPI.
-    OpenMpi,
-    /// MPICH, and those with its binary interface.
-    Mpich,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::OpenMpi => "OpenMPI",
-            Self::Mpich => "MPICH",
-        })
-    }
-}
+pub use crate::error::{KIND_VARIABLE, Kind, PATH_VARIABLE};
 
 impl Kind {
     /// The launchers, by a variable that each of them sets in the processes that it starts.
