@@ -1,4 +1,4 @@
-//! Relocatable objects: their sections are laid out in memory of this process, relocated, and made executable.
+//! Relocatable objects: their sections are laid out and relocated in an image, which this process then maps.
 //!
 //! ```text
 //! [ text, stubs ] [ read-only data, address table ] [ data, zeros ]     three groups of pages: RX, R, RW
@@ -9,8 +9,10 @@
 
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::ptr;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::sync::OnceLock;
+use std::{fs, io, ptr};
 
 use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, elf};
@@ -23,9 +25,6 @@ type File<'b> = ElfFile64<'b, Endianness>;
 const PAGE: usize = 4096;
 /// `jmp *address(%rip)`, and the padding to 16 bytes.
 const STUB_BYTES: usize = 16;
-
-/// How often memory is asked for: a kernel was seen to refuse once (EINVAL) what it allowed before and after.
-const ATTEMPTS: usize = 3;
 
 /// The groups of pages, in the order of the memory.
 const TEXT: usize = 0;
@@ -46,28 +45,17 @@ pub(crate) fn load(bytes: &[u8], symbol: &str, name: &str) -> Result<usize, Fail
         Failure::new(FailureKind::SYMBOL_MISSING, message)
     })?;
     let plan = Plan::new(&file).map_err(unloadable)?;
-    let mut refusals = Vec::new();
-    while refusals.len() < ATTEMPTS {
-        let memory = match Memory::map(plan.bytes) {
-            Ok(memory) => memory,
-            Err(refusal) => {
-                refusals.push(refusal);
-                continue;
-            }
-        };
-        let loaded = Loaded { file: &file, plan: &plan, base: memory.base() };
-        loaded.fill().map_err(unloadable)?;
-        let address = loaded.address(entry).map_err(unloadable)?;
-        match memory.protect(&plan) {
-            Ok(()) => {
-                memory.keep();
-                return Ok(address);
-            }
-            Err(refusal) => refusals.push(refusal),
-        }
-    }
-    let message = format!("{name} gets no executable memory: {}", refusals.join("; "));
-    Err(Failure::new(FailureKind::EXECUTABLE_MEMORY, message))
+    let no_memory = |why: String| {
+        let message = format!("{name} gets no executable memory: {why}");
+        Failure::new(FailureKind::EXECUTABLE_MEMORY, message)
+    };
+    let memory = Memory::reserve(plan.bytes).map_err(no_memory)?;
+    let layout = Layout { file: &file, plan: &plan, base: memory.start.expose_provenance() };
+    let image = layout.image().map_err(unloadable)?;
+    let address = layout.address(entry).map_err(unloadable)?;
+    memory.show(&image, &plan).map_err(no_memory)?;
+    memory.keep();
+    Ok(address)
 }
 
 fn parse(bytes: &[u8]) -> Result<File<'_>, String> {
@@ -216,44 +204,51 @@ fn is_table_relative(kind: u32) -> bool {
     matches!(kind, elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX)
 }
 
-/// An object in memory that may still be written.
-struct Loaded<'f, 'b> {
+/// What an object looks like at the address where it will be.
+struct Layout<'f, 'b> {
     file: &'f File<'b>,
     plan: &'f Plan,
-    base: *mut u8,
+    base: usize,
 }
 
-impl Loaded<'_, '_> {
-    fn fill(&self) -> Result<(), String> {
+impl Layout<'_, '_> {
+    /// The bytes of the whole memory, relocated.
+    fn image(&self) -> Result<Vec<u8>, String> {
+        let mut image = vec![0; self.plan.bytes];
         for section in self.file.sections() {
             if let Some(at) = self.plan.sections.get(&section.index()) {
                 // Sections of zeros have no bytes in the file.
-                self.write(*at, section.data().map_err(|error| error.to_string())?);
+                write(&mut image, *at, section.data().map_err(|error| error.to_string())?);
             }
         }
         for (symbol, (entry, stub)) in &self.plan.foreign {
             let address = self.lookup(*symbol)? as u64;
-            self.write(*entry, &address.to_le_bytes());
+            write(&mut image, *entry, &address.to_le_bytes());
             let distance = entry.wrapping_sub(stub + 6);
             let distance = i32::try_from(distance.cast_signed()).map_err(|e| e.to_string())?;
-            self.write(*stub, &[0xFF, 0x25]);
-            self.write(stub + 2, &distance.to_le_bytes());
+            write(&mut image, *stub, &[0xFF, 0x25]);
+            write(&mut image, stub + 2, &distance.to_le_bytes());
         }
         for (symbol, entry) in &self.plan.own {
             let address = self.address(*symbol)? as u64;
-            self.write(*entry, &address.to_le_bytes());
+            write(&mut image, *entry, &address.to_le_bytes());
         }
         for section in self.file.sections() {
             let Some(at) = self.plan.sections.get(&section.index()) else { continue };
             for (offset, relocation) in section.relocations() {
                 let place = usize::try_from(offset).map_err(|error| error.to_string())? + at;
-                self.relocate(place, &relocation)?;
+                self.relocate(&mut image, place, &relocation)?;
             }
         }
-        Ok(())
+        Ok(image)
     }
 
-    fn relocate(&self, place: usize, relocation: &object::Relocation) -> Result<(), String> {
+    fn relocate(
+        &self,
+        image: &mut [u8],
+        place: usize,
+        relocation: &object::Relocation,
+    ) -> Result<(), String> {
         let RelocationTarget::Symbol(symbol) = relocation.target() else {
             return Err("a relocation names no symbol".to_owned());
         };
@@ -270,20 +265,20 @@ impl Loaded<'_, '_> {
         let far = |_| format!("{} is out of reach: compile with -fPIC", self.symbol_name(symbol));
         match kind {
             elf::R_X86_64_NONE => {}
-            elf::R_X86_64_64 => self.write(place, &value.to_le_bytes()),
-            elf::R_X86_64_PC64 => self.write(place, &relative.to_le_bytes()),
+            elf::R_X86_64_64 => write(image, place, &value.to_le_bytes()),
+            elf::R_X86_64_PC64 => write(image, place, &relative.to_le_bytes()),
             elf::R_X86_64_32 => {
-                self.write(place, &u32::try_from(value).map_err(far)?.to_le_bytes());
+                write(image, place, &u32::try_from(value).map_err(far)?.to_le_bytes());
             }
             elf::R_X86_64_32S => {
                 let value = i32::try_from(value.cast_signed()).map_err(far)?;
-                self.write(place, &value.to_le_bytes());
+                write(image, place, &value.to_le_bytes());
             }
             elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => {
-                self.write(place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
+                write(image, place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
             }
             kind if is_table_relative(kind) => {
-                self.write(place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
+                write(image, place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
             }
             kind => return Err(format!("relocation type {kind} is not known here")),
         }
@@ -322,18 +317,15 @@ impl Loaded<'_, '_> {
     }
 
     fn at(&self, offset: usize) -> usize {
-        self.base.expose_provenance() + offset
+        self.base + offset
     }
+}
 
-    /// Writes bytes that the plan has a place for; a damaged object could name places outside.
-    fn write(&self, at: usize, bytes: &[u8]) {
-        let fits = at.checked_add(bytes.len()).is_some_and(|end| end <= self.plan.bytes);
-        if fits {
-            // SAFETY: the range lies in the mapping, which is still writable and which nobody else knows.
-            unsafe {
-                ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.wrapping_add(at), bytes.len())
-            };
-        }
+/// Writes bytes that the image has a place for; a damaged object could name places outside.
+fn write(image: &mut [u8], at: usize, bytes: &[u8]) {
+    let end = at.checked_add(bytes.len());
+    if let Some(place) = end.and_then(|end| image.get_mut(at..end)) {
+        place.copy_from_slice(bytes);
     }
 }
 
@@ -348,48 +340,56 @@ fn mathematics() -> *mut libc::c_void {
     ptr::with_exposed_provenance_mut(*HANDLE.get_or_init(open))
 }
 
-/// A mapping, given back on drop unless it is kept.
+/// Addresses of this process, given back on drop unless they are kept.
 struct Memory {
     start: *mut u8,
     bytes: usize,
 }
 
 impl Memory {
-    /// The error says which call was refused.
-    fn map(bytes: usize) -> Result<Self, String> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
+    /// Takes addresses that hold nothing yet. The error says which call was refused.
+    fn reserve(bytes: usize) -> Result<Self, String> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
-        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
         if start == libc::MAP_FAILED {
-            let error = std::io::Error::last_os_error();
-            return Err(format!("mmap of {bytes} bytes: {error}"));
+            return Err(refused(&format!("mmap of {bytes} bytes")));
         }
         Ok(Self { start: start.cast(), bytes })
     }
 
-    fn base(&self) -> *mut u8 {
-        self.start
-    }
-
-    /// As `map`.
-    fn protect(&self, plan: &Plan) -> Result<(), String> {
-        let (text, constants, data) =
-            (plan.groups[TEXT], plan.groups[CONSTANTS], plan.groups[DATA]);
-        let ranges = [
+    /// Maps the image here, each group with its protection, from a file without a name: as a shared object is loaded,
+    /// for a system may refuse to make written memory executable. Errors: as `reserve`.
+    fn show(&self, image: &[u8], plan: &Plan) -> Result<(), String> {
+        // SAFETY: the name is a C string.
+        let descriptor = unsafe { libc::memfd_create(c"pto-kernel".as_ptr(), libc::MFD_CLOEXEC) };
+        if descriptor < 0 {
+            return Err(refused("memfd_create"));
+        }
+        // SAFETY: the descriptor was just made, and nobody else has it.
+        let file = fs::File::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        // The zeros of the end stay a hole.
+        let written = image.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        file.set_len(image.len() as u64)
+            .and_then(|()| file.write_all_at(&image[..written], 0))
+            .map_err(|error| format!("a file of {} bytes in memory: {error}", image.len()))?;
+        let [text, constants, data] = plan.groups;
+        let groups = [
             (text, constants, libc::PROT_READ | libc::PROT_EXEC),
             (constants, data, libc::PROT_READ),
+            (data, self.bytes, libc::PROT_READ | libc::PROT_WRITE),
         ];
-        for (from, to, protection) in ranges.into_iter().filter(|(from, to, _)| from < to) {
-            // SAFETY: whole pages of this mapping, which nobody else knows yet.
-            let done = unsafe {
-                libc::mprotect(self.start.wrapping_add(from).cast(), to - from, protection)
+        for (from, to, protection) in groups.into_iter().filter(|(from, to, _)| from < to) {
+            let (place, bytes) = (self.start.wrapping_add(from), to - from);
+            let flags = libc::MAP_PRIVATE | libc::MAP_FIXED;
+            let offset = from.cast_signed() as libc::off_t;
+            // SAFETY: whole pages of this mapping, which nobody else knows yet, are replaced.
+            let shown = unsafe {
+                libc::mmap(place.cast(), bytes, protection, flags, file.as_raw_fd(), offset)
             };
-            if done != 0 {
-                let (error, bytes) = (std::io::Error::last_os_error(), to - from);
-                return Err(format!(
-                    "mprotect({protection:#x}) of {bytes} bytes at {from}: {error}"
-                ));
+            if shown == libc::MAP_FAILED {
+                let call = format!("mmap({protection:#x}) of {bytes} bytes at {from} of a file");
+                return Err(refused(&call));
             }
         }
         Ok(())
@@ -401,9 +401,13 @@ impl Memory {
     }
 }
 
+fn refused(call: &str) -> String {
+    format!("{call}: {}", io::Error::last_os_error())
+}
+
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: `map` made this mapping, and nobody uses it.
+        // SAFETY: `reserve` made this mapping, and nobody uses it.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
     }
 }
