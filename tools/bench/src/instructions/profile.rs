@@ -4,7 +4,17 @@ use std::collections::BTreeMap;
 
 /// Parts of a task's path, by what their functions' names contain; the first that matches counts.
 const PARTS: &[(&str, &[&str])] = &[
-    ("graph program", &["pto_bench::program", "pto_bench::stream", "BuilderSet>::build"]),
+    // A program is inlined into whoever calls it: what runs a set's builders, or what builds on the host.
+    (
+        "graph program",
+        &[
+            "pto_bench::program",
+            "pto_bench::stream",
+            "pto_bench::runner::pto",
+            "pto_graph::set",
+            "BuilderSet>::build",
+        ],
+    ),
     ("streaming builder", &["pto_aicpu_fw::stream"]),
     ("builder", &["pto_aicpu_fw::builder"]),
     ("loader", &["pto_aicpu_fw::loader", "pto_abi::image"]),
@@ -65,6 +75,20 @@ fn part_of(function: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::parts;
+
+    /// Which function a program is inlined into differs from build to build; its cost counts with each of them.
+    #[test]
+    fn a_program_counts_wherever_it_is_inlined() {
+        for name in [
+            "pto_bench::program::Job::build",
+            "pto_bench::runner::pto::Pto::image",
+            "pto_graph::set::set_apart",
+            "<pto_bench::stream::Programs as pto_graph::set::BuilderSet>::build_stream",
+        ] {
+            let profile = format!("events: Ir\n\nfn=(7) {name}\n10 5\n");
+            assert_eq!(parts(&profile).into_iter().collect::<Vec<_>>(), [("graph program", 5)]);
+        }
+    }
 
     #[test]
     fn costs_belong_to_functions_and_calls_to_callees() {
