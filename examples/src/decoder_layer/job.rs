@@ -155,7 +155,7 @@ impl Example for DecoderLayer {
         let buffers = Buffers::new(&shape, &tensors, device)?;
         buffers.place(&mut args);
         let words = args.words().to_vec();
-        let check = LayerCheck { shape, tensors, buffers, expected: Vec::new() };
+        let check = LayerCheck::new(shape, tensors, None, buffers);
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
 }
@@ -279,19 +279,35 @@ impl Buffers {
     }
 }
 
-struct LayerCheck {
+/// What a device has of a layer, and what the whole layer gives.
+pub(crate) struct LayerCheck {
     shape: Shape,
+    /// Of the whole layer, which the reference is computed of.
     tensors: Tensors,
+    /// What is on the device, where that is a share of the layer.
+    share: Option<Tensors>,
     buffers: Buffers,
     /// Once computed.
     expected: Vec<Expected>,
 }
 
+impl LayerCheck {
+    pub(crate) const fn new(
+        shape: Shape,
+        tensors: Tensors,
+        share: Option<Tensors>,
+        buffers: Buffers,
+    ) -> Self {
+        Self { shape, tensors, share, buffers, expected: Vec::new() }
+    }
+}
+
 impl Check for LayerCheck {
     fn reset(&mut self) -> Result<(), DeviceError> {
         // The token that is decoded is not in the cache.
-        self.buffers.k.write(&self.tensors.k)?;
-        self.buffers.v.write(&self.tensors.v)?;
+        let Tensors { k, v, .. } = self.share.as_ref().unwrap_or(&self.tensors);
+        self.buffers.k.write(k)?;
+        self.buffers.v.write(v)?;
         self.buffers.out.write(&vec![UNWRITTEN; self.buffers.out.len()])
     }
 

@@ -4,16 +4,15 @@
 //! A product is cut in columns, and its sum in pieces: the first piece overwrites a tile, the others add to it (`InOut`), so that
 //! they are in order.
 
-use pto_abi::GmAddr;
 use pto_aicore_kernels::{func, library};
 use pto_graph::call::InPlace;
 use pto_graph::{BuildError, DependencyMode, ElementType, Scope, StreamBuilder, TensorView};
 
-use super::stream::Args;
-use crate::args::{Size, tiles};
-use crate::paged_attention::graph::{BAD_BLOCK, I32};
+use super::stream::{Args, LayerTensors};
+use crate::args::tiles;
+use crate::paged_attention::graph::I32;
 use crate::paged_attention::stream::Row;
-use crate::streaming::{dense, extent, floats, part, submit, tile};
+use crate::streaming::{dense, floats, part, submit, tile};
 
 /// Submits the tasks of one layer.
 ///
@@ -25,27 +24,16 @@ pub(crate) fn layer<G: StreamBuilder>(stream: &mut G, args: &Args) -> Result<(),
         let stream = &mut **scope;
         layer.attention(stream)?;
         layer.project_attended(stream)?;
-        layer.norm(stream, layer.middle, 1)?;
+        layer.norm(stream, layer.tensors.middle, 1)?;
         layer.gated(stream)?;
         layer.down(stream)
     })
 }
 
-/// The tensors of the layer.
+/// The layer with derived edges, one task a kernel.
 pub(crate) struct Layer<'a, 's> {
     pub(crate) args: &'a Args,
-    /// `[batch, hidden]`, all four.
-    pub(crate) x: TensorView<'s>,
-    pub(crate) out: TensorView<'s>,
-    pub(crate) normed: TensorView<'s>,
-    pub(crate) middle: TensorView<'s>,
-    /// `[batch, heads + 2 * kv_heads, head_dim]`.
-    qkv: TensorView<'s>,
-    /// `[batch, heads, head_dim]`.
-    pub(crate) attended: TensorView<'s>,
-    /// `[batch, intermediate]`, both.
-    pub(crate) gate: TensorView<'s>,
-    up: TensorView<'s>,
+    pub(crate) tensors: LayerTensors<'s>,
 }
 
 /// A product `c = a @ b + d`, or without `d`, of which `c` is a tile and the sum is cut in pieces.
@@ -95,20 +83,7 @@ impl<'a, 's> Layer<'a, 's> {
         scope: &mut Scope<'s, '_, G>,
         args: &'a Args,
     ) -> Result<Self, BuildError> {
-        let (batch, hidden) = (args.batch.get(), args.hidden.get());
-        let whole = |at: GmAddr| floats(at, &[batch, hidden]);
-        let mut tensor = |cols: u64| -> Result<_, BuildError> {
-            Ok(scope.tensor(ElementType::F32, &[extent(batch)?, extent(cols)?])?)
-        };
-        let (normed, middle) = (tensor(hidden)?, tensor(hidden)?);
-        let (gate, up) = (tensor(args.intermediate.get())?, tensor(args.intermediate.get())?);
-        let mut heads = |heads: u64| -> Result<_, BuildError> {
-            let shape = [extent(batch)?, extent(heads)?, extent(args.head_dim.get())?];
-            Ok(scope.tensor(ElementType::F32, &shape)?)
-        };
-        let (qkv, attended) = (heads(args.all_heads())?, heads(args.heads())?);
-        let (x, out) = (whole(args.x)?, whole(args.out)?);
-        Ok(Self { args, x, out, normed, middle, qkv, attended, gate, up })
+        Ok(Self { args, tensors: LayerTensors::new(scope, args)? })
     }
 
     /// From the tokens to what their attention gives.
@@ -116,7 +91,7 @@ impl<'a, 's> Layer<'a, 's> {
         for request in 0..self.args.batch.get() {
             self.args.tokens(stream, request)?;
         }
-        self.norm(stream, self.x, 0)?;
+        self.norm(stream, self.tensors.x, 0)?;
         self.project_heads(stream)?;
         self.decode_heads(stream)?;
         for request in 0..self.args.batch.get() {
@@ -135,7 +110,7 @@ impl<'a, 's> Layer<'a, 's> {
         let hidden = self.args.hidden.get();
         let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?;
         for request in 0..self.args.batch.get() {
-            let (x, out) = (part(x, 0, (request, 1))?, part(self.normed, 0, (request, 1))?);
+            let (x, out) = (part(x, 0, (request, 1))?, part(self.tensors.normed, 0, (request, 1))?);
             let epsilon = self.args.epsilon;
             let norm = library::rms_norm(&x, &weight, &out, 1, hidden, hidden, hidden, epsilon);
             submit(stream, &norm.task())?;
@@ -149,11 +124,11 @@ impl<'a, 's> Layer<'a, 's> {
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
         let weights = floats(args.wqkv, &[hidden, all, dim])?;
         for heads in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
-            let c = part(self.qkv, 1, heads)?;
+            let c = part(self.tensors.qkv, 1, heads)?;
             let (rows, cols, ld) = (args.batch.get(), heads.1 * dim, all * dim);
             let product = Product { rows, cols, a_ld: hidden, b_ld: ld, c_ld: ld, c, d: None };
             for (number, k) in tiles(hidden, args.tile_k.non_zero()).enumerate() {
-                let operands = (part(self.normed, 1, k)?, tile(weights, k, heads)?);
+                let operands = (part(self.tensors.normed, 1, k)?, tile(weights, k, heads)?);
                 product.piece(stream, number, k.1, operands)?;
             }
         }
@@ -173,9 +148,9 @@ impl<'a, 's> Layer<'a, 's> {
             let value = (args.heads() + kv_heads + kv_head, 1);
             let weights = part(weights, 1, value)?;
             let [v, q, k] = [value, (kv_head * group, group), (args.heads() + kv_head, 1)]
-                .map(|heads| part(self.qkv, 1, heads));
+                .map(|heads| part(self.tensors.qkv, 1, heads));
             let (v, q, k) = (v?, q?, k?);
-            let (normed, ld) = (&self.normed, all * dim);
+            let (normed, ld) = (&self.tensors.normed, all * dim);
             let value = library::decode_value(
                 normed, &weights, &v, &q, &k, &positions, &angles, batch, dim, hidden, group,
                 hidden, ld, ld,
@@ -190,23 +165,19 @@ impl<'a, 's> Layer<'a, 's> {
         let args = self.args;
         let tokens = args.tokens(stream, request)?;
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
-        let (k, v) = (self.cache(args.k)?, self.cache(args.v)?);
-        let size = args.block_size.non_zero();
-        let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
-        if block >= args.num_blocks {
-            return Err(BuildError::Failed(BAD_BLOCK));
-        }
+        let (k, v) = (args.blocks(args.k)?, args.blocks(args.v)?);
+        let (block, place) = args.last_place(stream, tokens, table)?;
         let (kv_heads, dim) = (args.kv_heads.get(), args.head_dim.get());
         for (cache, first) in [(k, args.heads()), (v, args.heads() + kv_heads)] {
-            let new = tile(self.qkv, (request, 1), (first, kv_heads))?;
-            let to = tile(cache, (block, 1), ((tokens - 1) % size, 1))?;
+            let new = tile(self.tensors.qkv, (request, 1), (first, kv_heads))?;
+            let to = tile(cache, (block, 1), (place, 1))?;
             let copy = library::copy(&new, &to, kv_heads, dim, dim, dim);
             submit(stream, &copy.task())?;
         }
         for kv_head in 0..kv_heads {
             let heads = (kv_head * args.rows.get(), args.rows.get());
-            let q = tile(self.qkv, (request, 1), heads)?;
-            let out = tile(self.attended, (request, 1), heads)?;
+            let q = tile(self.tensors.qkv, (request, 1), heads)?;
+            let out = tile(self.tensors.attended, (request, 1), heads)?;
             let row = Row { q, out, k, v, kv_head, tokens, table, scale: args.scale };
             row.submit(stream)?;
         }
@@ -219,12 +190,13 @@ impl<'a, 's> Layer<'a, 's> {
         let (all, dim, hidden) = (args.heads(), args.head_dim.get(), args.hidden.get());
         let weights = floats(args.wo, &[all, dim, hidden])?;
         for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let (c, d) = (part(self.middle, 1, cols)?, Some(part(self.x, 1, cols)?));
+            let (c, d) =
+                (part(self.tensors.middle, 1, cols)?, Some(part(self.tensors.x, 1, cols)?));
             let (rows, a_ld) = (args.batch.get(), all * dim);
             let product = Product { rows, cols: cols.1, a_ld, b_ld: hidden, c_ld: hidden, c, d };
             for (number, heads) in tiles(all, args.heads_of(args.tile_k)).enumerate() {
                 let b = part(part(weights, 0, heads)?, 2, cols)?;
-                let operands = (part(self.attended, 1, heads)?, b);
+                let operands = (part(self.tensors.attended, 1, heads)?, b);
                 product.piece(stream, number, heads.1 * dim, operands)?;
             }
         }
@@ -236,7 +208,7 @@ impl<'a, 's> Layer<'a, 's> {
         let args = self.args;
         let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
         for cols in tiles(inner, args.tile_n.non_zero()) {
-            for (weights, to) in [(args.wg, self.gate), (args.wu, self.up)] {
+            for (weights, to) in [(args.wg, self.tensors.gate), (args.wu, self.tensors.up)] {
                 let weights = floats(weights, &[hidden, inner])?;
                 let c = part(to, 1, cols)?;
                 let product = Product {
@@ -249,11 +221,11 @@ impl<'a, 's> Layer<'a, 's> {
                     d: None,
                 };
                 for (number, k) in tiles(hidden, args.tile_k.non_zero()).enumerate() {
-                    let operands = (part(self.normed, 1, k)?, tile(weights, k, cols)?);
+                    let operands = (part(self.tensors.normed, 1, k)?, tile(weights, k, cols)?);
                     product.piece(stream, number, k.1, operands)?;
                 }
             }
-            let (gate, up) = (part(self.gate, 1, cols)?, part(self.up, 1, cols)?);
+            let (gate, up) = (part(self.tensors.gate, 1, cols)?, part(self.tensors.up, 1, cols)?);
             let gate = InPlace(&gate);
             let gated = library::silu_mul(gate, &up, gate, rows, cols.1, inner, inner, inner);
             submit(stream, &gated.task())?;
@@ -267,20 +239,15 @@ impl<'a, 's> Layer<'a, 's> {
         let (rows, hidden, inner) = (args.batch.get(), args.hidden.get(), args.intermediate.get());
         let weights = floats(args.wd, &[inner, hidden])?;
         for cols in tiles(hidden, args.tile_n.non_zero()) {
-            let (c, d) = (part(self.out, 1, cols)?, Some(part(self.middle, 1, cols)?));
+            let (c, d) =
+                (part(self.tensors.out, 1, cols)?, Some(part(self.tensors.middle, 1, cols)?));
             let product =
                 Product { rows, cols: cols.1, a_ld: inner, b_ld: hidden, c_ld: hidden, c, d };
             for (number, k) in tiles(inner, args.tile_k.non_zero()).enumerate() {
-                let operands = (part(self.gate, 1, k)?, tile(weights, k, cols)?);
+                let operands = (part(self.tensors.gate, 1, k)?, tile(weights, k, cols)?);
                 product.piece(stream, number, k.1, operands)?;
             }
         }
         Ok(())
-    }
-
-    fn cache(&self, cache: GmAddr) -> Result<TensorView<'static>, BuildError> {
-        let args = self.args;
-        let [size, heads, dim] = [args.block_size, args.kv_heads, args.head_dim].map(Size::get);
-        Ok(floats(cache, &[args.num_blocks, size, heads, dim])?)
     }
 }

@@ -131,6 +131,28 @@ impl Args {
         self.max_blocks.get() * self.block_size.get()
     }
 
+    /// Where the last token of a request stands in the cache: its block, and its place there. `table` is the request's row of the block
+    /// table.
+    pub(crate) fn last_place<G: StreamBuilder>(
+        &self,
+        stream: &G,
+        tokens: u64,
+        table: GmAddr,
+    ) -> Result<(u64, u64), BuildError> {
+        let size = self.block_size.non_zero();
+        let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
+        if block >= self.num_blocks {
+            return Err(BuildError::Failed(BAD_BLOCK));
+        }
+        Ok((block, (tokens - 1) % size))
+    }
+
+    /// The blocks of one of the two caches.
+    pub(crate) fn blocks(&self, cache: GmAddr) -> Result<TensorView<'static>, BuildError> {
+        let [size, heads, dim] = [self.block_size, self.kv_heads, self.head_dim].map(Size::get);
+        Ok(floats(cache, &[self.num_blocks, size, heads, dim])?)
+    }
+
     /// Tasks beside those of attention.
     #[must_use]
     pub fn tasks(&self) -> u64 {
@@ -153,12 +175,12 @@ impl Args {
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
     stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
-        let layer = Layer::new(scope, &args)?;
+        let layer = Layer { args: &args, tensors: LayerTensors::new(scope, &args)? };
         let stream = &mut **scope;
         for request in 0..args.batch.get() {
             args.tokens(stream, request)?;
         }
-        let normed = layer.norm(stream, layer.x, (0, &[]))?;
+        let normed = layer.norm(stream, layer.tensors.x, (0, &[]))?;
         let projected = layer.project_heads(stream, normed.tasks())?;
         let decoded = layer.decode_heads(stream, projected.tasks())?;
         let mut attended = Stage::new();
@@ -166,33 +188,32 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             layer.attend(stream, request, (decoded.tasks(), &mut attended))?;
         }
         let middle = layer.project_attended(stream, attended.tasks())?;
-        let normed = layer.norm(stream, layer.middle, (1, middle.tasks()))?;
+        let normed = layer.norm(stream, layer.tensors.middle, (1, middle.tasks()))?;
         let gated = layer.gated(stream, normed.tasks())?;
         layer.down(stream, gated.tasks())
     })
 }
 
-/// The tensors of the layer.
-struct Layer<'a, 's> {
-    args: &'a Args,
+/// The tensors of the layer: what stands between its stages is on the heap of a scope.
+pub(crate) struct LayerTensors<'s> {
     /// `[batch, hidden]`, all four.
-    x: TensorView<'s>,
-    out: TensorView<'s>,
-    normed: TensorView<'s>,
-    middle: TensorView<'s>,
+    pub(crate) x: TensorView<'s>,
+    pub(crate) out: TensorView<'s>,
+    pub(crate) normed: TensorView<'s>,
+    pub(crate) middle: TensorView<'s>,
     /// `[batch, heads + 2 * kv_heads, head_dim]`.
-    qkv: TensorView<'s>,
+    pub(crate) qkv: TensorView<'s>,
     /// `[batch, heads, head_dim]`.
-    attended: TensorView<'s>,
+    pub(crate) attended: TensorView<'s>,
     /// `[batch, intermediate]`, both.
-    gate: TensorView<'s>,
-    up: TensorView<'s>,
+    pub(crate) gate: TensorView<'s>,
+    pub(crate) up: TensorView<'s>,
 }
 
-impl<'a, 's> Layer<'a, 's> {
-    fn new<G: StreamBuilder>(
+impl<'s> LayerTensors<'s> {
+    pub(crate) fn new<G: StreamBuilder>(
         scope: &mut Scope<'s, '_, G>,
-        args: &'a Args,
+        args: &Args,
     ) -> Result<Self, BuildError> {
         let (batch, hidden) = (args.batch.get(), args.hidden.get());
         let whole = |at: GmAddr| floats(at, &[batch, hidden]);
@@ -207,9 +228,17 @@ impl<'a, 's> Layer<'a, 's> {
         };
         let (qkv, attended) = (heads(args.all_heads())?, heads(args.heads())?);
         let (x, out) = (whole(args.x)?, whole(args.out)?);
-        Ok(Self { args, x, out, normed, middle, qkv, attended, gate, up })
+        Ok(Self { x, out, normed, middle, qkv, attended, gate, up })
     }
+}
 
+/// The layer with stated edges, in chains.
+struct Layer<'a, 's> {
+    args: &'a Args,
+    tensors: LayerTensors<'s>,
+}
+
+impl Layer<'_, '_> {
     /// `normed = norm(x)`, a kernel for each request.
     fn norm<G: StreamBuilder>(
         &self,
@@ -222,7 +251,7 @@ impl<'a, 's> Layer<'a, 's> {
         let of_one = NonZeroU64::new(batch.div_ceil(NORMS)).unwrap_or(NonZeroU64::MIN);
         let mut stage = Stage::new();
         for (request, count) in tiles(batch, of_one) {
-            let (x, out) = (part(x, 0, (request, 1))?, part(self.normed, 0, (request, 1))?);
+            let (x, out) = (part(x, 0, (request, 1))?, part(self.tensors.normed, 0, (request, 1))?);
             let epsilon = self.args.epsilon;
             let (x, out) = (x.address(), out.address());
             let norm = library::rms_norm(x, weight, out, 1, hidden, hidden, hidden, epsilon);
@@ -244,9 +273,9 @@ impl<'a, 's> Layer<'a, 's> {
         let mut stage = Stage::new();
         for (head, heads) in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
             let product = Product {
-                a: self.normed.address(),
+                a: self.tensors.normed.address(),
                 b: args.wqkv.offset(head * dim * F32),
-                c: self.qkv.address().offset(head * dim * F32),
+                c: self.tensors.qkv.address().offset(head * dim * F32),
                 d: None,
                 size: [args.batch.get(), heads * dim, hidden],
                 ld: [hidden, all * dim, all * dim],
@@ -275,9 +304,9 @@ impl<'a, 's> Layer<'a, 's> {
             let value = (args.heads() + kv_heads + kv_head, 1);
             let weights = part(weights, 1, value)?;
             let [v, q, k] = [value, (kv_head * group, group), (args.heads() + kv_head, 1)]
-                .map(|heads| part(self.qkv, 1, heads));
+                .map(|heads| part(self.tensors.qkv, 1, heads));
             let (v, q, k) = (v?, q?, k?);
-            let (normed, ld) = (&self.normed, all * dim);
+            let (normed, ld) = (&self.tensors.normed, all * dim);
             let value = library::decode_value(
                 normed, &weights, &v, &q, &k, &positions, &angles, batch, dim, hidden, group,
                 hidden, ld, ld,
@@ -308,8 +337,8 @@ impl<'a, 's> Layer<'a, 's> {
         let cache = args.cache();
         for kv_head in 0..args.kv_heads.get() {
             let heads = (kv_head * args.rows.get(), args.rows.get());
-            let q = tile(self.qkv, (request, 1), heads)?.address();
-            let out = tile(self.attended, (request, 1), heads)?.address();
+            let q = tile(self.tensors.qkv, (request, 1), heads)?.address();
+            let out = tile(self.tensors.attended, (request, 1), heads)?.address();
             let before = attended.before();
             let after =
                 [copied.tasks().first().copied(), before].map(|id| id.unwrap_or(TaskId::NONE));
@@ -332,15 +361,11 @@ impl<'a, 's> Layer<'a, 's> {
         (after, copied): (&[TaskId], &mut Stage),
     ) -> Result<(), BuildError> {
         let args = self.args;
-        let size = args.block_size.non_zero();
-        let block = stream.read_u32(table.offset((tokens - 1) / size * I32))?.into();
-        if block >= args.num_blocks {
-            return Err(BuildError::Failed(BAD_BLOCK));
-        }
+        let (block, place) = args.last_place(stream, tokens, table)?;
         let (kv_heads, dim) = (args.kv_heads.get(), args.head_dim.get());
         let copy = |cache: GmAddr, first: u64| -> Result<_, BuildError> {
-            let new = tile(self.qkv, (request, 1), (first, kv_heads))?;
-            let to = tile(self.cache(cache)?, (block, 1), ((tokens - 1) % size, 1))?;
+            let new = tile(self.tensors.qkv, (request, 1), (first, kv_heads))?;
+            let to = tile(args.blocks(cache)?, (block, 1), (place, 1))?;
             Ok(library::copy(new.address(), to.address(), kv_heads, dim, dim, dim))
         };
         let (k, v) = (copy(args.k, args.heads())?, copy(args.v, args.heads() + kv_heads)?);
@@ -361,9 +386,9 @@ impl<'a, 's> Layer<'a, 's> {
         for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
             let at = |matrix: GmAddr| matrix.offset(col * F32);
             let product = Product {
-                a: self.attended.address(),
+                a: self.tensors.attended.address(),
                 b: at(args.wo),
-                c: at(self.middle.address()),
+                c: at(self.tensors.middle.address()),
                 d: Some(at(args.x)),
                 size: [args.batch.get(), cols, all * dim],
                 ld: [all * dim, hidden, hidden],
@@ -387,9 +412,11 @@ impl<'a, 's> Layer<'a, 's> {
             let mut own = Stage::new();
             for (col, cols) in tiles(cols, self.args.tile_n.non_zero()) {
                 let [gate, up] =
-                    [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
-                        self.up(weights, to.address(), (first + col, cols)).pieces()
-                    });
+                    [(self.args.wg, self.tensors.gate), (self.args.wu, self.tensors.up)].map(
+                        |(weights, to)| {
+                            self.up(weights, to.address(), (first + col, cols)).pieces()
+                        },
+                    );
                 let (gate, up) = (gate?, up?);
                 let links = gate.links().and(&up.links());
                 products.chain(stream, links.whole(), after)?;
@@ -405,7 +432,7 @@ impl<'a, 's> Layer<'a, 's> {
         let args = self.args;
         let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
         Product {
-            a: self.normed.address(),
+            a: self.tensors.normed.address(),
             b: weights.offset(col * F32),
             c: to.offset(col * F32),
             d: None,
@@ -425,7 +452,8 @@ impl<'a, 's> Layer<'a, 's> {
         let (rows, inner) = (self.args.batch.get(), self.args.intermediate.get());
         let width = self.args.tile_n.get();
         let silu = |col: u64, cols: u64| {
-            let [gate, up] = [self.gate, self.up].map(|it| it.address().offset(col * F32));
+            let [gate, up] =
+                [self.tensors.gate, self.tensors.up].map(|it| it.address().offset(col * F32));
             library::silu_mul(gate, up, gate, rows, cols, inner, inner, inner)
         };
         let (whole, rest) = (cols / width, cols % width);
@@ -448,10 +476,10 @@ impl<'a, 's> Layer<'a, 's> {
         for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
             let at = |matrix: GmAddr| matrix.offset(col * F32);
             let product = Product {
-                a: self.gate.address(),
+                a: self.tensors.gate.address(),
                 b: at(args.wd),
-                c: at(self.out.address()),
-                d: Some(at(self.middle.address())),
+                c: at(self.tensors.out.address()),
+                d: Some(at(self.tensors.middle.address())),
                 size: [args.batch.get(), cols, inner],
                 ld: [inner, hidden, hidden],
                 piece: args.tile_k.non_zero(),
@@ -459,12 +487,6 @@ impl<'a, 's> Layer<'a, 's> {
             stage.chain(stream, product.pieces()?.links().whole(), after)?;
         }
         Ok(())
-    }
-
-    fn cache(&self, cache: GmAddr) -> Result<TensorView<'static>, BuildError> {
-        let args = self.args;
-        let [size, heads, dim] = [args.block_size, args.kv_heads, args.head_dim].map(Size::get);
-        Ok(floats(cache, &[args.num_blocks, size, heads, dim])?)
     }
 }
 

@@ -1,19 +1,13 @@
 //! The host side of `tp_decoder`. Every rank draws the whole layer, and keeps its share; every rank has the whole output, and checks it.
 
 use std::boxed::Box;
-use std::vec;
-use std::vec::Vec;
 
-use pto_host::{Device, Error as DeviceError};
+use pto_host::Device;
 
 use crate::decoder_layer::inputs::{Shape, Tensors};
-use crate::decoder_layer::job::{self, Buffers, words};
-use crate::decoder_layer::reference::reference;
-use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
-use crate::host::job::{Check, GraphSize, Prepared, check_room};
-use crate::host::{
-    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
-};
+use crate::decoder_layer::job::{self, Buffers, LayerCheck, words};
+use crate::host::job::{GraphSize, Prepared, check_room};
+use crate::host::{Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec};
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
 use crate::tp_decoder::shares;
@@ -139,37 +133,7 @@ impl Example for TpDecoder {
         let buffers = Buffers::new(&own, &share, device)?;
         buffers.place(&mut args);
         let words = args.words().to_vec();
-        let check = SumCheck { shape, tensors, share, buffers, expected: Vec::new() };
+        let check = LayerCheck::new(shape, tensors, Some(share), buffers);
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
-    }
-}
-
-/// The whole layer, which the reference is computed of, and the share that is on the device.
-struct SumCheck {
-    shape: Shape,
-    tensors: Tensors,
-    share: Tensors,
-    buffers: Buffers,
-    /// Once computed.
-    expected: Vec<Expected>,
-}
-
-impl Check for SumCheck {
-    fn reset(&mut self) -> Result<(), DeviceError> {
-        // The token that is decoded is not in the cache.
-        self.buffers.k.write(&self.share.k)?;
-        self.buffers.v.write(&self.share.v)?;
-        self.buffers.out.write(&vec![UNWRITTEN; self.buffers.out.len()])
-    }
-
-    fn verify(&mut self) -> Result<Verdict, Error> {
-        if self.expected.is_empty() {
-            self.expected = reference(&self.shape, &self.tensors);
-        }
-        Ok(compare("out", &self.shape.x(), &self.buffers.out.read()?, &self.expected))
-    }
-
-    fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError> {
-        Ok(vec![("out", Tensor::f32(self.shape.x().to_vec(), self.buffers.out.read()?))])
     }
 }

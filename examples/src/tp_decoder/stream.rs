@@ -37,23 +37,35 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         let heads_of = args.heads_of(args.tile_k).saturating_mul(args.head_dim.non_zero());
         let [batch, hidden] = [args.batch, args.hidden].map(Size::get);
         let flat = Operand {
-            view: layer.attended,
+            view: layer.tensors.attended,
             is_heads: true,
             weights: args.wo,
             inner: heads * dim,
             piece: heads_of,
         };
-        attended.add_up(stream, &mut comm, &flat, (layer.x, layer.middle), (batch, hidden))?;
-        layer.norm(stream, layer.middle, 1)?;
+        attended.add_up(
+            stream,
+            &mut comm,
+            &flat,
+            (layer.tensors.x, layer.tensors.middle),
+            (batch, hidden),
+        )?;
+        layer.norm(stream, layer.tensors.middle, 1)?;
         layer.gated(stream)?;
         let gate = Operand {
-            view: layer.gate,
+            view: layer.tensors.gate,
             is_heads: false,
             weights: args.wd,
             inner: args.intermediate.get(),
             piece: args.tile_k.non_zero(),
         };
-        down.add_up(stream, &mut comm, &gate, (layer.middle, layer.out), (batch, hidden))
+        down.add_up(
+            stream,
+            &mut comm,
+            &gate,
+            (layer.tensors.middle, layer.tensors.out),
+            (batch, hidden),
+        )
     })
 }
 
