@@ -3,14 +3,11 @@
 //! Half precision is computed in `f32` and rounded once; integers wrap. One pass, in ascending order, so that `out` may be `a` or `b`.
 
 use pto_graph::ElementType;
-use pto_graph::group::{REDUCE, Reduction, TRANSFER};
+use pto_graph::group::Reduction;
 
 use crate::args;
-use crate::library::func;
 use crate::tile::arithmetic::Number;
 use crate::tile::element::{Element, bf16, f16};
-
-const _: () = assert!(func::REDUCE.0 == REDUCE.0 && func::TRANSFER.0 == TRANSFER.0);
 
 /// Calls [`all`] with the type that an element code stands for.
 macro_rules! by_type {

@@ -1,7 +1,7 @@
 """Scene tests of the field, run on our simulator: see docs/field-python.md.
 
 ```text
-scene_test.py      @scene_test, SceneTestCase        scene_case.py     CASES, checked     scene_run.py  one case: run and compare
+scene_test.py      @scene_test, SceneTestCase        scene_case.py     CASES, checked     scene_run.py  cases: run and compare
 task_args.py       TaskArgsBuilder, TensorArg, ...   comparison.py     outputs and golden
 kernel_compiler.py compiles kernels and orchestrations               compile_cache.py  objects kept by content
 scene_command.py   the command line of a test file   pytest_plugin.py  fixtures, markers and options of pytest

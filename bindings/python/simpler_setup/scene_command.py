@@ -8,7 +8,7 @@ from pto_runtime.errors import CompileError, ConfigError
 from . import scene_report, scene_worker
 from .log_config import DEFAULT_LOG_LEVEL, configure_logging
 from .scene_case import Selection
-from .scene_test import SceneTestCase, run_cases
+from .scene_run import run_cases
 
 
 def _parser():
@@ -24,9 +24,9 @@ def _parser():
     return parser
 
 
-def _tests(module):
-    """The scene tests that a file defines, in order."""
-    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, SceneTestCase)]
+def _tests(base, module):
+    """The scene tests that a file defines, in order: the subclasses of `base`, which is SceneTestCase."""
+    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, base)]
     return [cls for cls in found if hasattr(cls, "_st_runtime") and cls.__module__ == module.__name__]
 
 
@@ -37,28 +37,28 @@ class _Request:
         self.config = config
 
 
-def run_file(module, given=None):
-    """Runs what the command line asks for. 0: all passed; 1: a case failed; 2: nothing could be run."""
+def run_file(base, module, given=None):
+    """Runs what the command line asks for, of the tests that `_tests` finds. 0: all passed; 1: a case failed; 2: nothing could be run."""
     values = _parser().parse_args(given)
     configure_logging(values.log_level)
     try:
         devices = scene_worker.devices_of(values.device)
-        return _run_all(module, values, devices)
+        return _run_all(_tests(base, module), base, values, devices)
     except (ConfigError, CompileError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
 
-def _run_all(module, values, devices):
+def _run_all(tests, base, values, devices):
     asked = scene_report.remember(values, values, says=print)
     selection = Selection(values.platform, **asked.selection)
     found, is_right = 0, True
-    for cls in _tests(module):
+    for cls in tests:
         if (values.runtime or cls._st_runtime) != cls._st_runtime or (values.level or cls._st_level) != cls._st_level:
             continue
         cases = [case for case in cls.CASES if selection.has(cls.__name__, case)]
         found += len(cases)
-        if cases and not (is_right := _run_class(cls, cases, values, devices) and is_right) and asked.stops_at_first:
+        if cases and not (is_right := _run_class(cls, base, cases, values, devices) and is_right) and asked.stops_at_first:
             break
     if not found:
         print(f"error: no case of this file fits: platform {values.platform}, --manual {values.manual}", file=sys.stderr)
@@ -66,14 +66,14 @@ def _run_all(module, values, devices):
     return 0 if is_right else 1
 
 
-def _run_class(cls, cases, values, devices):
+def _run_class(cls, base, cases, values, devices):
     asked = scene_report.asked(values)
     if cls._st_level == 2:
         worker = scene_worker.level2(values.platform, cls._st_runtime, devices[0])
     else:
         worker = scene_worker.level3(cls, values.platform, cases, devices)
     try:
-        if cls.test_run is SceneTestCase.test_run:
+        if cls.test_run is base.test_run:
             run_cases(cls(), values.platform, worker, cases, asked)
         else:
             _run_own(cls(), values, worker)

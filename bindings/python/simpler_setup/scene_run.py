@@ -1,8 +1,8 @@
-"""One case of a scene test: arguments, run, golden, comparison; as often as asked."""
+"""The cases of a scene test, one by one: arguments, run, golden, comparison; as often as asked."""
 
 from dataclasses import dataclass, fields
 
-from . import scene_args
+from . import scene_args, scene_build, scene_outputs
 
 
 @dataclass
@@ -89,3 +89,33 @@ def run_level3(test, worker, callables, case, options):
     finally:
         for handle in handles.values():
             worker.unregister(handle)
+
+
+def run_cases(test, platform, worker, cases, asked):
+    """Runs the cases of a test one by one, reports each, and raises the failures together at the end."""
+    failed = []
+    for case in cases:
+        label = f"{type(test).__name__}::{case['name']}"
+        with asked.report.case(label) as ended:
+            try:
+                _run_case(test, platform, worker, case, asked)
+            except Exception as error:
+                ended.failed(error)
+                failed.append((label, error))
+        if failed and asked.stops_at_first:
+            break
+    if len(failed) == 1:
+        raise failed[0][1]
+    if failed:
+        texts = "\n".join(f"{label}: {type(error).__name__}: {error}" for label, error in failed)
+        raise AssertionError(f"{len(failed)} of {len(cases)} cases failed:\n{texts}")
+
+
+def _run_case(test, platform, worker, case, asked):
+    options = {"rounds": asked.rounds, "skip_golden": asked.skip_golden, **asked.diagnostics}
+    if any(asked.diagnostics.values()):
+        options["output_prefix"] = str(scene_outputs.new_folder(f"{type(test).__name__}_{case['name']}"))
+    if test._st_level == 2:
+        test._run_and_validate_l2(worker, test.build_callable(platform), case, **options)
+    else:
+        test._run_and_validate_l3(worker, scene_build.callables_of(type(test), platform), case, **options)

@@ -13,7 +13,8 @@ from pto_runtime.errors import ConfigError
 from . import scene_args, scene_build, scene_outputs, scene_report
 from .comparison import compare
 from .scene_case import Selection, check_cases
-from .scene_run import Options, run_level2, run_level3
+from .scene_command import run_file
+from .scene_run import Options, run_cases, run_level2, run_level3
 from .task_args import TaskArgsBuilder
 
 
@@ -103,39 +104,7 @@ class SceneTestCase:
     @staticmethod
     def run_module(module_name):
         """The command line of a test file; ends the process."""
-        from .scene_command import run_file
-
-        sys.exit(run_file(sys.modules[module_name]))
-
-
-def run_cases(test, platform, worker, cases, asked):
-    """Runs the cases of a test one by one, reports each, and raises the failures together at the end."""
-    failed = []
-    for case in cases:
-        label = f"{type(test).__name__}::{case['name']}"
-        with asked.report.case(label) as ended:
-            try:
-                _run_case(test, platform, worker, case, asked)
-            except Exception as error:
-                ended.failed(error)
-                failed.append((label, error))
-        if failed and asked.stops_at_first:
-            break
-    if len(failed) == 1:
-        raise failed[0][1]
-    if failed:
-        texts = "\n".join(f"{label}: {type(error).__name__}: {error}" for label, error in failed)
-        raise AssertionError(f"{len(failed)} of {len(cases)} cases failed:\n{texts}")
-
-
-def _run_case(test, platform, worker, case, asked):
-    options = {"rounds": asked.rounds, "skip_golden": asked.skip_golden, **asked.diagnostics}
-    if any(asked.diagnostics.values()):
-        options["output_prefix"] = str(scene_outputs.new_folder(f"{type(test).__name__}_{case['name']}"))
-    if test._st_level == 2:
-        test._run_and_validate_l2(worker, test.build_callable(platform), case, **options)
-    else:
-        test._run_and_validate_l3(worker, scene_build.callables_of(type(test), platform), case, **options)
+        sys.exit(run_file(SceneTestCase, sys.modules[module_name]))
 
 
 # What tests of the field import by these names.
