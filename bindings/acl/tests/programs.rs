@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pto_host::workloads::program::{Program, Role, TensorDescription};
+use pto_host::workloads::tree::Workload;
+
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -109,6 +112,53 @@ fn a_pool_with_streams_events_and_a_graph_works() {
     }
 }
 
+fn program_of(text: &str) -> Program {
+    let checked = Workload::parse(text).expect("a workload").check().expect("a sound one");
+    Program::of_workload(&checked).expect("a program")
+}
+
+/// The example softmax as a program file, with what its phases pass on as temporaries.
+fn softmax() -> Vec<u8> {
+    let temporary = |program: Program, name| {
+        let change = |tensor: &mut TensorDescription| tensor.role = Role::Temporary;
+        program.with_tensor(name, change).expect("a tensor that the program writes first")
+    };
+    let program = program_of(include_str!("../../../examples/workloads/softmax.workload"));
+    ["M", "S"].into_iter().fold(program, temporary).to_bytes()
+}
+
+const DOUBLES: &str = "workload doubles {
+  schedule round_robin workers 4 window 8192 stall
+  tensor X : f32[4, 8, 64]
+  tensor Y : f32[4, 8, 64]
+  kernel double(x: in f32[8, 64], y: out f32[8, 64]) {
+    %0 = load x : f32[8, 64]
+    %1 = add %0, %0 : f32[8, 64]
+    store y, %1
+  }
+  do parallel i in dyn n default 4 {
+    double[i](x = X[i], y = Y[i])
+  }
+}
+";
+
+#[test]
+fn a_model_is_loaded_described_and_run() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("model");
+    build(&["model.c", "-lm"], &program);
+    let models = [("softmax.ptop", softmax()), ("doubles.ptop", program_of(DOUBLES).to_bytes())];
+    let models = models.map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    });
+    assert_eq!(run(start(&program).args(&models)), "model: ok\n");
+    for seed in ["1", "7"] {
+        assert_eq!(run(start(&program).args(&models).env("PTO_ACL_SEED", seed)), "model: ok\n");
+    }
+}
+
 #[test]
 fn a_process_may_end_in_any_way() {
     let folder = tempfile::tempdir().expect("a folder for programs");
@@ -189,5 +239,5 @@ fn every_function_of_the_table_is_exported_and_no_other() {
     assert!(missing.is_empty(), "{missing:?}");
     let more = exported.difference(&names).filter(|name| name.starts_with("acl"));
     assert_eq!(more.collect::<Vec<_>>(), Vec::<&String>::new());
-    assert_eq!(names.len(), 404);
+    assert_eq!(names.len(), 404 + 35);
 }
