@@ -8,10 +8,12 @@ use super::data_set::extents;
 use crate::common::argument::{Address, In, Out, Text};
 use crate::common::codes;
 use crate::common::entry::api;
+use crate::common::order::{Touch, Use};
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::lane::Work;
-use crate::device::model;
+use crate::device::lane::{Command, Work};
+use crate::device::model::{self, Extent};
 use crate::device::{current, places};
 
 api! {
@@ -66,26 +68,37 @@ api! {
         let model = model::get(model)?;
         current::context()?;
         current::check_uncaptured()?;
-        let addresses = model.addresses(&extents("input", inputs)?, &extents("output", outputs)?)?;
+        let (inputs, outputs) = (extents("input", inputs)?, extents("output", outputs)?);
+        let addresses = model.addresses(&inputs, &outputs)?;
+        races::host_uses(&touches(&inputs, &outputs));
         model.run(&addresses)
     }
 
     fn aclmdlExecuteAsync(model: u32, inputs: Handle, outputs: Handle, stream: Handle) {
         let model = model::get(model)?;
         let stream = current::submitting(stream)?;
-        let addresses = model.addresses(&extents("input", inputs)?, &extents("output", outputs)?)?;
+        let (inputs, outputs) = (extents("input", inputs)?, extents("output", outputs)?);
+        let addresses = model.addresses(&inputs, &outputs)?;
         let (own, here) = (model.open.index, stream.context.open.index);
         require(own == here, || {
             let text = format!("the model is on device {own}, and the stream on device {here}");
             Refusal::new(codes::OTHER_CONTEXT, text)
         })?;
+        let touches = touches(&inputs, &outputs);
         let work: Work = Arc::new(move |lane| model.submit(lane, &addresses));
-        stream.submit("model", work)
+        stream.submit(Command::new("model", work).using(touches))
     }
 
     fn ptoAclModelBind(model: u32, name: Text, value: f64) {
         model::get(model)?.bind(&name.read("name")?, value)
     }
+}
+
+/// The memory that a run uses.
+fn touches(inputs: &[Extent], outputs: &[Extent]) -> Vec<Touch> {
+    let touch = |how| move |extent: &Extent| Touch::new(how, extent.address, extent.bytes);
+    let read = inputs.iter().map(touch(Use::Reads));
+    read.chain(outputs.iter().map(touch(Use::Writes))).collect()
 }
 
 /// The program in a file.
