@@ -233,6 +233,50 @@ fn a_call_fails_where_a_user_asks_for_it() {
 }
 
 #[test]
+fn the_log_has_what_its_variables_ask_for() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, logs) = (folder.path().join("misuse"), folder.path().join("logs"));
+    build(&["misuse.c"], &program);
+    let command = |level: &str| {
+        let mut command = start(&program);
+        command.args(["fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:2:207001").env("HOME", &logs);
+        command.env("ASCEND_GLOBAL_LOG_LEVEL", level);
+        command
+    };
+    let said = run(command("3").env("ASCEND_SLOG_PRINT_TO_STDOUT", "1"));
+    let errors: Vec<&str> = said.lines().filter(|line| line.contains("[ERROR] ACL(")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("[aclrtMalloc] 207001: "), "{said}");
+    // A file of the process, in the folder that is named or else below the home folder.
+    assert_eq!(run(&mut command("0")), "207001 over\n");
+    let at_home = logs.join("ascend/log/debug/plog");
+    let [file] = &files(&at_home)[..] else { panic!("one file in {}", at_home.display()) };
+    for part in ["[DEBUG]", "[aclrtSetDevice] called", "[ERROR]", "[aclrtMalloc] 207001: "] {
+        assert!(file.contains(part), "{part}: {file}");
+    }
+    run(command("1").env("ASCEND_PROCESS_LOG_PATH", logs.join("named")));
+    let named = files(&logs.join("named/debug/plog"));
+    assert!(named.len() == 1 && named[0].lines().count() == 1, "{named:?}");
+    run(&mut command("4"));
+    assert_eq!(files(&at_home).len(), 1);
+    // What cannot be is said once, and the program runs.
+    let not_a_folder = [("7", "ascend"), ("0", "/dev/null/logs")];
+    for (level, path) in not_a_folder {
+        let output = output(command(level).env("ASCEND_PROCESS_LOG_PATH", path));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with("pto acl: there is no log: ") && said.lines().count() == 1);
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+/// What stands in the files of a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    entries
+        .map(|entry| std::fs::read_to_string(entry.expect("a file").path()).expect("text"))
+        .collect()
+}
+
+#[test]
 fn the_list_of_visible_devices_ends_at_the_first_that_is_none() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("ends");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::refusal::{Answer, Refusal};
 use super::thread;
-use super::{checks, codes, faults};
+use super::{checks, codes, faults, log};
 
 /// Set in a child of `fork`: the threads of the devices are not there.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -38,9 +38,11 @@ pub(crate) use values;
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
     checks::enter(call);
+    log::called(call);
     let tried = || faults::check(call).and_then(|()| act());
     let Err(refusal) = attempt(tried) else { return 0 };
     checks::refused(&refusal);
+    log::refused(call, &refusal);
     thread::with(|thread| thread.keep(call, &refusal));
     refusal.code
 }
@@ -48,7 +50,9 @@ pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
 /// Runs a call that returns something else than a code; `otherwise` where it fails.
 pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> Answer<T>) -> T {
     checks::enter(call);
+    log::called(call);
     attempt(act).unwrap_or_else(|refusal| {
+        log::refused(call, &refusal);
         thread::with(|thread| thread.keep(call, &refusal));
         otherwise
     })
