@@ -89,7 +89,16 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_sim_with(options, crate::builders::AnyBuilders::of(builders))
+        Self::open_sim_any(options, crate::builders::AnyBuilders::of(builders))
+    }
+
+    /// Has no parameters, so that the simulator's firmware is compiled here and in no other crate.
+    #[cfg(feature = "sim")]
+    fn open_sim_any(
+        options: DeviceOptions,
+        builders: crate::builders::AnyBuilders,
+    ) -> Result<Self, Error> {
+        Self::open_sim_with(options, builders)
     }
 
     /// As [`open_sim`](Self::open_sim), with a firmware that is compiled around `builders`, as that of an image is: no call of a builder
