@@ -89,6 +89,36 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
+        Self::open_sim_any(options, crate::builders::AnyBuilders::of(builders))
+    }
+
+    /// Has no parameters, so that the simulator's firmware is compiled here and in no other crate.
+    #[cfg(feature = "sim")]
+    fn open_sim_any(
+        options: DeviceOptions,
+        builders: crate::builders::AnyBuilders,
+    ) -> Result<Self, Error> {
+        Self::open_sim_with(options, builders)
+    }
+
+    /// As [`open_sim`](Self::open_sim), with a firmware that is compiled around `builders`, as that of an image is: no call of a builder
+    /// goes through a table. It is for measurements of such calls. Each set of builders adds most of a minute to the time of compiling.
+    ///
+    /// # Errors
+    /// Those of `open_sim`.
+    #[cfg(feature = "sim")]
+    pub fn open_sim_compiled_in<B: pto_graph::BuilderSet>(
+        options: DeviceOptions,
+        builders: B,
+    ) -> Result<Self, Error> {
+        Self::open_sim_with(options, crate::builders::CompiledIn::of(builders))
+    }
+
+    #[cfg(feature = "sim")]
+    fn open_sim_with<B: pto_graph::BuilderSet + Clone>(
+        options: DeviceOptions,
+        builders: B,
+    ) -> Result<Self, Error> {
         let DeviceOptions { aic, aiv, gm_bytes, hosting } = options;
         Self::check_workers(aic, aiv)?;
         Self::check_hosting(&hosting, aic + aiv)?;

@@ -52,6 +52,8 @@ mod allocator;
 mod arena;
 mod backend;
 mod buffer;
+#[cfg(feature = "sim")]
+mod builders;
 mod control;
 mod cycle;
 mod device;

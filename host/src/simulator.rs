@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
-use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
+use pto_graph::BuilderSet;
 use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::virtual_time::group::SeatOf;
@@ -15,26 +15,25 @@ use crate::kernel::KernelCode;
 use crate::memory::Memory;
 use crate::{Error, Kernel};
 
-/// A machine, and what it takes to make another one.
+/// A machine, and what it takes to make another one: clones of `B` are the same set of programs.
 pub(crate) struct Simulator<B> {
     hosting: Hosting,
     memory: Arc<Memory>,
-    builders: SharedBuilders<B>,
+    builders: B,
     machine: Machine,
     virtual_report: Option<Box<VirtualReport>>,
     engine: Option<Arc<dyn TransferEngine>>,
     seat: Option<SeatOf>,
 }
 
-impl<B: BuilderSet> Simulator<B> {
+impl<B: BuilderSet + Clone> Simulator<B> {
     pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
-        let builders = SharedBuilders(Arc::new(builders));
         let machine = Machine::new(hosting, memory.clone(), builders.clone());
         Self { hosting, memory, builders, machine, virtual_report: None, engine: None, seat: None }
     }
 }
 
-impl<B: BuilderSet> Backend for Simulator<B> {
+impl<B: BuilderSet + Clone> Backend for Simulator<B> {
     fn name(&self) -> &'static str {
         "a2a3sim"
     }
@@ -98,40 +97,5 @@ impl<B: BuilderSet> Backend for Simulator<B> {
         }
         // A thread in a kernel that never returns lives as long as the process.
         false
-    }
-}
-
-/// One set of builders for all machines that the device uses in its life.
-struct SharedBuilders<B>(Arc<B>);
-
-impl<B> Clone for SharedBuilders<B> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<B: BuilderSet> BuilderSet for SharedBuilders<B> {
-    fn names(&self) -> &[&str] {
-        self.0.names()
-    }
-
-    fn build<G: HostedBuilder>(
-        &self,
-        symbol: u64,
-        graph: &mut G,
-    ) -> Option<Result<(), BuildError>> {
-        self.0.build(symbol, graph)
-    }
-
-    fn stream_names(&self) -> &[&str] {
-        self.0.stream_names()
-    }
-
-    fn build_stream<G: StreamBuilder + HostedBuilder>(
-        &self,
-        symbol: u64,
-        stream: &mut G,
-    ) -> Option<Result<(), BuildError>> {
-        self.0.build_stream(symbol, stream)
     }
 }

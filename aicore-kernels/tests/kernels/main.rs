@@ -19,3 +19,4 @@ mod reduce;
 mod sqrt;
 mod support;
 mod view;
+mod worker;

@@ -6,6 +6,7 @@
 )]
 
 mod bytes;
+mod cause_words;
 mod elements;
 mod faults;
 mod functions;

@@ -5,7 +5,7 @@
 //! costs:  TIME | TIME..TIME | model[:TIME]    5us   5us..20us   model:1us
 //! table:  lines of `kernel = TIME`, one of them `default = TIME`
 //! ```
-//! A time is a whole number with ns, us, ms or s behind it; without a unit it is in nanoseconds.
+//! A time is a whole number with its unit behind it: ns, us, ms or s. A number without a unit is refused, because it has been meant in each of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,15 +37,19 @@ const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("
 /// A time in nanoseconds.
 ///
 /// # Errors
-/// It is none, or more than 64 bits hold.
+/// It is none, or has no unit, or is more than 64 bits hold.
 pub fn time(text: &str) -> Result<u64, SpecError> {
     let text = text.trim();
     let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
     let unit = &text[digits.len()..];
     let factor = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-    let factor = factor.or(unit.is_empty().then_some(1));
-    let ns =
-        digits.parse().ok().zip(factor).and_then(|(n, factor): (u64, _)| n.checked_mul(factor));
+    let number: Option<u64> = digits.parse().ok();
+    if let (Some(number), true) = (number, unit.is_empty()) {
+        return wrong(format!(
+            "'{number}' has no unit; write {number}ns, {number}us, {number}ms or {number}s"
+        ));
+    }
+    let ns = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
     match ns {
         Some(ns) => Ok(ns),
         None => wrong(format!("'{text}' is not a time; write 500ns, 5us, 2ms or 1s")),
@@ -192,6 +196,9 @@ impl KernelCosts {
         }
         match time(text) {
             Ok(cost) => Ok(Self::Constant(cost)),
+            Err(error) if text.trim().starts_with(|first: char| first.is_ascii_digit()) => {
+                Err(error)
+            }
             Err(_) => wrong(format!(
                 "'{text}' is not a cost; write a time (5us), a range (5us..20us), model, or table:FILE"
             )),
@@ -256,11 +263,15 @@ mod tests {
     fn times_have_units() {
         let of = |text| time(text).ok();
         assert_eq!(
-            ["7", "7ns", "5us", "2ms", "1s"].map(of),
-            [7, 7, 5_000, 2_000_000, 1_000_000_000].map(Some)
+            ["7ns", "5us", "2ms", "1s"].map(of),
+            [7, 5_000, 2_000_000, 1_000_000_000].map(Some)
         );
         for bad in ["", "us", "5 m", "-1us", "1.5us", "99999999999999s"] {
             assert!(time(bad).unwrap_err().to_string().contains("not a time"), "{bad}");
+        }
+        for bare in ["0", "5", " 12 "] {
+            let error = time(bare).unwrap_err().to_string();
+            assert!(error.contains("has no unit; write") && error.contains("us"), "{error}");
         }
         for ns in [0, 999, 1_000, 1_500, 2_000_000, 3_000_000_000] {
             assert_eq!(time(&time_text(ns)), Ok(ns));
@@ -309,6 +320,9 @@ mod tests {
         assert_eq!(of("model:1us"), KernelCosts::Library { fallback: 1_000 });
         assert_eq!(of("model"), KernelCosts::Library { fallback: 5_000 });
         let error = |text| KernelCosts::parse(text, 0).unwrap_err().to_string();
+        assert!(
+            error("5").contains("has no unit") && error("5us..20").contains("'20' has no unit")
+        );
         assert!(error("fast").contains("table:FILE") && error("9us..2us").contains("exchange"));
         assert!(error("models").contains("not a cost") && error("model:x").contains("not a time"));
     }

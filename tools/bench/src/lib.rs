@@ -14,6 +14,7 @@
 //! ```
 
 pub mod csr;
+mod device;
 pub mod instructions;
 pub mod measure;
 pub mod memory;

@@ -17,6 +17,7 @@ use pto_host::{Capacities, Device, DeviceOptions, KernelTimes, RunOptions, Work}
 use pto_rig::LAYER;
 use serde::Serialize;
 
+use crate::device;
 use crate::runner::Error;
 use crate::runner::pto::pool;
 
@@ -197,7 +198,7 @@ impl StreamBench {
     /// Those of [`Device::open_sim`].
     pub fn open() -> Result<Self, Error> {
         let options = DeviceOptions { aic: 24, aiv: 48, gm_bytes: 4 << 30, hosting: pool(1) };
-        let mut device = Device::open_sim(options, Programs)?;
+        let mut device = device::open(options, Programs)?;
         device.register_library()?;
         Ok(Self { device })
     }

@@ -6,13 +6,14 @@ use std::process::Command;
 use pto_toolchain::{ToolError, packages};
 
 /// What the environment gets from PyPI.
-const FROM_PYPI: [&str; 3] = ["maturin>=1.9,<2", "numpy", "pytest"];
+const FROM_PYPI: [&str; 4] = ["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdist"];
 
 /// Builds the wheel and runs the package's tests. Everything stands in `target`.
 pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let python = install(root, target)?;
     let mut tests = Command::new(&python);
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    // Two at a time: much of a test is waiting for a compiler or for a process.
+    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2"]);
     // From elsewhere, so that the installed package is what is imported.
     run(tests.arg(root.join("bindings/python/tests")).current_dir(target))
 }
@@ -71,9 +72,9 @@ impl Environment {
                 .map_err(|why| format!("{why}; the package was not tested: PyPI must be reachable"))
         };
         pip(self.from_pypi)?;
-        // The development profile: most of it is compiled for the tests already.
+        // The profile of the tests: most of it is compiled for them already.
         let mut build = Command::new(&python);
-        build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
+        build.args(["-m", "maturin", "build", "--quiet", "--profile", "test", "-o"]).arg(&wheels);
         run(build.current_dir(root.join("bindings/python")))?;
         let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
         let wheel = wheel.ok_or("maturin has built no wheel")?.path();

@@ -28,8 +28,10 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::call("AArch64 targets", tools::provide_targets),
         Step::call("emulators and cross tools", tools::provide_programs),
         // Everything shares this profile; `pto bench` measures with the release profile, by hand.
-        Step::cargo("build everything", "test --workspace --all-targets --no-run"),
-        Step::cargo("tests", "test --workspace --lib --bins --tests --examples --no-fail-fast"),
+        // `--tests` stands for every target that has tests. Benches, and examples that are programs to be tried by hand, have none:
+        // clippy compiles them.
+        Step::cargo("build everything", "test --workspace --tests --no-run"),
+        Step::cargo("tests", "test --workspace --tests --no-fail-fast"),
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
             .with("PTO_SOAK_SEEDS", "100000"),

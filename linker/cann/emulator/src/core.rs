@@ -4,7 +4,7 @@
 //! its line in GM, and answers the greeting there.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_abi::handshake::{
@@ -18,6 +18,11 @@ use crate::memory::CoreRegisters;
 
 const EXIT_SIGNAL: u32 = 0x7FFF_FFF0;
 const FAST_PATH_OPEN: u32 = 0xE;
+/// After so many looks at its doorbell that found nothing, a core rests before each further look. The processors that play a device are few,
+/// and a core that only looks takes their time from the firmware.
+const LOOKS: u32 = 16;
+/// How long it rests.
+const REST: Duration = Duration::from_micros(50);
 
 /// What a core does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +65,15 @@ pub(crate) struct Core {
 impl Core {
     /// The thread of the core.
     pub(crate) fn serve(mut self) {
+        let mut looks = 0;
         while self.watch.abandon.load(Ordering::Relaxed) == 0 {
             match worker::step(&mut self) {
-                WorkerStep::Worked => {}
-                WorkerStep::Idle => std::thread::yield_now(),
+                WorkerStep::Worked => looks = 0,
+                WorkerStep::Idle if looks < LOOKS => {
+                    looks += 1;
+                    std::thread::yield_now();
+                }
+                WorkerStep::Idle => std::thread::sleep(REST),
                 WorkerStep::Left => return,
             }
         }
@@ -120,7 +130,7 @@ impl WorkerPort for Core {
 
     fn run(&mut self, dispatch: &Dispatch) {
         while self.conduct == Conduct::Hangs && self.watch.abandon.load(Ordering::Relaxed) == 0 {
-            std::thread::yield_now();
+            std::thread::sleep(REST);
         }
         // A core may say that it has begun.
         self.registers.cond.store(dispatch.id, Ordering::Relaxed);
@@ -139,7 +149,7 @@ impl WorkerPort for Core {
             if self.registers.data_main_base.load(Ordering::Relaxed) == EXIT_SIGNAL {
                 return;
             }
-            std::thread::yield_now();
+            std::thread::sleep(REST);
         }
     }
 

@@ -13,6 +13,7 @@ use pto_host::{
 
 use super::{Class, Error, Loaded, Runner, Sample, own_ns_per_iteration};
 use crate::csr::{Csr, fold_values};
+use crate::device;
 use crate::program::{Job, Kernel, NAME, Program};
 
 /// Who builds.
@@ -72,7 +73,7 @@ impl Pto {
     pub fn open(hosting: Hosting, variant: Variant, die: Die) -> Result<Self, Error> {
         let program = Program::default();
         let options = DeviceOptions { aic: die.aic, aiv: die.aiv, gm_bytes: GM_BYTES, hosting };
-        let mut device = Device::open_sim(options, program.clone())?;
+        let mut device = device::open(options, program.clone())?;
         device.register_library()?;
         let built = match variant {
             Variant::Host => "host-built",

@@ -21,7 +21,7 @@ pub(crate) struct VirtualArgs {
     /// like sim-shim/profiles/a2a3.toml [default: a2a3]
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// How long kernels take: a time (5us), a range (5us..20us, seed and task choose), `model[:TIME]` (the PTO-ISA cost
+    /// How long kernels take: a time with its unit (500ns, 5us, 2ms), a range (5us..20us, seed and task choose), `model[:TIME]` (the PTO-ISA cost
     /// model, and TIME for kernels that the model does not know), or table:FILE (lines of `kernel = TIME`, one of them
     /// `default = TIME`) [default: model:5us]
     #[arg(long, value_name = "SPEC")]

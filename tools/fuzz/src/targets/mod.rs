@@ -7,6 +7,7 @@ mod plan;
 mod program_file;
 mod stream_calls;
 mod timing;
+mod workload_file;
 
 /// Something that takes bytes from outside.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +66,12 @@ pub const TARGETS: &[Target] = &[
         about: "a plan of a workload, which the firmware accepts or refuses, and expands",
         feed: plan::expand,
         mutations: 600,
+    },
+    Target {
+        name: "workload_file",
+        about: "the text of a workload, read, printed, read again, checked and compiled",
+        feed: workload_file::read,
+        mutations: 2_000,
     },
     Target {
         name: "program_file",

@@ -1,0 +1,236 @@
+//! The builder programs of a simulated device, as the simulator's firmware sees them.
+//!
+//! The firmware is generic over its set of programs. An image is compiled around the set that it holds, so that no call of a builder goes
+//! through a table. On the simulator each set would mean a firmware of its own in every program that opens a device, and compiling one takes
+//! most of a minute. So [`AnyBuilders`] hides the set behind a table of functions: the firmware of the simulator is compiled once, in this
+//! crate, and each builder program once. [`CompiledIn`] keeps the set visible, for who measures what a builder's calls cost.
+//!
+//! ```text
+//! Instance --build(symbol, &mut G)--> AnyBuilders --table--> the user's set --build(symbol, &mut Graph)--> program
+//!    ^                                                                                                    |
+//!    '------------------------------- Graph, Stream: each call --table--> G ------------------------------'
+//! ```
+
+use std::sync::Arc;
+
+use pto_abi::gm::GmWindow;
+use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::{
+    Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
+    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
+    TensorTask, TensorView,
+};
+
+type Built = Option<Result<(), BuildError>>;
+
+/// Any set of builder programs, behind a table of functions. Clones are the same set.
+#[derive(Clone)]
+pub(crate) struct AnyBuilders(Arc<dyn Programs>);
+
+impl AnyBuilders {
+    pub(crate) fn of<B: BuilderSet>(builders: B) -> Self {
+        Self(Arc::new(builders))
+    }
+}
+
+impl BuilderSet for AnyBuilders {
+    fn names(&self) -> &[&str] {
+        self.0.graph_names()
+    }
+
+    fn build<G: HostedBuilder>(&self, symbol: u64, graph: &mut G) -> Built {
+        self.0.build_graph(symbol, &mut Graph(graph))
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.0.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
+        self.0.build_stream(symbol, &mut Stream(stream))
+    }
+}
+
+/// One set of builders for all machines that a device uses in its life, which the firmware is compiled around.
+pub(crate) struct CompiledIn<B>(Arc<B>);
+
+impl<B: BuilderSet> CompiledIn<B> {
+    pub(crate) fn of(builders: B) -> Self {
+        Self(Arc::new(builders))
+    }
+}
+
+impl<B> Clone for CompiledIn<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: BuilderSet> BuilderSet for CompiledIn<B> {
+    fn names(&self) -> &[&str] {
+        self.0.names()
+    }
+
+    fn build<G: HostedBuilder>(&self, symbol: u64, graph: &mut G) -> Built {
+        self.0.build(symbol, graph)
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.0.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
+        self.0.build_stream(symbol, stream)
+    }
+}
+
+/// A [`BuilderSet`] whose programs are called with the two builders of this file, and no others.
+trait Programs: Send + Sync {
+    fn graph_names(&self) -> &[&str];
+    fn stream_names(&self) -> &[&str];
+    fn build_graph(&self, symbol: u64, graph: &mut Graph<'_>) -> Built;
+    fn build_stream(&self, symbol: u64, stream: &mut Stream<'_>) -> Built;
+}
+
+impl<B: BuilderSet> Programs for B {
+    fn graph_names(&self) -> &[&str] {
+        self.names()
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        BuilderSet::stream_names(self)
+    }
+
+    fn build_graph(&self, symbol: u64, graph: &mut Graph<'_>) -> Built {
+        self.build(symbol, graph)
+    }
+
+    fn build_stream(&self, symbol: u64, stream: &mut Stream<'_>) -> Built {
+        BuilderSet::build_stream(self, symbol, stream)
+    }
+}
+
+/// Any builder of graphs.
+struct Graph<'g>(&'g mut dyn HostedBuilder);
+
+/// Any builder of a run that streams.
+struct Stream<'s>(&'s mut dyn HostedStream);
+
+trait HostedStream: StreamBuilder + HostedBuilder {}
+
+impl<G: StreamBuilder + HostedBuilder> HostedStream for G {}
+
+/// Each call of a builder is the same call of the builder behind the table.
+macro_rules! forward_graph_calls {
+    ($builder:ident) => {
+        impl GraphBuilder for $builder<'_> {
+            fn orch_args(&self) -> &[u64] {
+                self.0.orch_args()
+            }
+
+            fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+                self.0.add_task(task)
+            }
+
+            fn add_edge(&mut self, from: TaskId, to: TaskId) -> Result<EdgeOutcome, Fault> {
+                self.0.add_edge(from, to)
+            }
+
+            fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+                self.0.publish(task)
+            }
+
+            fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+                self.0.read_u32(address)
+            }
+
+            fn submit(&mut self, task: TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
+                self.0.submit(task, after)
+            }
+
+            fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+                self.0.add_chain(chain)
+            }
+
+            fn submit_chain(
+                &mut self,
+                chain: &Chain<'_>,
+                after: &[TaskId],
+            ) -> Result<TaskId, Fault> {
+                self.0.submit_chain(chain, after)
+            }
+        }
+
+        impl HostedBuilder for $builder<'_> {
+            fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+                self.0.as_stream()
+            }
+
+            fn arena(&self) -> Option<GmWindow<'_>> {
+                self.0.arena()
+            }
+        }
+    };
+}
+
+forward_graph_calls!(Graph);
+forward_graph_calls!(Stream);
+
+impl StreamBuilder for Stream<'_> {
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.0.add_tensor_task(task)
+    }
+
+    fn add_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        self.0.add_chain_when(chain, predicate)
+    }
+
+    fn submit_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        after: &[TaskId],
+        predicate: &Predicate<'_>,
+    ) -> Result<TaskId, Fault> {
+        self.0.submit_chain_when(chain, after, predicate)
+    }
+
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        self.0.open_scope(mode)
+    }
+
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.0.close_scope(scope)
+    }
+
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        self.0.alloc(element, shape)
+    }
+
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        self.0.get(view, index)
+    }
+
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        self.0.set(view, index, value)
+    }
+
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        self.0.begin_recording(shapes)
+    }
+
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        self.0.end_recording()
+    }
+
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.0.replay(recording, bindings)
+    }
+
+    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.0.submit_tensors(task)
+    }
+}
