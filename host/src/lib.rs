@@ -53,6 +53,7 @@ mod arena;
 mod backend;
 mod buffer;
 mod control;
+mod copy_costs;
 mod cycle;
 mod device;
 mod device_memory;

@@ -18,6 +18,7 @@ mod choice;
 mod circles;
 mod clock;
 mod copies;
+mod copy_times;
 mod crew;
 mod error;
 mod event;

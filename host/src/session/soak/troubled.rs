@@ -51,7 +51,7 @@ struct Expected {
     of_command: bool,
     /// A wait that lasts too long.
     of_time: bool,
-    /// It is in a circle.
+    /// It may be in a circle of waits, together with other streams.
     of_circle: bool,
     /// It was aborted.
     of_abort: bool,
@@ -193,7 +193,11 @@ impl<'s> Program<'s> {
         }
         self.expected[at].of_time = true;
         match random.below(2) {
-            0 => self.streams[at].wait_next(&self.events[random.below(EVENTS)]),
+            0 => {
+                // The next record may be one that waits for this stream.
+                self.expected[at].of_circle = true;
+                self.streams[at].wait_next(&self.events[random.below(EVENTS)])
+            }
             _ => self.streams[at].wait_value(word, ValueTest::EQUAL, 1),
         }
     }
@@ -261,9 +265,7 @@ impl<'s> Program<'s> {
         match failure.cause {
             Cause::HostFunction(_) => expected.of_command,
             Cause::TimedOut(_) => expected.of_time || self.has_budget[at],
-            Cause::Deadlock(_) => {
-                expected.of_circle || self.expected.iter().any(|other| other.of_circle)
-            }
+            Cause::Deadlock(_) => self.expected.iter().any(|other| other.of_circle),
             _ if is_of_device(failure) => self.may_fault || self.is_injected,
             _ => false,
         }
