@@ -8,16 +8,20 @@ use super::outcome::Wrong;
 use crate::graph::NoBuilders;
 use crate::session::choice::Seeded;
 use crate::session::{Drive, Session, SessionOptions};
-use crate::virtual_time::{Profile, VirtualOptions};
+use crate::virtual_time::{KernelCosts, Profile, VirtualOptions};
 use crate::{Device, DeviceOptions, Hosting, RunOptions};
 
 /// Cores of the device: cube and vector.
 const CORES: [u32; 2] = [2, 4];
 const GM_BYTES: u64 = 32 << 20;
-/// How long a kernel may take, in virtual time.
-const TASK_BUDGET: Duration = Duration::from_micros(400);
+/// What a kernel takes, in virtual time. Short times and budgets make a seed cheap, because the firmware polls meanwhile.
+const KERNEL_NS: u64 = 500;
+/// How long a kernel may take.
+const TASK_BUDGET: Duration = Duration::from_micros(40);
+/// How long nothing may get on, and how long cores may take to answer.
+const STALL_BUDGET: Duration = Duration::from_micros(100);
 /// How long the firmware may be up where that is limited.
-const RUN_BUDGET: Duration = Duration::from_millis(4);
+const RUN_BUDGET: Duration = Duration::from_micros(800);
 
 /// What a seed has decided.
 pub(super) struct Setting {
@@ -35,6 +39,7 @@ impl Setting {
         let hosting = Hosting::Virtual(VirtualOptions {
             seed,
             profile,
+            costs: KernelCosts::Library { fallback: KERNEL_NS },
             injection,
             ..VirtualOptions::default()
         });
@@ -59,6 +64,8 @@ fn session_options(seed: u64, random: &mut Seeded) -> SessionOptions {
     let run = RunOptions {
         aicpu_instances: 2 + u32::try_from(random.below(2)).unwrap_or(0),
         task_budget: TASK_BUDGET,
+        stall_budget: STALL_BUDGET,
+        bring_up_budget: STALL_BUDGET,
         run_budget: (random.below(4) == 0).then_some(RUN_BUDGET),
         ..RunOptions::default()
     };
@@ -80,9 +87,9 @@ fn injection(random: &mut Seeded) -> Injection {
         Trouble::FinishTwice,
         Trouble::WrongId,
         Trouble::OldId,
-        Trouble::DoorbellDelayed(50_000),
+        Trouble::DoorbellDelayed(9_000),
         Trouble::DoorbellLost,
-        Trouble::StatusDelayed(50_000),
+        Trouble::StatusDelayed(9_000),
     ];
     let trouble = troubles[random.below(troubles.len())];
     let mut number = |below| u32::try_from(random.below(below)).unwrap_or(0);

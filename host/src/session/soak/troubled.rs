@@ -23,7 +23,7 @@ const EVENTS: usize = 2;
 /// Steps of a program; some of them take several commands.
 const STEPS: usize = 12;
 /// Iterations of a kernel that is at it for longer than it may, in virtual time.
-const FOR_EVER: u64 = 1_000_000;
+const FOR_EVER: u64 = 40_000;
 const WAIT_BUDGET: Duration = Duration::from_micros(300);
 /// Bytes of a copy that a copy worker does.
 const LARGE: usize = 1 << 14;

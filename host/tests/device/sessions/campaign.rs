@@ -15,7 +15,7 @@ const A_SESSION: u64 = 100;
 #[test]
 fn troubles_in_virtual_time() {
     let seeds = std::env::var("PTO_SESSION_SEEDS").ok().and_then(|text| text.parse().ok());
-    let seeds = seeds.unwrap_or(6_000);
+    let seeds = seeds.unwrap_or(20_000);
     let report = soak::soak(0..seeds, NonZeroUsize::MIN, |_| ControlFlow::Continue(()));
     println!("{report:?}");
     assert!(report.failures.is_empty(), "{}", report.failures[0]);
