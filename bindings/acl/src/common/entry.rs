@@ -23,6 +23,18 @@ macro_rules! api {
 }
 pub(crate) use api;
 
+/// Entry points that give a pointer or a number instead of a code. What they give where they fail stands behind the type.
+macro_rules! values {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $otherwise:expr, $body:block)*) => {$(
+        // SAFETY: the name is that of the interface, and no other function here has it.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> $result {
+            $crate::common::entry::give(stringify!($name), $otherwise, move || $body)
+        }
+    )*};
+}
+pub(crate) use values;
+
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
     checks::enter(call);

@@ -5,6 +5,8 @@ pub(crate) mod checks;
 pub(crate) mod codes;
 pub(crate) mod entry;
 pub(crate) mod faults;
+pub(crate) mod order;
+pub(crate) mod races;
 pub(crate) mod refusal;
 pub(crate) mod table;
 pub(crate) mod thread;
