@@ -296,11 +296,11 @@ impl<'a> TraceLane<'a> {
         events.len().is_power_of_two().then_some(Self { cursor, reader, events, when_full })
     }
 
-    /// Records an event of a slot in this lap ([`lap_of`]). One writer per ring. `false`: the ring is full, and the writer
+    /// Writes an event of a slot in this lap ([`lap_of`]). One writer per ring. `false`: the ring is full, and the writer
     /// has to wait for the reader.
     #[inline]
     #[must_use]
-    pub fn record(&self, point: TracePoint, lap: u8) -> bool {
+    pub fn write(&self, point: TracePoint, lap: u8) -> bool {
         let number = self.cursor.written.load(Ordering::Relaxed);
         if self.when_full != WhenFull::DropOldest && number >= self.events.len() as u64 {
             match self.when_full {
@@ -363,7 +363,7 @@ impl<'a> TraceLane<'a> {
     /// first, and lets the writer have their places; returns how many there were, and how many of them were none. One
     /// reader per ring, whose writer waits.
     pub fn read_new(&self, mut each: impl FnMut(TracePoint, u8)) -> (u64, u64) {
-        // Acquire: pairs with the Release store of written in `record`.
+        // Acquire: pairs with the Release store of written in `write`.
         let written = self.cursor.written.load(Ordering::Acquire);
         let read = self.reader.read.load(Ordering::Relaxed);
         let mut wrong = 0;
@@ -387,7 +387,7 @@ impl<'a> TraceLane<'a> {
     /// Hands every event to `each`, with the lap of its slot, the oldest first; returns how many are missing. Meant for a ring that is
     /// no longer written; events that a writer overwrites meanwhile count as missing.
     pub fn read_all(&self, mut each: impl FnMut(TracePoint, u8)) -> u64 {
-        // Acquire: pairs with the Release store of written in `record`.
+        // Acquire: pairs with the Release store of written in `write`.
         let written = self.cursor.written.load(Ordering::Acquire);
         let read = self.reader.read.load(Ordering::Relaxed);
         let first = written.saturating_sub(self.events.len() as u64).max(read);

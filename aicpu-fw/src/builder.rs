@@ -105,7 +105,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         let blame = self.blame.of(fault);
         let next = TaskId { slot: self.next_task, generation: self.generation };
         match fault {
-            // Who reads the kind out of a record or a call gives up before it adds the task.
+            // Who reads the kind out of an image or a call gives up before it adds the task.
             Fault::BUILD_UNKNOWN_KIND => blame.task(next),
             // The program reads for the task that it is about to add; from where, says the detail.
             Fault::BUILD_GM_RANGE => blame.task(next).detail(self.unread.get().0, 0),

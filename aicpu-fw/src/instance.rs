@@ -362,8 +362,8 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 
     #[inline]
-    fn trace(&mut self, record: TracePoint) {
-        self.platform.trace(record);
+    fn trace(&mut self, point: TracePoint) {
+        self.platform.trace(point);
     }
 }
 

@@ -350,8 +350,8 @@ impl<'a, S, B: Bell, T: Tracer<'a>> Traces for LinesPlatform<'a, S, B, T> {
     const TRACES: bool = T::TRACES;
 
     #[inline]
-    fn trace(&mut self, record: TracePoint) {
-        self.tracer.record(record, || self.bell.pause());
+    fn trace(&mut self, point: TracePoint) {
+        self.tracer.write(point, || self.bell.pause());
     }
 }
 

@@ -1,7 +1,7 @@
 //! The loader of `host_build_graph`: makes tasks of a graph image, and starts a graph again that stands already.
 //!
 //! ```text
-//! load:   open (header) -> checksum -> for each record: check, edges, arguments, line -> start
+//! load:   open (header) -> checksum -> for each task: check, edges, arguments, line -> start
 //! again:  open (header), which is that of what stands -> for each task: its counts   -> start
 //! start:  outstanding, ready queues, build_done: the schedulers, who have waited for it, begin
 //! ```
@@ -32,8 +32,8 @@ use crate::state::kind_of;
 
 /// Ready tasks that are pushed at once: eight lines of a queue's slots.
 const READY_AT_ONCE: usize = 64;
-/// Records that are loaded between two looks at faults: what a reader holds.
-const RECORDS_A_LOOK: usize = 32;
+/// Image tasks that are loaded between two looks at faults: what a reader holds.
+const IMAGE_TASKS_A_LOOK: usize = 32;
 /// Tasks that are reset between two looks at faults.
 const TASKS_A_LOOK: usize = 256;
 /// In `Loader::known`: nothing was looked up yet.
@@ -42,7 +42,7 @@ const NOTHING: u32 = u32::MAX;
 /// Loads the image of a launch, or takes what stands of it from the run before, and starts it; how many tasks it has.
 ///
 /// # Errors
-/// What is wrong with the image (`GRAPH_..`) or with what a record asks for (`BUILD_..`), or the fault that somebody else
+/// What is wrong with the image (`GRAPH_..`) or with what a task asks for (`BUILD_..`), or the fault that somebody else
 /// has raised meanwhile. `GRAPH_NOT_LOADED`: it is to run again, and does not stand.
 pub(crate) fn load<S: Sharing, H: BuilderHost>(
     launch: &Launch<'_>,
@@ -65,7 +65,7 @@ struct Loader<'l, 'a, H> {
     /// The lines of the graph's tasks.
     tasks: &'a [Task],
     next_chunk: u32,
-    /// Func id and kind of the record before, and the kernel that is registered for it.
+    /// Func id and kind of the task before, and the kernel that is registered for it.
     known: u32,
     kernel: GmAddr,
     ready: [Vec<u32, READY_AT_ONCE>; CoreKind::COUNT],
@@ -124,7 +124,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         check.end().map_err(|refusal| self.refuse_image(&refusal))
     }
 
-    /// Loads the records that are copied at once, from the task `first` on: checks them, and then does one thing after the
+    /// Loads the tasks that are copied at once, from the task `first` on: checks them, and then does one thing after the
     /// other, each in a loop that has its words in registers. The task behind them.
     #[inline(always)]
     fn load_some<S: Sharing>(
@@ -134,20 +134,22 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         check: &mut ImageTaskCheck,
     ) -> Result<u32, Fault> {
         self.look_for_faults()?;
-        let records = parts.tasks.up_to(RECORDS_A_LOOK);
+        let image_tasks = parts.tasks.up_to(IMAGE_TASKS_A_LOOK);
         let from = first as usize;
-        let tasks: &[Task] = self.tasks.get(from..from + records.len()).unwrap_or(&[]);
+        let tasks: &[Task] = self.tasks.get(from..from + image_tasks.len()).unwrap_or(&[]);
         if tasks.is_empty() {
             // `open` has found all of them in the image.
             return Err(Fault::GRAPH_TASK_COUNT);
         }
         let first_arg = check.args();
-        check.tasks(records).map_err(|(index, refusal)| {
-            let func = records.get(index as usize).map_or(NOBODY, |record| record.func_id.into());
+        check.tasks(image_tasks).map_err(|(index, refusal)| {
+            let func = image_tasks
+                .get(index as usize)
+                .map_or(NOBODY, |image_task| image_task.func_id.into());
             self.refuse(first + index, func, &refusal)
         })?;
         if H::TRACES {
-            self.trace_added(first, records);
+            self.trace_added(first, image_tasks);
         }
         // Where no order is claimed, consumers may stand before their producers.
         let all = if first == 0 { self.tasks } else { &[] };
@@ -157,21 +159,21 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             task.fanout.store(0, Ordering::Relaxed);
             task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
         }
-        self.connect(first, records, &mut parts.producers, check)?;
-        self.copy_args(first, records, &mut parts.args, first_arg)?;
+        self.connect(first, image_tasks, &mut parts.producers, check)?;
+        self.copy_args(first, image_tasks, &mut parts.args, first_arg)?;
         let generation = self.launch.run_epoch;
         let mut slot = first;
-        for (task, record) in tasks.iter().zip(records) {
-            let kernel = self.kernel_of(slot, record)?;
+        for (task, image_task) in tasks.iter().zip(image_tasks) {
+            let kernel = self.kernel_of(slot, image_task)?;
             task.kernel.store(kernel.0, Ordering::Relaxed);
             // Each task before has its arguments and a word of block context.
-            task.payload.store(record.first_arg + slot, Ordering::Relaxed);
-            task.func_id.store(record.func_id, Ordering::Relaxed);
-            task.arg_count.store(record.arg_count, Ordering::Relaxed);
-            task.kind.store(record.kind, Ordering::Relaxed);
-            task.edges_in.store(record.edge_count, Ordering::Relaxed);
+            task.payload.store(image_task.first_arg + slot, Ordering::Relaxed);
+            task.func_id.store(image_task.func_id, Ordering::Relaxed);
+            task.arg_count.store(image_task.arg_count, Ordering::Relaxed);
+            task.kind.store(image_task.kind, Ordering::Relaxed);
+            task.edges_in.store(image_task.edge_count, Ordering::Relaxed);
             task.generation.store(generation, Ordering::Relaxed);
-            self.publish::<S>(slot, task, record.edge_count);
+            self.publish::<S>(slot, task, image_task.edge_count);
             slot += 1;
         }
         Ok(slot)
@@ -202,26 +204,26 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     /// The kernel's code, or why the task cannot run.
     #[inline(always)]
-    fn kernel_of(&mut self, slot: u32, record: &ImageTask) -> Result<GmAddr, Fault> {
-        let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+    fn kernel_of(&mut self, slot: u32, image_task: &ImageTask) -> Result<GmAddr, Fault> {
+        let func_and_kind = u32::from(image_task.func_id) | u32::from(image_task.kind) << 16;
         if func_and_kind != self.known {
-            self.look_up(slot, record)?;
+            self.look_up(slot, image_task)?;
             self.known = func_and_kind;
         }
-        let kernel = if record.kernel == 0 { self.kernel } else { GmAddr(record.kernel) };
-        if kernel.is_null() { Err(self.no_kernel(slot, record)) } else { Ok(kernel) }
+        let kernel = if image_task.kernel == 0 { self.kernel } else { GmAddr(image_task.kernel) };
+        if kernel.is_null() { Err(self.no_kernel(slot, image_task)) } else { Ok(kernel) }
     }
 
     /// Finds out about func id and kind.
     #[inline(never)]
-    fn look_up(&mut self, slot: u32, record: &ImageTask) -> Result<(), Fault> {
-        let func = FuncId(record.func_id);
-        let (found, expected) = (record.kind.into(), 0);
+    fn look_up(&mut self, slot: u32, image_task: &ImageTask) -> Result<(), Fault> {
+        let func = FuncId(image_task.func_id);
+        let (found, expected) = (image_task.kind.into(), 0);
         let refusal = if func.index() >= MAX_FUNC_ID {
             let (found, expected) = (func.0.into(), MAX_FUNC_ID as u64 - 1);
             Refusal { fault: Fault::BUILD_UNKNOWN_FUNC, found, expected }
         } else {
-            match CoreKind::try_from(record.kind) {
+            match CoreKind::try_from(image_task.kind) {
                 Ok(kind) if self.launch.workers.count(kind) > 0 => {
                     self.kernel = self.launch.arena.kernel_addr(func);
                     return Ok(());
@@ -235,9 +237,9 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     #[cold]
     #[inline(never)]
-    fn no_kernel(&mut self, slot: u32, record: &ImageTask) -> Fault {
-        let (fault, found) = (Fault::BUILD_KERNEL_MISSING, record.func_id.into());
-        self.refuse(slot, record.func_id.into(), &Refusal { fault, found, expected: 0 })
+    fn no_kernel(&mut self, slot: u32, image_task: &ImageTask) -> Fault {
+        let (fault, found) = (Fault::BUILD_KERNEL_MISSING, image_task.func_id.into());
+        self.refuse(slot, image_task.func_id.into(), &Refusal { fault, found, expected: 0 })
     }
 
     /// Puts each task behind its producers.
@@ -245,17 +247,17 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     fn connect<const N: usize>(
         &mut self,
         first: u32,
-        records: &[ImageTask],
+        image_tasks: &[ImageTask],
         producers: &mut Reader<'_, u32, N>,
         check: &ImageTaskCheck,
     ) -> Result<(), Fault> {
-        for (slot, record) in (first..).zip(records) {
-            let mut left = record.edge_count as usize;
+        for (slot, image_task) in (first..).zip(image_tasks) {
+            let mut left = image_task.edge_count as usize;
             let before = self.tasks.get(..check.producers_below(slot) as usize).unwrap_or(&[]);
             while left > 0 {
                 let some = producers.up_to(left);
                 if some.is_empty() {
-                    // The check of the record has found them in the image.
+                    // The check of the task has found them in the image.
                     return Err(Fault::GRAPH_EDGE_COUNT);
                 }
                 left -= some.len();
@@ -324,19 +326,19 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     fn copy_args<const N: usize>(
         &mut self,
         first: u32,
-        records: &[ImageTask],
+        image_tasks: &[ImageTask],
         args: &mut Reader<'_, u64, N>,
         first_arg: u64,
     ) -> Result<(), Fault> {
         let payloads = self.launch.state.payloads;
         let from = usize::try_from(first_arg + u64::from(first)).unwrap_or(usize::MAX);
         let mut words = payloads.get(from..).unwrap_or(&[]);
-        for record in records {
-            let mut left = usize::from(record.arg_count);
+        for image_task in image_tasks {
+            let mut left = usize::from(image_task.arg_count);
             while left > 0 && !words.is_empty() {
                 let values = args.up_to(left.min(words.len()));
                 if values.is_empty() {
-                    // The check of the record has found them in the image.
+                    // The check of the task has found them in the image.
                     return Err(Fault::GRAPH_ARG_WORDS);
                 }
                 for (word, value) in words.iter().zip(values) {
@@ -414,10 +416,10 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
 
     /// The events of tasks that are added.
     #[inline(never)]
-    fn trace_added(&mut self, first: u32, records: &[ImageTask]) {
+    fn trace_added(&mut self, first: u32, image_tasks: &[ImageTask]) {
         self.traced_ns = self.host.now_ns();
-        for (slot, record) in (first..).zip(records) {
-            let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
+        for (slot, image_task) in (first..).zip(image_tasks) {
+            let func_and_kind = u32::from(image_task.func_id) | u32::from(image_task.kind) << 16;
             self.trace(TraceKind::ADDED, slot, func_and_kind);
         }
     }

@@ -306,18 +306,18 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
                 return Ok(());
             }
             let Some(slot) = shapes.take(List::ARRIVALS) else { return Ok(()) };
-            let Some(record) = shapes.line(slot) else { continue };
+            let Some(line) = shapes.line(slot) else { continue };
             moved.collected = true;
             let task = self.flow.dispatcher.expect_published(slot)?;
-            let (address, element) = shapes.element(record);
+            let (address, element) = shapes.element(line);
             platform.refresh(address, element.bytes());
-            if !shapes.predicate_holds(record) && !mutant::is(Mutant::IgnoresPredicates) {
+            if !shapes.predicate_holds(line) && !mutant::is(Mutant::IgnoresPredicates) {
                 self.flow.skip(platform, (slot, task));
                 continue;
             }
             let Flow { dispatcher, plain, .. } = &mut self.flow;
             let state = dispatcher.state();
-            if let Some(list) = List::of(record) {
+            if let Some(list) = List::of(line) {
                 plain.before_post::<P>(state);
                 state.post(list, slot);
             } else {

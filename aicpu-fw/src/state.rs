@@ -77,8 +77,8 @@ impl<'a> SharedState<'a> {
     /// Puts a task with a block shape that has become ready where schedulers look: on its list, or among those whose predicate
     /// is to be read.
     pub(crate) fn post_ready(&self, slot: u32) {
-        let Some(record) = self.shapes.and_then(|shapes| shapes.line(slot)) else { return };
-        let list = if has_predicate(record) { Some(List::ARRIVALS) } else { List::of(record) };
+        let Some(line) = self.shapes.and_then(|shapes| shapes.line(slot)) else { return };
+        let list = if has_predicate(line) { Some(List::ARRIVALS) } else { List::of(line) };
         if let Some(list) = list {
             self.post(list, slot);
         }

@@ -1,4 +1,4 @@
-//! Where an instance's trace events go: a type, so that a machine that records none pays nothing.
+//! Where an instance's trace events go: a type, so that a machine that writes none pays nothing.
 //!
 //! [`Traces::TRACES`](crate::Traces::TRACES) decides at compile time; a host that traces on demand
 //! instantiates the firmware twice.
@@ -26,7 +26,7 @@ pub trait Tracer<'a>: Copy {
     fn over(writer: Option<TraceWriter<'a>>) -> Self;
 
     /// Takes an event. Where it has to wait for its reader, `pause` passes some time, and says what the clock shows then.
-    fn record(&self, record: TracePoint, pause: impl FnMut() -> u64);
+    fn write(&self, point: TracePoint, pause: impl FnMut() -> u64);
 }
 
 /// No events.
@@ -41,7 +41,7 @@ impl Tracer<'_> for NoTrace {
     }
 
     #[inline]
-    fn record(&self, _: TracePoint, _: impl FnMut() -> u64) {}
+    fn write(&self, _: TracePoint, _: impl FnMut() -> u64) {}
 }
 
 /// Rings of an arena, whose words are not those of a model checker.
@@ -89,22 +89,22 @@ mod ring {
             &self.lane
         }
 
-        /// Records an event. While the ring is full and the run waits for its reader, `pause` passes some time, and says
+        /// Writes an event. While the ring is full and the run waits for its reader, `pause` passes some time, and says
         /// what the clock shows then.
         #[inline]
-        pub fn record(&self, record: TracePoint, pause: impl FnMut() -> u64) {
-            let task = self.tasks.get(record.task as usize);
+        pub fn write(&self, point: TracePoint, pause: impl FnMut() -> u64) {
+            let task = self.tasks.get(point.task as usize);
             let lap = task.map_or(0, |task| lap_of(task.generation.load(Ordering::Relaxed)));
-            if !self.lane.record(record, lap) {
-                self.wait(record, lap, pause);
+            if !self.lane.write(point, lap) {
+                self.wait(point, lap, pause);
             }
         }
 
         #[cold]
         #[inline(never)]
-        fn wait(&self, record: TracePoint, lap: u8, mut pause: impl FnMut() -> u64) {
+        fn wait(&self, point: TracePoint, lap: u8, mut pause: impl FnMut() -> u64) {
             let (mut since_ns, mut read) = (pause(), self.lane.read_so_far());
-            while !self.lane.record(record, lap) {
+            while !self.lane.write(point, lap) {
                 if self.arena.fault().is_raised() {
                     return self.lane.refuse();
                 }
@@ -113,14 +113,14 @@ mod ring {
                 if read_now != read {
                     (since_ns, read) = (now_ns, read_now);
                 } else if now_ns.saturating_sub(since_ns) > self.patience_ns {
-                    return self.give_up(record);
+                    return self.give_up(point);
                 }
             }
         }
 
         /// Nobody reads the ring any more: raises `STALL_TRACE`, and counts the event as missing.
         #[cold]
-        pub fn give_up(&self, record: TracePoint) {
+        pub fn give_up(&self, point: TracePoint) {
             self.lane.refuse();
             let fault = self.arena.fault();
             if !fault.raise(Fault::STALL_TRACE) {
@@ -132,7 +132,7 @@ mod ring {
                 TraceOwner::Core(core) => epitaph.core = core,
             }
             epitaph.since_ns = self.patience_ns;
-            epitaph.time_ns = record.time_ns.saturating_add(self.patience_ns);
+            epitaph.time_ns = point.time_ns.saturating_add(self.patience_ns);
             let written = self.lane.written();
             epitaph.detail = [written.saturating_sub(self.lane.capacity()), written];
             let lines = self.arena.instances();
@@ -154,9 +154,9 @@ mod ring {
         }
 
         #[inline]
-        fn record(&self, record: TracePoint, pause: impl FnMut() -> u64) {
+        fn write(&self, point: TracePoint, pause: impl FnMut() -> u64) {
             if let Some(writer) = self {
-                writer.record(record, pause);
+                writer.write(point, pause);
             }
         }
     }

@@ -63,7 +63,7 @@ impl<'a> CorePort<'a> {
     #[inline]
     fn trace(&self, kind: TraceKind, time_ns: u64, (task, extra): (u32, u32)) {
         if let KernelTimes::Trace(writer) = &self.times {
-            writer.record(TracePoint { time_ns, kind, task, extra }, clock::pause);
+            writer.write(TracePoint { time_ns, kind, task, extra }, clock::pause);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Trace rings: what is recorded, what is read, what is missing.
+//! Trace rings: what is written, what is read, what is missing.
 
 extern crate std;
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use std::vec::Vec;
 
-fn record(time_ns: u64) -> TracePoint {
+fn point(time_ns: u64) -> TracePoint {
     TracePoint { time_ns, kind: TraceKind::READY, task: 7, extra: MAX_EXTRA }
 }
 
@@ -20,19 +20,19 @@ fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
 }
 
 fn drained(lane: &TraceLane<'_>) -> (Vec<TracePoint>, u64) {
-    let mut records = Vec::new();
-    let missing = lane.read_all(|record, lap| {
+    let mut points = Vec::new();
+    let missing = lane.read_all(|point, lap| {
         assert_eq!(lap, 127);
-        records.push(record);
+        points.push(point);
     });
-    (records, missing)
+    (points, missing)
 }
 
 #[test]
-fn what_is_recorded_is_read() {
+fn what_is_written_is_read() {
     with_ring(WhenFull::DropOldest, |lane| {
-        (0..8).for_each(|time| assert!(lane.record(record(time), 127)));
-        assert_eq!(drained(lane), ((0..8).map(record).collect(), 0));
+        (0..8).for_each(|time| assert!(lane.write(point(time), 127)));
+        assert_eq!(drained(lane), ((0..8).map(point).collect(), 0));
         lane.reset();
         assert_eq!(drained(lane), (Vec::new(), 0));
     });
@@ -41,16 +41,16 @@ fn what_is_recorded_is_read() {
 #[test]
 fn a_full_ring_drops_its_oldest_events_and_counts_them() {
     with_ring(WhenFull::DropOldest, |lane| {
-        (0..19).for_each(|time| assert!(lane.record(record(time), 127)));
-        assert_eq!(drained(lane), ((11..19).map(record).collect(), 11));
+        (0..19).for_each(|time| assert!(lane.write(point(time), 127)));
+        assert_eq!(drained(lane), ((11..19).map(point).collect(), 11));
     });
 }
 
 #[test]
 fn a_full_ring_keeps_its_oldest_events_if_asked_to() {
     with_ring(WhenFull::KeepOldest, |lane| {
-        (0..19).for_each(|time| assert!(lane.record(record(time), 127)));
-        assert_eq!(drained(lane), ((0..8).map(record).collect(), 11));
+        (0..19).for_each(|time| assert!(lane.write(point(time), 127)));
+        assert_eq!(drained(lane), ((0..8).map(point).collect(), 11));
     });
 }
 
@@ -60,13 +60,13 @@ fn a_full_ring_waits_for_its_reader_if_asked_to() {
         let mut read = Vec::new();
         let mut written = 0;
         for _ in 0..5 {
-            while lane.record(record(written), 127) {
+            while lane.write(point(written), 127) {
                 written += 1;
             }
             assert_eq!(written - read.len() as u64, 8, "full, and nothing overwritten");
-            assert_eq!(lane.read_new(|record, _| read.push(record)), (8, 0));
+            assert_eq!(lane.read_new(|point, _| read.push(point)), (8, 0));
         }
-        assert_eq!(read, (0..written).map(record).collect::<Vec<_>>());
+        assert_eq!(read, (0..written).map(point).collect::<Vec<_>>());
         assert_eq!(drained(lane), (Vec::new(), 0), "all of it has been read");
         lane.refuse();
         assert_eq!((drained(lane).1, lane.refused()), (1, 1));
@@ -83,7 +83,7 @@ fn what_a_full_ring_does_stands_in_the_flags() {
 #[test]
 fn a_kind_that_does_not_exist_is_missing_not_invented() {
     with_ring(WhenFull::DropOldest, |lane| {
-        assert!(lane.record(record(1), 127));
+        assert!(lane.write(point(1), 127));
         lane.event(0).unwrap().what.store(99, super::Ordering::Relaxed);
         assert_eq!(drained(lane), (Vec::new(), 1));
     });

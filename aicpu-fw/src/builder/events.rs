@@ -1,4 +1,4 @@
-//! The events of the timeline that a builder records, with the time at which it last read the clock.
+//! The events of the timeline that a builder writes, with the time at which it last read the clock.
 
 use pto_abi::trace::{TraceKind, TracePoint};
 

@@ -52,7 +52,7 @@ pub trait BuilderHost {
     #[inline]
     fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}
 
-    /// A task of a record was added to this slot, with its edges, and is about to be published.
+    /// A task of a recording was added to this slot, with its edges, and is about to be published.
     #[inline]
     fn replayed(&mut self, _slot: u32) {}
 

@@ -183,10 +183,10 @@ impl BlockTasks {
         shapes: &ShapeMemory<'_>,
         (list, slot): (List, u32),
     ) -> Result<Turn, Fault> {
-        let Some(record) = shapes.line(slot) else {
+        let Some(line) = shapes.line(slot) else {
             return Ok(Turn { has_staged: false, found_cores: false });
         };
-        let lanes = lanes_of(record);
+        let lanes = lanes_of(line);
         let Some(place) = self.clusters.free_place(dispatcher.cores(), lanes) else {
             self.hold_a_cluster(dispatcher, lanes);
             return Ok(Turn { has_staged: false, found_cores: false });
@@ -210,12 +210,12 @@ impl BlockTasks {
         slot: u32,
     ) -> Result<Turn, Fault> {
         let mut turn = Turn { has_staged: false, found_cores: false };
-        let Some(record) = shapes.line(slot) else { return Ok(turn) };
+        let Some(line) = shapes.line(slot) else { return Ok(turn) };
         if !self.gathering.is_for(slot) {
             // The one before has left the gate, so that all of its blocks can start.
             turn.has_staged |= self.start_pledged(dispatcher, platform, shapes)?;
         }
-        let lanes = lanes_of(record);
+        let lanes = lanes_of(line);
         let Some(place) = self.clusters.free_place(dispatcher.cores(), lanes) else {
             if lanes.single().is_none() {
                 let left = shapes.blocks_left(slot);
@@ -244,11 +244,11 @@ impl BlockTasks {
         shapes: &ShapeMemory<'_>,
     ) -> Result<bool, Fault> {
         let slot = self.gathering.task();
-        let Some(record) = shapes.line(slot) else { return Ok(false) };
+        let Some(line) = shapes.line(slot) else { return Ok(false) };
         if shapes.blocks_left(slot) > 0 && !mutant::is(Mutant::StartsBeforeAllAreThere) {
             return Ok(false);
         }
-        let lanes = lanes_of(record);
+        let lanes = lanes_of(line);
         while let Some(Pledge { place, block }) = self.gathering.take_pledge() {
             let block = Block { slot, number: block, lanes };
             stage_block(dispatcher, platform, shapes, (place, block))?;

@@ -296,8 +296,8 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline(never)]
     fn part_finished<P: Platform>(&mut self, platform: &mut P, (core, running): (usize, u32)) {
         let slot = running & !PART;
-        let record = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
-        let Some(record) = record.filter(|_| running & PART != 0) else { return };
+        let line = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
+        let Some(line) = line.filter(|_| running & PART != 0) else { return };
         if P::TRACES {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
             let extra = self.dispatcher.cores().worker(core);
@@ -306,7 +306,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
         // AcqRel: Release passes on what this part wrote; Acquire, in the last decrement, pairs with the Release half of
         // the others.
-        let left = P::Sharing::fetch_sub_u32(&record.parts_left, one, Ordering::AcqRel);
+        let left = P::Sharing::fetch_sub_u32(&line.parts_left, one, Ordering::AcqRel);
         if left == one || left == 1 {
             self.parts_are_done(platform, (core, slot));
         }

@@ -396,7 +396,7 @@ impl<'a> Dispatcher<'a> {
     fn blame_part(&self, blame: Blame, core: usize, slot: u32) -> Blame {
         let of_task =
             |shapes: ShapeMemory<'a>| Some((shapes, self.state.task(slot)?, shapes.line(slot)?));
-        let Some((shapes, task, record)) = self.state.shapes.and_then(of_task) else {
+        let Some((shapes, task, line)) = self.state.shapes.and_then(of_task) else {
             return blame;
         };
         let context = shapes.context(self.cores.worker(core), task);
@@ -404,7 +404,7 @@ impl<'a> Dispatcher<'a> {
             CoreKind::AIC => 0,
             _ => 1 + BlockContext::of(context).lane as usize,
         };
-        let func_id = record.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
+        let func_id = line.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
         blame.func(func_id).part(context)
     }
 

@@ -44,10 +44,10 @@ fn stage_part<P: Platform>(
 ) -> Result<(), Fault> {
     let Block { slot, number, lanes } = block;
     let found = dispatcher.state().task(slot).zip(shapes.line(slot));
-    let Some((task, record)) = found else {
+    let Some((task, line)) = found else {
         return dispatcher.expect_published(slot).map(drop);
     };
-    let blocks = record.blocks.load(Ordering::Relaxed);
+    let blocks = line.blocks.load(Ordering::Relaxed);
     if blocks == 1 && lanes.count() == 1 {
         // Nothing tells it from a plain task any more.
         return dispatcher.stage_on_set_apart(platform, core, slot);
@@ -57,8 +57,8 @@ fn stage_part<P: Platform>(
     }
     let context = BlockContext { block: number, blocks, lane: u32::from(lane == 2) };
     let args = write_part(dispatcher, shapes, core, (task, context));
-    let kernel = GmAddr(record.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
-    let func_id = record.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
+    let kernel = GmAddr(line.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
+    let func_id = line.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
     if P::TRACES {
         let (time_ns, kind) = (platform.now_ns(), TraceKind::PART);
         platform.trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });

@@ -110,8 +110,8 @@ impl List {
 
     /// The list that a task waits on; `None`: it goes to the ready queue of its kind.
     #[must_use]
-    pub fn of(record: &BlockLine) -> Option<Self> {
-        let list = record.list.load(Ordering::Relaxed);
+    pub fn of(line: &BlockLine) -> Option<Self> {
+        let list = line.list.load(Ordering::Relaxed);
         (list != NO_LIST).then_some(Self(list))
     }
 }

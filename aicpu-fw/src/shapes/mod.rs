@@ -7,7 +7,7 @@
 //!                read, then list or skip                                    free cores of its own
 //! ```
 //! Memory is in the region `stream`, so that other runs have none of it; a task says in one bit of its line that it has a
-//! record. Everything that schedulers share stands on the board, under one lock that nobody holds for long.
+//! line. Everything that schedulers share stands on the board, under one lock that nobody holds for long.
 
 mod board;
 mod lanes;
@@ -74,40 +74,40 @@ impl<'a> ShapeMemory<'a> {
 
     /// The element that a predicate is on.
     #[must_use]
-    pub fn element(&self, record: &BlockLine) -> (GmAddr, ElementType) {
-        let test = record.test.load(Ordering::Relaxed);
+    pub fn element(&self, line: &BlockLine) -> (GmAddr, ElementType) {
+        let test = line.test.load(Ordering::Relaxed);
         let element = u8::try_from(test >> 8).ok().and_then(|e| ElementType::try_from(e).ok());
-        (GmAddr(record.address.load(Ordering::Relaxed)), element.unwrap_or(ElementType::U8))
+        (GmAddr(line.address.load(Ordering::Relaxed)), element.unwrap_or(ElementType::U8))
     }
 
     /// Whether the predicate of a task is true. The builder has checked that the element can be read.
     #[must_use]
-    pub fn predicate_holds(&self, record: &BlockLine) -> bool {
-        let (address, element) = self.element(record);
-        let [comparison, ..] = record.test.load(Ordering::Relaxed).to_le_bytes();
+    pub fn predicate_holds(&self, line: &BlockLine) -> bool {
+        let (address, element) = self.element(line);
+        let [comparison, ..] = line.test.load(Ordering::Relaxed).to_le_bytes();
         let comparison = Comparison::try_from(comparison).unwrap_or(Comparison::EQUAL);
         let found = read_element(&self.gm, address, element.bytes()).unwrap_or(0);
-        comparison.holds(element, found, record.value.load(Ordering::Relaxed))
+        comparison.holds(element, found, line.value.load(Ordering::Relaxed))
     }
 }
 
 /// The lanes of a task.
 #[must_use]
-pub fn lanes_of(record: &BlockLine) -> Lanes {
-    let [lanes, ..] = record.flags.load(Ordering::Relaxed).to_le_bytes();
+pub fn lanes_of(line: &BlockLine) -> Lanes {
+    let [lanes, ..] = line.flags.load(Ordering::Relaxed).to_le_bytes();
     Lanes(lanes)
 }
 
 /// Whether the task has a predicate.
 #[must_use]
-pub fn has_predicate(record: &BlockLine) -> bool {
-    record.flags.load(Ordering::Relaxed) & HAS_PREDICATE != 0
+pub fn has_predicate(line: &BlockLine) -> bool {
+    line.flags.load(Ordering::Relaxed) & HAS_PREDICATE != 0
 }
 
 /// Whether all blocks of the task start at once.
 #[must_use]
-pub fn starts_at_once(record: &BlockLine) -> bool {
-    record.flags.load(Ordering::Relaxed) & SYNC_START != 0
+pub fn starts_at_once(line: &BlockLine) -> bool {
+    line.flags.load(Ordering::Relaxed) & SYNC_START != 0
 }
 
 /// Whether [`read_element`] could read an element there. Nothing is read: a kernel may be writing it.

@@ -149,21 +149,21 @@ impl BlockSpec {
     }
 
     /// Writes the notes of a task that is not published.
-    pub(super) fn write(&self, record: &BlockLine) {
-        let kernels = record.kernels.iter().zip(&record.func_ids);
+    pub(super) fn write(&self, line: &BlockLine) {
+        let kernels = line.kernels.iter().zip(&line.func_ids);
         for ((kernel, func_id), (code, id)) in kernels.zip(self.kernels.iter().zip(self.func_ids)) {
             kernel.store(*code, Relaxed);
             func_id.store(id.into(), Relaxed);
         }
         let [lanes, ..] = self.flags.to_le_bytes();
-        record.flags.store(self.flags, Relaxed);
-        record.blocks.store(self.blocks, Relaxed);
-        record.next_block.store(0, Relaxed);
-        record.parts_left.store(self.blocks * Lanes(lanes).count(), Relaxed);
-        record.list.store(self.list, Relaxed);
-        record.test.store(self.test, Relaxed);
-        record.address.store(self.address, Relaxed);
-        record.value.store(self.value, Relaxed);
+        line.flags.store(self.flags, Relaxed);
+        line.blocks.store(self.blocks, Relaxed);
+        line.next_block.store(0, Relaxed);
+        line.parts_left.store(self.blocks * Lanes(lanes).count(), Relaxed);
+        line.list.store(self.list, Relaxed);
+        line.test.store(self.test, Relaxed);
+        line.address.store(self.address, Relaxed);
+        line.value.store(self.value, Relaxed);
     }
 }
 
@@ -191,10 +191,10 @@ mod tests {
         let line = BlockSpec::of(&task.block_shape, &kernels);
         assert_eq!(BlockSpec::of_words(line.words(65)), (line, 65));
         assert_eq!((line.has_predicate(), line.element_bytes()), (true, 2));
-        let record = BlockLine::default();
-        record.next_block.store(5, Relaxed);
-        line.write(&record);
-        let numbers = [&record.next_block, &record.parts_left].map(|word| word.load(Relaxed));
+        let written = BlockLine::default();
+        written.next_block.store(5, Relaxed);
+        line.write(&written);
+        let numbers = [&written.next_block, &written.parts_left].map(|word| word.load(Relaxed));
         assert_eq!(numbers, [0, 3 * 0xFF_FFFF]);
     }
 

@@ -136,7 +136,7 @@ impl<'a, 's> Wave<'a, 's> {
         while going != 0 {
             let now = going;
             for system in (0..self.systems.1).filter(|system| now >> system & 1 == 1) {
-                if self.is_small(stream, system)? {
+                if self.ask_if_small(stream, system)? {
                     self.solve(stream, system, iteration)?;
                     going &= !(1 << system);
                 } else if iteration == self.args.limit {
@@ -183,7 +183,11 @@ impl<'a, 's> Wave<'a, 's> {
     }
 
     /// Waits for |e|^2. As bits, numbers that are not below zero have their order, and NaN is above all of them.
-    fn is_small<G: StreamBuilder>(&self, stream: &mut G, system: u64) -> Result<bool, BuildError> {
+    fn ask_if_small<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        system: u64,
+    ) -> Result<bool, BuildError> {
         let found = stream.get(&self.norm, &[extent(system)?, 0])?;
         Ok(found <= self.args.tolerance.word())
     }

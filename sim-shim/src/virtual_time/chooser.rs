@@ -11,7 +11,7 @@ use super::search::Search;
 pub struct Chooser {
     source: Source,
     count: u64,
-    record: Option<Vec<u32>>,
+    listed: Option<Vec<u32>>,
 }
 
 #[derive(Clone, Debug)]
@@ -25,25 +25,25 @@ impl Chooser {
     /// Draws from a generator with this seed (splitmix64, Steele, Lea and Flood 2014).
     #[must_use]
     pub const fn seeded(seed: u64) -> Self {
-        Self { source: Source::Seed(seed), count: 0, record: None }
+        Self { source: Source::Seed(seed), count: 0, listed: None }
     }
 
-    /// Repeats a recorded list; behind its end the first alternative is taken.
+    /// Repeats a list of choices; behind its end the first alternative is taken.
     #[must_use]
     pub const fn replay(choices: Vec<u32>) -> Self {
-        Self { source: Source::Replay { choices, next: 0 }, count: 0, record: None }
+        Self { source: Source::Replay { choices, next: 0 }, count: 0, listed: None }
     }
 
     /// The first path of a depth-first search over all choices of agents; delays take their mean.
     #[must_use]
     pub const fn search() -> Self {
-        Self { source: Source::Search(Search::over_paths()), count: 0, record: None }
+        Self { source: Source::Search(Search::over_paths()), count: 0, listed: None }
     }
 
     /// As [`search`](Self::search), and no path goes on from a state that was reached before.
     #[must_use]
     pub fn search_states() -> Self {
-        Self { source: Source::Search(Search::over_states()), count: 0, record: None }
+        Self { source: Source::Search(Search::over_states()), count: 0, listed: None }
     }
 
     /// How far a search is; `None`: this is none.
@@ -75,15 +75,15 @@ impl Chooser {
 
     /// Keeps the choices of agents, for [`replay`](Self::replay).
     #[must_use]
-    pub fn recording(mut self) -> Self {
-        self.record = Some(Vec::new());
+    pub fn listing(mut self) -> Self {
+        self.listed = Some(Vec::new());
         self
     }
 
     /// The choices that were kept.
     #[must_use]
-    pub fn recorded(&self) -> &[u32] {
-        self.record.as_deref().unwrap_or(&[])
+    pub fn listed(&self) -> &[u32] {
+        self.listed.as_deref().unwrap_or(&[])
     }
 
     /// How many choices were made: those with more than one alternative.
@@ -108,8 +108,8 @@ impl Chooser {
             }
             Source::Search(search) => search.step(of),
         };
-        if let Some(record) = &mut self.record {
-            record.push(chosen);
+        if let Some(listed) = &mut self.listed {
+            listed.push(chosen);
         }
         chosen
     }
@@ -134,8 +134,8 @@ impl Chooser {
     /// In a search: goes on to the next path; `false`: all have been taken.
     pub fn advance(&mut self) -> bool {
         self.count = 0;
-        if let Some(record) = &mut self.record {
-            record.clear();
+        if let Some(listed) = &mut self.listed {
+            listed.clear();
         }
         let Source::Search(search) = &mut self.source else { return false };
         search.advance()
@@ -174,14 +174,14 @@ mod tests {
 
     #[test]
     fn a_search_takes_every_path_once() {
-        let mut chooser = Chooser::search().recording();
+        let mut chooser = Chooser::search().listing();
         let mut paths = Vec::new();
         loop {
             // A tree whose shape depends on the choices.
             let first = chooser.agent(3);
             let of = first + 1;
             chooser.agent(of);
-            paths.push(chooser.recorded().to_vec());
+            paths.push(chooser.listed().to_vec());
             if !chooser.advance() {
                 break;
             }
@@ -190,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_run_is_replayed() {
-        let mut drawn = Chooser::seeded(3).recording();
+    fn a_listed_run_is_replayed() {
+        let mut drawn = Chooser::seeded(3).listing();
         let first: Vec<_> = (2..30).map(|of| drawn.agent(of)).collect();
-        let mut again = Chooser::replay(drawn.recorded().to_vec());
+        let mut again = Chooser::replay(drawn.listed().to_vec());
         assert_eq!((2..30).map(|of| again.agent(of)).collect::<Vec<_>>(), first);
         assert_eq!((again.agent(9), again.count()), (0, 29));
     }

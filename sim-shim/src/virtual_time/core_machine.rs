@@ -16,8 +16,8 @@ use super::ledger::{Ledger, Violation};
 use super::lines::{Access, Lines};
 use super::options::{LineModel, VirtualOptions};
 use super::parts::{Part, Parts, Shaped, Stage, is_shaped};
-use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
+use super::tracer::Tracer;
 
 /// A part that came to a stage.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ pub(super) struct CoreMachine<'w> {
     pub(super) chooser: &'w mut Chooser,
     pub(super) ledger: &'w mut Ledger,
     pub(super) trace: &'w mut Trace,
-    pub(super) recorder: &'w Recorder,
+    pub(super) tracer: &'w Tracer,
     pub(super) account: &'w mut Account,
     pub(super) lines: &'w mut Lines,
     pub(super) parts: &'w mut Parts,
@@ -94,7 +94,7 @@ impl CoreMachine<'_> {
             self.ledger.start(slot, now_ns);
         }
         self.trace.add(now_ns, EventKind::Started, worker as usize, slot);
-        self.recorder.core(worker, now_ns, TraceKind::STARTED, (slot, 0));
+        self.tracer.core(worker, now_ns, TraceKind::STARTED, (slot, 0));
     }
 
     /// The kernel has ended, at the core's own time.
@@ -116,7 +116,7 @@ impl CoreMachine<'_> {
             self.ledger.finish(slot, core.now_ns, longest_ns);
         }
         self.trace.add(core.now_ns, EventKind::Finished, core.worker as usize, slot);
-        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, (slot, 0));
+        self.tracer.core(core.worker, core.now_ns, TraceKind::FINISHED, (slot, 0));
         if core.unstarted == 0 {
             self.account.add(core.now_ns, Change::CoreIdle(core.worker));
         }
@@ -167,7 +167,7 @@ impl CoreMachine<'_> {
         (slot, kernel): (u32, &ChainKernel),
     ) {
         let extra = chain::event_extra(kernel);
-        self.recorder.core(worker, now_ns, TraceKind::STARTED, (slot, extra));
+        self.tracer.core(worker, now_ns, TraceKind::STARTED, (slot, extra));
     }
 
     /// What a kernel of a chain costs.
@@ -189,7 +189,7 @@ impl CoreMachine<'_> {
         self.busy_ns[core.kind.index()] += cost_ns;
         self.tasks_run[core.kind.index()] += 1;
         let extra = chain::event_extra(kernel);
-        self.recorder.core(core.worker, core.now_ns, TraceKind::FINISHED, (slot, extra));
+        self.tracer.core(core.worker, core.now_ns, TraceKind::FINISHED, (slot, extra));
         if self.options.lines == LineModel::Results {
             let (during, called) = ((started_ns, core.now_ns), (kernel.func_id, first_args(args)));
             self.follow_call(core.worker, slot, during, trouble, called);
@@ -266,8 +266,8 @@ impl CoreMachine<'_> {
     fn func_of(&self, task: &Task, slot: u32, core: (u32, CoreKind)) -> u16 {
         let own = task.func_id.load(Relaxed);
         let Some((_, part)) = part_of(self.launch, slot, core) else { return own };
-        let record = self.launch.state.shapes.and_then(|shapes| shapes.line(slot));
-        let func_id = record.and_then(|record| record.func_ids.get(part.lane()));
+        let line = self.launch.state.shapes.and_then(|shapes| shapes.line(slot));
+        let func_id = line.and_then(|line| line.func_ids.get(part.lane()));
         func_id.and_then(|id| u16::try_from(id.load(Relaxed)).ok()).unwrap_or(own)
     }
 }

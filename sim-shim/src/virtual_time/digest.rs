@@ -1,7 +1,7 @@
 //! States: everything that the rest of a run depends on, as one number. A search over all orders of steps that comes to a state
 //! again need not go on from there.
 //!
-//! What is left out is what nobody reads again: sums for reports, the trace, logs, the builder's tensor map and records once
+//! What is left out is what nobody reads again: sums for reports, the trace, logs, the builder's tensor map and recordings once
 //! it has returned. While a streaming builder is under way its own state is part: what it has in its fields
 //! (`Stream::tell_state`), its memory, and what its program was told, of which the program's stack is a function. Times are part of a state; in a search the clock stands still as long as anybody has something to do.
 
@@ -102,7 +102,7 @@ impl World {
             naps,
             ledger,
             trace: _,
-            recorder: _,
+            tracer: _,
             account: _,
             // The model of stale lines is for runs that are not searched.
             lines: _,
@@ -168,7 +168,7 @@ pub(super) fn live_ranges(
                 // Up to the words of parts of the workers that there are, and what kernels have in the heap.
                 ranges.push((stream, plan.parts + 8 * (BLOCK_WORDS * workers) as u64));
                 ranges.push((stream + plan.heap, bytes.saturating_sub(plan.heap)));
-                // The tensor map. The words of records behind it follow from what the program was told.
+                // The tensor map. The words of recordings behind it follow from what the program was told.
                 let (tape, _) = plan.tape;
                 if builder == Builder::UnderWay {
                     ranges.push((stream + plan.tensors, tape - plan.tensors));

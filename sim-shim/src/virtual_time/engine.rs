@@ -355,7 +355,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         if outcome == EdgeOutcome::AlreadySatisfied {
             world.ledger.carry(producer, consumer);
         }
-        world.recorder.instance(0, now_ns, kind, (consumer, producer));
+        world.tracer.instance(0, now_ns, kind, (consumer, producer));
     }
 
     fn replayed(&mut self, slot: u32) {
@@ -475,8 +475,8 @@ impl World {
                 let generation = |task: &Task| task.generation.load(Relaxed);
                 let generation = self.launch.state.task(slot).map_or(0, generation);
                 self.ledger.added(slot, generation);
-                self.recorder.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
-                self.record_lanes(slot, now_ns);
+                self.tracer.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
+                self.trace_lanes(slot, now_ns);
             }
             Note::Edge { producer, generation, consumer, outcome } => {
                 let mut kind = TraceKind::EDGE;
@@ -490,7 +490,7 @@ impl World {
                     self.ledger.satisfied(producer, consumer, now_ns);
                     kind = TraceKind::EDGE_SATISFIED;
                 }
-                self.recorder.instance(0, now_ns, kind, (consumer, producer));
+                self.tracer.instance(0, now_ns, kind, (consumer, producer));
             }
             Note::Access { slot, access } => self.ledger.accessed(slot, &access),
             Note::After { slot, producer: TaskId { slot: producer, generation } } => {

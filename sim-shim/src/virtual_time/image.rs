@@ -24,21 +24,21 @@ impl ImageNotes {
         Self { image: window.and_then(|window| CheckedImage::check(window).ok()) }
     }
 
-    /// Charges for a record, which was just loaded. Nothing runs before all of them are, so that every producer counts.
+    /// Charges for a task of the image, which was just loaded. Nothing runs before all of them are, so that every producer counts.
     pub(super) fn charge(&self, slot: u32, world: &mut World) {
         let Some(image) = self.image.as_ref().filter(|image| slot < image.task_count()) else {
             return;
         };
-        let record = image.task(slot);
-        let func_and_kind = u32::from(record.func_id) | u32::from(record.kind) << 16;
-        let args = usize::from(record.arg_count);
+        let task = image.task(slot);
+        let func_and_kind = u32::from(task.func_id) | u32::from(task.kind) << 16;
+        let args = usize::from(task.arg_count);
         world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
-        for producer in image.producers(&record) {
+        for producer in image.producers(&task) {
             let (generation, outcome) = (world.launch.run_epoch, EdgeOutcome::Added);
             world.charge(Note::Edge { producer, generation, consumer: slot, outcome });
         }
         let waits_for = world.launch.state.task(slot).map_or(0, |task| task.edges_in.load(Relaxed));
-        if waits_for != record.edge_count {
+        if waits_for != task.edge_count {
             world.violate(
                 Rule::EdgeOrder,
                 slot,

@@ -7,7 +7,7 @@
 //!     tap.rs       a builder program's calls                        profile.rs, cost.rs  what things cost
 //!     ledger.rs, lines.rs  what must never happen                   trace.rs, report.rs  what did
 //!     account.rs, fitting.rs  where the cores' time went
-//!     recorder.rs  the trace rings of a recorded run
+//!     tracer.rs    the trace rings of a traced run
 //!     inject.rs    what goes wrong                                  soak/   many runs at once
 //!     group/       several machines with a network between them
 //!     spec.rs      faults and costs as a user writes them
@@ -36,7 +36,6 @@ mod platform;
 mod port;
 pub mod profile;
 mod random;
-mod recorder;
 mod report;
 mod search;
 mod shapes;
@@ -44,6 +43,7 @@ pub mod soak;
 pub mod spec;
 mod tap;
 mod trace;
+mod tracer;
 mod transfers;
 mod world;
 #[cfg(test)]

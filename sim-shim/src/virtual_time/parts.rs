@@ -42,7 +42,7 @@ pub(super) struct Part {
 
 impl Part {
     /// As a trace event has it, on a core of `kind`.
-    pub(super) fn recorded(self, kind: CoreKind) -> u32 {
+    pub(super) fn traced(self, kind: CoreKind) -> u32 {
         let lane = self.lane.saturating_sub(usize::from(kind == CoreKind::AIV));
         let lane = u32::try_from(lane).unwrap_or(0);
         BlockContext { block: self.block, blocks: 0, lane }.part()
@@ -67,13 +67,13 @@ pub(super) struct Shaped {
 
 impl Shaped {
     pub(super) fn of(shapes: &ShapeMemory<'_>, slot: u32) -> Option<Self> {
-        let record = shapes.line(slot)?;
+        let line = shapes.line(slot)?;
         Some(Self {
-            lanes: lanes_of(record),
-            blocks: record.blocks.load(Relaxed),
-            starts_at_once: starts_at_once(record),
-            list: List::of(record).map(|list| list.0),
-            has_predicate: has_predicate(record),
+            lanes: lanes_of(line),
+            blocks: line.blocks.load(Relaxed),
+            starts_at_once: starts_at_once(line),
+            list: List::of(line).map(|list| list.0),
+            has_predicate: has_predicate(line),
         })
     }
 
@@ -449,7 +449,7 @@ impl Book {
     }
 }
 
-/// Whether a task is of several parts, by its line and its record.
+/// Whether a task is of several parts, by its line and its block line.
 pub(super) fn is_shaped(task: &Task) -> bool {
     task.kind.load(Relaxed) & pto_abi::task::SHAPED != 0
 }

@@ -23,17 +23,17 @@ impl World {
     /// A task with a shape is ready.
     pub(super) fn book_ready(&mut self, slot: u32, now_ns: u64) {
         let Some(shapes) = &self.launch.state.shapes else { return };
-        let Some((shaped, record)) = Shaped::of(shapes, slot).zip(shapes.line(slot)) else {
+        let Some((shaped, line)) = Shaped::of(shapes, slot).zip(shapes.line(slot)) else {
             return;
         };
-        if List::of(record) == Some(List::TRANSFERS) {
+        if List::of(line) == Some(List::TRANSFERS) {
             // It needs no core.
             return;
         }
         let Some(task) = self.launch.state.task(slot) else { return };
         self.parts.ready(slot, &shaped, (now_ns, Release::of(task)));
         // One that will not run needs no core, whether a scheduler knows that yet or not.
-        if !has_predicate(record) || shapes.predicate_holds(record) {
+        if !has_predicate(line) || shapes.predicate_holds(line) {
             self.account.shaped_is_ready(now_ns, shaped.waiting(slot));
         }
     }
@@ -86,27 +86,27 @@ impl World {
         }
     }
 
-    /// In a run that is recorded: the part of a task that a worker has; `None`: the task has one only.
+    /// In a run that is traced: the part of a task that a worker has; `None`: the task has one only.
     #[inline]
-    pub(super) fn recorded_part(&self, slot: u32, worker: u32) -> Option<u32> {
-        if !self.recorder.is_on() {
+    pub(super) fn traced_part(&self, slot: u32, worker: u32) -> Option<u32> {
+        if !self.tracer.is_on() {
             return None;
         }
         let kind = self.launch.workers.kind(worker)?;
-        part_of(&self.launch, slot, (worker, kind)).map(|(_, part)| part.recorded(kind))
+        part_of(&self.launch, slot, (worker, kind)).map(|(_, part)| part.traced(kind))
     }
 
     /// The kernels of a task with a shape, which was added.
-    pub(super) fn record_lanes(&self, slot: u32, now_ns: u64) {
-        let (state, recorder) = (&self.launch.state, &self.recorder);
-        let task = state.task(slot).filter(|task| recorder.is_on() && is_shaped(task));
+    pub(super) fn trace_lanes(&self, slot: u32, now_ns: u64) {
+        let (state, tracer) = (&self.launch.state, &self.tracer);
+        let task = state.task(slot).filter(|task| tracer.is_on() && is_shaped(task));
         let shapes = task.and(state.shapes.as_ref());
-        let Some(record) = shapes.and_then(|shapes| shapes.line(slot)) else { return };
-        let lanes = record.flags.load(Relaxed);
-        for (lane, func_id) in (0_u32..).zip(&record.func_ids) {
+        let Some(line) = shapes.and_then(|shapes| shapes.line(slot)) else { return };
+        let lanes = line.flags.load(Relaxed);
+        for (lane, func_id) in (0_u32..).zip(&line.func_ids) {
             if lanes >> lane & 1 == 1 {
                 let func_and_lane = func_id.load(Relaxed) | lane << 16;
-                recorder.instance(0, now_ns, TraceKind::LANE, (slot, func_and_lane));
+                tracer.instance(0, now_ns, TraceKind::LANE, (slot, func_and_lane));
             }
         }
     }
@@ -148,7 +148,7 @@ impl World {
             self.violate(rule, slot, instance, what);
         }
         self.trace.add(now_ns, EventKind::Skipped, instance, slot);
-        self.recorder.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
+        self.tracer.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
         self.release_consumers(slot, task, instance, now_ns)
     }
 
@@ -160,7 +160,7 @@ impl World {
         now_ns += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
         self.ledger.skip(slot, now_ns);
         self.trace.add(now_ns, EventKind::Skipped, instance, slot);
-        self.recorder.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
+        self.tracer.instance(instance, now_ns, TraceKind::SKIPPED, (slot, 0));
         self.release_consumers(slot, task, instance, now_ns)
     }
 
@@ -179,8 +179,8 @@ fn wrong_predicate(
     slot: u32,
     runs: bool,
 ) -> Option<super::parts::Found> {
-    let record = shapes.line(slot).filter(|record| has_predicate(record))?;
-    match (runs, shapes.predicate_holds(record)) {
+    let line = shapes.line(slot).filter(|line| has_predicate(line))?;
+    match (runs, shapes.predicate_holds(line)) {
         (true, false) => Some((Rule::Predicate, "runs, and its predicate is false")),
         (false, true) => Some((Rule::Predicate, "is skipped, and its predicate is true")),
         _ => None,

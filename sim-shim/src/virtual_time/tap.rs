@@ -1,4 +1,4 @@
-//! Records the calls of a builder program, so that the machine can charge their time and check them.
+//! Notes the calls of a builder program, so that the machine can charge their time and check them.
 //!
 //! A builder is a plain function over [`GraphBuilder`]; the firmware's builder stands below this one. The notes
 //! travel by a thread-local list, because a set of builders is shared and cannot hold the state of a run; the
@@ -343,12 +343,12 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         self.graph.end_recording()
     }
 
-    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        for _ in 0..record.tasks {
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        for _ in 0..recording.tasks {
             self.count_task()?;
         }
         tell(5_u8);
-        self.graph.replay(record, bindings)
+        self.graph.replay(recording, bindings)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {

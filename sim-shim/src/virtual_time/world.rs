@@ -25,8 +25,8 @@ use super::lines::Lines;
 use super::options::VirtualOptions;
 use super::parts::{Given, Parts, Release, is_shaped};
 use super::port::VirtualPort;
-use super::recorder::Recorder;
 use super::trace::{EventKind, Trace};
+use super::tracer::Tracer;
 #[cfg(test)]
 use super::wrong_core::step;
 use crate::supervisor::{self, Beat};
@@ -72,7 +72,7 @@ pub(super) struct World {
     pub(super) naps: Vec<Nap>,
     pub(super) ledger: Ledger,
     pub(super) trace: Trace,
-    pub(super) recorder: Recorder,
+    pub(super) tracer: Tracer,
     pub(super) account: Account,
     pub(super) lines: Lines,
     pub(super) parts: Parts,
@@ -113,7 +113,7 @@ impl World {
             naps: vec![Nap::default(); launch.aicpu_instances as usize],
             ledger,
             trace: Trace::new(options.keep),
-            recorder: Recorder::of(&launch),
+            tracer: Tracer::of(&launch),
             account: Account::new(&launch.workers),
             lines: Lines::new(),
             parts: Parts::new(),
@@ -143,7 +143,7 @@ impl World {
             chooser: &mut self.chooser,
             ledger: &mut self.ledger,
             trace: &mut self.trace,
-            recorder: &self.recorder,
+            tracer: &self.tracer,
             account: &mut self.account,
             lines: &mut self.lines,
             parts: &mut self.parts,
@@ -236,10 +236,10 @@ impl World {
         }
         let given = self.book_dispatch(slot, (worker, instance), now_ns);
         self.trace.add(now_ns, EventKind::Dispatched, worker, slot);
-        if let Some(part) = self.recorded_part(slot, number) {
-            self.recorder.instance(instance, now_ns, TraceKind::PART, (slot, part));
+        if let Some(part) = self.traced_part(slot, number) {
+            self.tracer.instance(instance, now_ns, TraceKind::PART, (slot, part));
         }
-        self.recorder.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
+        self.tracer.instance(instance, now_ns, TraceKind::DISPATCHED, (slot, number));
         match given {
             Given::Plain => self.account.add(now_ns, Change::TaskDispatched(kind)),
             Given::Block => self.account.block_is_dispatched(now_ns, slot),
@@ -260,8 +260,8 @@ impl World {
         let profile = self.options.profile;
         now += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
-        if self.recorded_part(slot, number).is_some() {
-            self.recorder.instance(instance, now, TraceKind::COLLECTED, (slot, number));
+        if self.traced_part(slot, number).is_some() {
+            self.tracer.instance(instance, now, TraceKind::COLLECTED, (slot, number));
         }
         let part_ns = now;
         if is_shaped(task) {
@@ -272,7 +272,7 @@ impl World {
         }
         self.ledger.complete(slot, now);
         self.trace.add(now, EventKind::Completed, instance, slot);
-        self.recorder.instance(instance, now, TraceKind::COMPLETED, (slot, number));
+        self.tracer.instance(instance, now, TraceKind::COMPLETED, (slot, number));
         self.release_consumers(slot, task, instance, now)
     }
 
@@ -303,7 +303,7 @@ impl World {
         let state = self.launch.state;
         let Some(task) = state.task(slot) else { return };
         self.trace.add(now_ns, EventKind::Published, instance, slot);
-        self.recorder.instance(instance, now_ns, TraceKind::PUBLISHED, (slot, 0));
+        self.tracer.instance(instance, now_ns, TraceKind::PUBLISHED, (slot, 0));
         let number = self.ledger.published;
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);
@@ -323,7 +323,7 @@ impl World {
         self.trace.add(now_ns, EventKind::Injected, 0, u32::MAX);
         match trouble {
             Trouble::CorruptLine => task.state.store(NO_STATE, Relaxed),
-            Trouble::HostSilent => self.recorder.host_is_silent(),
+            Trouble::HostSilent => self.tracer.host_is_silent(),
             Trouble::CorruptCount => task.fanin.store(task.fanin.load(Relaxed) + 1, Relaxed),
             _ => supervisor::raise_cancelled(&self.launch, now_ns),
         }
@@ -333,7 +333,7 @@ impl World {
     fn became_ready(&mut self, slot: u32, task: &Task, instance: usize, now_ns: u64) {
         self.trace.add(now_ns, EventKind::Ready, instance, slot);
         self.ledger.made_ready_by(slot, instance);
-        self.recorder.instance(instance, now_ns, TraceKind::READY, (slot, 0));
+        self.tracer.instance(instance, now_ns, TraceKind::READY, (slot, 0));
         if is_shaped(task) {
             self.book_ready(slot, now_ns);
         } else {

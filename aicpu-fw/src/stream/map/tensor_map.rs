@@ -27,11 +27,11 @@ pub(super) const QUIET: u32 = 2;
 /// The tables of the map: powers of two, as many grids as tensors.
 #[derive(Clone, Copy)]
 pub struct MapMemory<'a> {
-    /// Records of tensors.
+    /// Rows of tensors.
     pub tensors: &'a [MapRow],
     /// A place for each of them.
     pub tensor_places: &'a [AtomicU32],
-    /// Records of cells.
+    /// Rows of cells.
     pub cells: &'a [MapRow],
     /// A place for each of them.
     pub cell_places: &'a [AtomicU32],

@@ -285,7 +285,7 @@ impl Replay<'_, '_> {
         write_block_shape(&tasks.state, slot, &shape);
     }
 
-    /// The edges that a touch makes from tasks outside of the record, and what later tasks see of it.
+    /// The edges that a touch makes from tasks outside of the recording, and what later tasks see of it.
     #[inline(never)]
     fn touch<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
         &self,

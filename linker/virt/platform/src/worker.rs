@@ -123,7 +123,7 @@ impl CorePort<'_> {
                 core::hint::spin_loop();
                 timer::now_ns()
             };
-            writer.record(TracePoint { time_ns, kind, task, extra }, pause);
+            writer.write(TracePoint { time_ns, kind, task, extra }, pause);
         }
     }
 

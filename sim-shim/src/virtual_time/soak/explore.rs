@@ -84,7 +84,7 @@ fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64, chooser: Chooser) 
     rig.run(options, Chooser::seeded(0));
     let start = rig.snapshot();
     let mut traces = HashSet::new();
-    let mut chooser = chooser.recording();
+    let mut chooser = chooser.listing();
     while found.runs < limit {
         // The same memory before each: states of different runs are comparable.
         rig.rewind(&start);
@@ -94,7 +94,7 @@ fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64, chooser: Chooser) 
         traces.insert(run.report.trace_hash);
         found.traces = traces.len();
         if let Err(what) = judge(&scenario, &rig, &run) {
-            let choices = run.chooser.recorded().to_vec();
+            let choices = run.chooser.listed().to_vec();
             found.failure = Some((choices, Failure { run: 0, what }));
             return found;
         }
