@@ -15,6 +15,7 @@ pub mod attention;
 pub mod call;
 pub mod cholesky;
 pub mod combine;
+pub mod cost;
 pub mod elementwise;
 pub mod exp;
 pub mod experts;

@@ -32,6 +32,7 @@ pub unsafe fn run(words: u64) {
     // SAFETY: the caller keeps the contract, for each word of the head.
     let word = |at: usize| unsafe { load::<u64>(words, at) };
     let record = word(task::RECORD);
+    let kernel = || task::kernel_number(word(task::CODE_BYTES)) as u64;
     // SAFETY: the record is there, aligned, and its state is reached by atomics only.
     let state = unsafe { shared_word(record, record::STATE) };
     // Relaxed: a kernel that misses the fault of another one does work that nobody looks at.
@@ -43,9 +44,9 @@ pub unsafe fn run(words: u64) {
     let Some(mut place) = place else {
         let ended = Ended::early(Cause::Scratch { needed: 1, found: 0 });
         // SAFETY: the record is there.
-        return unsafe { tell((record, state), word(task::CODE_BYTES) >> 32, ended) };
+        return unsafe { tell((record, state), kernel(), ended) };
     };
-    let code = (word(task::CODE), word(task::CODE_BYTES) & 0xFFFF_FFFF);
+    let code = (word(task::CODE), task::code_bytes(word(task::CODE_BYTES)));
     // SAFETY: the caller keeps the contract: the code is there, and nobody changes it while the program is bound.
     let loaded = unsafe { place.load(code) };
     let result = match loaded {
@@ -60,7 +61,7 @@ pub unsafe fn run(words: u64) {
     drop(place);
     if let Err(ended) = result {
         // SAFETY: the record is there.
-        unsafe { tell((record, state), word(task::CODE_BYTES) >> 32, ended) }
+        unsafe { tell((record, state), kernel(), ended) }
     }
 }
 

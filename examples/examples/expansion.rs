@@ -1,8 +1,9 @@
 //! What a task of an expanded plan costs, beside the same task submitted by hand: expansion, submission and scheduling, without
 //! the kernel. One OS thread, one core, two tensors a task.
 //!
-//! `cargo run --release -p pto-examples --example expansion -- [TASKS]`. The ratio of both is taken in one process and means something
-//! on a busy machine as well; the times do not.
+//! `cargo run --release -p pto-examples --example expansion -- [TASKS [NAME]]`. The ratios are taken in one process and mean something
+//! on a busy machine as well; the times do not. With the name of a row, that row alone runs, once: two numbers of tasks under
+//! `valgrind --tool=callgrind` then give the instructions of a task.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -70,42 +71,58 @@ fn text() -> String {
     .to_owned()
 }
 
+/// What is measured: its name, the program, and how many calls one dispatch has at most (0: the expansion chooses).
+const ROWS_OF_TABLE: [(&str, &str, u64); 4] = [
+    ("plan", "workload", 0),
+    ("pairs", "workload", 2),
+    ("single", "workload", 1),
+    ("by_hand", "by_hand", 1),
+];
+
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
     let tasks: u64 = std::env::args().nth(1).map_or(Ok(1_000_000), |text| text.parse())?;
     let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
     let mut device =
-        Device::open_sim(DeviceOptions { aic: 0, aiv: 1, gm_bytes: 1 << 28, hosting }, Programs)?;
+        Device::open_sim(DeviceOptions { aic: 0, aiv: 1, gm_bytes: 1 << 29, hosting }, Programs)?;
     // A kernel that does nothing: what is left is the cost of the runtime.
     device.register_kernel(func::TILE_AIV, Kernel::library("empty_aiv")?)?;
     let start = Instant::now();
     let compiled = compile(&Workload::parse(&text())?.check()?)?;
     let compiling = start.elapsed();
     let words = compiled.words().len();
+    let only = std::env::args().nth(2);
     let tensors = [device.zeroed::<f32>(1024 * 64)?, device.zeroed::<f32>(1024 * 64)?];
-    let bound = WorkloadBindings::new()
-        .tensor("X", tensors[0].address())
-        .tensor("Y", tensors[1].address())
-        .size("tasks", tasks);
-    let run = WorkloadRun::bind(&device, compiled, &bound)?;
-    let record = run.orch_args()[2] + 8 * binding::RECORD as u64;
-    let [from, to] = tensors.each_ref().map(|tensor| tensor.address().0);
-    let by_hand = [from, to, tasks, record];
-    let mut best = [Duration::MAX; 2];
-    for _ in 0..5 {
-        let work = [run.work(), Work::Stream { builder: "by_hand", orch_args: &by_hand }];
-        for (work, best) in work.into_iter().zip(&mut best) {
+    println!("tasks {tasks}, two tensors each; plan of {words} words, compiled in {compiling:?}");
+    let mut by_hand_ns = None;
+    for (name, builder, grain) in ROWS_OF_TABLE.into_iter().rev() {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        let bound = WorkloadBindings::new()
+            .tensor("X", tensors[0].address())
+            .tensor("Y", tensors[1].address())
+            .size("tasks", tasks)
+            .grain(grain);
+        let run = WorkloadRun::bind(&device, compiled.clone(), &bound)?;
+        let record = run.orch_args()[2] + 8 * binding::RECORD as u64;
+        let [from, to] = tensors.each_ref().map(|tensor| tensor.address().0);
+        let by_hand = [from, to, tasks, record];
+        let orch_args = if builder == "by_hand" { &by_hand[..] } else { run.orch_args() };
+        let rounds = if only.is_some() { 1 } else { 5 };
+        let mut best = Duration::MAX;
+        for _ in 0..rounds {
             let start = Instant::now();
-            let report = device.run(work, &RunOptions::default())?;
-            *best = (*best).min(start.elapsed());
+            // A builder, and a scheduler.
+            let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+            let report = device.run(Work::Stream { builder, orch_args }, &options)?;
+            best = best.min(start.elapsed());
             assert_eq!(report.tasks, tasks);
         }
+        let ns = best.as_secs_f64() * 1e9 / tasks as f64;
+        let ratio = ns / *by_hand_ns.get_or_insert(ns);
+        println!("{name:8} {ns:7.1} ns a task, {ratio:5.2} of the first row");
     }
-    let [plan, hand] = best.map(|time| time.as_secs_f64() * 1e9 / tasks as f64);
-    println!("tasks {tasks}, two tensors each; plan of {words} words, compiled in {compiling:?}");
-    println!("plan    {plan:7.1} ns a task");
-    println!("by hand {hand:7.1} ns a task");
-    println!("ratio   {:7.2}", plan / hand);
     Ok(())
 }

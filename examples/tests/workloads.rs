@@ -10,10 +10,11 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::workload::{BindingError, WorkloadBindings, WorkloadError, WorkloadRun};
 use pto_host::workloads::plan::compile;
 use pto_host::workloads::{Workload, plan::Compiled};
-use pto_host::{Device, DeviceBuffer, DeviceOptions, Hosting, RunOptions};
+use pto_host::{Device, DeviceBuffer, DeviceOptions, Hosting, RunOptions, RunReport};
 
 const MATMUL: &str = include_str!("../workloads/matmul.workload");
 const SOFTMAX: &str = include_str!("../workloads/softmax.workload");
+const SHORT: &str = include_str!("../workloads/short_kernels.workload");
 const ATTENTION: &str = include_str!("../workloads/ragged_attention.workload");
 
 /// Lengths of sequences: partial blocks, whole ones, and one key alone.
@@ -62,7 +63,12 @@ fn pool() -> Device {
     small(Hosting::Pool { os_threads: NonZeroUsize::MIN })
 }
 
-fn run_once(case: &Case, prepared: &mut Prepared, device: &mut Device, options: &RunOptions) {
+fn run_once(
+    case: &Case,
+    prepared: &mut Prepared,
+    device: &mut Device,
+    options: &RunOptions,
+) -> RunReport {
     prepared.reset().expect("the outputs are reset");
     let capacities = prepared.capacities().streamed_whole();
     let options = RunOptions { capacities, ..options.clone() };
@@ -73,6 +79,7 @@ fn run_once(case: &Case, prepared: &mut Prepared, device: &mut Device, options: 
     assert_eq!(report.tasks, prepared.size().tasks, "{name}");
     let verdict = prepared.verify().expect("the outputs are read");
     assert!(verdict.passed(), "{name}: {verdict:?}");
+    report
 }
 
 #[test]
@@ -341,3 +348,27 @@ const COPY: &str = "workload copies {
   }
 }
 ";
+
+/// Whatever is put together, the bits are those of program order and every call counts as a task. What is put together takes
+/// less time.
+#[test]
+fn calls_that_are_put_together_give_the_same_bits_sooner() {
+    let mut makespans = Vec::new();
+    let file = WorkloadFile::read(SHORT).expect("the file holds a workload");
+    for params in [[("grain", "1")], [("grain", "7")], [("grain", "0")]] {
+        let params: &'static [_] = Vec::leak(params.to_vec());
+        let case = Case { file, params, inputs: Inputs::default() };
+        for seed in 0..20 {
+            let mut device =
+                small(Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() }));
+            let mut prepared = case.prepare(&device);
+            let report = run_once(&case, &mut prepared, &mut device, &RunOptions::default());
+            assert_eq!(report.tasks, 900);
+            if seed == 0 {
+                makespans.push(report.makespan);
+            }
+        }
+    }
+    let [alone, _, chosen] = makespans[..] else { panic!("three grains") };
+    assert!(2 * chosen < alone, "{makespans:?}");
+}

@@ -211,7 +211,8 @@ impl<'a> Link<'a> {
     /// The parts of a tensor that all kernels of the link use through argument `arg`, as few of them as it takes.
     pub fn views(&self, arg: usize) -> impl Iterator<Item = TensorView<'a>> + use<'a> {
         let whole = self.whole(arg);
-        let turns = if whole.is_some() { 0 } else { self.times };
+        let has_views = whole.is_none() && self.args().get(arg).and_then(Arg::tensor).is_some();
+        let turns = if has_views { self.times } else { 0 };
         let link = *self;
         whole.into_iter().chain((0..turns).filter_map(move |turn| link.view_at(arg, turn)))
     }

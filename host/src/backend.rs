@@ -12,6 +12,7 @@ use pto_sim_shim::{
     virtual_time::{VirtualReport, group::SeatOf},
 };
 
+use crate::copy_costs::CopyCosts;
 use crate::fw::Tracing;
 use crate::{Error, Kernel};
 
@@ -63,6 +64,11 @@ pub(crate) trait Backend: Send {
     /// Whether its runs take virtual time.
     fn has_virtual_clock(&self) -> bool {
         false
+    }
+
+    /// What copies of a session cost; `None`: they take the time of this machine.
+    fn copy_costs(&self) -> Option<CopyCosts> {
+        None
     }
 
     /// Whether sessions can be opened on it.

@@ -28,6 +28,7 @@ use crate::DeviceOptions;
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
+use crate::copy_costs::CopyCosts;
 use crate::fault_report::{Context, FaultReport, tell_chain};
 use crate::fw::Tracing;
 use crate::kernels::{KernelDescription, KernelTable};
@@ -240,6 +241,11 @@ impl Device {
     #[must_use]
     pub fn has_virtual_clock(&self) -> bool {
         self.backend.has_virtual_clock()
+    }
+
+    /// What copies of a session cost in virtual time.
+    pub(crate) fn copy_costs(&self) -> Option<CopyCosts> {
+        self.backend.copy_costs()
     }
 
     /// Whether sessions can be opened on it.

@@ -55,6 +55,7 @@ mod buffer;
 #[cfg(feature = "sim")]
 mod builders;
 mod control;
+mod copy_costs;
 mod cycle;
 mod device;
 mod device_memory;

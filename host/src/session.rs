@@ -8,6 +8,7 @@
 //!   Service: step() takes ready commands out of the rings              service.rs, lane.rs, choice.rs, circles.rs
 //!     Hands: crews for cores, copies, functions; or the caller's own   hands.rs, crew.rs, performer.rs
 //!       launches of all streams -> the resident firmware, which reads the rings           resident.rs
+//!   campaigns of all that, in virtual time              soak
 //! ```
 //! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
 
@@ -17,6 +18,7 @@ mod choice;
 mod circles;
 mod clock;
 mod copies;
+mod copy_times;
 mod crew;
 mod error;
 mod event;
@@ -39,6 +41,8 @@ mod running;
 mod seat;
 mod service;
 mod shared;
+#[cfg(feature = "sim")]
+pub mod soak;
 mod stream;
 mod stream_core;
 mod work;

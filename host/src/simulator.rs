@@ -11,6 +11,7 @@ use pto_sim_shim::virtual_time::group::SeatOf;
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
+use crate::copy_costs::CopyCosts;
 use crate::kernel::KernelCode;
 use crate::memory::Memory;
 use crate::{Error, Kernel};
@@ -49,6 +50,16 @@ impl<B: BuilderSet + Clone> Backend for Simulator<B> {
 
     fn has_virtual_clock(&self) -> bool {
         matches!(self.hosting, Hosting::Virtual(_))
+    }
+
+    fn copy_costs(&self) -> Option<CopyCosts> {
+        let Hosting::Virtual(options) = self.hosting else { return None };
+        let profile = options.profile;
+        Some(CopyCosts {
+            start_ns: profile.start_ns.mean(),
+            host_mib_ns: profile.host_mib_ns.mean(),
+            device_mib_ns: profile.device_mib_ns.mean(),
+        })
     }
 
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {

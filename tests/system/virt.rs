@@ -9,7 +9,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use pto_examples::host::{self, Example, Prepared, Way};
+use pto_examples::host::{self, Example, Inputs, Params, Prepared, Way};
+use pto_examples::workload::WorkloadFile;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
 use pto_host::graph::{GraphBuilder, TaskSpec};
@@ -84,6 +85,36 @@ fn in_every_way(example: &dyn Example) {
 
 mod examples {
     pto_examples::examples! { [super::ways::test_each] }
+}
+
+/// The machine's AICPU expands plans, puts short calls together, and its cores execute tile kernels: partial tiles, functions of
+/// elements, products.
+#[test]
+fn workloads_give_the_bits_of_program_order() {
+    let mut device = open(&VirtDeviceOptions::default());
+    for (text, given) in [
+        (include_str!("../../examples/workloads/matmul.workload"), None),
+        (include_str!("../../examples/workloads/softmax.workload"), Some(("scale", "0.5"))),
+        (include_str!("../../examples/workloads/short_kernels.workload"), None),
+    ] {
+        let file = WorkloadFile::read(text).expect("the file holds a workload");
+        let mut params = Params::defaults(file.params());
+        for (name, value) in given {
+            let number = file.number(name, value).expect("it is a number of type f32");
+            params.set(name, &number).expect("the value is accepted");
+        }
+        let mut prepared =
+            file.prepare(&params, &Inputs::default(), &device).expect("the device has room");
+        for way in Way::of(file.program()) {
+            let told = format!("{}, {way}", file.name());
+            let report = way.run(&mut device, &mut prepared, &RunOptions::default());
+            let report =
+                report.unwrap_or_else(|error| panic!("{told}: {error} {:?}", prepared.explain()));
+            assert_eq!(report.tasks, prepared.size().tasks, "{told}");
+            let verdict = prepared.verify().expect("the outputs are read");
+            assert!(verdict.passed(), "{told}: {verdict:?}");
+        }
+    }
 }
 
 fn budgets() -> RunOptions {

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pto_host::workloads::program::{Program, Role, TensorDescription};
+use pto_host::workloads::tree::Workload;
+
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -92,7 +95,11 @@ fn the_conformance_suite_passes() {
     build(CONFORMANCE, &program);
     let source = here().join("tests/c/conformance/object.c");
     run(compiler("cc", "-std=c11").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&object));
-    let said = run(start(&program).arg(&object));
+    // The rules that it breaks on purpose are reported, and no race is among them.
+    let output = output(start(&program).arg(&object).env("PTO_ACL_CHECK", "report"));
+    let (said, reports) = (output.stdout, output.stderr);
+    let [said, reports] = [said, reports].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(reports.contains("ACL-HANDLE-01") && !reports.contains("ACL-RACE"), "{reports}");
     let count: u32 = said.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
     assert!(said.contains(", 0 failed") && count >= 800, "{said}");
 }
@@ -103,9 +110,58 @@ fn a_pool_with_streams_events_and_a_graph_works() {
     let program = folder.path().join("pool");
     build(&["pool.c"], &program);
     assert_eq!(run(&mut start(&program)), "pool: ok\n");
+    // It breaks no rule.
+    assert_eq!(run(start(&program).env("PTO_ACL_CHECK", "strict")), "pool: ok\n");
     // In virtual time, for some orders of the same commands.
     for seed in ["1", "7"] {
         assert_eq!(run(start(&program).env("PTO_ACL_SEED", seed)), "pool: ok\n");
+    }
+}
+
+fn program_of(text: &str) -> Program {
+    let checked = Workload::parse(text).expect("a workload").check().expect("a sound one");
+    Program::of_workload(&checked).expect("a program")
+}
+
+/// The example softmax as a program file, with what its phases pass on as temporaries.
+fn softmax() -> Vec<u8> {
+    let temporary = |program: Program, name| {
+        let change = |tensor: &mut TensorDescription| tensor.role = Role::Temporary;
+        program.with_tensor(name, change).expect("a tensor that the program writes first")
+    };
+    let program = program_of(include_str!("../../../examples/workloads/softmax.workload"));
+    ["M", "S"].into_iter().fold(program, temporary).to_bytes()
+}
+
+const DOUBLES: &str = "workload doubles {
+  schedule round_robin workers 4 window 8192 stall
+  tensor X : f32[4, 8, 64]
+  tensor Y : f32[4, 8, 64]
+  kernel double(x: in f32[8, 64], y: out f32[8, 64]) {
+    %0 = load x : f32[8, 64]
+    %1 = add %0, %0 : f32[8, 64]
+    store y, %1
+  }
+  do parallel i in dyn n default 4 {
+    double[i](x = X[i], y = Y[i])
+  }
+}
+";
+
+#[test]
+fn a_model_is_loaded_described_and_run() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("model");
+    build(&["model.c", "-lm"], &program);
+    let models = [("softmax.ptop", softmax()), ("doubles.ptop", program_of(DOUBLES).to_bytes())];
+    let models = models.map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    });
+    assert_eq!(run(start(&program).args(&models)), "model: ok\n");
+    for seed in ["1", "7"] {
+        assert_eq!(run(start(&program).args(&models).env("PTO_ACL_SEED", seed)), "model: ok\n");
     }
 }
 
@@ -130,13 +186,29 @@ fn the_validation_layer_names_the_rule_the_call_and_the_place() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), "over\n");
         (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
     };
-    let rules: [(&str, &[&str]); 6] = [
+    let rules: [(&str, &[&str]); 9] = [
         ("handle", &["ACL-HANDLE-01: aclrtSynchronizeStream", "made by aclrtCreateStream in main"]),
         ("free", &["ACL-MEMORY-01: aclrtFree in frees_twice", "ended by aclrtFree in frees_twice"]),
         ("copy", &["ACL-COPY-01", "4096 bytes"]),
         ("leak", &["ACL-LEAK-01: an event is left", "aclrtCreateEvent in leaks, 3 times"]),
         ("context", &["ACL-CONTEXT-01: aclrtLaunchHostFunc in main"]),
         ("reset", &["ACL-DEVICE-01: aclrtResetDevice in main"]),
+        (
+            "race",
+            &[
+                "ACL-RACE-01: aclrtMemsetAsync in races",
+                "64 bytes at",
+                "submitted by aclrtMemsetAsync in races",
+            ],
+        ),
+        (
+            "early",
+            &["ACL-RACE-01: aclrtMemcpy in reads_early", "by aclrtMemsetAsync in reads_early"],
+        ),
+        (
+            "release",
+            &["ACL-MEMORY-02: aclrtFree in frees_early", "by aclrtMemsetAsync in frees_early"],
+        ),
     ];
     for (word, parts) in rules {
         let (said, code) = check(&[word], "report");
@@ -145,7 +217,9 @@ fn the_validation_layer_names_the_rule_the_call_and_the_place() {
         assert_eq!(check(&[word], "strict").1, Some(1));
         assert_eq!(check(&[word], "off"), (String::new(), Some(0)));
     }
-    assert_eq!(check(&[], "strict"), (String::new(), Some(0)));
+    for words in [&[][..], &["order"]] {
+        assert_eq!(check(words, "strict"), (String::new(), Some(0)));
+    }
 }
 
 #[test]
@@ -156,6 +230,50 @@ fn a_call_fails_where_a_user_asks_for_it() {
     let mut command = start(&program);
     command.args(["fail", "fail", "fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:3:207001");
     assert_eq!(run(&mut command), "0 207001 0 over\n");
+}
+
+#[test]
+fn the_log_has_what_its_variables_ask_for() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, logs) = (folder.path().join("misuse"), folder.path().join("logs"));
+    build(&["misuse.c"], &program);
+    let command = |level: &str| {
+        let mut command = start(&program);
+        command.args(["fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:2:207001").env("HOME", &logs);
+        command.env("ASCEND_GLOBAL_LOG_LEVEL", level);
+        command
+    };
+    let said = run(command("3").env("ASCEND_SLOG_PRINT_TO_STDOUT", "1"));
+    let errors: Vec<&str> = said.lines().filter(|line| line.contains("[ERROR] ACL(")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("[aclrtMalloc] 207001: "), "{said}");
+    // A file of the process, in the folder that is named or else below the home folder.
+    assert_eq!(run(&mut command("0")), "207001 over\n");
+    let at_home = logs.join("ascend/log/debug/plog");
+    let [file] = &files(&at_home)[..] else { panic!("one file in {}", at_home.display()) };
+    for part in ["[DEBUG]", "[aclrtSetDevice] called", "[ERROR]", "[aclrtMalloc] 207001: "] {
+        assert!(file.contains(part), "{part}: {file}");
+    }
+    run(command("1").env("ASCEND_PROCESS_LOG_PATH", logs.join("named")));
+    let named = files(&logs.join("named/debug/plog"));
+    assert!(named.len() == 1 && named[0].lines().count() == 1, "{named:?}");
+    run(&mut command("4"));
+    assert_eq!(files(&at_home).len(), 1);
+    // What cannot be is said once, and the program runs.
+    let not_a_folder = [("7", "ascend"), ("0", "/dev/null/logs")];
+    for (level, path) in not_a_folder {
+        let output = output(command(level).env("ASCEND_PROCESS_LOG_PATH", path));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with("pto acl: there is no log: ") && said.lines().count() == 1);
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+/// What stands in the files of a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    entries
+        .map(|entry| std::fs::read_to_string(entry.expect("a file").path()).expect("text"))
+        .collect()
 }
 
 #[test]
@@ -189,5 +307,5 @@ fn every_function_of_the_table_is_exported_and_no_other() {
     assert!(missing.is_empty(), "{missing:?}");
     let more = exported.difference(&names).filter(|name| name.starts_with("acl"));
     assert_eq!(more.collect::<Vec<_>>(), Vec::<&String>::new());
-    assert_eq!(names.len(), 404);
+    assert_eq!(names.len(), 404 + 35);
 }

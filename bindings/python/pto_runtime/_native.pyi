@@ -158,6 +158,7 @@ class Report:
 class Trace:
     duration: float
     tasks: List[Tuple[int, str, Optional[str], Optional[float], Optional[float]]]
+    kernels: List[Tuple[int, str, Optional[str], Optional[float], Optional[float]]]
     edges: List[Tuple[int, int]]
     dropped: int
     run: List[Tuple[str, str]]

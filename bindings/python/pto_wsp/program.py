@@ -69,6 +69,7 @@ class Program:
         self._sizes: dict[str, int] = {}
         self._symbols: dict[str, int] = {}
         self._arrays: dict[str, list[int]] = {}
+        self._grain = 0
         self._bind_axes()
         self._bodies = {}
         self._on_device: Optional[OnDevice] = None
@@ -183,6 +184,10 @@ class Program:
             raise ValueError(f"The program has no array {name!r}. It has: {known}.")
         self._arrays[name] = _int32(name, value)
 
+    def set_grain(self, calls: int) -> None:
+        """How many calls of a kernel one dispatch of a device has at most: 1 puts none together, 0 leaves the choice to the device."""
+        self._grain = _u64("The grain", calls)
+
     def enable_tracing(self, level: TraceLevel = TraceLevel.TIMING) -> None:
         """The next runs are recorded."""
         self.trace.level = level
@@ -224,6 +229,7 @@ class Program:
             "symbols": dict(self._symbols),
             "arrays": dict(self._arrays),
             "foreign": dict(self._bodies),
+            "grain": self._grain,
         }
 
     def measure(self) -> ProgramStats:

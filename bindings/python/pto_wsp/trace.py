@@ -80,7 +80,7 @@ class ExecutionTrace:
         """Takes the timeline of a device."""
         lanes: dict[str, int] = {}
         rows = []
-        for _, kernel, core, start, end in timeline.tasks:
+        for _, kernel, core, start, end in timeline.kernels:
             if core is not None and start is not None and end is not None:
                 lane = lanes.setdefault(core, len(lanes))
                 rows.append((kernel, (), lane, round(1e9 * start), round(1e9 * end)))

@@ -79,7 +79,7 @@ impl DeviceWorkload {
         // them meanwhile.
         let tensors = unsafe { Tensors::of(&self.workload, &operands)? };
         let (sizes, symbols, arrays) = (&given.sizes, &given.symbols, &given.arrays);
-        let mut bindings = WorkloadBindings::new();
+        let mut bindings = WorkloadBindings::new().grain(given.grain);
         for (name, used) in self.compiled.symbols() {
             let values = if matches!(used, SymbolUse::Size(_)) { sizes } else { symbols };
             if let Some(value) = values.get(name) {

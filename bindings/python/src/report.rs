@@ -93,6 +93,14 @@ impl Trace {
     fn analysis(&self) -> PyResult<Analysis> {
         Analysis::of(&self.0).map_err(|error| invalid(error.to_string()))
     }
+
+    #[expect(clippy::cast_precision_loss, reason = "times for people")]
+    fn row(&self, slot: usize, task: &pto_host::timeline::Task) -> TaskRow {
+        let seconds = |time: u64| time as f64 / 1e9;
+        let core = task.core.map(|core| self.0.core_name(core));
+        let (start, end) = (task.at.started.map(seconds), task.at.finished.map(seconds));
+        (slot, self.0.kernel(task.func_id), core, start, end)
+    }
 }
 
 #[pymethods]
@@ -106,15 +114,15 @@ impl Trace {
 
     /// One row a task: (slot, kernel, core, start, end); times in seconds, None where they were not recorded.
     #[getter]
-    #[expect(clippy::cast_precision_loss, reason = "times for people")]
     fn tasks(&self) -> Vec<TaskRow> {
-        let seconds = |time: u64| time as f64 / 1e9;
-        let row = |(slot, task): (usize, &pto_host::timeline::Task)| {
-            let core = task.core.map(|core| self.0.core_name(core));
-            let (start, end) = (task.at.started.map(seconds), task.at.finished.map(seconds));
-            (slot, self.0.kernel(task.func_id), core, start, end)
-        };
-        self.0.tasks.iter().enumerate().map(row).collect()
+        self.0.tasks.iter().enumerate().map(|(slot, task)| self.row(slot, task)).collect()
+    }
+
+    /// One row for each kernel that a core ran, in the form of `tasks`: a chain has a row for each of its kernels, a task of several
+    /// parts one for each part.
+    #[getter]
+    fn kernels(&self) -> Vec<TaskRow> {
+        self.0.runs().map(|run| self.row(run.task as usize, run.run)).collect()
     }
 
     /// The edges: (producer, consumer).

@@ -34,6 +34,8 @@ pub(crate) struct Given<'py> {
     pub(crate) sizes: BTreeMap<String, u64>,
     pub(crate) symbols: BTreeMap<String, u64>,
     pub(crate) arrays: BTreeMap<String, Vec<i32>>,
+    /// Calls of a kernel that one dispatch has at most; 0: the device chooses.
+    pub(crate) grain: u64,
     foreign: BTreeMap<String, Py<PyAny>>,
 }
 

@@ -21,6 +21,9 @@ pub(super) const REQUIRED: u64 = u64::MAX;
 /// The parameter that tensors are drawn from.
 pub(super) const SEED: &str = "seed";
 
+/// The parameter that says how many calls of a kernel one dispatch has at most. A symbol of this name has it for itself.
+pub(super) const GRAIN: &str = "grain";
+
 /// A workload in a file.
 pub struct WorkloadFile {
     pub(super) name: &'static str,
@@ -149,7 +152,17 @@ fn params(compiled: &Compiled) -> Vec<ParamSpec> {
             });
         }
     }
+    if !has_symbol(compiled, GRAIN) {
+        let help =
+            "tasks of a kernel in one dispatch at most; 1: each alone; 0: the device chooses";
+        params.push(ParamSpec { name: GRAIN, default: 0, min: 0, max: 16_383, help });
+    }
     params
+}
+
+/// Whether the workload has a symbol of this name.
+pub(super) fn has_symbol(compiled: &Compiled, name: &str) -> bool {
+    compiled.symbols().iter().any(|(symbol, _)| symbol == name)
 }
 
 fn tensor_spec(tensor: &pto_host::workloads::tree::Tensor, help: &'static str) -> TensorSpec {

@@ -14,7 +14,7 @@ use pto_host::workloads::tile::view::tensor_of;
 use pto_host::workloads::tree::Tensor as WorkloadTensor;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
-use super::file::{REQUIRED, SEED, WorkloadFile};
+use super::file::{GRAIN, REQUIRED, SEED, WorkloadFile, has_symbol};
 use super::memory::Memory;
 use crate::host::check::{Place, Verdict, index_of};
 use crate::host::error::invalid;
@@ -47,7 +47,8 @@ pub(super) fn prepare(
         elements => device.upload(elements),
     });
     let array_buffers: Vec<DeviceBuffer<i32>> = array_buffers.collect::<Result<_, _>>()?;
-    let mut bound = WorkloadBindings::new();
+    let grain = if has_symbol(compiled, GRAIN) { 0 } else { params.get(GRAIN) };
+    let mut bound = WorkloadBindings::new().grain(grain);
     for (tensor, buffer) in compiled.tensors().iter().zip(&buffers) {
         bound = bound.tensor(&tensor.name, buffer.address());
     }

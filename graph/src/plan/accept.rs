@@ -61,6 +61,18 @@ pub(super) struct ParamEntry {
     pub(super) reach: [u16; 2],
 }
 
+impl KernelEntry {
+    /// No kernel.
+    pub(super) const NONE: Self = Self {
+        func: FuncId(u16::MAX),
+        kind: CoreKind::AIV,
+        code: 0,
+        bytes: 0,
+        params: 0,
+        params_at: 0,
+    };
+}
+
 impl ParamEntry {
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Self {
         let [role, element, flags, _] = cursor.word().to_le_bytes();
@@ -145,10 +157,11 @@ impl<'p> Plan<'p> {
         self.words
     }
 
-    /// Symbols, arrays and tensors that have to be bound.
+    /// Symbols, arrays and tensors that have to be bound, and kernels.
     #[must_use]
-    pub const fn counts(&self) -> [u32; 3] {
-        [self.symbols, self.arrays, self.tensors]
+    pub fn counts(&self) -> [u32; 4] {
+        let kernels = u32::try_from(self.kernels.len()).unwrap_or(u32::MAX);
+        [self.symbols, self.arrays, self.tensors, kernels]
     }
 
     /// At the root node.
@@ -301,6 +314,7 @@ impl Checker<'_, '_> {
     ) -> Result<(), Stop> {
         let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
         let body = cursor.word();
+        let kind = kind & !axis::IN_ORDER;
         let has_places = matches!(kind, axis::RAGGED | axis::SPARSE);
         if first != self.vars || !(count == 1 || count == 3 && has_places) {
             return Err(Stop::new(Fault::PLAN_NAME, at).detail(first.into(), self.vars.into()));

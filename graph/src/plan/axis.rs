@@ -67,6 +67,14 @@ impl Elements {
         })
     }
 
+    /// How many elements there are, or rows where the elements are counted as they are reached.
+    pub(super) const fn rows(&self) -> u64 {
+        match self {
+            Self::Dense { end, .. } => *end,
+            Self::Ragged(Ragged { rows, .. }) | Self::Sparse(Sparse { rows, .. }) => *rows,
+        }
+    }
+
     /// The next element; `None`: there are no more.
     #[inline]
     pub(super) fn next<G: StreamBuilder>(

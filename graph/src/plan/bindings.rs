@@ -29,6 +29,9 @@ pub(super) struct Bindings {
     pub(super) scratch: GmAddr,
     pub(super) descriptors: GmAddr,
     pub(super) cores: u64,
+    /// Tasks of a dispatch, as the bindings ask for them.
+    pub(super) grain: u64,
+    costs_ns: [u64; limits::KERNELS],
     arrays: [Array; limits::ARRAYS],
     tensors: [TensorView<'static>; limits::TENSORS],
 }
@@ -83,11 +86,12 @@ impl Bindings {
         plan: &Plan<'_>,
         place: Place,
     ) -> Result<(Self, Values), Stop> {
-        let [symbol_count, array_count, tensor_count] = plan.counts().map(|count| count as usize);
+        let sizes = plan.counts().map(|count| count as usize);
+        let [symbol_count, array_count, tensor_count, kernel_count] = sizes;
         let counts = plan.counts().map(u64::from);
-        let expected = counts[0] | counts[1] << 16 | counts[2] << 32;
+        let expected = counts[0] | counts[1] << 16 | counts[2] << 32 | counts[3] << 48;
         let found = place.word(graph, binding::COUNTS)?;
-        let words = binding::words(symbol_count, array_count, tensor_count) as u64;
+        let words = binding::words(sizes) as u64;
         if found != expected || place.words != words {
             return Err(Stop::new(Fault::PLAN_BINDINGS, binding::COUNTS).detail(found, expected));
         }
@@ -103,6 +107,8 @@ impl Bindings {
             scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
             descriptors: place.base.offset(tensors_at as u64 * 8),
             cores: place.word(graph, binding::CORES)?,
+            grain: place.word(graph, binding::GRAIN)?,
+            costs_ns: [0; limits::KERNELS],
             arrays: [Array::default(); limits::ARRAYS],
             tensors: [TensorView::default(); limits::TENSORS],
         };
@@ -118,12 +124,22 @@ impl Bindings {
             let at = tensors_at + number as usize * binding::TENSOR;
             *tensor = read_tensor(graph, (plan, number), place, at)?;
         }
+        let costs_at = binding::costs_at([symbol_count, array_count, tensor_count]);
+        for (number, cost_ns) in bound.costs_ns.iter_mut().enumerate().take(kernel_count) {
+            *cost_ns = place.word(graph, costs_at + number)?;
+        }
         Ok((bound, Values::new(symbols)))
     }
 
     /// An array; the plan was checked, so that there is one.
     pub(super) fn array(&self, number: u32) -> Array {
         self.arrays.get(number as usize).copied().unwrap_or_default()
+    }
+
+    /// What a kernel takes on a core; 0: nobody knows.
+    #[inline]
+    pub(super) fn cost_ns(&self, kernel: u32) -> u64 {
+        self.costs_ns.get(kernel as usize).copied().unwrap_or(0)
     }
 
     /// A tensor; the plan was checked, so that there is one.

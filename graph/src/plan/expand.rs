@@ -9,7 +9,7 @@ use super::axis::Elements;
 use super::bindings::{Bindings, Place};
 use super::cursor::Cursor;
 use super::expression::{eval, eval_signed};
-use super::layout::{limits, node, orch};
+use super::layout::{axis, limits, node, orch};
 use super::record;
 use super::stop::Stop;
 use super::tasks;
@@ -75,6 +75,8 @@ fn run<G: StreamBuilder>(
     let mut walk = Walk::new(stream, &plan, bound);
     let walked = walk.node(&mut plan.root()).and_then(|()| walk.release(words.len()));
     walked.inspect_err(|stop| {
+        // The calls before the one that stops are made. What refuses them has the stop for its reason.
+        let _ = walk.run.submit(walk.stream);
         let mut vars = [0; record::VAR_COUNT];
         for (number, var) in (0..walk.vars).zip(&mut vars) {
             *var = walk.values.var(number);
@@ -140,8 +142,9 @@ impl<G: StreamBuilder> Walk<'_, G> {
     fn around(&mut self, cursor: &mut Cursor<'_>, (at, operand): (usize, u32)) -> Result<(), Stop> {
         let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
         let body_words = cursor.word();
-        let mut elements = Elements::new(kind, cursor, self, at)?;
+        let mut elements = Elements::new(kind & !axis::IN_ORDER, cursor, self, at)?;
         let body = *cursor;
+        let before = self.enter(elements.rows(), kind & axis::IN_ORDER != 0);
         while let Some(element) = elements.next(self, at)? {
             self.turn(at)?;
             for (var, value) in (first..first + count).zip(element) {
@@ -151,6 +154,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
             self.node(&mut body.clone())?;
         }
         self.vars = first;
+        self.leave(before);
         cursor.skip(body_words);
         Ok(())
     }

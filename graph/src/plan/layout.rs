@@ -73,7 +73,7 @@ pub mod node {
     pub const EMPTY: u32 = 1;
     /// As many nodes as the operand says, one after the other.
     pub const BLOCK: u32 = 2;
-    /// A loop. Operand: first variable, how many (1 or 3) above 8 bits, axis above 16. Then the words of the body, the axis, the body.
+    /// A loop. Operand: first variable, how many (1 or 3) above 8 bits, [`axis`](super::axis) above 16. Then the words of the body, the axis, the body.
     pub const LOOP: u32 = 3;
     /// One of two. Operand: words of the first. Then the words of the second, the predicate, the first, the second.
     pub const COND: u32 = 4;
@@ -111,6 +111,8 @@ pub mod axis {
     pub const RAGGED: u32 = 2;
     /// A symbol, an array of beginnings, an array of indices.
     pub const SPARSE: u32 = 3;
+    /// Flag: the program has the iterations one after another. Tiles order tasks, and this does not.
+    pub const IN_ORDER: u32 = 0x80;
 }
 
 /// The codes of expressions. From [`EQUAL`](expression::EQUAL) on there are two operands; their own operand is 1 where they are unsigned.
@@ -240,7 +242,8 @@ pub mod orch {
     pub const MOST_PLANS: usize = pto_abi::limits::MAX_ORCH_ARGS / COUNT;
 }
 
-/// The words of the bindings, 64 bits each: a head, a word for each symbol, two for each array, a descriptor for each tensor.
+/// The words of the bindings, 64 bits each: a head, a word for each symbol, two for each array, a descriptor for each tensor, and a word
+/// for each kernel: the nanoseconds that it takes on a core, 0 where nobody knows.
 pub mod binding {
     /// Where the kernels' code is.
     pub const CODE: usize = 0;
@@ -250,10 +253,12 @@ pub mod binding {
     pub const RECORD: usize = 2;
     /// Where the scratch memory of the cores is.
     pub const SCRATCH: usize = 3;
-    /// Symbols, arrays above 16 bits, tensors above 32.
+    /// Symbols, arrays above 16 bits, tensors above 32, kernels above 48.
     pub const COUNTS: usize = 4;
     /// Cores of the device.
     pub const CORES: usize = 5;
+    /// How many tasks one dispatch has at most: 1 puts none together; 0 leaves the choice to the expansion.
+    pub const GRAIN: usize = 6;
     /// Words of the head. It and the descriptors are whole lines.
     pub const HEAD: usize = 8;
     /// Words of an array: where its elements of type `i32` are, and how many.
@@ -263,7 +268,13 @@ pub mod binding {
 
     /// Words of everything.
     #[must_use]
-    pub const fn words(symbols: usize, arrays: usize, tensors: usize) -> usize {
+    pub const fn words([symbols, arrays, tensors, kernels]: [usize; 4]) -> usize {
+        costs_at([symbols, arrays, tensors]) + kernels
+    }
+
+    /// Where the costs of the kernels begin.
+    #[must_use]
+    pub const fn costs_at([symbols, arrays, tensors]: [usize; 3]) -> usize {
         tensors_at(symbols, arrays) + tensors * TENSOR
     }
 

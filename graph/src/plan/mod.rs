@@ -12,7 +12,7 @@
 //!                                                            '--> record: where a plan or a tile kernel ended, and why
 //! ```
 //! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
-//! each of them; `schedule.rs` what orders tasks beside their tiles; [`record`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+//! each of them; `grain.rs` which tasks are one dispatch; `schedule.rs` what orders tasks beside their tiles; [`record`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
 
 mod accept;
 mod axis;
@@ -20,7 +20,9 @@ mod bindings;
 mod cursor;
 mod expand;
 mod expression;
+mod grain;
 pub mod layout;
+mod operand;
 pub mod record;
 mod schedule;
 mod stop;

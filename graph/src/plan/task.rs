@@ -7,13 +7,31 @@
 
 /// Where the kernel's code is.
 pub const CODE: usize = 0;
-/// Bytes of the code; the kernel's number above 32 bits.
+/// Bytes of the code; the kernel's number above 32 bits; its nanoseconds on a core above 40, or 0 where nobody knows.
 pub const CODE_BYTES: usize = 1;
+/// The word at [`CODE_BYTES`]. More nanoseconds than fit are as many as fit.
+#[must_use]
+pub const fn pack_code(bytes: u32, kernel: u8, cost_ns: u64) -> u64 {
+    let cost_ns = if cost_ns > MAX_COST_NS { MAX_COST_NS } else { cost_ns };
+    bytes as u64 | (kernel as u64) << 32 | cost_ns << 40
+}
+/// The bytes of the code, out of the word at [`CODE_BYTES`].
+#[must_use]
+pub const fn code_bytes(word: u64) -> u64 {
+    word & 0xFFFF_FFFF
+}
 /// The number of the kernel, out of the word at [`CODE_BYTES`].
 #[must_use]
 pub const fn kernel_number(word: u64) -> usize {
-    (word >> 32) as usize
+    (word >> 32 & 0xFF) as usize
 }
+/// The nanoseconds of the kernel, out of the word at [`CODE_BYTES`].
+#[must_use]
+pub const fn cost_ns(word: u64) -> u64 {
+    word >> 40
+}
+/// The longest time that a word of a task says: 16 ms.
+const MAX_COST_NS: u64 = (1 << 24) - 1;
 
 /// Where the [record](super::record) is.
 pub const RECORD: usize = 2;
@@ -128,7 +146,14 @@ const fn unpack_dim(dim: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sides, pack_sides, unpack_sides};
+    use super::{Sides, code_bytes, cost_ns, kernel_number, pack_code, pack_sides, unpack_sides};
+
+    #[test]
+    fn a_kernel_comes_back() {
+        let word = pack_code(u32::MAX, 31, 7);
+        assert_eq!((code_bytes(word), kernel_number(word), cost_ns(word)), (0xFFFF_FFFF, 31, 7));
+        assert_eq!(cost_ns(pack_code(0, 0, u64::MAX)), (1 << 24) - 1);
+    }
 
     #[test]
     fn sides_come_back() {

@@ -1,15 +1,17 @@
 //! The tile that a view is: its first element, how much of it counts, and the region of the tensor that a task with it touches.
+//!
+//! Invariant: everything about a view is known when it has been read, so that a call can join a [run](super::grain) without a region.
 
 use pto_abi::fault::Fault;
 
 use super::accept::ParamEntry;
+use super::bindings::Bindings;
 use super::cursor::Cursor;
 use super::expression::eval_signed;
 use super::layout::{NO_DIMENSION, index, limits};
 use super::stop::Stop;
 use super::task::{Sides, pack_sides};
-use super::walk::Walk;
-use crate::stream::StreamBuilder;
+use super::values::Values;
 use crate::tensor::{RawView, TensorView};
 
 /// A tile.
@@ -25,60 +27,53 @@ pub(super) struct Tile {
     pub(super) sides: u64,
 }
 
-/// A view as far as it was read.
-struct Reader<'t> {
+/// A view that was read: where its tile is. The region that the tile touches is worked out where somebody needs it.
+#[derive(Clone, Copy)]
+pub(super) struct View<'t> {
+    pub(super) param: ParamEntry,
+    /// Where it stands in the plan.
+    at: usize,
+    number: u8,
     whole: &'t TensorView<'static>,
-    region: TensorView<'static>,
     /// The first place of each dimension.
     starts: [i64; limits::RANK],
+    /// The dimensions of which it is one place.
+    is_point: [bool; limits::RANK],
     /// Rows and columns that count.
     counted: [u16; 2],
     dims: [u32; 2],
 }
 
-/// The tile of the view at the cursor.
+/// The view at the cursor, which goes behind it.
 #[inline]
-pub(super) fn tile<G: StreamBuilder>(
-    walk: &Walk<'_, G>,
+pub(super) fn view<'w>(
+    (bindings, values): (&'w Bindings, &Values),
     cursor: &mut Cursor<'_>,
-    param: &ParamEntry,
-) -> Result<Tile, Stop> {
+    param: ParamEntry,
+) -> Result<View<'w>, Stop> {
     let at = cursor.at();
     let [number, count, row, col] = cursor.word().to_le_bytes();
-    let whole = walk.bindings.tensor(number.into()).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
-    let (starts, dims) = ([0; limits::RANK], [row, col].map(u32::from));
-    let mut reader = Reader { whole, region: *whole, starts, counted: param.tile, dims };
+    let whole = bindings.tensor(number.into()).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
+    let (starts, is_point) = ([0; limits::RANK], [false; limits::RANK]);
+    let (counted, dims) = (param.tile, [row, col].map(u32::from));
+    let mut view = View { param, at, number, whole, starts, is_point, counted, dims };
     for dim in 0..usize::from(count) {
-        reader.index(walk, cursor, (dim, param))?;
+        view.index(values, cursor, dim)?;
     }
-    let first = reader.first();
-    let is_touched = !reader.counted.contains(&0);
-    let is_inside = is_touched && reader.slice_sides(param);
-    if is_touched && !is_inside {
-        reader.leave(param, at)?;
-    }
-    let dims = [row, col].map(|dim| (u32::from(dim) != NO_DIMENSION).then_some(dim));
-    let sides = pack_sides(Sides { tensor: number, extents: reader.counted, dims });
-    let region = if is_touched { reader.region } else { *whole };
-    Ok(Tile { region, is_touched, first, sides })
+    Ok(view)
 }
 
-impl Reader<'_> {
+impl View<'_> {
     fn extent(&self, dim: usize) -> u32 {
         self.whole.shape().get(dim).copied().unwrap_or(0)
     }
 
     /// An index of a dimension.
     #[inline]
-    fn index<G: StreamBuilder>(
-        &mut self,
-        walk: &Walk<'_, G>,
-        cursor: &mut Cursor<'_>,
-        (dim, param): (usize, &ParamEntry),
-    ) -> Result<(), Stop> {
+    fn index(&mut self, values: &Values, cursor: &mut Cursor<'_>, dim: usize) -> Result<(), Stop> {
         let at = cursor.at();
         let kind = cursor.word();
-        let start = eval_signed(cursor, &walk.values)?;
+        let start = eval_signed(cursor, values)?;
         let extent = self.extent(dim);
         let is_inside = start >= 0 && (kind == index::RANGE || start < i64::from(extent));
         if !is_inside {
@@ -90,18 +85,18 @@ impl Reader<'_> {
             *place = start;
         }
         if kind == index::RANGE {
-            let length = eval_signed(cursor, &walk.values)?;
-            self.range(u32::try_from(dim).unwrap_or(NO_DIMENSION), (start, length), param);
-        } else {
-            self.region = self.region.slice(dim, u32::try_from(start).unwrap_or(u32::MAX), 1);
+            let length = eval_signed(cursor, values)?;
+            self.range(u32::try_from(dim).unwrap_or(NO_DIMENSION), (start, length));
+        } else if let Some(is_point) = self.is_point.get_mut(dim) {
+            *is_point = true;
         }
         Ok(())
     }
 
     /// What counts of a side: what the range has, as far as it is in the tensor.
-    fn range(&mut self, dim: u32, (start, length): (i64, i64), param: &ParamEntry) {
+    fn range(&mut self, dim: u32, (start, length): (i64, i64)) {
         let left = i64::from(self.extent(dim as usize)).saturating_sub(start);
-        let sides = self.dims.iter().zip(&mut self.counted).zip(param.tile);
+        let sides = self.dims.iter().zip(&mut self.counted).zip(self.param.tile);
         for ((side, counted), most) in sides {
             if *side == dim {
                 let count = length.min(left).clamp(0, most.into());
@@ -115,36 +110,80 @@ impl Reader<'_> {
     }
 
     /// The tile's first element. Every index is in its dimension, or nothing counts.
-    fn first(&self) -> u64 {
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
         let products = self.starts.iter().zip(self.whole.strides());
         products.fold(self.whole.offset(), |sum: u64, (start, stride)| {
             sum.wrapping_add(start.cast_unsigned().wrapping_mul(*stride))
         })
     }
 
-    /// The sides of the tile in its region; false where it leaves its dimensions.
+    /// See [`pack_sides`].
     #[inline]
-    fn slice_sides(&mut self, param: &ParamEntry) -> bool {
-        for ((dim, counted), reach) in self.dims.into_iter().zip(self.counted).zip(param.reach) {
-            if dim == NO_DIMENSION {
-                continue;
-            }
+    pub(super) fn sides(&self) -> u64 {
+        let dims = self.dims.map(|dim| u8::try_from(dim).ok().filter(|_| dim != NO_DIMENSION));
+        pack_sides(Sides { tensor: self.number, extents: self.counted, dims })
+    }
+
+    /// Bytes of an element.
+    pub(super) const fn element_bytes(&self) -> u64 {
+        self.whole.element().bytes()
+    }
+
+    /// Whether anything of the tile counts.
+    #[inline]
+    fn is_touched(&self) -> bool {
+        !self.counted.contains(&0)
+    }
+
+    /// Whether something of the tile counts, and it stays in its dimensions: its region begins with its first element then, and is as large as its
+    /// [sides](Self::sides) say.
+    #[inline]
+    pub(super) fn is_regular(&self) -> bool {
+        self.is_touched() && self.spans().all(|span| span.is_some())
+    }
+
+    /// Of each side that the tile has: its dimension, where the access begins, and how long it is; `None`: it leaves its dimension.
+    #[inline]
+    fn spans(&self) -> impl Iterator<Item = Option<(usize, u32, u32)>> {
+        let sides = self.dims.into_iter().zip(self.counted).zip(self.param.reach);
+        let sides = sides.filter(|((dim, _), _)| *dim != NO_DIMENSION);
+        sides.map(|((dim, counted), reach)| {
             let (start, length) = (self.start(dim), u32::from(counted) + u32::from(reach));
-            let Ok(first) = u32::try_from(start) else { return false };
-            if start.saturating_add(length.into()) > i64::from(self.extent(dim as usize)) {
-                return false;
-            }
-            self.region = self.region.slice(dim as usize, first, length);
+            let end = start.saturating_add(length.into());
+            let first = u32::try_from(start).ok();
+            let first = first.filter(|_| end <= i64::from(self.extent(dim as usize)))?;
+            Some((dim as usize, first, length))
+        })
+    }
+
+    /// The tile, with its region.
+    pub(super) fn tile(&self) -> Result<Tile, Stop> {
+        let is_touched = self.is_touched();
+        let region = if is_touched { self.region()? } else { *self.whole };
+        Ok(Tile { region, is_touched, first: self.first(), sides: self.sides() })
+    }
+
+    /// What a task with it touches.
+    fn region(&self) -> Result<TensorView<'static>, Stop> {
+        let mut region = *self.whole;
+        let places = (0_usize..).zip(self.is_point).zip(self.starts);
+        for ((dim, _), start) in places.filter(|((_, is_point), _)| *is_point) {
+            region = region.slice(dim, u32::try_from(start).unwrap_or(u32::MAX), 1);
         }
-        true
+        for span in self.spans() {
+            let Some((dim, first, length)) = span else { return self.leave() };
+            region = region.slice(dim, first, length);
+        }
+        Ok(region)
     }
 
     /// The tile leaves its dimensions: that is allowed as long as it stays in the tensor.
     #[cold]
     #[inline(never)]
-    fn leave(&mut self, param: &ParamEntry, at: usize) -> Result<(), Stop> {
+    fn leave(&self) -> Result<TensorView<'static>, Stop> {
         let (mut shape, mut strides) = ([1; 2], [1; 2]);
-        let sides = self.dims.iter().zip(self.counted).zip(param.reach);
+        let sides = self.dims.iter().zip(self.counted).zip(self.param.reach);
         for (((dim, counted), reach), (extent, stride)) in
             sides.zip(shape.iter_mut().zip(&mut strides))
         {
@@ -161,15 +200,14 @@ impl Reader<'_> {
             shape: &shape,
             strides: &strides,
         });
-        self.region = match region.defect() {
-            None => region,
+        match region.defect() {
+            None => Ok(region),
             // The kernel decides which elements it touches, and its core checks each of them.
-            Some(_) if param.is_loose => *self.whole,
+            Some(_) if self.param.is_loose => Ok(*self.whole),
             Some(_) => {
                 let elements = self.whole.elements();
-                return Err(Stop::new(Fault::PLAN_TILE, at).detail(self.first(), elements));
+                Err(Stop::new(Fault::PLAN_TILE, self.at).detail(self.first(), elements))
             }
-        };
-        Ok(())
+        }
     }
 }

@@ -5,6 +5,7 @@ use pto_abi::ids::GmAddr;
 
 use super::accept::Plan;
 use super::bindings::{Array, Bindings};
+use super::grain::{Measure, Run};
 use super::record;
 use super::schedule::Pace;
 use super::stop::Stop;
@@ -13,6 +14,19 @@ use crate::stream::StreamBuilder;
 
 /// Turns of loops after which the walk looks whether a tile kernel has faulted.
 const TURNS_BETWEEN_LOOKS: u32 = 64;
+
+/// The loops around a node.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    /// Iterations that may run side by side; of a ragged or a sparse axis, its rows.
+    width: u64,
+    /// Whether those of the innermost loop are in order.
+    is_in_order: bool,
+}
+
+impl Around {
+    const ROOT: Self = Self { width: 1, is_in_order: false };
+}
 
 /// See the module.
 pub(super) struct Walk<'w, G> {
@@ -24,6 +38,9 @@ pub(super) struct Walk<'w, G> {
     pub(super) vars: u32,
     /// `None`: only tiles order tasks.
     pub(super) pace: Option<Pace>,
+    /// Calls that were put together.
+    pub(super) run: Run,
+    around: Around,
     turns: u32,
 }
 
@@ -34,11 +51,50 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         (bindings, values): (Bindings, Values),
     ) -> Self {
         let pace = plan.schedule.map(|schedule| Pace::new(schedule, bindings.cores));
-        Self { stream, plan, bindings, values, vars: 0, pace, turns: 0 }
+        Self {
+            stream,
+            plan,
+            bindings,
+            values,
+            vars: 0,
+            pace,
+            run: Run::new(),
+            around: Around::ROOT,
+            turns: 0,
+        }
     }
 
-    /// Publishes the tasks that the schedule holds back: nobody waits for them, and at the end none is left.
+    /// A loop begins with so many iterations; what was around it, for [`leave`](Self::leave).
+    pub(super) const fn enter(&mut self, iterations: u64, is_in_order: bool) -> Around {
+        let before = self.around;
+        let width = if is_in_order { 1 } else { iterations };
+        self.around = Around { width: before.width.saturating_mul(width), is_in_order };
+        before
+    }
+
+    /// A loop has ended.
+    pub(super) const fn leave(&mut self, before: Around) {
+        self.around = before;
+    }
+
+    /// Whether the iterations of the innermost loop are in order.
+    pub(super) const fn is_in_order(&self) -> bool {
+        self.around.is_in_order
+    }
+
+    /// What decides how many calls of a kernel belong together.
+    pub(super) fn measure(&self, kernel: u32) -> Measure {
+        Measure {
+            asked: self.bindings.grain,
+            cost_ns: self.bindings.cost_ns(kernel),
+            width: self.around.width,
+            cores: self.bindings.cores,
+        }
+    }
+
+    /// Submits what was put together, and publishes the tasks that the schedule holds back: nobody waits for them, and at the end none is left.
     pub(super) fn release(&mut self, at: usize) -> Result<(), Stop> {
+        self.run.submit(self.stream).map_err(|fault| Stop::new(fault, self.run.at()))?;
         let Some(pace) = &mut self.pace else { return Ok(()) };
         pace.release(self.stream).map_err(|fault| Stop::new(fault, at))
     }

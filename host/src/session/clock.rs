@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 pub(super) enum SessionClock {
     /// This machine's time.
     Wall(Instant),
-    /// The sum of the makespans of the runs, in nanoseconds. Everything beside runs takes no time.
+    /// The time of the runs and copies so far, in nanoseconds. Functions of the host take none.
     Virtual(AtomicU64),
 }
 
@@ -21,6 +21,13 @@ impl SessionClock {
         match self {
             Self::Wall(start) => u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
             Self::Virtual(now) => now.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Nothing happens before this time.
+    pub(super) fn advance_to(&self, time_ns: u64) {
+        if let Self::Virtual(now) = self {
+            now.fetch_max(time_ns, Ordering::Relaxed);
         }
     }
 

@@ -38,7 +38,7 @@ impl Copy {
     }
 
     /// Which way its bytes go.
-    fn way(&self) -> Way {
+    pub(super) fn way(&self) -> Way {
         match self {
             Self::In { .. } => Way::ToDevice,
             Self::Out { .. } => Way::ToHost,

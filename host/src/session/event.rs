@@ -150,6 +150,11 @@ impl EventCore {
         self.memory.line().completed.load(Ordering::Acquire) >= record
     }
 
+    /// When the last record was complete.
+    pub(super) fn time_ns(&self) -> Option<u64> {
+        self.state().time_ns
+    }
+
     /// The stream that will complete `record`; `None`: nobody has submitted it.
     pub(super) fn recorder(&self, record: u64) -> Option<StreamId> {
         let state = self.seat.lock();

@@ -45,6 +45,8 @@ pub(super) struct Lane {
     resets: u64,
     /// The wait at its head, and since when.
     waits: Option<(u64, u64)>,
+    /// Where a seed decides: since when its head can be done; `None`: it could not when it was looked at last.
+    ready_ns: Option<u64>,
 }
 
 enum Busy {
@@ -92,7 +94,16 @@ pub(super) enum Block {
 
 impl Lane {
     pub(super) fn new(core: Arc<StreamCore>, resets: u64) -> Self {
-        Self { core, at: 0, known: 0, busy: Busy::No, has_arrived: false, resets, waits: None }
+        Self {
+            core,
+            at: 0,
+            known: 0,
+            busy: Busy::No,
+            has_arrived: false,
+            resets,
+            waits: None,
+            ready_ns: None,
+        }
     }
 
     fn ring(&self) -> CommandRing<'_> {
@@ -168,6 +179,7 @@ impl Lane {
             return false;
         };
         self.known = completed;
+        self.ready_ns = None;
         self.at = self.ring().taken();
         for kept in self.core.take_kept_to(completed) {
             if let Kept::Record(event, record) = kept {
@@ -185,6 +197,17 @@ impl Lane {
 
     fn is_skipped(&self, number: u64) -> bool {
         self.core.has_stopped() || number <= self.core.skip_to()
+    }
+
+    /// As `look`, at a turn at this time: since when the head can be done is known behind it.
+    pub(super) fn look_at(&mut self, shared: &Shared, now_ns: u64) -> Look {
+        let look = self.look(shared);
+        match look {
+            Look::Ready(_) => self.ready_ns = self.ready_ns.or(Some(now_ns)),
+            Look::Busy => {}
+            Look::Nothing | Look::Theirs | Look::Blocked(_) => self.ready_ns = None,
+        }
+        look
     }
 
     /// What its next command is.
@@ -226,8 +249,8 @@ impl Lane {
             | CommandKind::FILL => {
                 let is_on_device = matches!(head.kind, CommandKind::COPY | CommandKind::REDUCE);
                 let bytes = self.word(if is_on_device { 2 } else { 1 });
-                let is_small = bytes <= SMALL_COPY_BYTES;
-                Look::Ready(if is_small { Wants::Here } else { Wants::Worker })
+                let is_here = bytes <= SMALL_COPY_BYTES && shared.copy_costs.is_none();
+                Look::Ready(if is_here { Wants::Here } else { Wants::Worker })
             }
             _ => Look::Ready(Wants::Here),
         }
@@ -314,7 +337,7 @@ impl Lane {
         };
         if self.is_skipped(head.number) {
             self.skip(head);
-            self.over(shared, head, Ok(()));
+            self.over(shared, head, Ok(()), self.ready_ns);
             return;
         }
         if head.kind == CommandKind::BARRIER && !self.has_arrived {
@@ -328,15 +351,32 @@ impl Lane {
             });
             return;
         }
+        let over_ns = self.over_ns(head);
         let result = self.perform(shared, head);
-        self.over(shared, head, result);
+        self.over(shared, head, result, over_ns);
+    }
+
+    /// When a command is over that the service does at once, where that is known.
+    fn over_ns(&self, head: CommandHead) -> Option<u64> {
+        match head.kind {
+            CommandKind::WAIT => {
+                let event_ns = self.core.with_kept(head.number, |kept| match kept {
+                    Kept::Event(event) => event.time_ns(),
+                    _ => None,
+                });
+                self.ready_ns.map(|ready_ns| ready_ns.max(event_ns.unwrap_or(0)))
+            }
+            CommandKind::WAIT_VALUE | CommandKind::BARRIER => None,
+            _ => self.ready_ns,
+        }
     }
 
     fn perform(&mut self, shared: &Shared, head: CommandHead) -> Result<(), Cause> {
         match head.kind {
             CommandKind::RECORD => {
                 if let Some(Kept::Record(event, record)) = self.core.take_kept(head.number) {
-                    event.complete(record, Some(shared.clock.now_ns()));
+                    let time_ns = self.ready_ns.unwrap_or_else(|| shared.clock.now_ns());
+                    event.complete(record, Some(time_ns));
                 }
             }
             CommandKind::WRITE_VALUE => {
@@ -398,14 +438,14 @@ impl Lane {
     }
 
     /// The job of a command that a worker does.
-    pub(super) fn take_job(&mut self) -> Option<Job> {
+    pub(super) fn take_job(&mut self, now_ns: u64) -> Option<Job> {
         let head = self.head()?;
         let job = match head.kind {
             CommandKind::CALL => match self.core.take_kept(head.number)? {
                 Kept::Function(function) => Job::Call(self.core.id, function),
                 _ => return None,
             },
-            _ => Job::Copy(self.core.id, self.copy(head)?),
+            _ => Job::Copy(self.core.id, self.copy(head)?, self.ready_ns.unwrap_or(now_ns)),
         };
         self.busy = Busy::Job(head);
         Some(job)
@@ -420,9 +460,14 @@ impl Lane {
     }
 
     /// The job of its head is over.
-    pub(super) fn job_over(&mut self, shared: &Shared, result: Result<(), Cause>) {
+    pub(super) fn job_over(
+        &mut self,
+        shared: &Shared,
+        result: Result<(), Cause>,
+        over_ns: Option<u64>,
+    ) {
         if let Busy::Job(head) = std::mem::replace(&mut self.busy, Busy::No) {
-            self.over(shared, head, result);
+            self.over(shared, head, result, over_ns);
         }
     }
 
@@ -431,8 +476,8 @@ impl Lane {
         let Some(head) = self.head() else { return };
         match outcome {
             Outcome::NotBegun => {}
-            Outcome::Done => self.over(shared, head, Ok(())),
-            Outcome::Failed(cause) => self.over(shared, head, Err(cause)),
+            Outcome::Done => self.over(shared, head, Ok(()), None),
+            Outcome::Failed(cause) => self.over(shared, head, Err(cause), None),
         }
     }
 
@@ -440,12 +485,18 @@ impl Lane {
     pub(super) fn fail_head(&mut self, shared: &Shared, cause: Cause) {
         if let Some(head) = self.head().filter(|_| !self.is_busy()) {
             self.skip(head);
-            self.over(shared, head, Err(cause));
+            self.over(shared, head, Err(cause), None);
         }
     }
 
-    /// A command is over.
-    fn over(&mut self, shared: &Shared, head: CommandHead, result: Result<(), Cause>) {
+    /// A command is over, since `over_ns` where that is known; the one behind it can begin then.
+    fn over(
+        &mut self,
+        shared: &Shared,
+        head: CommandHead,
+        result: Result<(), Cause>,
+        over_ns: Option<u64>,
+    ) {
         self.core.take_kept(head.number);
         self.has_arrived = false;
         // Who was aborted is told so, and not what came of the rest.
@@ -455,6 +506,7 @@ impl Lane {
             self.fail(shared, head.number, Some(head.kind), cause);
         }
         self.advance(shared, head.entries(), head.number, 1);
+        self.ready_ns = over_ns.filter(|_| self.head().is_some());
     }
 
     fn advance(&mut self, shared: &Shared, entries: u64, number: u64, commands: u64) {

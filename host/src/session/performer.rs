@@ -26,7 +26,7 @@ impl Performer {
             Job::Run(stream, command, control) => {
                 Report::Over(stream, self.run(&command, &control).map_err(of_device))
             }
-            Job::Copy(stream, copy) => Report::Over(stream, self.copy(&copy)),
+            Job::Copy(stream, copy, _) => Report::Over(stream, self.copy(&copy)),
             Job::Call(stream, function) => Report::Over(stream, call(function)),
         }
     }
@@ -60,7 +60,7 @@ impl Performer {
         Ok(())
     }
 
-    fn copy(&self, copy: &Copy) -> Result<(), Cause> {
+    pub(super) fn copy(&self, copy: &Copy) -> Result<(), Cause> {
         copy.perform(&self.shared.memory)
     }
 }

@@ -102,7 +102,7 @@ impl Service {
         if worked && self.steps.is_multiple_of(STEPS_A_HOLD) {
             self.turn_over();
         }
-        worked || self.untie() || self.expire()
+        worked || self.pass_time() || self.untie() || self.expire()
     }
 
     /// Where news come from, when there are none just now.
@@ -192,11 +192,14 @@ impl Service {
     /// Takes reports; whether there were any.
     fn collect(&mut self) -> bool {
         let mut worked = false;
-        while let Some(report) = self.hands.report() {
+        while let Some(report) = self.hands.report(self.shared.clock.now_ns()) {
             worked = true;
             match report {
                 Report::Ended(ended) => self.ended(ended),
-                Report::Over(stream, result) => self.job_over(stream, result),
+                Report::Over(stream, result) => self.job_over(stream, result, None),
+                Report::Copied(stream, result, over_ns) => {
+                    self.job_over(stream, result, Some(over_ns));
+                }
             }
         }
         if worked && self.lanes.iter().any(|lane| lane.core.is_closed()) {
@@ -209,13 +212,13 @@ impl Service {
         self.lanes.iter_mut().find(|lane| lane.core.id == stream)
     }
 
-    fn job_over(&mut self, stream: StreamId, result: Result<(), Cause>) {
+    fn job_over(&mut self, stream: StreamId, result: Result<(), Cause>, over_ns: Option<u64>) {
         let shared = Arc::clone(&self.shared);
         let Some(lane) = self.lanes.iter_mut().find(|lane| lane.core.id == stream) else { return };
         if lane.is_running() {
             self.cores = Cores::Free;
         }
-        lane.job_over(&shared, result);
+        lane.job_over(&shared, result, over_ns);
     }
 
     /// The firmware has returned: every stream is the host's.
@@ -310,7 +313,8 @@ impl Service {
     }
 
     fn give_job(&mut self, at: usize) {
-        if let Some(job) = self.lanes[at].take_job() {
+        let now_ns = self.shared.clock.now_ns();
+        if let Some(job) = self.lanes[at].take_job(now_ns) {
             self.hands.give(job);
         }
     }
@@ -381,7 +385,8 @@ impl Service {
     /// Serves one command of one stream, or a batch, as the seed says; whether there was one.
     fn serve_one(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
-        let looks = self.lanes.iter().map(|lane| lane.look(&shared)).enumerate();
+        let now_ns = shared.clock.now_ns();
+        let looks = self.lanes.iter_mut().map(|lane| lane.look_at(&shared, now_ns)).enumerate();
         let ready: Vec<(usize, Wants)> = looks
             .filter_map(|(at, look)| match look {
                 Look::Ready(wants) => Some((at, wants)),
@@ -439,13 +444,28 @@ impl Service {
         named.any(|lane| lane.is_theirs(&self.shared))
     }
 
+    /// Nothing can be done before the next copy is over, or the time of a wait: whether it is a copy, to whose end the time goes on.
+    fn pass_time(&mut self) -> bool {
+        let Some(over_ns) = self.hands.next_copy_ns() else { return false };
+        let is_first = self.next_deadline().is_none_or(|(deadline, _)| over_ns <= deadline);
+        if is_first {
+            self.shared.clock.advance_to(over_ns);
+        }
+        is_first
+    }
+
+    /// The wait whose time is over first, and its stream.
+    fn next_deadline(&mut self) -> Option<(u64, usize)> {
+        let shared = Arc::clone(&self.shared);
+        let deadlines = self.lanes.iter_mut().enumerate();
+        deadlines.filter_map(|(at, lane)| Some((lane.deadline(&shared)?, at))).min()
+    }
+
     /// Ends the wait that has lasted for longer than its stream allows; whether there was one. Where those who wait make the turns, nothing else can
     /// happen any more, so that the time of the next one has come.
     fn expire(&mut self) -> bool {
         let shared = Arc::clone(&self.shared);
-        let deadlines = self.lanes.iter_mut().enumerate();
-        let deadlines = deadlines.filter_map(|(at, lane)| Some((lane.deadline(&shared)?, at)));
-        let Some((deadline, at)) = deadlines.min() else { return false };
+        let Some((deadline, at)) = self.next_deadline() else { return false };
         let now = shared.clock.now_ns();
         if self.seed.is_some() {
             shared.clock.advance(Duration::from_nanos(deadline.saturating_sub(now)));

@@ -18,6 +18,7 @@ use super::lines::{BoardMemory, RingMemory};
 use super::options::{SessionOptions, StreamOptions};
 use super::seat::{Driver, Seat, Unmet};
 use super::stream_core::StreamCore;
+use crate::copy_costs::CopyCosts;
 use crate::memory::Memory;
 use crate::{Device, Error, RunControl};
 
@@ -31,6 +32,8 @@ pub(super) struct Shared {
     pub(super) board: Arc<BoardMemory>,
     pub(super) driver: Arc<Driver>,
     pub(super) clock: SessionClock,
+    /// What copies cost in virtual time.
+    pub(super) copy_costs: Option<CopyCosts>,
     pub(super) holds: Holds,
     pub(super) kernels: KernelKinds,
     streams: Seat<StreamTable>,
@@ -72,6 +75,7 @@ impl Shared {
             board,
             driver: Arc::default(),
             clock: SessionClock::new(device.has_virtual_clock()),
+            copy_costs: device.copy_costs(),
             holds: Holds::new(&memory),
             kernels,
             streams: Seat::default(),

@@ -15,8 +15,8 @@ pub(super) enum Job {
     Resident(RunControl),
     /// A run that has the cores for itself.
     Run(StreamId, Box<RunCommand>, RunControl),
-    /// A copy.
-    Copy(StreamId, Copy),
+    /// A copy, and when it can begin in virtual time.
+    Copy(StreamId, Copy, u64),
     /// A function of the host.
     Call(StreamId, HostFunction),
 }
@@ -27,6 +27,8 @@ pub(super) enum Report {
     Ended(Ended),
     /// The one command of a stream.
     Over(StreamId, Result<(), Cause>),
+    /// The same of a copy in virtual time, and when it was over.
+    Copied(StreamId, Result<(), Cause>, u64),
 }
 
 /// What has become of a launch.

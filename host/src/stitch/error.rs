@@ -122,6 +122,18 @@ pub enum StitchError {
         /// Bytes that were given.
         found: u64,
     },
+    /// A run on memory of the caller was given too few addresses, or too many.
+    #[error(
+        "program {program} takes {wanted} tensors from outside, and {found} addresses were given"
+    )]
+    Addresses {
+        /// The program.
+        program: String,
+        /// Tensors that it takes.
+        wanted: usize,
+        /// Addresses that were given.
+        found: usize,
+    },
     /// No conversion between these layouts.
     #[error("no conversion from {from} to {to}: {why}")]
     Conversion {

@@ -6,6 +6,7 @@
 //!                               to_device, to_host       host_tensor.rs
 //!                               run(&program, inputs) -> Outputs      inputs.rs, outputs.rs
 //!                               to_layout, converted     conversion.rs: a workload of its own, which the device runs
+//!                |--place--> PlacedProgram              placed.rs: on memory that the caller has
 //! Tensor: owns its block; a dropped one goes back to the pool            tensor.rs, pool.rs
 //! Sequence: which tensor is converted where, in a round of programs      sequence.rs
 //! Counters: what was copied, converted, bounced, allocated               counters.rs
@@ -22,6 +23,7 @@ mod host_tensor;
 mod inputs;
 mod loaded;
 mod outputs;
+mod placed;
 mod pool;
 mod sequence;
 mod shared;
@@ -35,6 +37,7 @@ pub use host_tensor::HostTensor;
 pub use inputs::Inputs;
 pub use loaded::LoadedProgram;
 pub use outputs::Outputs;
+pub use placed::{PlacedProgram, PlacedRun};
 pub use sequence::{PlannedConversion, Sequence, SequencePlan, Step};
 pub use stitcher::{StitchOptions, Stitcher};
 pub use stream::ProgramStream;

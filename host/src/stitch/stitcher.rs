@@ -9,6 +9,7 @@ use super::counters::Counters;
 use super::error::StitchError;
 use super::held::Held;
 use super::loaded::LoadedProgram;
+use super::placed::PlacedProgram;
 use super::shared::Shared;
 use super::stream::ProgramStream;
 use crate::session::{OnFailure, Session, StreamOptions};
@@ -65,6 +66,14 @@ impl<'s> Stitcher<'s> {
     /// The program is for another target, calls a kernel that the library does not have, or does not fit the memory.
     pub fn load(&self, program: Program) -> Result<LoadedProgram, StitchError> {
         LoadedProgram::load(&self.shared, program)
+    }
+
+    /// Puts a program into the memory of the device, to run on memory that the caller has.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load); the device has no room for its temporaries.
+    pub fn place(&self, program: Program) -> Result<PlacedProgram<'s>, StitchError> {
+        PlacedProgram::new(self.session.clone(), self.load(program)?)
     }
 
     /// A stream whose programs follow each other: each begins when the one before it has ended.

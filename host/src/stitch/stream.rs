@@ -273,20 +273,14 @@ impl<'s> ProgramStream<'s> {
             return Ok(());
         }
         let (builder, orch_args) = (BUILDER.to_owned(), pending.as_flattened().to_vec());
-        let submitted =
-            self.stream.run_with(OwnedWork::Stream { builder, orch_args }, self.options());
+        let submitted = self.stream.run_with(
+            OwnedWork::Stream { builder, orch_args },
+            plan_options(self.session.run_options()),
+        );
         self.shared.submitted(pending.len() as u64);
         self.shared.counts.launches.add(1);
         submitted?;
         Ok(())
-    }
-
-    /// The options of the session, with the windows that plans need.
-    fn options(&self) -> RunOptions {
-        let of_session = self.session.run_options();
-        let window = StreamCapacities::STANDARD.window;
-        let capacities = for_plans(of_session.capacities, window);
-        RunOptions { capacities, ..of_session.clone() }
     }
 
     /// Waits until everything that was asked is over. Nothing that a program computed comes to the host before.
@@ -329,6 +323,13 @@ impl<'s> ProgramStream<'s> {
         }
         Ok(result?)
     }
+}
+
+/// The options of a session, with the windows that plans need.
+pub(super) fn plan_options(of_session: &RunOptions) -> RunOptions {
+    let window = StreamCapacities::STANDARD.window;
+    let capacities = for_plans(of_session.capacities, window);
+    RunOptions { capacities, ..of_session.clone() }
 }
 
 /// Tensors of a stream.

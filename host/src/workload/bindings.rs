@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pto_abi::GmAddr;
+use pto_aicore_kernels::cost;
 use pto_graph::TensorView;
 use pto_graph::plan::layout::binding;
 use pto_graph::plan::task::descriptor;
@@ -79,6 +80,7 @@ pub struct WorkloadBindings {
     arrays: BTreeMap<String, ArrayBinding>,
     sizes: BTreeMap<String, u64>,
     symbols: BTreeMap<String, u64>,
+    grain: u64,
 }
 
 impl WorkloadBindings {
@@ -136,14 +138,25 @@ impl WorkloadBindings {
         self.symbol(name, value.to_bits().into())
     }
 
+    /// How many calls of a kernel one dispatch has at most: 1 puts none together. Without it, the expansion chooses by the work of the
+    /// kernel and the cores of the device.
+    #[must_use]
+    pub const fn grain(mut self, calls: u64) -> Self {
+        self.grain = calls;
+        self
+    }
+
     /// The words of the bindings of a workload, all but those of the head.
     pub(crate) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
         self.check_known(compiled)?;
         let (symbols, arrays, tensors) =
             (compiled.symbols(), compiled.arrays(), compiled.tensors());
-        let mut words = vec![0; binding::words(symbols.len(), arrays.len(), tensors.len())];
-        let counts = [symbols.len(), arrays.len(), tensors.len()].map(|count| count as u64);
-        words[binding::COUNTS] = counts[0] | counts[1] << 16 | counts[2] << 32;
+        let kernels = compiled.tile_kernels();
+        let sizes = [symbols.len(), arrays.len(), tensors.len(), kernels.len()];
+        let mut words = vec![0; binding::words(sizes)];
+        let counts = sizes.map(|count| count as u64);
+        words[binding::COUNTS] = counts[0] | counts[1] << 16 | counts[2] << 32 | counts[3] << 48;
+        words[binding::GRAIN] = self.grain;
         for (word, (name, used)) in words[binding::HEAD..].iter_mut().zip(symbols) {
             *word = self.symbol_value(name, *used)?;
         }
@@ -156,6 +169,10 @@ impl WorkloadBindings {
         for (words, tensor) in words[at..].chunks_mut(binding::TENSOR).zip(tensors) {
             let placed = self.tensors.get(&tensor.name);
             describe(tensor, placed.ok_or_else(|| missing("tensor", &tensor.name))?, words)?;
+        }
+        let at = binding::costs_at([symbols.len(), arrays.len(), tensors.len()]);
+        for (word, kernel) in words[at..].iter_mut().zip(kernels) {
+            *word = cost::tile_kernel(kernel.code()).div_ceil(1_000);
         }
         Ok(words)
     }

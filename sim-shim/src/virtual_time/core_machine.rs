@@ -10,7 +10,7 @@ use pto_aicpu_fw::Launch;
 use super::account::{Account, Change};
 use super::chooser::Chooser;
 use super::core::{ChainRun, Core};
-use super::cost::COST_ARGS;
+use super::cost::{COST_ARGS, model_of};
 use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
 use super::lines::{Access, Lines};
@@ -72,7 +72,8 @@ impl CoreMachine<'_> {
         let Some(task) = self.launch.state.task(slot) else { return 0 };
         let costs = self.options.costs;
         let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
-        costs.of(self.func_of(task, slot, core), slot, &args)
+        let func_id = self.func_of(task, slot, core);
+        costs.of(model_of(func_id, task.kernel.load(Relaxed)), slot, &args)
     }
 
     fn args(&self, task: &Task) -> [u64; COST_ARGS] {
@@ -173,7 +174,8 @@ impl CoreMachine<'_> {
     pub(super) fn link_cost(&self, kernel: &ChainKernel, slot: u32, args: &[u64]) -> u64 {
         // Drawn costs differ from kernel to kernel, as they do from task to task.
         let draw = slot.wrapping_add(kernel.number << 20);
-        self.options.costs.of(kernel.func_id, draw, &first_args(args))
+        let func_id = model_of(kernel.func_id, kernel.kernel);
+        self.options.costs.of(func_id, draw, &first_args(args))
     }
 
     /// A kernel of a chain has ended, at the core's own time.

@@ -6,13 +6,13 @@
 //! other: what a kernel without double buffering does. A kernel that is not of the library costs the fallback.
 
 mod factorisation;
-mod instructions;
 mod layers;
 
-use pto_aicore_kernels::func;
 use pto_aicore_kernels::probe::mix;
+use pto_aicore_kernels::{KernelFn, LIBRARY, func};
+use pto_graph::plan::task;
 
-use self::instructions::{
+use pto_aicore_kernels::cost::{
     GM_TO_L1, GM_TO_UB, UB_TO_GM, V_ADD, V_ADDS, V_CADD, V_CGMAX, V_DIV, V_EXP, V_MAX, V_MUL,
     V_MULS, V_SUB, Vector, cube, rows_of, transfer, vector,
 };
@@ -71,6 +71,17 @@ impl KernelCosts {
     }
 }
 
+/// The kernel whose costs are those of the code at an address: a workload gives the kernels that execute its tile kernels
+/// func ids of their own, and their code is that of the library.
+pub(super) fn model_of(func_id: u16, code: u64) -> u16 {
+    let is_tile = |tile: &pto_abi::FuncId| {
+        let entry: Option<KernelFn> = LIBRARY.get(usize::from(tile.0)).map(|kernel| kernel.entry);
+        entry.is_some_and(|entry| entry as usize as u64 == code)
+    };
+    let found = [func::TILE_AIC, func::TILE_AIV].into_iter().find(is_tile);
+    found.map_or(func_id, |tile| tile.0)
+}
+
 const fn elementwise(of: &Vector, inputs: u64, n: u64) -> u64 {
     transfer(inputs * n, GM_TO_UB) + vector(of, n) + transfer(n, UB_TO_GM)
 }
@@ -96,6 +107,11 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         func::ATTENTION_SOFTMAX_PARTIAL => softmax_partial(arg(4), arg(5)),
         func::ATTENTION_UPDATE => update(arg(7), arg(8)),
         func::EMPTY_AIC | func::EMPTY_AIV => 0,
+        // Whoever submitted it knows the kernel's instructions.
+        func::TILE_AIC | func::TILE_AIV => match task::cost_ns(args[task::CODE_BYTES]) {
+            0 => return None,
+            cost_ns => cost_ns * 1_000,
+        },
         // Not kernels of a model: 100 ns and a line miss a producer; 4 ns an iteration.
         func::DAG_NODE_AIC | func::DAG_NODE_AIV => 100_000 + arg(5) * 41_000,
         func::SPIN_AIC | func::SPIN_AIV => length(0) * 4_000,
@@ -176,7 +192,18 @@ mod tests {
         let symmetric = [0, 0, 0, 64, 128, 32];
         assert_ne!(cost(func::ATTENTION_QK, &symmetric), cost(func::ATTENTION_PV, &symmetric));
         assert_eq!(cost(func::EMPTY_AIV, &[]), 0);
+        let tile = |ns| cost(func::TILE_AIV, &[0, pto_graph::plan::task::pack_code(96, 3, ns)]);
+        assert_eq!([tile(0), tile(1_234)], [77, 1_234], "as the task says");
         assert_eq!(cost(pto_abi::FuncId(500), &[]), 77);
+    }
+
+    #[test]
+    fn a_tile_kernel_has_the_costs_of_the_librarys_kernel_under_any_func_id() {
+        let entry = |func_id: pto_abi::FuncId| {
+            pto_aicore_kernels::LIBRARY[usize::from(func_id.0)].entry as usize as u64
+        };
+        assert_eq!(super::model_of(1_000, entry(func::TILE_AIC)), func::TILE_AIC.0);
+        assert_eq!(super::model_of(1_000, entry(func::ADD)), 1_000);
     }
 
     #[test]

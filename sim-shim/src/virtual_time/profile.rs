@@ -111,6 +111,14 @@ profile! {
         /// Between two kernels of a chain.
         link_ns,
     }
+    "copy" {
+        /// A copy of a session, before its first byte moves.
+        start_ns,
+        /// 1 MiB between host and device.
+        host_mib_ns,
+        /// 1 MiB on the device, read and written.
+        device_mib_ns,
+    }
 }
 
 /// Why a profile cannot be read.

@@ -1,4 +1,7 @@
-//! What a session costs on this machine, beside the targets for it.
+//! What a session costs on this machine, beside the targets for it; and what does not depend on the machine.
+
+mod long;
+mod stitched;
 
 use std::time::{Duration, Instant};
 
@@ -29,14 +32,22 @@ pub struct SessionCost {
     pub found: f64,
 }
 
-/// Measures the costs on each of these hostings.
+/// Measures the costs on each of these hostings, and how long stitched programs take in virtual time. With `commands`, runs a session
+/// of so many commands on each of the hostings instead.
 ///
 /// # Errors
-/// When a command fails.
-pub fn measure(hostings: &[Hosting]) -> Result<Vec<SessionCost>, SessionError> {
+/// When a command or a program fails.
+pub fn measure(hostings: &[Hosting], commands: Option<u64>) -> Result<Vec<SessionCost>, String> {
+    let told = |error: SessionError| error.to_string();
     let mut costs = Vec::new();
     for hosting in hostings {
-        costs.extend(on(*hosting)?);
+        costs.extend(match commands {
+            Some(commands) => long::measure(*hosting, commands).map_err(told)?,
+            None => on(*hosting).map_err(told)?,
+        });
+    }
+    if commands.is_none() {
+        costs.extend(stitched::measure()?);
     }
     Ok(costs)
 }

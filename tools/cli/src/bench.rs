@@ -77,7 +77,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
 /// What sessions cost, for each number of OS threads.
 fn sessions(args: &BenchArgs) -> Result<Vec<SessionCost>, Failure> {
     let hostings: Vec<Hosting> = args.threads.iter().map(|threads| pool(*threads)).collect();
-    pto_bench::sessions::measure(&hostings).map_err(Failure::internal)
+    pto_bench::sessions::measure(&hostings, args.commands).map_err(Failure::internal)
 }
 
 /// Runners on graphs, the floors beside them, and runs of four tasks.

@@ -41,6 +41,7 @@ mod replay;
 mod request;
 mod round;
 mod run;
+mod session_soak;
 mod soak;
 mod summary;
 mod target;

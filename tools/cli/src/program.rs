@@ -169,12 +169,18 @@ impl Source<'_> {
     }
 }
 
-/// Gives each task of a workload the name of its tile kernel: all of them run on two kernels of the library.
+/// Gives each task of a workload the name of its tile kernel: all of them run on two kernels of the library. A chain has one
+/// kernel several times.
 fn name_tasks(program: &mut Program, workload: &WorkloadFile) {
     let names: Vec<&str> = workload.compiled().kernels().map(|(name, _)| name).collect();
     for held in &mut program.tasks {
-        let Some(Argument::Scalar(word)) = held.args.get(task::CODE_BYTES) else { continue };
-        held.name = names.get(task::kernel_number(*word)).map(|name| (*name).to_owned());
+        let (link, args) = match held.links.first() {
+            Some(link) => (Some(link), &link.args),
+            None => (None, &held.args),
+        };
+        let Some(Argument::Scalar(word)) = args.get(task::CODE_BYTES) else { continue };
+        let times = link.map_or(String::new(), |link| format!(", {} times", link.times));
+        held.name = names.get(task::kernel_number(*word)).map(|name| format!("{name}{times}"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
 use pto_host::virtual_time::soak::{self, FailedSeed, Passed, Troubles};
@@ -14,10 +14,14 @@ use crate::interrupt;
 use crate::output::answer;
 use crate::progress::Phase;
 use crate::replay;
+use crate::session_soak;
 use crate::text::{duration, grouped, table};
 
 /// Runs a campaign, or one seed of it.
 pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
+    if args.sessions {
+        return session_soak::run(args, seeds(args)?);
+    }
     let base = SoakOptions { tasks: args.tasks, ..SoakOptions::default() };
     let options = SoakOptions {
         profile: args.profile.as_deref().map(profile).transpose()?,
@@ -30,7 +34,20 @@ pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
     });
     match args.replay {
         Some(seed) => replay_seed(args, seed, phases, &options),
-        None => campaign(args, phases, &options),
+        None => campaign(args, seeds(args)?, phases, &options),
+    }
+}
+
+/// The seeds that are asked for.
+fn seeds(args: &SoakArgs) -> Result<Range<u64>, Failure> {
+    match args.from.checked_add(args.seeds) {
+        Some(end) => Ok(args.from..end),
+        None => Err(Failure::usage(format!(
+            "{} seeds from {} on would go beyond the last seed, {}; give a smaller --from",
+            args.seeds,
+            args.from,
+            u64::MAX
+        ))),
     }
 }
 
@@ -43,24 +60,17 @@ struct Campaign {
 
 fn campaign(
     args: &SoakArgs,
+    seeds: Range<u64>,
     phases: impl Iterator<Item = Troubles>,
     options: &SoakOptions,
 ) -> Result<Exit, Failure> {
-    let Some(end) = args.from.checked_add(args.seeds) else {
-        return Err(Failure::usage(format!(
-            "{} seeds from {} on would go beyond the last seed, {}; give a smaller --from",
-            args.seeds,
-            args.from,
-            u64::MAX
-        )));
-    };
     let interrupted = interrupt::watch()?;
-    let mut done = Vec::new();
+    let (mut done, end) = (Vec::new(), seeds.end);
     for troubles in phases {
         let phase = Phase::begin(name(troubles), args.seeds);
         let start = Instant::now();
         let options = SoakOptions { troubles, ..*options };
-        let report = soak::soak(args.from..end, &options, |seeds| {
+        let report = soak::soak(seeds.clone(), &options, |seeds| {
             phase.reach(seeds);
             if interrupted.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });

@@ -2,13 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use pto_examples::host::open_sim;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
-use pto_host::virtual_time::VirtualOptions;
-use pto_host::{DeviceOptions, Hosting, SessionOptions};
+use pto_host::{RunOptions, SessionOptions};
 use serde_json::{Map, Value, json};
 
-use crate::args::{DeviceChoice, HostingMode, RunArgs};
+use crate::args::RunArgs;
+use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
@@ -22,24 +21,19 @@ pub(crate) fn is_asked(args: &RunArgs) -> bool {
 /// Trains.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let (sizes, layouts) = params(args)?;
-    if args.device != DeviceChoice::A2a3sim {
-        return Err(Failure::usage("training_loop runs on the simulator; leave --device out"));
-    }
-    let hosting = match args.hosting {
-        None | Some(HostingMode::Pool) => Hosting::default(),
-        Some(HostingMode::Threads) => Hosting::Threads,
-        Some(HostingMode::Virtual) => Hosting::Virtual(VirtualOptions::default()),
-    };
-    let base = DeviceOptions::default();
-    let options = DeviceOptions {
-        aic: args.aic.unwrap_or(base.aic),
-        aiv: args.aiv.unwrap_or(base.aiv),
-        hosting,
-        ..base
-    };
-    let mut device = open_sim(options)?;
+    let wanted = Wanted::of(args)?;
+    let mut device = wanted.open(None)?;
     device.register_library()?;
-    let session = device.session(SessionOptions::default()).map_err(Failure::internal)?;
+    let run = RunOptions {
+        aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.aicpu()),
+        task_budget: args.task_budget_ms,
+        stall_budget: args.stall_budget_ms,
+        bring_up_budget: args.bring_up_budget_ms,
+        run_budget: args.run_budget_ms,
+        ..RunOptions::default()
+    };
+    let options = SessionOptions { run, ..SessionOptions::default() };
+    let session = device.session(options).map_err(Failure::faulted)?;
     let mut training = Training::new(&session, sizes, layouts).map_err(Failure::faulted)?;
     let begun = Instant::now();
     for _ in 0..sizes.iterations {

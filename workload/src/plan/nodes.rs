@@ -45,11 +45,10 @@ impl Writer<'_> {
             Node::Empty | Node::Pipeline(_) | Node::Send { .. } | Node::Consume { .. } => {
                 self.words.push(word(node::EMPTY, 0));
             }
-            Node::ParallelFor(around, body)
-            | Node::ForEach(around, body)
-            | Node::Select(around, body) => {
-                self.around(around, body);
+            Node::ParallelFor(around, body) | Node::Select(around, body) => {
+                self.around(around, body, 0);
             }
+            Node::ForEach(around, body) => self.around(around, body, axis::IN_ORDER),
             Node::Cond { predicate, then, otherwise } => self.branch(predicate, then, otherwise),
             Node::Task(task) => self.task(task),
             Node::Combine(nodes) | Node::Sequential(nodes) => {
@@ -76,11 +75,13 @@ impl Writer<'_> {
         self.measure(at + 1, start, 0);
     }
 
-    fn around(&mut self, around: &Loop, body: &Node) {
+    /// Appends a loop; `order`: whether its iterations are in order, as a flag of its axis.
+    fn around(&mut self, around: &Loop, body: &Node, order: u32) {
         let (at, depth) = (self.words.len(), self.names.vars.len());
         self.places.enter(format!("loop {}{}", around.var, axis_text(&around.axis)));
         self.begin();
         let (kind, words) = self.axis(&around.axis);
+        let kind = kind | order;
         let count = if around.places.is_some() { 3 } else { 1 };
         self.words.extend([word(node::LOOP, number(depth) | count << 8 | kind << 16), 0]);
         self.words.extend(words);

@@ -7,5 +7,6 @@
 #include "acl/acl_rt.h"
 #include "acl/acl_rt_allocator.h"
 #include "acl/acl_rt_memory_soma.h"
+#include "acl/acl_mdl.h"
 
 #endif

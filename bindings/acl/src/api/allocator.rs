@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::common::argument::{Address, Out};
 use crate::common::codes;
-use crate::common::entry::{api, give};
+use crate::common::entry::{api, values};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::device::current;
@@ -15,11 +15,8 @@ static ALLOCATORS: Table<Description> = Table::new(Kind::Allocator);
 #[derive(Default)]
 struct Description([Mutex<usize>; 5]);
 
-/// A description without functions.
-// SAFETY: the name is that of the interface, and no other function here has it.
-#[unsafe(no_mangle)]
-extern "C" fn aclrtAllocatorCreateDesc() -> Handle {
-    give("aclrtAllocatorCreateDesc", 0, || Ok(ALLOCATORS.open(Description::default())))
+values! {
+    fn aclrtAllocatorCreateDesc() -> Handle, 0, { Ok(ALLOCATORS.open(Description::default())) }
 }
 
 /// Functions that set one part of a description.

@@ -61,7 +61,7 @@ fn perform(batch: &Batch, failed: Option<&Place<usize>>) -> Answer {
     let copies = batch.checked(failed)?;
     current::context()?;
     current::check_uncaptured()?;
-    copies.iter().flatten().for_each(Transfer::perform);
+    copies.iter().flatten().for_each(Transfer::perform_on_host);
     Ok(())
 }
 

@@ -6,12 +6,13 @@ use super::time::limit;
 use crate::common::argument::{Address, Out};
 use crate::common::codes;
 use crate::common::entry::{api, give};
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
 use crate::device::callbacks::{self, Call, Exception, Function, OfException, Sort};
 use crate::device::current;
-use crate::device::lane::Work;
+use crate::device::lane::{Command, Work};
 
 api! {
     fn aclrtLaunchHostFunc(stream: Handle, function: Option<Function>, argument: Address) {
@@ -19,6 +20,8 @@ api! {
         let stream = current::submitting(stream)?;
         let handle = stream.handle;
         let work: Work = Arc::new(move |lane| {
+            // The function may tell any thread of the host that it was called.
+            races::is_over(lane.number());
             lane.call(move || {
                 if callbacks::is_subscribed(Sort::HostFunction, handle) {
                     callbacks::deliver(Sort::HostFunction, handle, call)?.wait();
@@ -28,7 +31,7 @@ api! {
                 Ok(())
             })
         });
-        stream.submit("host function", work)
+        stream.submit(Command::new("host function", work))
     }
 
     fn aclrtLaunchCallback(function: Option<Function>, argument: Address, blocks: u32, stream: Handle) {
@@ -41,6 +44,8 @@ api! {
         })?;
         let handle = stream.handle;
         let work: Work = Arc::new(move |lane| {
+            // The function may tell any thread of the host that it was called.
+            races::is_over(lane.number());
             lane.call(move || {
                 let done = callbacks::deliver(Sort::Report, handle, call)?;
                 if blocks == 1 {
@@ -49,7 +54,7 @@ api! {
                 Ok(())
             })
         });
-        stream.submit("callback", work)
+        stream.submit(Command::new("callback", work))
     }
 
     fn aclrtSubscribeReport(thread: u64, stream: Handle) {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use crate::common::argument::Address;
 use crate::common::codes;
 use crate::common::entry::api;
+use crate::common::order::{Touch, Use};
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::current;
-use crate::device::lane::Work;
+use crate::device::lane::{Command, Work};
 use crate::device::open::gm;
 use crate::device::places;
 use crate::device::transfer::{self, Transfer};
@@ -19,7 +21,7 @@ api! {
         current::context()?;
         current::check_uncaptured()?;
         if let Some(copy) = copy {
-            copy.perform();
+            copy.perform_on_host();
         }
         Ok(())
     }
@@ -36,6 +38,7 @@ api! {
         let at = checked(address, room, count)?;
         current::context()?;
         current::check_uncaptured()?;
+        races::host_uses(&[Touch::new(Use::Writes, at, count)]);
         transfer::fill(at, value.to_le_bytes()[0], count);
         Ok(())
     }
@@ -55,13 +58,14 @@ api! {
                 Ok(())
             })
         });
-        stream.submit("fill", work)
+        stream.submit(Command::new("fill", work).using([Touch::new(Use::Writes, at, count)]))
     }
 
     fn aclrtMemsetD32(address: Address, room: usize, value: u32, count: usize) {
         let at = checked(address, room, 4 * count)?;
         current::context()?;
         current::check_uncaptured()?;
+        races::host_uses(&[Touch::new(Use::Writes, at, 4 * count)]);
         fill_words(at, value, count);
         Ok(())
     }
@@ -74,14 +78,15 @@ api! {
                 Ok(())
             })
         });
-        current::submitting(stream)?.submit("fill", work)
+        let fill = Command::new("fill", work).using([Touch::new(Use::Writes, at, 4 * count)]);
+        current::submitting(stream)?.submit(fill)
     }
 
     fn aclrtMemcpy2d(to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, kind: u32) {
         let rows = rows(to, to_pitch, from, from_pitch, width, height, kind)?;
         current::context()?;
         current::check_uncaptured()?;
-        rows.iter().for_each(Transfer::perform);
+        rows.iter().for_each(Transfer::perform_on_host);
         Ok(())
     }
 
@@ -91,6 +96,7 @@ api! {
         let Some(first) = rows.first() else { return Ok(()) };
         let waits = first.is_pageable()?;
         check_pageable(waits, &stream)?;
+        let touches: Vec<Touch> = rows.iter().flat_map(Transfer::touches).collect();
         let rows = Arc::new(rows);
         let work: Work = Arc::new(move |lane| {
             let rows = Arc::clone(&rows);
@@ -99,7 +105,7 @@ api! {
                 Ok(())
             })
         });
-        stream.submit("copy of rows", work)?;
+        stream.submit(Command::new("copy of rows", work).using(touches))?;
         if waits { stream.synchronize(None) } else { Ok(()) }
     }
 
@@ -127,7 +133,8 @@ api! {
                 Ok(())
             })
         });
-        current::submitting(stream)?.submit("reduction", work)
+        let touches = [Touch::new(Use::Reads, from, bytes), Touch::new(Use::Writes, to, bytes)];
+        current::submitting(stream)?.submit(Command::new("reduction", work).using(touches))
     }
 }
 
@@ -140,7 +147,7 @@ pub(super) fn copy_async(copy: Option<Transfer>, kind: u32, stream: Handle) -> A
     })?;
     let waits = copy.is_pageable()?;
     check_pageable(waits, &stream)?;
-    stream.submit("copy", copy.work())?;
+    stream.submit(copy.command())?;
     if waits { stream.synchronize(None) } else { Ok(()) }
 }
 

@@ -17,7 +17,7 @@ use crate::common::thread;
 use crate::device::callbacks::{self, Exception};
 use crate::device::current;
 use crate::device::kernel;
-use crate::device::lane::Work;
+use crate::device::lane::{Command, Work};
 
 api! {
     fn ptoAclKernelFromFunction(name: Text, entry: Address, cores: u32, function: Out<Handle>) {
@@ -59,7 +59,7 @@ api! {
             argument_bytes: 0,
         };
         let work: Work = Arc::new(move |lane| lane.call(move || raise(&exception)));
-        stream.submit("exception", work)
+        stream.submit(Command::new("exception", work))
     }
 }
 

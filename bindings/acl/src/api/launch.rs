@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use crate::common::argument::{Address, In, Out};
+use crate::common::checks;
 use crate::common::entry::api;
+use crate::common::order::{Touch, Use};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::current;
 use crate::device::kernel::{ARGUMENTS, Arguments, FUNCTIONS, Function, Part, words};
-use crate::device::lane::Work;
+use crate::device::lane::{Command, Work};
 use crate::device::places;
 
 /// `aclrtLaunchKernelCfg`.
@@ -177,7 +179,15 @@ fn from_device(
     })?;
     let count = words(&vec![0; bytes])?.len();
     let work: Work = Arc::new(move |lane| function.launch_from(lane, blocks, at, count));
-    current::submitting(stream)?.submit("kernel", work)
+    let launch = Command::new("kernel", work).using([Touch::new(Use::Reads, at, bytes)]);
+    current::submitting(stream)?.submit(launch)
+}
+
+/// The memory of devices that a kernel gets addresses of.
+fn passed(held: &[u64]) -> Vec<Touch> {
+    let address =
+        |word: &u64| usize::try_from(*word).ok().filter(|at| places::block_at(*at).is_some());
+    held.iter().filter_map(address).map(|at| Touch::new(Use::Passes, at, 1)).collect()
 }
 
 /// Launches a kernel; `extra` is kept until it is over.
@@ -190,6 +200,7 @@ pub(super) fn launch(
 ) -> Answer {
     let function = checked(function)?;
     require(blocks > 0, || Refusal::argument("the number of blocks is 0; launch one at least"))?;
+    let touches = if checks::is_on() { passed(&held) } else { Vec::new() };
     let work: Work = Arc::new(move |lane| {
         function.launch(lane, blocks, &held)?;
         if extra.is_empty() {
@@ -201,5 +212,5 @@ pub(super) fn launch(
             Ok(())
         })
     });
-    current::submitting(stream)?.submit("kernel", work)
+    current::submitting(stream)?.submit(Command::new("kernel", work).using(touches))
 }

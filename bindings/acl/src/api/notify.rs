@@ -10,11 +10,12 @@ use super::time::seconds;
 use crate::common::argument::{Address, In, Out, Text, put_text};
 use crate::common::codes;
 use crate::common::entry::api;
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::device::current;
 use crate::device::event::{Event, IPC, Style};
-use crate::device::lane::Work;
+use crate::device::lane::{Command, Work};
 use crate::device::mapping::Shared;
 use crate::device::open::gm;
 use crate::device::places;
@@ -41,17 +42,21 @@ api! {
 
     fn aclrtRecordNotify(notify: Handle, stream: Handle) {
         let word = checked(notify)?.0.at(0);
-        let work: Work = Arc::new(move |lane| word.write(lane, 1));
-        current::submitting(stream)?.submit("notify record", work)
+        let work: Work = Arc::new(move |lane| {
+            races::recorded(lane.number(), notify);
+            word.write(lane, 1)
+        });
+        current::submitting(stream)?.submit(Command::new("notify record", work))
     }
 
     fn aclrtWaitAndResetNotify(notify: Handle, stream: Handle, timeout: u32) {
         let word = checked(notify)?.0.at(0);
         let work: Work = Arc::new(move |lane| {
+            races::takes(lane.number(), notify);
             word.wait(lane, ValueTest::EQUAL, 1, seconds(timeout))?;
             word.write(lane, 0)
         });
-        current::submitting(stream)?.submit("notify wait", work)
+        current::submitting(stream)?.submit(Command::new("notify wait", work))
     }
 
     fn aclrtGetNotifyId(notify: Handle, id: Out<u32>) {
@@ -94,7 +99,7 @@ api! {
             lane.stream().write_value(gm(at), value)?;
             Ok(())
         });
-        current::submitting(stream)?.submit("value write", work)
+        current::submitting(stream)?.submit(Command::new("value write", work))
     }
 
     fn aclrtValueWait(address: Address, value: u64, test: u32, stream: Handle) {
@@ -107,10 +112,11 @@ api! {
         };
         let at = word(address)?;
         let work: Work = Arc::new(move |lane| {
+            races::waits_for_unknown(lane.number());
             lane.stream().wait_value(gm(at), test, value)?;
             Ok(())
         });
-        current::submitting(stream)?.submit("value wait", work)
+        current::submitting(stream)?.submit(Command::new("value wait", work))
     }
 
     fn aclrtIpcGetEventHandle(event: Handle, handle: Out<[u8; 64]>) {

@@ -1,10 +1,6 @@
-//! Data types, half-precision numbers, and descriptions of buffers.
+//! Data types and half-precision numbers.
 
 use std::ffi::{CStr, c_char};
-
-use crate::common::argument::Address;
-use crate::common::entry::{answer, give};
-use crate::common::refusal::{Refusal, require};
 
 /// A data type whose elements have whole bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,71 +161,6 @@ extern "C" fn aclFloat16ToFloat(half: u16) -> f32 {
 #[unsafe(no_mangle)]
 extern "C" fn aclFloatToFloat16(value: f32) -> u16 {
     narrow(value)
-}
-
-/// `aclDataBuffer`: an address and a size.
-struct DataBuffer {
-    address: usize,
-    bytes: usize,
-}
-
-/// Describes a buffer; nothing is allocated for its bytes.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-extern "C" fn aclCreateDataBuffer(address: Address, bytes: usize) -> *mut DataBuffer {
-    Box::into_raw(Box::new(DataBuffer { address: address.number(), bytes }))
-}
-
-/// Destroys a description.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-extern "C" fn aclDestroyDataBuffer(buffer: *mut DataBuffer) -> i32 {
-    answer("aclDestroyDataBuffer", || {
-        require(!buffer.is_null(), || Refusal::argument("buffer is null; pass a buffer"))?;
-        // SAFETY: the caller has it from `aclCreateDataBuffer`, and destroys it once.
-        drop(unsafe { Box::from_raw(buffer) });
-        Ok(())
-    })
-}
-
-/// The address of a buffer.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-extern "C" fn aclGetDataBufferAddr(buffer: *const DataBuffer) -> Address {
-    Address::of(give("aclGetDataBufferAddr", 0, || described(buffer).map(|buffer| buffer.address)))
-}
-
-/// The bytes of a buffer.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-extern "C" fn aclGetDataBufferSizeV2(buffer: *const DataBuffer) -> usize {
-    give("aclGetDataBufferSizeV2", 0, || described(buffer).map(|buffer| buffer.bytes))
-}
-
-/// The bytes of a buffer, in 32 bits.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-extern "C" fn aclGetDataBufferSize(buffer: *const DataBuffer) -> u32 {
-    let bytes = aclGetDataBufferSizeV2(buffer);
-    u32::try_from(bytes).unwrap_or(u32::MAX)
-}
-
-/// Changes the address and the size of a buffer.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-extern "C" fn aclUpdateDataBuffer(buffer: *mut DataBuffer, address: Address, bytes: usize) -> i32 {
-    answer("aclUpdateDataBuffer", || {
-        described(buffer)?;
-        // SAFETY: the caller vouches for the buffer, and uses it from one thread.
-        unsafe { buffer.write(DataBuffer { address: address.number(), bytes }) };
-        Ok(())
-    })
-}
-
-fn described<'a>(buffer: *const DataBuffer) -> Result<&'a DataBuffer, Refusal> {
-    require(!buffer.is_null(), || Refusal::argument("buffer is null; pass a buffer"))?;
-    // SAFETY: the caller vouches for the buffer during the call.
-    Ok(unsafe { &*buffer })
 }
 
 /// Text of the program, or nothing.

@@ -7,7 +7,7 @@ use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::codes;
 use super::refusal::Refusal;
@@ -24,8 +24,8 @@ enum Mode {
 /// A rule that programs break: its name, and what to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
-    name: &'static str,
-    remedy: &'static str,
+    pub(super) name: &'static str,
+    pub(super) remedy: &'static str,
 }
 
 pub(crate) const DEAD_HANDLE: Rule = Rule {
@@ -56,7 +56,7 @@ const LEAK: Rule = Rule { name: "ACL-LEAK-01", remedy: "destroy or free what was
 
 /// A call of the program.
 #[derive(Clone, Debug)]
-struct Site {
+pub(super) struct Site {
     call: &'static str,
     place: String,
 }
@@ -110,15 +110,36 @@ pub(crate) fn enter(call: &'static str) {
     }
 }
 
+/// A call of the program whose place is looked up when it is asked for: there is one for each command.
+#[derive(Clone, Debug)]
+pub(super) struct Trace {
+    call: &'static str,
+    frames: Arc<Backtrace>,
+}
+
+impl Trace {
+    /// The call that the thread is in.
+    pub(super) fn here() -> Self {
+        let call = thread::with(|thread| thread.call);
+        Self { call, frames: Arc::new(Backtrace::force_capture()) }
+    }
+}
+
+impl fmt::Display for Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.call, place(self.call, &self.frames))
+    }
+}
+
 /// The call that the thread is in, and where the program makes it.
-fn here() -> Site {
+pub(super) fn here() -> Site {
     let call = thread::with(|thread| thread.call);
-    Site { call, place: place(call) }
+    Site { call, place: place(call, &Backtrace::force_capture()) }
 }
 
 /// The function of the program that makes a call: the one behind the entry point on the stack.
-fn place(call: &str) -> String {
-    let frames = Backtrace::force_capture().to_string();
+fn place(call: &str, frames: &Backtrace) -> String {
+    let frames = frames.to_string();
     let mut names = frames.lines().map(str::trim).filter_map(|line| {
         let (number, name) = line.split_once(": ")?;
         number.parse::<u32>().is_ok().then_some(name)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::refusal::{Answer, Refusal};
 use super::thread;
-use super::{checks, codes, faults};
+use super::{checks, codes, faults, log};
 
 /// Set in a child of `fork`: the threads of the devices are not there.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -23,12 +23,26 @@ macro_rules! api {
 }
 pub(crate) use api;
 
+/// Entry points that give a pointer or a number instead of a code. What they give where they fail stands behind the type.
+macro_rules! values {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $otherwise:expr, $body:block)*) => {$(
+        // SAFETY: the name is that of the interface, and no other function here has it.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> $result {
+            $crate::common::entry::give(stringify!($name), $otherwise, move || $body)
+        }
+    )*};
+}
+pub(crate) use values;
+
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
     checks::enter(call);
+    log::called(call);
     let tried = || faults::check(call).and_then(|()| act());
     let Err(refusal) = attempt(tried) else { return 0 };
     checks::refused(&refusal);
+    log::refused(call, &refusal);
     thread::with(|thread| thread.keep(call, &refusal));
     refusal.code
 }
@@ -36,7 +50,9 @@ pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
 /// Runs a call that returns something else than a code; `otherwise` where it fails.
 pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> Answer<T>) -> T {
     checks::enter(call);
+    log::called(call);
     attempt(act).unwrap_or_else(|refusal| {
+        log::refused(call, &refusal);
         thread::with(|thread| thread.keep(call, &refusal));
         otherwise
     })

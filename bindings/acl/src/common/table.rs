@@ -26,13 +26,16 @@ pub(crate) enum Kind {
     Arguments = 8,
     Graph = 9,
     Allocator = 10,
+    ModelDescription = 11,
+    DataSet = 12,
+    DataBuffer = 13,
 }
 
 const KIND_SHIFT: u32 = 40;
 const MARK: usize = 0x5A << 48;
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 13] = [
         Self::Context,
         Self::Stream,
         Self::Event,
@@ -43,6 +46,9 @@ impl Kind {
         Self::Arguments,
         Self::Graph,
         Self::Allocator,
+        Self::ModelDescription,
+        Self::DataSet,
+        Self::DataBuffer,
     ];
 
     fn of(handle: Handle) -> Option<Self> {
@@ -64,6 +70,9 @@ impl fmt::Display for Kind {
             Self::Arguments => "kernel arguments",
             Self::Graph => "a captured graph",
             Self::Allocator => "a description of an allocator",
+            Self::ModelDescription => "a description of a model",
+            Self::DataSet => "a data set",
+            Self::DataBuffer => "a data buffer",
         })
     }
 }

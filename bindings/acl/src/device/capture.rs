@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::lane::Work;
+use super::lane::Command;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
@@ -38,8 +38,7 @@ impl Mode {
 /// One step of a graph.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// A command, and what a dump of the graph calls it.
-    Do(&'static str, Work),
+    Do(Command),
     /// An event of the capture is recorded.
     Record(usize),
     /// An event of the capture is waited for.
@@ -139,8 +138,8 @@ impl Capture {
 
 impl Member {
     /// Takes a command.
-    pub(crate) fn take(&self, name: &'static str, work: Work) {
-        self.push(Step::Do(name, work));
+    pub(crate) fn take(&self, command: Command) {
+        self.push(Step::Do(command));
     }
 
     /// Records an event of the capture.

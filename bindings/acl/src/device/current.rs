@@ -6,7 +6,7 @@ use super::capture::{self, Mode};
 use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, fleet, places};
+use super::{callbacks, fleet, model, places};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
@@ -115,6 +115,7 @@ pub(crate) fn reset_device(device: i32) -> Answer {
     destroy(&context);
     let left = CONTEXTS.all().iter().any(|(_, other)| other.open.index == device);
     if !left {
+        model::forget_all(device);
         places::free_all(device);
     }
     Ok(())
@@ -143,6 +144,7 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
             EVENTS.forget(handle);
         }
     }
+    model::forget_all(device);
     places::free_all(device);
     Ok(())
 }

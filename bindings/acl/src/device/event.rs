@@ -14,12 +14,13 @@ use std::time::Duration;
 use pto_host::session::{Event as Point, ValueTest};
 
 use super::capture::Joint;
-use super::lane::{Lane, Work};
+use super::lane::{Command, Lane, Work};
 use super::open::Open;
 use super::settings::settings;
 use super::stream::Stream;
 use super::word::{Words, wait_on_host};
 use crate::common::codes;
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 
@@ -117,7 +118,7 @@ impl Event {
         }
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.record_in(lane));
-        stream.submit("event record", work)
+        stream.submit(Command::new("event record", work))
     }
 
     fn record_in(&self, lane: &Lane) -> Answer {
@@ -128,6 +129,7 @@ impl Event {
             let text = "the event was made for another device than the stream's; make one there";
             Refusal::new(codes::OTHER_CONTEXT, text)
         })?;
+        races::recorded(lane.number(), self.signal());
         let Some(words) = &self.words else {
             lane.stream().record(&self.point)?;
             return Ok(());
@@ -167,10 +169,20 @@ impl Event {
         })?;
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.wait_in(lane, limit));
-        stream.submit("event wait", work)
+        stream.submit(Command::new("event wait", work))
+    }
+
+    /// What the order of commands calls it: its own address, which no handle is.
+    fn signal(&self) -> usize {
+        std::ptr::from_ref(self).addr()
     }
 
     fn wait_in(&self, lane: &Lane, limit: Option<Duration>) -> Answer {
+        if self.words.is_some() || !self.state().was_recorded {
+            races::waits_for_unknown(lane.number());
+        } else {
+            races::waits(lane.number(), self.signal());
+        }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);
@@ -205,7 +217,7 @@ impl Event {
             lane.stream().reset(&event.point)?;
             Ok(())
         });
-        stream.submit("event reset", work)
+        stream.submit(Command::new("event reset", work))
     }
 
     /// Whether its last record is complete.
@@ -220,10 +232,11 @@ impl Event {
             let state = self.state();
             (state.was_recorded, state.is_reset)
         };
-        Ok(match self.style {
-            Style::New => self.point.is_complete(),
-            _ => was_recorded && !is_reset && self.point.is_complete(),
-        })
+        let is_complete = self.point.is_complete();
+        if is_complete {
+            races::is_recorded(self.signal());
+        }
+        Ok(is_complete && (self.style == Style::New || was_recorded && !is_reset))
     }
 
     /// Whether every wait of a stream for it is over.
@@ -247,6 +260,7 @@ impl Event {
             Some(limit) => self.point.synchronize_within(limit)?,
             None => self.point.synchronize()?,
         }
+        races::is_recorded(self.signal());
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use pto_host::SessionError;
 use pto_host::session::{Cause, CommandFailure};
+use pto_host::stitch::StitchError;
 
 use crate::common::codes;
 use crate::common::refusal::Refusal;
@@ -41,6 +42,16 @@ impl From<SessionError> for Refusal {
 impl From<pto_host::Error> for Refusal {
     fn from(error: pto_host::Error) -> Self {
         Self::new(of_device(&error), error.to_string())
+    }
+}
+
+impl From<StitchError> for Refusal {
+    fn from(error: StitchError) -> Self {
+        match error {
+            StitchError::Session(error) => error.into(),
+            StitchError::Fault { .. } => Self::new(codes::AICORE_EXCEPTION, error.to_string()),
+            _ => Self::value(error.to_string()),
+        }
     }
 }
 

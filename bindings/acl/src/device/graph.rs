@@ -10,6 +10,7 @@ use super::capture::{Captured, Step};
 use super::lane::Lane;
 use super::stream::Stream;
 use crate::common::codes;
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Kind, Table};
 
@@ -52,16 +53,23 @@ impl Graph {
         for (member, step) in &self.captured.steps {
             let lane = if *member == 0 { &*stream.lane } else { &lanes[member - 1] };
             match step {
-                Step::Do(_, work) => work(lane)?,
+                Step::Do(command) => command.submit(lane)?,
                 Step::Record(record) => {
+                    races::recorded(lane.number(), self.signal(*record));
                     lane.stream().record(&points[*record])?;
                 }
                 Step::Wait(record) => {
+                    races::waits(lane.number(), self.signal(*record));
                     lane.stream().wait(&points[*record])?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// A number for an event of the capture that no other event of the process has: no handle is odd.
+    fn signal(&self, record: usize) -> usize {
+        (self.id as usize) << 32 | record << 1 | 1
     }
 
     /// The steps as JSON.
@@ -73,7 +81,7 @@ impl Graph {
         );
         for (index, (member, step)) in self.captured.steps.iter().enumerate() {
             let (name, event) = match step {
-                Step::Do(name, _) => (*name, None),
+                Step::Do(command) => (command.name, None),
                 Step::Record(record) => ("record", Some(record)),
                 Step::Wait(record) => ("wait", Some(record)),
             };

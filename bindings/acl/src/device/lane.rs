@@ -1,6 +1,7 @@
 //! The streams of the session that carry the commands of one stream of the program: one, or two if the program told the stream to stop
 //! on failures after it had submitted commands.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,11 +9,15 @@ use pto_host::session::{OnFailure, Stream, StreamOptions};
 
 use super::failure::fail_command;
 use super::open::Open;
+use crate::common::order::{LaneNumber, Touch};
+use crate::common::races;
 use crate::common::refusal::Answer;
 
 /// A lane of commands of one device.
 pub(crate) struct Lane {
     pub(crate) open: Arc<Open>,
+    /// Its number among the lanes of the process.
+    number: LaneNumber,
     priority: u8,
     normal: Stream,
     stopping: OnceLock<Stream>,
@@ -21,11 +26,47 @@ pub(crate) struct Lane {
 /// What a lane is asked to do; a captured graph asks again and again.
 pub(crate) type Work = Arc<dyn Fn(&Lane) -> Answer + Send + Sync>;
 
+/// A command: its name, what it does, and which memory it uses.
+#[derive(Clone)]
+pub(crate) struct Command {
+    pub(crate) name: &'static str,
+    work: Work,
+    touches: Vec<Touch>,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+impl Command {
+    pub(crate) fn new(name: &'static str, work: Work) -> Self {
+        Self { name, work, touches: Vec::new() }
+    }
+
+    /// The same command, which uses these bytes.
+    pub(crate) fn using(mut self, touches: impl IntoIterator<Item = Touch>) -> Self {
+        self.touches.extend(touches);
+        self
+    }
+
+    /// Submits it to a lane.
+    pub(crate) fn submit(&self, lane: &Lane) -> Answer {
+        races::submitted(lane.number, &self.touches);
+        (self.work)(lane)
+    }
+}
+
 impl Lane {
     pub(crate) fn new(open: &Arc<Open>, priority: u8) -> Answer<Self> {
         let options = StreamOptions { priority, ..StreamOptions::default() };
         let normal = open.session.stream_with(options)?;
-        Ok(Self { open: Arc::clone(open), priority, normal, stopping: OnceLock::new() })
+        // Relaxed: the counter only makes numbers differ.
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (open, stopping) = (Arc::clone(open), OnceLock::new());
+        Ok(Self { open, number, priority, normal, stopping })
+    }
+
+    /// Its number among the lanes of the process.
+    pub(crate) fn number(&self) -> LaneNumber {
+        self.number
     }
 
     /// The stream that takes commands now.
@@ -71,17 +112,29 @@ impl Lane {
                 None => stream.synchronize()?,
             }
         }
+        races::is_over(self.number);
         Ok(())
     }
 
     /// Whether everything is over.
     pub(crate) fn is_idle(&self) -> Answer<bool> {
-        Ok(self.normal.query()? && self.stopping.get().map_or(Ok(true), Stream::query)?)
+        let is_idle =
+            self.normal.query()? && self.stopping.get().map_or(Ok(true), Stream::query)?;
+        if is_idle {
+            races::is_over(self.number);
+        }
+        Ok(is_idle)
     }
 
     /// Drops what has not begun.
     pub(crate) fn abort(&self) {
         self.stream().abort();
         self.normal.abort();
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        races::is_over(self.number);
     }
 }

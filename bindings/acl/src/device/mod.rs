@@ -11,6 +11,7 @@ pub(crate) mod graph;
 pub(crate) mod kernel;
 pub(crate) mod lane;
 pub(crate) mod mapping;
+pub(crate) mod model;
 pub(crate) mod open;
 pub(crate) mod places;
 pub(crate) mod settings;

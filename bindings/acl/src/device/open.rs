@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::session::Drive;
+use pto_host::stitch::{StitchOptions, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
-use pto_host::{DeviceOptions, Hosting, Kernel, Session, SessionOptions};
+use pto_host::{DeviceOptions, Hosting, Kernel, LIBRARY, Session, SessionOptions};
 
 use super::settings::settings;
 use crate::common::codes;
@@ -24,7 +25,8 @@ const HOST_FUNCTIONS: usize = 128;
 /// An open device.
 pub(crate) struct Open {
     pub(crate) index: i32,
-    pub(crate) session: Session,
+    pub(crate) session: Arc<Session>,
+    stitcher: OnceLock<Stitcher<'static>>,
     start: usize,
     used: AtomicU64,
     peak: AtomicU64,
@@ -44,13 +46,16 @@ impl Open {
                 Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
             session.drive = Some(Drive::Stepped { seed });
         }
-        let device = pto_native::open_device(options)
+        let mut device = pto_native::open_device(options)
             .map_err(|failure| Refusal::new(codes::INTERNAL, failure.to_string()))?;
+        // Models call kernels of the library.
+        device.register_library()?;
         let cores = [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)];
         let start = usize::try_from(device.gm_address().0).unwrap_or(0);
         Ok(Arc::new(Self {
             index,
-            session: device.session(session)?,
+            session: Arc::new(device.session(session)?),
+            stitcher: OnceLock::new(),
             start,
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
@@ -106,8 +111,8 @@ impl Open {
         if let Some(known) = kernels.get(&function) {
             return Ok(*known);
         }
-        let next =
-            u16::try_from(kernels.len()).ok().filter(|next| usize::from(*next) < MAX_FUNC_ID);
+        let next = u16::try_from(LIBRARY.len() + kernels.len());
+        let next = next.ok().filter(|next| usize::from(*next) < MAX_FUNC_ID);
         let Some(next) = next else {
             let text = format!("device {} has no room for one more kernel", self.index);
             return Err(Refusal::new(codes::NO_RESOURCE, text));
@@ -115,6 +120,15 @@ impl Open {
         self.session.register_kernel(FuncId(next), kernel.clone())?;
         kernels.insert(function, FuncId(next));
         Ok(FuncId(next))
+    }
+
+    /// What loads models onto the device.
+    pub(crate) fn stitcher(&self) -> Answer<&Stitcher<'static>> {
+        if let Some(stitcher) = self.stitcher.get() {
+            return Ok(stitcher);
+        }
+        let stitcher = Stitcher::shared(Arc::clone(&self.session), StitchOptions::default())?;
+        Ok(self.stitcher.get_or_init(|| stitcher))
     }
 
     /// Waits for every stream; failures stay with their streams.

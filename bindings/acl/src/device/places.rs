@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::mapping::{self, PAGE, Shared, pages};
 use super::open::{Open, check_size, gm};
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::{checks, codes};
+use crate::common::{checks, codes, races};
 
 /// What a block of a device is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,9 @@ pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
         checks::misused(checks::BAD_FREE, address, &text);
         return Err(Refusal::value(text));
     };
+    if purpose == Purpose::Memory {
+        races::freed(block.address, block.bytes);
+    }
     release(block)
 }
 
@@ -130,6 +133,7 @@ pub(crate) fn free_all(device: i32) {
         kept.into_iter().collect()
     };
     for block in of_device {
+        races::forget(block.address, block.bytes);
         // The device is reset: a block that cannot be given back stays reserved.
         release(block).unwrap_or_default();
     }
@@ -211,13 +215,14 @@ pub(crate) fn free_pinned(address: usize) -> Answer {
         let is_own = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_some());
         if is_own { places.pinned.remove(&address) } else { None }
     };
-    let Some(Pinned { layout: Some(layout), .. }) = taken else {
+    let Some(Pinned { layout: Some(layout), bytes }) = taken else {
         let text =
             format!("{address:#x} is not the beginning of memory of aclrtMallocHost; free it once");
         checks::misused(checks::BAD_FREE, address, &text);
         return Err(Refusal::value(text));
     };
     checks::died(address);
+    races::freed(address, bytes);
     // SAFETY: `allocate_pinned` took it with this layout, and it was in the map until now.
     unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
     Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::capture::Member;
 use super::context::Context;
-use super::lane::{Lane, Work};
+use super::lane::{Command, Lane};
 use super::open::Open;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -93,13 +93,13 @@ impl Stream {
     }
 
     /// Gives a command to the stream, or to the capture that it takes part in.
-    pub(crate) fn submit(&self, name: &'static str, work: Work) -> Answer {
+    pub(crate) fn submit(&self, command: Command) -> Answer {
         self.context.check_running()?;
         if let Some(member) = &*self.capture() {
-            member.take(name, work);
+            member.take(command);
             return Ok(());
         }
-        work(&self.lane).inspect_err(|refusal| self.note(refusal))?;
+        command.submit(&self.lane).inspect_err(|refusal| self.note(refusal))?;
         thread::with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
         Ok(())
     }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use pto_host::session::HostBuffer;
 
-use super::lane::{Lane, Work};
+use super::lane::{Command, Lane};
 use super::open::gm;
 use super::places;
 use crate::common::checks;
+use crate::common::order::{Touch, Use};
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 
 /// A copy of bytes.
@@ -63,6 +65,12 @@ impl Transfer {
         Ok(is_pageable(self.to)? || is_pageable(self.from)?)
     }
 
+    /// Copies now, in a call of the host.
+    pub(crate) fn perform_on_host(&self) {
+        races::host_uses(&self.touches());
+        self.perform();
+    }
+
     /// Copies now.
     pub(crate) fn perform(&self) {
         let to = std::ptr::with_exposed_provenance_mut::<u8>(self.to);
@@ -72,8 +80,16 @@ impl Transfer {
     }
 
     /// The copy as a command.
-    pub(crate) fn work(self) -> Work {
-        Arc::new(move |lane| self.submit(lane))
+    pub(crate) fn command(self) -> Command {
+        Command::new("copy", Arc::new(move |lane| self.submit(lane))).using(self.touches())
+    }
+
+    /// The bytes that it reads and writes.
+    pub(crate) fn touches(&self) -> [Touch; 2] {
+        [
+            Touch::new(Use::Reads, self.from, self.bytes),
+            Touch::new(Use::Writes, self.to, self.bytes),
+        ]
     }
 
     /// With the validation layer: says when the source is not as it was, once the copy's turn has come.

@@ -37,6 +37,81 @@ __attribute__((noinline)) void leaks(void) {
     for (int i = 0; i < 3; i++) aclrtCreateEvent(&event);
 }
 
+/* Two streams write the same bytes, and nothing orders them. */
+__attribute__((noinline)) void races(aclrtStream stream, aclrtStream second, void *memory) {
+    for (int i = 0; i < 3; i++) {
+        aclrtMemsetAsync(memory, 4096, 1, 4096, stream);
+        aclrtMemsetAsync((char *)memory + 64, 64, 2, 64, second);
+        aclrtSynchronizeDevice();
+    }
+}
+
+/* The host reads what a stream still writes. */
+__attribute__((noinline)) void reads_early(aclrtStream stream, void *memory) {
+    char bytes[64];
+    aclrtMemsetAsync(memory, 4096, 1, 4096, stream);
+    aclrtMemcpy(bytes, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_HOST);
+}
+
+__attribute__((noinline)) void frees_early(aclrtStream stream) {
+    void *other;
+    aclrtMalloc(&other, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemsetAsync(other, 4096, 1, 4096, stream);
+    aclrtFree(other);
+}
+
+/* Everything that orders two streams, and the streams with the host: no rule is broken. */
+static void is_ordered(aclrtStream stream, aclrtStream second, void *memory) {
+    aclrtEvent event;
+    aclrtNotify notify;
+    aclmdlRI graph;
+    aclrtStreamStatus status;
+    char bytes[64], *half = (char *)memory + 2048;
+    void *other;
+    aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC);
+    aclrtCreateNotify(&notify, 0);
+    aclrtMalloc(&other, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 0; i < 3; i++) {
+        /* Other bytes of the same block; two that only read. */
+        aclrtMemsetAsync(memory, 2048, 1, 2048, stream);
+        aclrtMemsetAsync(half, 2048, 2, 2048, second);
+        aclrtSynchronizeDevice();
+        aclrtMemcpyAsync(other, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+        aclrtMemcpyAsync((char *)other + 64, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_DEVICE, second);
+        /* An event, a notify. */
+        aclrtRecordEvent(event, second);
+        aclrtStreamWaitEvent(stream, event);
+        aclrtMemsetAsync(memory, 4096, 3, 4096, stream);
+        aclrtRecordNotify(notify, stream);
+        aclrtWaitAndResetNotify(notify, second, 0);
+        aclrtMemsetAsync(memory, 4096, 4, 4096, second);
+        /* The host waits for the event behind it, and reads. */
+        aclrtRecordEvent(event, second);
+        aclrtSynchronizeEvent(event);
+        aclrtMemcpy(bytes, 64, memory, 64, ACL_MEMCPY_DEVICE_TO_HOST);
+        aclrtMemsetAsync(memory, 4096, 5, 4096, stream);
+        do aclrtStreamQuery(stream, &status);
+        while (status != ACL_STREAM_STATUS_COMPLETE);
+        aclrtMemset(memory, 4096, 6, 4096);
+    }
+    /* A captured graph with two streams. */
+    aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED);
+    aclrtMemsetAsync(memory, 4096, 1, 4096, stream);
+    aclrtRecordEvent(event, stream);
+    aclrtStreamWaitEvent(second, event);
+    aclrtMemsetAsync(memory, 4096, 2, 4096, second);
+    aclrtRecordEvent(event, second);
+    aclrtStreamWaitEvent(stream, event);
+    aclrtMemsetAsync(memory, 4096, 3, 4096, stream);
+    aclmdlRICaptureEnd(stream, &graph);
+    for (int i = 0; i < 3; i++) aclmdlRIExecuteAsync(graph, stream);
+    aclrtSynchronizeStream(stream);
+    aclmdlRIDestroy(graph);
+    aclrtFree(other);
+    aclrtDestroyNotify(notify);
+    aclrtDestroyEvent(event);
+}
+
 int main(int count, char **arguments) {
     aclrtStream stream, second;
     aclrtContext context;
@@ -55,6 +130,14 @@ int main(int count, char **arguments) {
             aclrtMalloc(&other, 64, ACL_MEM_MALLOC_HUGE_FIRST);
             frees_twice(other);
         }
+        if (strcmp(arguments[i], "early") == 0) reads_early(stream, memory);
+        if (strcmp(arguments[i], "release") == 0) frees_early(stream);
+        if (strcmp(arguments[i], "race") == 0 || strcmp(arguments[i], "order") == 0) {
+            aclrtCreateStream(&second);
+            if (arguments[i][0] == 'r') races(stream, second, memory);
+            else is_ordered(stream, second, memory);
+            aclrtDestroyStream(second);
+        }
         if (strcmp(arguments[i], "copy") == 0) changes_source(stream, memory);
         if (strcmp(arguments[i], "leak") == 0) leaks();
         if (strcmp(arguments[i], "context") == 0) {
@@ -71,6 +154,7 @@ int main(int count, char **arguments) {
             printf("%d ", aclrtMalloc(&none, 64, ACL_MEM_MALLOC_HUGE_FIRST));
         }
     }
+    aclrtSynchronizeStream(stream);
     aclrtFree(memory);
     aclrtDestroyStream(stream);
     aclrtResetDevice(0);

@@ -3,7 +3,7 @@
 use pto_abi::FuncId;
 use pto_aicore_kernels::func;
 
-use super::instructions::{
+use pto_aicore_kernels::cost::{
     GM_TO_UB, UB_TO_GM, V_ADD, V_ADDS, V_CADD, V_CGMAX, V_COPY, V_DIV, V_EXP, V_MUL, V_MULS,
     V_SQRT, V_SUB, cube, rows_of, transfer, vector,
 };

@@ -43,6 +43,9 @@ pub(crate) struct BenchArgs {
     /// Measures sessions instead: what a submission, a launch and a wake-up cost, and the target of each
     #[arg(long, conflicts_with_all = ["scaling", "metg", "instructions"])]
     pub(crate) sessions: bool,
+    /// Runs a session of N commands instead, and says how much memory it has added
+    #[arg(long, value_name = "N", requires = "sessions", value_parser = whole(1_u64, 100_000_000_000))]
+    pub(crate) commands: Option<u64>,
     /// Which figure of the rounds the tables and ratios show
     #[arg(long, value_name = "STATISTIC", value_enum, default_value = "median")]
     pub(crate) by: Statistic,

@@ -20,6 +20,10 @@ pub(crate) struct SoakArgs {
     /// Runs the two scenarios of this seed again, and reports what happened in each
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"], value_parser = whole(0, u64::MAX))]
     pub(crate) replay: Option<u64>,
+    /// Tries sessions instead: random programs over streams, events, copies and recordings, of every second seed with failures,
+    /// aborts, time-outs, circles of waits and faults of the device
+    #[arg(long, conflicts_with_all = ["faults", "no_faults", "tasks", "profile"])]
+    pub(crate) sessions: bool,
     /// Runs only the scenarios with injected faults
     #[arg(long, conflicts_with = "no_faults")]
     pub(crate) faults: bool,

@@ -89,6 +89,7 @@ fn every_command_answers_as_the_schema_says() {
     answers("failure", &["analyze", &path("none.json")]);
     answers("soak", &["soak", "--seeds=64"]);
     answers("soak_replay", &["soak", "--replay=7"]);
+    answers("soak_sessions", &["soak", "--sessions", "--seeds=8"]);
     answers("check", &["check", "decoder_layer", "--heap-bytes=64K"]);
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl");
     answers("check", &["check", file]);

@@ -70,7 +70,20 @@ fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
 }
 
 #[test]
+fn sessions_have_campaigns_of_their_own() {
+    let of = |threads| json(&["--sessions", "--seeds=60", "--from=7", threads], 0);
+    let (one, two) = (of("--threads=1"), of("--threads=2"));
+    assert_eq!((&one["seeds"], &one["hash"]), (&60.into(), &two["hash"]), "{one:#}");
+    assert!(one["streams_told"].as_u64() > Some(10), "{one:#}");
+    let (again, text) = (json(&["--sessions", "--replay=7"], 0), || {
+        pto(&["soak", "--sessions", "--replay=7"], 0).stdout
+    });
+    assert!(text().contains(again["hash"].as_str().unwrap()) && text().contains("virtual time"));
+}
+
+#[test]
 fn bad_requests_are_answered() {
+    refused(&["soak", "--sessions", "--faults"], 2, &["cannot be used with"]);
     refused(&["soak", "--seeds=0"], 2, &["--seeds"]);
     refused(&["soak", "--faults", "--no-faults"], 2, &["cannot be used with"]);
     refused(&["soak", "--replay=1", "--seeds=4"], 2, &["cannot be used with"]);

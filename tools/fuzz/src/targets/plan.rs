@@ -112,11 +112,14 @@ fn expand_one(words: Vec<u32>) {
 }
 
 /// Bindings that fit a plan of these counts.
-fn bindings(words: &[u32], counts: [u32; 3]) -> Vec<u64> {
-    let [symbols, arrays, tensors] = counts.map(|count| usize::try_from(count).unwrap_or(0));
-    let mut bound = vec![0; binding::words(symbols, arrays, tensors)];
-    let [a, b, c] = counts.map(u64::from);
-    bound[binding::COUNTS] = a | b << 16 | c << 32;
+fn bindings(words: &[u32], counts: [u32; 4]) -> Vec<u64> {
+    let sizes = counts.map(|count| usize::try_from(count).unwrap_or(0));
+    let [symbols, arrays, tensors, _] = sizes;
+    let mut bound = vec![0; binding::words(sizes)];
+    let [a, b, c, d] = counts.map(u64::from);
+    bound[binding::COUNTS] = a | b << 16 | c << 32 | d << 48;
+    // A kernel of 1 us: some calls are put together.
+    bound[binding::costs_at([symbols, arrays, tensors])..].fill(1_000);
     (bound[binding::RECORD], bound[binding::SCRATCH]) = (RECORD, SCRATCH);
     bound[binding::HEAD..][..symbols].fill(3);
     for array in bound[binding::arrays_at(symbols)..].chunks_mut(binding::ARRAY).take(arrays) {

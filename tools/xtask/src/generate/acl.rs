@@ -44,6 +44,12 @@ const HEADERS: &[Header] = &[
         includes: &["\"acl/acl_rt.h\""],
         types: Some("types_soma.h"),
     },
+    Header {
+        path: "bindings/acl/include/acl/acl_mdl.h",
+        name: "acl_mdl.h",
+        includes: &["\"acl/acl_base.h\"", "\"acl/acl_rt.h\""],
+        types: Some("types_mdl.h"),
+    },
 ];
 
 /// Headers that only include others.
@@ -51,7 +57,7 @@ const COLLECTIONS: &[(&str, &str)] = &[
     ("bindings/acl/include/acl/acl_base.h", "#include \"acl/acl_base_rt.h\"\n"),
     (
         "bindings/acl/include/acl/acl.h",
-        "#include \"acl/acl_base.h\"\n#include \"acl/acl_rt.h\"\n#include \"acl/acl_rt_allocator.h\"\n#include \"acl/acl_rt_memory_soma.h\"\n",
+        "#include \"acl/acl_base.h\"\n#include \"acl/acl_rt.h\"\n#include \"acl/acl_rt_allocator.h\"\n#include \"acl/acl_rt_memory_soma.h\"\n#include \"acl/acl_mdl.h\"\n",
     ),
 ];
 
@@ -206,10 +212,10 @@ fn page(functions: &[Function], refused: &str) -> String {
          [the CANN interface](acl.md). Tier 1 is what known programs call most, tier 3 what they hardly call. A function \
          that is not supported returns 207000, and `aclGetRecentErrMsg` names it.\n",
     );
-    for tier in ["1", "2", "3"] {
+    for (tier, title) in [("1", "Tier 1"), ("2", "Tier 2"), ("3", "Tier 3"), ("m", "Models")] {
         let own: Vec<&Function> = functions.iter().filter(|row| row.tier == tier).collect();
         let works = own.iter().filter(|row| !is_refused(&row.name)).count();
-        let _ = writeln!(text, "\n## Tier {tier}: {works} of {} work\n", own.len());
+        let _ = writeln!(text, "\n## {title}: {works} of {} work\n", own.len());
         text.push_str("| function | parameters | |\n|---|---|---|\n");
         for row in own {
             let state = if is_refused(&row.name) { "not supported" } else { "works" };

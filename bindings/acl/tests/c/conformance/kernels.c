@@ -56,6 +56,7 @@ void kernel_cases(const char *object) {
     IS(21, result[5]);
     IS(VALUE, aclrtLaunchKernel(function, 1, words, 24, stream));
     OK(aclrtLaunchKernelV2(function, 1, on_device, 24, &config, stream));
+    OK(aclrtSynchronizeStream(stream));
     OK(aclrtMemset(device, sizeof result, 0, sizeof result));
     words[0] = (uintptr_t)device;
     OK(aclrtMemcpy(on_device, 64, words, 8, ACL_MEMCPY_HOST_TO_DEVICE));

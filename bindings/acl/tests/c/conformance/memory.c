@@ -151,6 +151,7 @@ void copy_cases(void) {
     OK(aclrtSynchronizeStream(stream));
     IS(0, memcmp(source, pinned, SIZE));
     OK(aclrtMemcpyAsync(other, SIZE, pinned, SIZE, ACL_MEMCPY_DEFAULT, stream));
+    OK(aclrtSynchronizeStream(stream));
     OK(aclrtMemcpyAsync(device, SIZE, other, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, NULL));
     OK(aclrtSynchronizeStream(NULL));
     IS(UNSUPPORTED, aclrtMemcpyAsync(target, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_HOST, stream));

@@ -1,0 +1,294 @@
+//! Models: program files of the PTO Runtime in the memory of a device, and their runs on buffers of the program.
+//!
+//! A tensor that the model reads is one of its inputs, also where the model changes it in place; a tensor that it only writes is an
+//! output. Constants and temporaries are the model's own.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_host::stitch::{PlacedProgram, PlacedRun};
+use pto_host::workload::WorkloadBindings;
+use pto_host::workloads::plan::SymbolUse;
+use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
+
+use super::lane::Lane;
+use super::open::{Open, gm};
+use super::places;
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
+
+/// Multiples in which sizes of memory are told.
+const SIZE_STEP: u64 = 64;
+
+/// A loaded model.
+pub(crate) struct Model {
+    pub(crate) open: Arc<Open>,
+    placed: PlacedProgram<'static>,
+    /// Where runs go that the caller waits for.
+    lane: Lane,
+    /// The sizes and symbols that the program has bound.
+    values: Mutex<BTreeMap<String, Value>>,
+}
+
+/// Memory of the program that a tensor is in: its address, and how many bytes there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) address: usize,
+    pub(crate) bytes: usize,
+}
+
+static MODELS: Mutex<BTreeMap<u32, Arc<Model>>> = Mutex::new(BTreeMap::new());
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+fn models() -> MutexGuard<'static, BTreeMap<u32, Arc<Model>>> {
+    MODELS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a program; `name` is what messages call it.
+pub(crate) fn read(bytes: &[u8], name: &str) -> Answer<Program> {
+    Program::from_bytes(bytes).map_err(|error| {
+        let text = format!(
+            "{name} is no model for this library: {error}; make one with `pto program build`"
+        );
+        Refusal::new(codes::MODEL_FORMAT, text)
+    })
+}
+
+/// Bytes of memory that a model needs: for its temporaries, and for its constants and its code.
+pub(crate) fn sizes(program: &Program) -> [usize; 2] {
+    let of = |role: Role| {
+        let own = program.tensors().iter().filter(move |tensor| tensor.role == role);
+        own.map(TensorDescription::bytes).fold(0_u64, u64::saturating_add)
+    };
+    let weights = of(Role::Constant).saturating_add(program.needs().code_bytes);
+    [of(Role::Temporary), weights].map(|bytes| {
+        let whole = bytes.max(1).checked_next_multiple_of(SIZE_STEP).unwrap_or(u64::MAX);
+        usize::try_from(whole).unwrap_or(usize::MAX)
+    })
+}
+
+/// Whether a tensor is one of the inputs.
+pub(crate) const fn is_input(role: Role) -> bool {
+    role.is_given()
+}
+
+/// Whether a tensor is one of the outputs.
+pub(crate) const fn is_output(role: Role) -> bool {
+    matches!(role, Role::Output)
+}
+
+/// Loads a model onto a device; its number is returned.
+pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
+    if let Body::Plan(compiled) = program.body()
+        && let Some(array) = compiled.arrays().first()
+    {
+        let text = format!(
+            "the model {} needs the array {array} of an axis, which no data set can have; run it with `pto program run`",
+            program.name()
+        );
+        return Err(Refusal::unsupported(text));
+    }
+    // The number comes from one counter: nobody else gets it.
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let model = Model {
+        open: Arc::clone(open),
+        placed: open.stitcher()?.place(program)?,
+        lane: Lane::new(open, 0)?,
+        values: Mutex::default(),
+    };
+    models().insert(id, Arc::new(model));
+    Ok(id)
+}
+
+/// The model with this number.
+pub(crate) fn get(id: u32) -> Answer<Arc<Model>> {
+    models().get(&id).cloned().ok_or_else(|| no_model(id))
+}
+
+/// Forgets a model. Runs that were submitted still end.
+pub(crate) fn unload(id: u32) -> Answer {
+    let model = models().remove(&id).ok_or_else(|| no_model(id))?;
+    // A run that failed has been told to whoever waited for it.
+    model.open.wait(None).unwrap_or_default();
+    Ok(())
+}
+
+/// Forgets the models of a device that is reset.
+pub(crate) fn forget_all(device: i32) {
+    models().retain(|_, model| model.open.index != device);
+}
+
+fn no_model(id: u32) -> Refusal {
+    Refusal::new(codes::NO_MODEL, format!("there is no model {id}; it was unloaded, or never was"))
+}
+
+impl Model {
+    pub(crate) fn program(&self) -> &Program {
+        self.placed.program()
+    }
+
+    /// Binds a size or a symbol of the model, for all runs that are submitted from now on.
+    pub(crate) fn bind(&self, name: &str, value: f64) -> Answer {
+        let value = Value::new(name, self.use_of(name)?, value)?;
+        self.values().insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn use_of(&self, name: &str) -> Answer<SymbolUse> {
+        let symbols = match self.program().body() {
+            Body::Plan(compiled) => compiled.symbols(),
+            Body::Graph(_) => &[],
+        };
+        let found = symbols.iter().find(|(known, _)| known == name);
+        found.map(|(_, used)| *used).ok_or_else(|| {
+            let known: Vec<&str> = symbols.iter().map(|(known, _)| known.as_str()).collect();
+            let model = self.program().name();
+            Refusal::value(format!(
+                "the model {model} has no size or symbol {name}; it has [{}]",
+                known.join(", ")
+            ))
+        })
+    }
+
+    fn values(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bindings of a run.
+    fn bindings(&self) -> WorkloadBindings {
+        let bind = |bindings: WorkloadBindings, (name, value): (&String, &Value)| match *value {
+            Value::Size(size) => bindings.size(name, size),
+            Value::Number(number) => bindings.symbol(name, number),
+            Value::Float(float) => bindings.symbol_f32(name, float),
+        };
+        self.values().iter().fold(WorkloadBindings::new(), bind)
+    }
+
+    /// Checks the buffers of a run, and puts their addresses into the order of the program.
+    pub(crate) fn addresses(&self, inputs: &[Extent], outputs: &[Extent]) -> Answer<Vec<usize>> {
+        let (mut inputs, mut outputs) = (
+            Side::new("input", inputs, codes::MODEL_INPUTS),
+            Side::new("output", outputs, codes::MODEL_OUTPUTS),
+        );
+        let mut addresses = Vec::new();
+        for tensor in self.placed.outside() {
+            let side = if is_output(tensor.role) { &mut outputs } else { &mut inputs };
+            addresses.push(self.checked(side, tensor)?);
+        }
+        inputs.check_end(self.program().name())?;
+        outputs.check_end(self.program().name())?;
+        Ok(addresses)
+    }
+
+    fn checked(&self, side: &mut Side<'_>, tensor: &TensorDescription) -> Answer<usize> {
+        let (number, extent) = side.next(self.program().name(), &tensor.name)?;
+        let Extent { address, bytes } = extent;
+        let refuse = |why: String| {
+            let text = format!("{} {number} ({}): {why}", side.name, tensor.name);
+            Refusal::new(side.code, text)
+        };
+        let wanted = tensor.bytes();
+        require(bytes as u64 >= wanted, || {
+            refuse(format!("the buffer has {bytes} bytes, and the tensor takes {wanted}"))
+        })?;
+        require(address.is_multiple_of(tensor.dtype.bytes()), || {
+            refuse(format!("the buffer at {address:#x} is not aligned to its elements"))
+        })?;
+        let device = places::device_of(address, bytes)?.map(|open| open.index);
+        require(device == Some(self.open.index), || {
+            refuse(format!(
+                "the buffer at {address:#x} is not memory of device {}, where the model is",
+                self.open.index
+            ))
+        })?;
+        Ok(address)
+    }
+
+    /// Submits a run to a lane of the device. What the program says of a fault stands behind what the device says.
+    pub(crate) fn submit(&self, lane: &Lane, addresses: &[usize]) -> Answer {
+        let run = self.begin(lane, addresses)?;
+        lane.call(move || Ok(run.check()?))
+    }
+
+    /// Runs it, and waits for the end. The program names a fault better than the device.
+    pub(crate) fn run(&self, addresses: &[usize]) -> Answer {
+        let run = self.begin(&self.lane, addresses)?;
+        let ended = self.lane.synchronize(None);
+        run.check()?;
+        ended
+    }
+
+    fn begin(&self, lane: &Lane, addresses: &[usize]) -> Answer<PlacedRun> {
+        let addresses: Vec<_> = addresses.iter().map(|address| gm(*address)).collect();
+        Ok(self.placed.submit(lane.stream(), &addresses, self.bindings())?)
+    }
+}
+
+/// What a size or a symbol of a model is bound to.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Size(u64),
+    Number(u64),
+    Float(f32),
+}
+
+impl Value {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole numbers are checked before; a symbol of type f32 is rounded to it"
+    )]
+    fn new(name: &str, used: SymbolUse, value: f64) -> Answer<Self> {
+        let is_whole = value.fract() == 0.0 && (0.0..WHOLE).contains(&value);
+        require(matches!(used, SymbolUse::Float) || is_whole, || {
+            Refusal::value(format!(
+                "{name} takes a whole number from 0 to 2^53, and {value} is none"
+            ))
+        })?;
+        Ok(match used {
+            SymbolUse::Float => Self::Float(value as f32),
+            SymbolUse::Number => Self::Number(value as u64),
+            SymbolUse::Size(_) => Self::Size(value as u64),
+        })
+    }
+}
+
+/// 2^53: below it a number of type `double` can be every whole number.
+const WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// The buffers of one side, as they are taken one by one.
+struct Side<'b> {
+    name: &'static str,
+    code: i32,
+    buffers: &'b [Extent],
+    taken: usize,
+}
+
+impl<'b> Side<'b> {
+    const fn new(name: &'static str, buffers: &'b [Extent], code: i32) -> Self {
+        Self { name, code, buffers, taken: 0 }
+    }
+
+    fn next(&mut self, model: &str, tensor: &str) -> Answer<(usize, Extent)> {
+        let (number, name) = (self.taken, self.name);
+        let extent = self.buffers.get(number).copied().ok_or_else(|| {
+            let text = format!(
+                "the model {model} has an {name} {number} ({tensor}), and the data set has {number} buffers"
+            );
+            Refusal::new(self.code, text)
+        })?;
+        self.taken += 1;
+        Ok((number, extent))
+    }
+
+    fn check_end(&self, model: &str) -> Answer {
+        let (name, taken, found) = (self.name, self.taken, self.buffers.len());
+        require(taken == found, || {
+            let text = format!(
+                "the model {model} has {taken} {name}s, and the data set has {found} buffers"
+            );
+            Refusal::new(self.code, text)
+        })
+    }
+}

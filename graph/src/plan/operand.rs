@@ -1,0 +1,88 @@
+//! What a parameter of a tile kernel gets in one call, and the arguments of the task that it becomes.
+
+use super::layout::param;
+use super::stop::Stop;
+use super::task;
+use super::tile::{Tile, View};
+use crate::tensor_task::Arg;
+
+/// The arguments of a task.
+pub(super) type Args<'a> = heapless::Vec<Arg<'a>, { task::WORDS }>;
+
+/// What a parameter gets, as the plan says it.
+#[derive(Clone, Copy)]
+pub(super) enum Operand<'t> {
+    View(View<'t>),
+    Word(u64),
+}
+
+impl Operand<'_> {
+    /// The argument, with the region of a tile.
+    #[inline]
+    pub(super) fn resolve(&self) -> Result<Given, Stop> {
+        Ok(match self {
+            Self::View(view) => Given::Tile(view.param.role, view.tile()?),
+            Self::Word(word) => Given::Word(*word),
+        })
+    }
+}
+
+/// What a parameter gets, as a task says it.
+#[derive(Clone, Copy)]
+pub(super) enum Given {
+    /// A tile, and what the kernel does with it: one of [`param`]'s.
+    Tile(u32, Tile),
+    Word(u64),
+}
+
+impl Given {
+    /// How many arguments of the task it is.
+    pub(super) const fn args(&self) -> usize {
+        match self {
+            Self::Tile(..) => task::TENSOR_WORDS,
+            Self::Word(_) => 1,
+        }
+    }
+
+    /// Whether the kernel writes it.
+    pub(super) const fn is_written(&self) -> bool {
+        matches!(self, Self::Tile(role, _) if *role != param::IN)
+    }
+
+    /// Appends its arguments.
+    #[inline]
+    fn push<'a>(&'a self, args: &mut Args<'a>) {
+        // There is room for as many as a kernel has.
+        let _ = match self {
+            Self::Tile(role, tile) => args.extend_from_slice(&[
+                access(*role, tile),
+                Arg::Scalar(tile.first),
+                Arg::Scalar(tile.sides),
+            ]),
+            Self::Word(word) => args.extend_from_slice(&[Arg::Scalar(*word)]),
+        };
+    }
+}
+
+/// The arguments of a task.
+#[inline]
+pub(super) fn args_of<'a>(
+    head: &[u64; task::PARAMS],
+    given: impl Iterator<Item = &'a Given>,
+) -> Args<'a> {
+    let mut args = Args::new();
+    let _ = args.extend_from_slice(&head.map(Arg::Scalar));
+    given.for_each(|given| given.push(&mut args));
+    args
+}
+
+/// What the task does with a tile.
+const fn access(role: u32, tile: &Tile) -> Arg<'_> {
+    let region = &tile.region;
+    match role {
+        _ if !tile.is_touched => Arg::NoDep(region),
+        param::IN => Arg::In(region),
+        param::OUT => Arg::Out(region),
+        _ => Arg::InOut(region),
+    }
+}

@@ -1,0 +1,110 @@
+//! `pto soak --sessions`: campaigns over sessions in virtual time; a failure is a seed and a command.
+
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
+use std::time::{Duration, Instant};
+
+use pto_host::session::soak::{self, FailedSeed, SoakReport};
+use serde_json::{Value, json};
+
+use crate::args::SoakArgs;
+use crate::errors::{Exit, Failure};
+use crate::form::Form;
+use crate::interrupt;
+use crate::output::answer;
+use crate::progress::Phase;
+use crate::replay;
+use crate::text::{duration, grouped, table};
+
+/// Runs a campaign over these seeds, or the one seed that is to be run again.
+pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
+    let start = Instant::now();
+    let (report, is_interrupted) = match args.replay {
+        Some(seed) => (soak::replay(seed).unwrap_or_else(of_failure), false),
+        None => campaign(args, seeds.clone())?,
+    };
+    let wall = start.elapsed();
+    let go_on = is_interrupted.then(|| go_on(seeds, &report)).flatten();
+    let exit = match (report.failures.is_empty(), is_interrupted) {
+        (false, _) => Exit::Wrong,
+        (true, true) => Exit::Interrupted,
+        (true, false) => Exit::Pass,
+    };
+    answer(
+        Form::from(args.json),
+        exit,
+        || text(&report, wall, go_on.as_deref()),
+        || as_json(&report, wall, go_on.as_deref()),
+    )
+}
+
+/// What came of it, and whether the user has interrupted it.
+fn campaign(args: &SoakArgs, seeds: Range<u64>) -> Result<(SoakReport, bool), Failure> {
+    let cpus = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let interrupted = interrupt::watch()?;
+    let phase = Phase::begin("sessions", args.seeds);
+    let report = soak::soak(seeds, args.threads.unwrap_or_else(cpus), |done| {
+        phase.reach(done);
+        if interrupted.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    Ok((report, interrupted.has_come()))
+}
+
+fn of_failure(failed: FailedSeed) -> SoakReport {
+    SoakReport { seeds: 1, failures: vec![failed], ..SoakReport::default() }
+}
+
+/// The command that tries what an interrupted campaign has not; `None`: it had tried everything.
+fn go_on(seeds: Range<u64>, report: &SoakReport) -> Option<String> {
+    let from = seeds.start + report.seeds;
+    let left = seeds.end.checked_sub(from).filter(|left| *left > 0)?;
+    Some(pto_soak(&["--from", &from.to_string(), "--seeds", &left.to_string()]))
+}
+
+/// What repeats one seed.
+fn again(failed: &FailedSeed) -> String {
+    pto_soak(&["--replay", &failed.seed.to_string()])
+}
+
+fn pto_soak(which: &[&str]) -> String {
+    let program = std::env::args_os().next();
+    let words = ["soak", "--sessions"].iter().chain(which).map(Into::into);
+    replay::command(program.into_iter().chain(words))
+}
+
+fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
+    let counts = [
+        ("seeds", report.seeds),
+        ("commands", report.commands),
+        ("starts of the firmware", report.launches),
+        ("streams that were told a failure", report.told),
+        ("failures", report.failures.len() as u64),
+    ];
+    let mut rows: Vec<_> =
+        counts.into_iter().map(|(what, count)| vec![what.to_owned(), grouped(count)]).collect();
+    let virtual_time = Duration::from_nanos(report.virtual_ns);
+    rows.push(vec!["virtual time".to_owned(), duration(virtual_time)]);
+    rows.push(vec!["time".to_owned(), duration(wall)]);
+    rows.push(vec!["hash".to_owned(), format!("{:016x}", report.hash)]);
+    let told = |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
+    let failures: String = report.failures.iter().map(told).collect();
+    let ending = go_on.map(|command| {
+        format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
+    });
+    table(&rows, &[1]) + &failures + &ending.unwrap_or_default()
+}
+
+fn as_json(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> Value {
+    let failed = |failed: &FailedSeed| json!({ "seed": failed.seed, "what": failed.what, "replay": again(failed) });
+    json!({
+        "seeds": report.seeds,
+        "commands": report.commands,
+        "firmware_starts": report.launches,
+        "streams_told": report.told,
+        "virtual_ns": report.virtual_ns,
+        "hash": format!("{:016x}", report.hash),
+        "wall_ns": u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
+        "failures": report.failures.iter().map(failed).collect::<Vec<_>>(),
+        "go_on": go_on,
+    })
+}
