@@ -93,9 +93,9 @@ mod examples {
 fn workloads_give_the_bits_of_program_order() {
     let mut device = open(&VirtDeviceOptions::default());
     for (text, given) in [
-        (include_str!("../../examples/workloads/matmul.workload"), None),
-        (include_str!("../../examples/workloads/softmax.workload"), Some(("scale", "0.5"))),
-        (include_str!("../../examples/workloads/short_kernels.workload"), None),
+        (include_str!("../../examples/workloads/matmul.workload"), &[][..]),
+        (include_str!("../../examples/workloads/softmax.workload"), &[("scale", "0.5")]),
+        (include_str!("../../examples/workloads/short_kernels.workload"), &[]),
     ] {
         let file = WorkloadFile::read(text).expect("the file holds a workload");
         let mut params = Params::defaults(file.params());
