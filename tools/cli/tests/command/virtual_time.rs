@@ -217,6 +217,9 @@ fn kernels_cost_what_one_says() {
         2,
         &["'quick' is not a cost", "table:FILE"],
     );
+    for bare in ["--kernel-cost=5", "--kernel-cost=5us..20", "--kernel-cost=model:5"] {
+        refused(&[&run[..], &[bare]].concat(), 2, &["--kernel-cost", "has no unit", "us"]);
+    }
     refused(&[&run[..], &["--kernel-cost=table:none"]].concat(), 4, &["cannot read 'none'"]);
 }
 
