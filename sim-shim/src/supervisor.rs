@@ -89,12 +89,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What the return may take beyond the budgets of the firmware, on a busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// Waits for a run of so many OS threads; `false`: somebody did not come back.
+/// For how long of this machine's time a kernel may be at it, where the budget of a task is one of the same time.
+pub(crate) fn patience_ns(launch: &Launch<'static>) -> u64 {
+    launch.budgets.task_ns
+}
+
+/// The same where that budget is one of virtual time: a busy machine may let the thread wait for longer, and the run has to be the same.
+pub(crate) fn virtual_patience_ns(launch: &Launch<'static>) -> u64 {
+    let grace = u64::try_from(GRACE.as_nanos()).unwrap_or(u64::MAX);
+    launch.budgets.task_ns.saturating_add(grace)
+}
+
+/// Waits for a run of so many OS threads; `false`: somebody did not come back. A kernel that is at it for longer than `patience_ns` is a fault.
 pub(crate) fn supervise(
     launch: &Launch<'static>,
     threads: usize,
-    finish: &Finish,
-    beats: &[Beat],
+    (finish, beats): (&Finish, &[Beat]),
+    patience_ns: u64,
 ) -> bool {
     if expect_soon(threads + 1, || finish.has_returned().then_some(())).is_some() {
         return true;
@@ -111,7 +122,7 @@ pub(crate) fn supervise(
             if since.elapsed() > stop_budget {
                 return false;
             }
-        } else if let Some((worker, since)) = watch.stuck(beats, launch.budgets.task_ns) {
+        } else if let Some((worker, since)) = watch.stuck(beats, patience_ns) {
             raise_stuck(launch, worker, since);
         }
     }

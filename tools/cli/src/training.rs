@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
 use pto_host::{RunOptions, SessionOptions};
 use serde_json::{Map, Value, json};
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut device = wanted.open(None)?;
     device.register_library()?;
     let run = RunOptions {
-        aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.aicpu()),
+        aicpu_instances: args.aicpu.unwrap_or_else(|| aicpu(&wanted)),
         task_budget: args.task_budget_ms,
         stall_budget: args.stall_budget_ms,
         bring_up_budget: args.bring_up_budget_ms,
@@ -50,6 +51,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         || text(&report, &failures, took),
         || as_json(&report, &failures, took),
     )
+}
+
+/// AICPU instances, where the command line does not say: not more than there are clusters for.
+fn aicpu(wanted: &Wanted) -> u32 {
+    let (cube, vector) = (wanted.cores(CoreKind::AIC), wanted.cores(CoreKind::AIV));
+    // One of them feeds, and has no cores.
+    wanted.aicpu().min(1 + cube.max(vector / 2)).max(2)
 }
 
 /// The parameters: `layouts=differ`, and numbers.
