@@ -64,6 +64,9 @@ impl Size {
     /// The largest extent. The product of three of them fits 64 bits, counted in bytes of `f32`.
     pub const MAX: u64 = 1 << 20;
 
+    /// The extent 1.
+    pub const ONE: Self = Self(NonZeroU64::MIN);
+
     /// The extent `size`; `None` outside 1 to [`Size::MAX`].
     #[must_use]
     pub const fn new(size: u64) -> Option<Self> {

@@ -9,7 +9,7 @@ use pto_abi::{Fault, FuncId, GmAddr};
 #[cfg(feature = "sim")]
 use pto_sim_shim::{
     group::TransferEngine,
-    virtual_time::{VirtualReport, group::SeatOf},
+    virtual_time::{KernelCosts, VirtualReport, group::SeatOf},
 };
 
 use crate::copy_costs::CopyCosts;
@@ -69,6 +69,12 @@ pub(crate) trait Backend: Send {
     /// What copies of a session cost; `None`: they take the time of this machine.
     fn copy_costs(&self) -> Option<CopyCosts> {
         None
+    }
+
+    /// What its kernels are expected to cost: as the model of the library says, where nobody has said otherwise.
+    #[cfg(feature = "sim")]
+    fn kernel_costs(&self) -> KernelCosts {
+        KernelCosts::Library { fallback: 0 }
     }
 
     /// Whether sessions can be opened on it.

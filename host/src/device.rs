@@ -248,6 +248,14 @@ impl Device {
         self.backend.copy_costs()
     }
 
+    /// How long a core is expected to take for a kernel with these words, in nanoseconds: in virtual time what its run will charge, with
+    /// the mean of times that are drawn; elsewhere what the cost model of the library says, and 0 for a kernel that is not of the library.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub fn expected_kernel_ns(&self, func_id: pto_abi::FuncId, words: &[u64]) -> u64 {
+        self.backend.kernel_costs().expected(func_id.0, words)
+    }
+
     /// Whether sessions can be opened on it.
     #[must_use]
     pub fn has_sessions(&self) -> bool {

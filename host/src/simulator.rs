@@ -6,8 +6,8 @@ use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
 use pto_graph::BuilderSet;
 use pto_sim_shim::group::TransferEngine;
-use pto_sim_shim::virtual_time::VirtualReport;
 use pto_sim_shim::virtual_time::group::SeatOf;
+use pto_sim_shim::virtual_time::{KernelCosts, VirtualReport};
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
@@ -60,6 +60,13 @@ impl<B: BuilderSet + Clone> Backend for Simulator<B> {
             host_mib_ns: profile.host_mib_ns.mean(),
             device_mib_ns: profile.device_mib_ns.mean(),
         })
+    }
+
+    fn kernel_costs(&self) -> KernelCosts {
+        match self.hosting {
+            Hosting::Virtual(options) => options.costs,
+            _ => KernelCosts::Library { fallback: 0 },
+        }
     }
 
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {

@@ -4,6 +4,7 @@ use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
+use pto_aicore_kernels::func;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
@@ -83,11 +84,26 @@ impl Example for Cholesky {
         };
         let matrix = device.upload(&a)?;
         let status = device.zeroed::<i32>(index(columns * LINE))?;
-        let args = Args { matrix: matrix.address(), status: status.address(), n, tile };
+        let chained = chained(device, tile);
+        let args = Args { matrix: matrix.address(), status: status.address(), n, tile, chained };
         let (words, n) = (args.words().to_vec(), index(n.get()));
         let check = FactorCheck { a, n, matrix, status, expected: Vec::new() };
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
+}
+
+/// Products that one core runs in one dispatch at most.
+const CHAINED: u64 = 8;
+
+/// Nanoseconds that a chain of products may take: a longer one keeps other cores waiting.
+const CHAIN_NS: u64 = 25_000;
+
+/// How many products of whole tiles a chain has: as many as fit [`CHAIN_NS`], at least one.
+fn chained(device: &Device, tile: Size) -> Size {
+    let tile = tile.get();
+    let product = device.expected_kernel_ns(func::CHOLESKY_GEMM, &[0, 0, 0, tile, tile, tile]);
+    let fit = CHAIN_NS.checked_div(product).unwrap_or(CHAINED).clamp(1, CHAINED);
+    Size::new(fit).unwrap_or(Size::ONE)
 }
 
 /// A symmetric matrix with eigenvalues between about 1.8 and 4.2.

@@ -7,8 +7,8 @@
 //! gemm  (AIC)   each tile below those, less the product of the tiles of its row and of its column
 //! ```
 //! No edge is stated: a tile is `InOut` of every task that changes it, and `In` of those that use it. The tiles are strided views
-//! of one matrix. Factors and solutions are long kernels, each a task of its own. The products are short: some tiles of a row, side
-//! by side, are a chain, which one core runs in one dispatch.
+//! of one matrix. Factors and solutions are long kernels, each a task of its own. Where the products are short, some tiles of a row,
+//! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
 
 use pto_abi::GmAddr;
 use pto_aicore_kernels::library;
@@ -16,9 +16,6 @@ use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorView}
 
 use crate::args::{Size, tiles};
 use crate::streaming::{LINE, dense, extent, floats, moves, part, submit, tile};
-
-/// Tiles of a row that one core changes in one dispatch.
-const CHAINED: u64 = 8;
 
 crate::orch_args! {
     /// The words of `cholesky`.
@@ -31,6 +28,8 @@ crate::orch_args! {
         n: Size,
         /// Rows of a tile.
         tile: Size,
+        /// Tiles of a row that one core changes in one dispatch; with 1, each product is a task.
+        chained: Size,
     }
 }
 
@@ -93,7 +92,7 @@ impl Factor<'_> {
         Ok(())
     }
 
-    /// Changes all tiles of a row to the right of a column: chains of some tiles, from the left.
+    /// Changes all tiles of a row to the right of a column: chains of some tiles, from the left. The last chain ends on the diagonal.
     fn update<G: StreamBuilder>(
         &self,
         stream: &mut G,
@@ -101,23 +100,28 @@ impl Factor<'_> {
         row: (u64, u64),
     ) -> Result<(), BuildError> {
         let (matrix, n, size) = (self.matrix, self.args.n.get(), self.args.tile.get());
+        let chained = self.args.chained.get();
         let left = tile(matrix, row, column)?;
         let changed = tile(matrix, row, row)?;
         let syrk = library::cholesky_syrk(&left, &changed, row.1, column.1, n, n);
         let mut at = column.0 + column.1;
         while at < row.0 {
-            let end = row.0.min(at + CHAINED * size);
+            let end = row.0.min(at + chained * size);
             let (right, times) = ((at, size), (end - at) / self.args.tile.non_zero());
             let (other, changed) = (tile(matrix, right, column)?, tile(matrix, row, right)?);
             let gemm =
                 library::cholesky_gemm(&left, &other, &changed, row.1, size, column.1, n, n, n);
+            at = end;
+            if chained == 1 {
+                submit(stream, &gemm.task())?;
+                continue;
+            }
             let varies = [moves(1, size * n), moves(2, size)];
             let gemms = Link::of(&gemm).times(extent(times)?).varying(&varies);
             let is_last = end == row.0;
             let links = [gemms, Link::of(&syrk)];
             let links = if is_last { &links[..] } else { &links[..1] };
             stream.submit_chain(&Chain::new(links), &[])?;
-            at = end;
             if is_last {
                 return Ok(());
             }

@@ -206,7 +206,13 @@ impl Watch<'_> {
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
-            self.look()?;
+            if let Err(error) = self.look() {
+                // A device that failed since the question above refuses the copy; its stream says why it failed.
+                // SAFETY: as above.
+                let code = unsafe { (port.calls.query_stream)(stream, &raw mut status) };
+                port.check(step, CALL, code)?;
+                return Err(error);
+            }
         }
     }
 

@@ -65,6 +65,19 @@ impl KernelCosts {
         }
     }
 
+    /// The cost of a kernel with these arguments in nanoseconds, before it is a task: of draws, their mean.
+    #[must_use]
+    pub fn expected(self, func_id: u16, args: &[u64]) -> u64 {
+        match self {
+            Self::Drawn { low, high, .. } => low + high.saturating_sub(low) / 2,
+            _ => {
+                let mut first = [0; COST_ARGS];
+                first.iter_mut().zip(args).for_each(|(word, arg)| *word = *arg);
+                self.of(func_id, 0, &first)
+            }
+        }
+    }
+
     /// Whether [`of`](Self::of) looks at the arguments.
     pub(super) const fn needs_args(self) -> bool {
         matches!(self, Self::Library { .. })
@@ -216,6 +229,17 @@ mod tests {
         let all: Vec<_> = (0..99).map(|slot| of(drawn, 0, slot)).collect();
         assert!(all.iter().all(|cost| (10..=12).contains(cost)));
         assert!([10, 11, 12].iter().all(|cost| all.contains(cost)));
+    }
+
+    #[test]
+    fn what_is_expected_is_what_a_task_costs_and_the_mean_of_draws() {
+        let args = [0, 0, 0, 1 << 16];
+        let model = KernelCosts::Library { fallback: 77 };
+        assert_eq!(model.expected(func::ADD.0, &args), cost(func::ADD, &args));
+        assert_eq!(model.expected(u16::MAX, &[]), 77);
+        assert_eq!(KernelCosts::Constant(5).expected(1, &[1; 40]), 5);
+        let drawn = KernelCosts::Drawn { low: 5_000, high: 20_000, seed: 4 };
+        assert_eq!(drawn.expected(1, &args), 12_500);
     }
 
     #[test]
