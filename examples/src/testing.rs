@@ -28,7 +28,16 @@ pub(crate) fn attempt(
     params: &Params,
     inputs: &Inputs,
 ) -> Result<(RunReport, Prepared, Device), Error> {
-    let hosting = Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN };
+    attempt_in(Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN }, example, params, inputs)
+}
+
+/// As [`attempt`], in this hosting mode.
+pub(crate) fn attempt_in(
+    hosting: Hosting,
+    example: &dyn Example,
+    params: &Params,
+    inputs: &Inputs,
+) -> Result<(RunReport, Prepared, Device), Error> {
     let options = DeviceOptions { hosting, aic: 4, aiv: 8, ..DeviceOptions::default() };
     let mut device = crate::host::open_sim(options)?;
     device.register_library()?;

@@ -28,8 +28,8 @@ pub mod virt {
     /// The stacks of all vCPUs, with their gaps.
     pub const STACKS_ADDRESS: u64 = IMAGE_ADDRESS + IMAGE_BYTES;
     /// From one vCPU's stack to the next: gap, stack, gap, exception stack. A scheduler takes 40 KiB of it,
-    /// the rest is for builders.
-    pub const STACK_STRIDE: u64 = 128 << 10;
+    /// the rest is for builders: the expansion of a plan takes 10 KiB for each of up to 32 levels of loops.
+    pub const STACK_STRIDE: u64 = 512 << 10;
     /// A guard gap: one page that is not mapped.
     pub const STACK_GAP: u64 = PAGE_BYTES;
     /// The stack on which exceptions are taken.

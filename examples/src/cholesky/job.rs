@@ -99,7 +99,7 @@ const CHAINED: u64 = 8;
 const CHAIN_NS: u64 = 25_000;
 
 /// How many products of whole tiles a chain has: as many as fit [`CHAIN_NS`], at least one.
-fn chained(device: &Device, tile: Size) -> Size {
+pub(crate) fn chained(device: &Device, tile: Size) -> Size {
     let tile = tile.get();
     let product = device.expected_kernel_ns(func::CHOLESKY_GEMM, &[0, 0, 0, tile, tile, tile]);
     let fit = CHAIN_NS.checked_div(product).unwrap_or(CHAINED).clamp(1, CHAINED);

@@ -1,12 +1,14 @@
 //! Tests of `cholesky`: the program on a simulated device, and its reference.
 
 use crate::args::Size;
-use crate::cholesky::job::{Cholesky, PARAMS, drawn};
+use crate::cholesky::job::{Cholesky, PARAMS, chained, drawn};
 use crate::cholesky::reference::{expected, factor, product};
 use crate::cholesky::stream::tasks;
 use crate::host::check::compare;
 use crate::host::{Error, Inputs, Params, Tensor};
-use crate::testing::{run, run_with};
+use crate::testing::{attempt_in, run, run_with};
+use pto_host::Hosting;
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -25,6 +27,23 @@ fn sizes_that_tiles_divide_and_that_they_do_not() {
         let (rows, size) = (n.parse::<u64>().unwrap(), tile.parse::<u64>().unwrap());
         assert_eq!(report.tasks, tasks(rows.div_ceil(size)), "{n} by {tile}");
         assert!(verdict.unwrap().passed(), "{n} by {tile}");
+    }
+}
+
+/// Long products stand alone, so that no core waits beside a chain; the factor and the number of tasks are those of chains.
+#[test]
+fn chains_are_as_long_as_their_products_allow() {
+    let of_columns = tasks(13);
+    for (product_ns, length) in
+        [(0, 8), (1_000, 8), (5_000, 5), (10_000, 2), (20_000, 1), (50_000, 1)]
+    {
+        let costs = KernelCosts::Constant(product_ns);
+        let hosting = Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() });
+        let (report, mut prepared, device) =
+            attempt_in(hosting, &Cholesky, &params("100", "8"), &Inputs::default()).unwrap();
+        assert_eq!(chained(&device, Size::new(8).unwrap()).get(), length, "{product_ns} ns");
+        assert_eq!(report.tasks, of_columns, "{product_ns} ns");
+        assert!(prepared.verify().unwrap().passed(), "{product_ns} ns");
     }
 }
 

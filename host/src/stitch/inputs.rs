@@ -93,6 +93,13 @@ impl<'t> Inputs<'t> {
         self
     }
 
+    /// How many calls of a tile kernel share a dispatch at most; without it the device chooses (docs/workloads.md).
+    #[must_use]
+    pub fn grain(mut self, calls: u64) -> Self {
+        self.values = self.values.grain(calls);
+        self
+    }
+
     /// A number of type `f32` of the program.
     #[must_use]
     pub fn symbol_f32(mut self, name: &str, value: f32) -> Self {

@@ -382,14 +382,16 @@ fn two_stitched_programs_overlap_as_one_does() {
     let input = || {
         HostTensor::of_f32(&[ROWS, 16], &vec![1.0; usize::try_from(ROWS * 16).unwrap()]).unwrap()
     };
+    // Each call is a task: what a dispatch of several calls reads is written when the last of them has ended.
+    let alone = || Inputs::new().grain(1);
     let stitched = |overlap| {
         makespan(&move |stitcher, _| {
             let add = stitcher.load(compiled(&add_one(ROWS))).unwrap();
             let stream = stitcher.overlapping_stream(overlap).unwrap();
             let x = stream.to_device(&input(), &Layout::device()).unwrap();
-            let mut first = stream.run(&add, Inputs::new().borrow("X", &x)).unwrap();
+            let mut first = stream.run(&add, alone().borrow("X", &x)).unwrap();
             let y = first.take("Y").unwrap();
-            let mut second = stream.run(&add, Inputs::new().borrow("X", &y)).unwrap();
+            let mut second = stream.run(&add, alone().borrow("X", &y)).unwrap();
             let z = values(&stream, &second.take("Y").unwrap());
             assert!(z.iter().all(|z| (*z - 3.0).abs() < f32::EPSILON));
         })
@@ -398,7 +400,7 @@ fn two_stitched_programs_overlap_as_one_does() {
         let both = stitcher.load(compiled(&both(ROWS))).unwrap();
         let stream = stitcher.stream().unwrap();
         let x = stream.to_device(&input(), &Layout::device()).unwrap();
-        drop(stream.run(&both, Inputs::new().borrow("X", &x)).unwrap());
+        drop(stream.run(&both, alone().borrow("X", &x)).unwrap());
         stream.synchronize().unwrap();
     });
     let (overlapped, apart) = (stitched(2), stitched(1));

@@ -1,13 +1,16 @@
 //! What a session costs on this machine, beside the targets for it; and what does not depend on the machine.
 
+mod cost;
 mod long;
 mod stitched;
 
 use std::time::{Duration, Instant};
 
-use pto_host::graph::NoBuilders;
-use pto_host::session::{Recording, SessionError, SessionOptions};
-use pto_host::{Device, DeviceOptions, Hosting, RunOptions, Session, Stream, func};
+use pto_host::session::{Recording, SessionError};
+use pto_host::{Hosting, Session, Stream, func};
+
+pub use cost::SessionCost;
+use cost::open;
 
 use crate::stats::Spread;
 
@@ -20,17 +23,6 @@ const STREAMS: u32 = 64;
 /// How often a single launch is waited for, awake and asleep.
 const AWAKE: u32 = 2_000;
 const ASLEEP: u32 = 100;
-
-/// What something of a session costs, and its target.
-#[derive(Clone, Debug)]
-pub struct SessionCost {
-    /// What it is about.
-    pub what: String,
-    /// The target: at most this.
-    pub bound: f64,
-    /// What was measured: a median.
-    pub found: f64,
-}
 
 /// Measures the costs on each of these hostings, and how long stitched programs take in virtual time. With `commands`, runs a session
 /// of so many commands on each of the hostings instead.
@@ -50,14 +42,6 @@ pub fn measure(hostings: &[Hosting], commands: Option<u64>) -> Result<Vec<Sessio
         costs.extend(stitched::measure()?);
     }
     Ok(costs)
-}
-
-fn open(hosting: Hosting) -> Result<Session, SessionError> {
-    let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 256 << 20, hosting };
-    let mut device = Device::open_sim(options, NoBuilders)?;
-    device.register_library()?;
-    let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    device.session(SessionOptions { run, ..SessionOptions::default() })
 }
 
 fn on(hosting: Hosting) -> Result<Vec<SessionCost>, SessionError> {

@@ -21,7 +21,7 @@ api! {
         let handle = stream.handle;
         let work: Work = Arc::new(move |lane| {
             // The function may tell any thread of the host that it was called.
-            races::is_over(lane.number());
+            races::ended(lane.number());
             lane.call(move || {
                 if callbacks::is_subscribed(Sort::HostFunction, handle) {
                     callbacks::deliver(Sort::HostFunction, handle, call)?.wait();
@@ -45,7 +45,7 @@ api! {
         let handle = stream.handle;
         let work: Work = Arc::new(move |lane| {
             // The function may tell any thread of the host that it was called.
-            races::is_over(lane.number());
+            races::ended(lane.number());
             lane.call(move || {
                 let done = callbacks::deliver(Sort::Report, handle, call)?;
                 if blocks == 1 {

@@ -169,7 +169,7 @@ impl<S: Clone> Order<S> {
     }
 
     /// The host has seen that everything of a lane is over.
-    pub(crate) fn is_over(&mut self, lane: LaneNumber) {
+    pub(crate) fn end(&mut self, lane: LaneNumber) {
         let Some(clock) = self.lanes.get_mut(&lane) else { return };
         let seen = clock.clone();
         clock.is_blind = false;
@@ -177,7 +177,7 @@ impl<S: Clone> Order<S> {
     }
 
     /// The host has seen an event.
-    pub(crate) fn is_recorded(&mut self, signal: usize) {
+    pub(crate) fn see(&mut self, signal: usize) {
         if let Some(seen) = self.signals.get(&signal).cloned() {
             self.learn(&seen);
         }

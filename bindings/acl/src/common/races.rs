@@ -73,13 +73,13 @@ pub(crate) fn waits_for_unknown(lane: LaneNumber) {
 }
 
 /// The host knows that a lane has nothing left; a function of the host in the lane may tell it so as well.
-pub(crate) fn is_over(lane: LaneNumber) {
-    with(|state| state.order.is_over(lane));
+pub(crate) fn ended(lane: LaneNumber) {
+    with(|state| state.order.end(lane));
 }
 
 /// The host knows that an event is complete.
-pub(crate) fn is_recorded(signal: usize) {
-    with(|state| state.order.is_recorded(signal));
+pub(crate) fn seen(signal: usize) {
+    with(|state| state.order.see(signal));
 }
 
 /// The program gives memory back.

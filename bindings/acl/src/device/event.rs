@@ -234,7 +234,7 @@ impl Event {
         };
         let is_complete = self.point.is_complete();
         if is_complete {
-            races::is_recorded(self.signal());
+            races::seen(self.signal());
         }
         Ok(is_complete && (self.style == Style::New || was_recorded && !is_reset))
     }
@@ -260,7 +260,7 @@ impl Event {
             Some(limit) => self.point.synchronize_within(limit)?,
             None => self.point.synchronize()?,
         }
-        races::is_recorded(self.signal());
+        races::seen(self.signal());
         Ok(())
     }
 

@@ -112,7 +112,7 @@ impl Lane {
                 None => stream.synchronize()?,
             }
         }
-        races::is_over(self.number);
+        races::ended(self.number);
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Lane {
         let is_idle =
             self.normal.query()? && self.stopping.get().map_or(Ok(true), Stream::query)?;
         if is_idle {
-            races::is_over(self.number);
+            races::ended(self.number);
         }
         Ok(is_idle)
     }
@@ -135,6 +135,6 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        races::is_over(self.number);
+        races::ended(self.number);
     }
 }

@@ -15,7 +15,8 @@ const PARTS: &[(&str, &[&str])] = &[
             "BuilderSet>::build",
         ],
     ),
-    ("streaming builder", &["pto_aicpu_fw::stream"]),
+    // A builder's methods with a default are inlined into, and hold, those of the firmware.
+    ("streaming builder", &["pto_aicpu_fw::stream", "pto_graph::stream"]),
     ("builder", &["pto_aicpu_fw::builder"]),
     ("loader", &["pto_aicpu_fw::loader", "pto_abi::image"]),
     ("host: image", &["pto_host"]),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pto_host::session::SessionError;
 use pto_host::{Device, Hosting, Session, func};
 
-use super::SessionCost;
+use super::cost::{SessionCost, open};
 
 /// Commands before the memory is looked at for the first time: rings and arenas are as large then as they will be.
 const SETTLED: u64 = 40_000;
@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Runs a session of so many commands.
 pub(super) fn measure(hosting: Hosting, commands: u64) -> Result<Vec<SessionCost>, SessionError> {
-    let session = super::open(hosting)?;
+    let session = open(hosting)?;
     run(&session, SETTLED)?;
     let (device_before, before) = (free_bytes(&session), resident_bytes());
     let start = Instant::now();

@@ -8,7 +8,7 @@ use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Layout, Program};
 use pto_host::{Device, DeviceOptions, Hosting};
 
-use super::SessionCost;
+use super::cost::SessionCost;
 
 builder_set! {
     struct Builders {}
