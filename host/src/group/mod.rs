@@ -25,7 +25,7 @@
 //! builder_set! { struct Programs {} stream { "total" => total } }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let device = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 512 << 20, ..GroupOptions::default().device };
+//! let device = DeviceOptions { aic: 3, aiv: 6, gm_bytes: 512 << 20, ..GroupOptions::default().device };
 //! let mut group = Group::open_local(4, &GroupOptions { device, ..GroupOptions::default() }, Programs)?;
 //! let window = group.window(16)?;
 //! for member in group.members() {

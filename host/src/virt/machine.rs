@@ -37,14 +37,14 @@ pub struct VirtOptions {
 }
 
 impl VirtOptions {
-    /// The image on a machine of `vcpus` vCPUs and 256 MiB.
+    /// The image on a machine of `vcpus` vCPUs and 288 MiB, of which stacks and image take 36.
     #[must_use]
     pub fn new(image: PathBuf, vcpus: u32) -> Self {
         Self {
             image,
             image_file: None,
             vcpus,
-            ram_bytes: 256 << 20,
+            ram_bytes: 288 << 20,
             boot_budget: Duration::from_secs(10),
             execution: Execution::Parallel,
             qemu: QEMU.into(),

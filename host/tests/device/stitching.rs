@@ -371,7 +371,7 @@ fn both(rows: u64) -> String {
 
 #[test]
 fn two_stitched_programs_overlap_as_one_does() {
-    const ROWS: u64 = 8 * 37;
+    const ROWS: u64 = 8 * 100;
     let virtual_time = Hosting::Virtual(VirtualOptions::default());
     let makespan = |run: &dyn Fn(&Stitcher<'_>, &Session)| {
         let session = session_on(virtual_time);

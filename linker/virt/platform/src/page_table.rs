@@ -5,7 +5,7 @@
 //! 0x4010_0000  boot block    pages          read, write
 //! 0x4020_0000  image         pages          text: read, execute; constants: read; data: read, write
 //! 0x4040_0000  stacks        pages          read, write; the gaps are not mapped
-//! 0x40C0_0000  GM            2 MiB blocks   read, write, execute (kernels are copied there)
+//! 0x4240_0000  GM            2 MiB blocks   read, write, execute (kernels are copied there)
 //! ```
 //! Everything else, address 0 above all, is not mapped: touching it is an exception.
 
