@@ -20,8 +20,8 @@ aclError ptoAclLaunch(aclrtFuncHandle function, uint32_t blocks, const uint64_t 
 /* Lets the stream raise an exception of a core in its turn; code 0 is 507015. */
 aclError ptoAclLaunchException(aclrtStream stream, aclError code);
 
-/* Binds a size or a symbol of a model, for the runs that are submitted from now on. A size, or a whole number, has to be one:
-   another value is refused. */
+/* Binds a size or a symbol of a model, for the runs that are submitted from now on. Sizes take whole numbers, as do symbols
+   that are not of type f32; another value is refused. */
 aclError ptoAclModelBind(uint32_t model, const char *name, double value);
 
 #ifdef __cplusplus

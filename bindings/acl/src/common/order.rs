@@ -107,9 +107,8 @@ impl<S: Clone> Order<S> {
         touches: &[Touch],
         site: &S,
     ) -> Vec<(Touch, Access<S>)> {
-        let host = self.host.clone();
         let clock = self.lanes.entry(lane).or_default();
-        clock.join(&host);
+        clock.join(&self.host);
         let time = clock.times.entry(lane).or_default();
         *time += 1;
         let (time, clock) = (*time, clock.clone());
@@ -192,8 +191,7 @@ impl<S: Clone> Order<S> {
                 self.host.times.insert(*lane, clock.times.get(lane).copied().unwrap_or(0));
             }
         }
-        let host = self.host.clone();
-        self.accesses.retain(|access| !host.knows(access));
+        self.accesses.retain(|access| !self.host.knows(access));
     }
 
     /// Memory is given back; the uses that may not be over are returned.
