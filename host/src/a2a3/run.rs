@@ -39,6 +39,10 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 /// How often the progress of a run is fetched.
 const PROGRESS_EVERY: Duration = Duration::from_millis(20);
 
+const QUERY: &str = "aclrtStreamQuery";
+const AICPUS: &str = "waiting for the AICPUs";
+const AICORES: &str = "waiting for the AICores";
+
 /// What a launch needs of the device.
 pub(super) struct Ready<'a> {
     pub(super) port: &'a Port,
@@ -95,9 +99,10 @@ impl Ready<'_> {
         let step = "launching the AICPUs";
         bring_up::launch(self.port, self.run, instances, self.stream, self.record, step)?;
         let deadline = Instant::now() + limits.stream;
-        let mut watch = Watch { ready: self, arena, fetched: Instant::now(), has_told: false };
-        watch.wait(self.stream, "waiting for the AICPUs", deadline)?;
-        watch.wait(cores, "waiting for the AICores", deadline)
+        let streams = [(self.stream, AICPUS), (cores, AICORES)];
+        let fetched = Instant::now();
+        let mut watch = Watch { ready: self, arena, streams, deadline, fetched, has_told: false };
+        watch.wait()
     }
 
     fn launch_cores(&self, stream: Handle) -> Result<(), A2a3Error> {
@@ -178,42 +183,47 @@ fn prepare(arena: &Arena<'static>) -> Limits {
 struct Watch<'a> {
     ready: &'a Ready<'a>,
     arena: &'a Arena<'static>,
+    /// The streams of the launch, each with the step that waits for it.
+    streams: [(Handle, &'static str); 2],
+    deadline: Instant,
     fetched: Instant,
     has_told: bool,
 }
 
 impl Watch<'_> {
-    fn wait(
-        &mut self,
-        stream: Handle,
-        step: &'static str,
-        deadline: Instant,
-    ) -> Result<(), A2a3Error> {
-        const CALL: &str = "aclrtStreamQuery";
-        let port = self.ready.port;
+    fn wait(&mut self) -> Result<(), A2a3Error> {
         let mut pause = FIRST_PAUSE;
-        loop {
-            let mut status = COMPLETE;
-            // SAFETY: the stream exists, and there is a place for a number.
-            let code = unsafe { (port.calls.query_stream)(stream, &raw mut status) };
-            port.check(step, CALL, code)?;
-            if status == COMPLETE {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
+        while let Some(step) = self.unfinished()? {
+            if Instant::now() > self.deadline {
                 let message = "the stream limit of this host is over".to_owned();
-                return Err(A2a3Error::Call { step, call: CALL, code: SYNC_TIMEOUT, message });
+                return Err(A2a3Error::Call { step, call: QUERY, code: SYNC_TIMEOUT, message });
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
             if let Err(error) = self.look() {
-                // A device that failed since the question above refuses the copy; its stream says why it failed.
-                // SAFETY: as above.
-                let code = unsafe { (port.calls.query_stream)(stream, &raw mut status) };
-                port.check(step, CALL, code)?;
+                // A device that failed since the question above refuses the copy; one of the streams says why it failed.
+                self.unfinished()?;
                 return Err(error);
             }
         }
+        Ok(())
+    }
+
+    /// The step of the first stream that still works. Both are asked each time: a failed core ends its own stream,
+    /// and the AICPUs' stream goes on until the firmware notices.
+    fn unfinished(&self) -> Result<Option<&'static str>, A2a3Error> {
+        let port = self.ready.port;
+        let mut first = None;
+        for (stream, step) in self.streams {
+            let mut status = COMPLETE;
+            // SAFETY: the stream exists, and there is a place for a number.
+            let code = unsafe { (port.calls.query_stream)(stream, &raw mut status) };
+            port.check(step, QUERY, code)?;
+            if status != COMPLETE {
+                first = first.or(Some(step));
+            }
+        }
+        Ok(first)
     }
 
     fn look(&mut self) -> Result<(), A2a3Error> {
