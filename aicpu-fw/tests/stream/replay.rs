@@ -136,7 +136,7 @@ fn program(seed: u64, replays: bool) -> Made {
             let tensors = [0, 1, 2].map(|index| all[(index + turn) % 4]);
             if replays {
                 let bindings = Bindings { tensors: &tensors, scalars: &[round] };
-                stream.replay(&recordingings[which], &bindings).unwrap();
+                stream.replay(&recordings[which], &bindings).unwrap();
             } else {
                 let [a, b, c] = tensors;
                 let tensors = [a, b, c, all[4]];
