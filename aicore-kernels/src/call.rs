@@ -4,8 +4,8 @@ use core::ptr;
 
 use pto_abi::handshake::Dispatch;
 
-use crate::KernelFn;
 use crate::args::size;
+use crate::library::KernelFn;
 
 /// Runs the kernel of a dispatch.
 ///

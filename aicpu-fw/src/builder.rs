@@ -141,11 +141,16 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         let (kernel, args) = ((spec.func_id, spec.kind), spec.args.len());
         match self.kernels.accept(kernel, spec.kernel, args) {
             Some(code) => Ok(code),
-            None => {
-                let next = TaskId { slot: self.next_task, generation: self.generation };
-                Err(self.blame.leave(self.kernels.refusal(kernel, args, next)))
-            }
+            None => Err(self.refuse_kernel(kernel, args)),
         }
+    }
+
+    /// Out of line, so that the path of every task needs no room for a blame.
+    #[cold]
+    #[inline(never)]
+    fn refuse_kernel(&mut self, kernel: (FuncId, CoreKind), args: usize) -> Fault {
+        let next = TaskId { slot: self.next_task, generation: self.generation };
+        self.blame.leave(self.kernels.refusal(kernel, args, next))
     }
 
     #[cold]

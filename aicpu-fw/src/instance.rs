@@ -422,7 +422,7 @@ fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
 /// Makes `blame` the run's fault if it is the first, and writes its epitaph.
 fn raise(
     arena: &Arena<'_>,
-    state: &crate::SharedState<'_>,
+    state: &crate::state::SharedState<'_>,
     blame: &Blame,
     instance: u32,
     now_ns: u64,

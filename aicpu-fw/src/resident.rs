@@ -77,7 +77,9 @@ struct Resident<'a, S, F, M, H> {
     turns: u32,
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: crate::DeviceMemory, H: BuilderHost> Resident<'_, S, F, M, H> {
+impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHost>
+    Resident<'_, S, F, M, H>
+{
     fn begin(&mut self) {
         let orders = self.around.board.orders;
         self.lanes.seed(orders.seed.load(Ordering::Relaxed));

@@ -21,7 +21,7 @@ use pto_abi::stream::{MAX_LANES, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
-use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{DependencyMode, ScopeId, TaskSpec, TensorTask};
 
 use super::block_spec::{BlockSpec, LaneKernels};
@@ -155,11 +155,16 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         let kernel = (spec.func_id, spec.kind);
         match self.kernels.accept(kernel, spec.kernel, args) {
             Some(code) => Ok(code),
-            None => {
-                let next = self.storage.window().next_id();
-                Err(self.blame.leave(self.kernels.refusal(kernel, args, next)))
-            }
+            None => Err(self.refuse_kernel(kernel, args)),
         }
+    }
+
+    /// Out of line, so that the path of every task needs no room for a blame.
+    #[cold]
+    #[inline(never)]
+    fn refuse_kernel(&mut self, kernel: (FuncId, CoreKind), args: usize) -> Fault {
+        let next = self.storage.window().next_id();
+        self.blame.leave(self.kernels.refusal(kernel, args, next))
     }
 
     /// The block shape of a task: its kernels are registered, and the device has cores for its blocks.
@@ -244,11 +249,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
         }
         write_block_shape(&self.state, slot, shape);
-        self.trace_lanes(slot, shape);
-    }
-
-    /// The newest task has these kernels, if that is wanted.
-    fn trace_lanes(&mut self, slot: u32, shape: &BlockSpec) {
         if H::TRACES {
             for (lane, func_id) in shape.lanes() {
                 self.events.trace(TraceKind::LANE, slot, func_id | lane << 16);

@@ -29,3 +29,37 @@ impl Interrupt {
         HAS_COME.load(Ordering::Relaxed) != 0
     }
 }
+
+/// How a campaign ends: a seed that failed counts more than the interruption.
+pub(crate) const fn campaign_exit(has_failed: bool, is_interrupted: bool) -> Exit {
+    match (has_failed, is_interrupted) {
+        (true, _) => Exit::Wrong,
+        (false, true) => Exit::Interrupted,
+        (false, false) => Exit::Pass,
+    }
+}
+
+/// What the user is told of an interrupted campaign: the command that tries the rest.
+pub(crate) fn told(go_on: Option<&str>) -> String {
+    match go_on {
+        None => String::new(),
+        Some(command) => {
+            format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exit, campaign_exit, told};
+
+    #[test]
+    fn a_failure_counts_more_than_an_interruption() {
+        let exits = [(true, true), (true, false), (false, true), (false, false)];
+        let exits =
+            exits.map(|(has_failed, is_interrupted)| campaign_exit(has_failed, is_interrupted));
+        assert_eq!(exits, [Exit::Wrong, Exit::Wrong, Exit::Interrupted, Exit::Pass]);
+        assert_eq!(told(None), "");
+        assert!(told(Some("pto soak")).ends_with("To go on: pto soak\n"));
+    }
+}

@@ -25,11 +25,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
     };
     let wall = start.elapsed();
     let go_on = is_interrupted.then(|| go_on(seeds, &report)).flatten();
-    let exit = match (report.failures.is_empty(), is_interrupted) {
-        (false, _) => Exit::Wrong,
-        (true, true) => Exit::Interrupted,
-        (true, false) => Exit::Pass,
-    };
+    let exit = interrupt::campaign_exit(!report.failures.is_empty(), is_interrupted);
     answer(
         Form::from(args.json),
         exit,
@@ -88,10 +84,7 @@ fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
     rows.push(vec!["hash".to_owned(), format!("{:016x}", report.hash)]);
     let told = |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
     let failures: String = report.failures.iter().map(told).collect();
-    let ending = go_on.map(|command| {
-        format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
-    });
-    table(&rows, &[1]) + &failures + &ending.unwrap_or_default()
+    table(&rows, &[1]) + &failures + &interrupt::told(go_on)
 }
 
 fn as_json(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> Value {

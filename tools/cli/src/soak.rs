@@ -83,15 +83,11 @@ fn campaign(
     }
     let go_on = interrupted.has_come().then(|| go_on(args, end, &done)).flatten();
     let failed = done.iter().any(|phase| !phase.report.failures.is_empty());
-    let exit = match (failed, interrupted.has_come()) {
-        (true, _) => Exit::Wrong,
-        (false, true) => Exit::Interrupted,
-        (false, false) => Exit::Pass,
-    };
+    let exit = interrupt::campaign_exit(failed, interrupted.has_come());
     answer(
         Form::from(args.json),
         exit,
-        || text(args, &done) + &told_interrupted(go_on.as_deref()),
+        || text(args, &done) + &interrupt::told(go_on.as_deref()),
         || campaign_json(args, &done, go_on.as_deref()),
     )
 }
@@ -115,15 +111,6 @@ fn go_on(args: &SoakArgs, end: u64, done: &[Campaign]) -> Option<String> {
 fn campaign_words(args: &SoakArgs, troubles: Troubles, from: u64, seeds: u64) -> String {
     let range = ["--from".to_owned(), from.to_string(), "--seeds".to_owned(), seeds.to_string()];
     pto_soak(args, troubles, range)
-}
-
-fn told_interrupted(go_on: Option<&str>) -> String {
-    match go_on {
-        None => String::new(),
-        Some(command) => {
-            format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
-        }
-    }
 }
 
 const fn name(troubles: Troubles) -> &'static str {

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use crate::tile::view::tensor_of;
 use crate::tree::{Checked, Workload};
+use pto_aicore_kernels::tile::view::tensor_of;
 
 use super::foreign::Foreign;
 use super::report::RunError;

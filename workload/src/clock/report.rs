@@ -1,6 +1,6 @@
 //! What a run counted, or why it ended.
 
-use crate::tile::TileFault;
+use pto_aicore_kernels::tile::TileFault;
 
 use super::place::Place;
 

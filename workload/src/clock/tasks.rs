@@ -1,8 +1,8 @@
 //! Runs tasks: binds views and scalars, and lets the tile machine work.
 
-use crate::tile::element::{Element, bits_of};
-use crate::tile::{Call, DType, Machine, ParamKind, TileType, View as TileView};
 use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
+use pto_aicore_kernels::tile::element::{Element, bits_of};
+use pto_aicore_kernels::tile::{Call, DType, Machine, ParamKind, TileType, View as TileView};
 
 use super::bindings::{Bindings, Bound};
 use super::eval::Inputs;

@@ -4,8 +4,8 @@
 //! elements after a store. A product and an explicit load read the tensor when they are reached. [`lower`] puts
 //! these loads in.
 
-use crate::tile::op::Moves;
-use crate::tile::{
+use pto_aicore_kernels::tile::op::Moves;
+use pto_aicore_kernels::tile::{
     Binary, Compare, DType, Direction, Mistake, Name, Op, Param, ParamKind, Reduce, Rejected,
     Spread, TileType, Unary, ValueId, infer, limits, spread,
 };
@@ -462,7 +462,7 @@ impl KernelBuilder {
             name: self.name.clone(),
         })?;
         let ops = lower::lower(&self.params, &self.ops);
-        let code = crate::tile::Kernel::check(name, &self.params, &ops);
+        let code = pto_aicore_kernels::tile::Kernel::check(name, &self.params, &ops);
         code.map(TileKernel::new)
             .map_err(|rejected| KernelError::Rejected { kernel: self.name, rejected })
     }

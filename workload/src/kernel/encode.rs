@@ -1,7 +1,7 @@
 //! The byte form of a kernel.
 
-use crate::tile::Kernel;
-use crate::tile::bytes::{self, Header};
+use pto_aicore_kernels::tile::Kernel;
+use pto_aicore_kernels::tile::bytes::{self, Header};
 
 use super::TileKernel;
 

@@ -4,8 +4,8 @@
 //! - A product loads a tensor where it stands; a value of the kernel is moved to the matrix unit.
 //! - The result of a product that anything but a product or a store takes is moved from the matrix unit, once.
 
-use crate::tile::op::Moves;
-use crate::tile::{Op, Param, ParamKind, ValueId};
+use pto_aicore_kernels::tile::op::Moves;
+use pto_aicore_kernels::tile::{Op, Param, ParamKind, ValueId};
 
 /// The instructions, whose operands are values.
 pub(super) fn lower(params: &[Param], ops: &[Op]) -> Vec<Op> {

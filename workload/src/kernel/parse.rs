@@ -1,9 +1,9 @@
 //! The textual form of a kernel, read. What was printed reads as the same kernel.
 
-use crate::ParseError;
+use crate::lexer::ParseError;
 use crate::lexer::{Lexer, Token};
-use crate::tile::op::Moves;
-use crate::tile::{
+use pto_aicore_kernels::tile::op::Moves;
+use pto_aicore_kernels::tile::{
     Binary, Compare, DType, Direction, Kernel, Name, Op, Param, ParamKind, Reduce, Spread,
     TileType, Unary, ValueId, infer,
 };

@@ -11,8 +11,8 @@
 
 use std::fmt::{Formatter, Result};
 
-use crate::tile::element::Element;
-use crate::tile::{DType, Kernel, Op, Param, ParamKind, Spread, TileType, ValueId};
+use pto_aicore_kernels::tile::element::Element;
+use pto_aicore_kernels::tile::{DType, Kernel, Op, Param, ParamKind, Spread, TileType, ValueId};
 
 use super::TileKernel;
 
@@ -112,7 +112,7 @@ fn place([row, col]: [u16; 2], mask: Option<ValueId>, f: &mut Formatter<'_>) -> 
 
 /// A number of a type as bits: converted as a conversion does.
 pub(super) fn bits_of(value: f64, dtype: DType) -> u64 {
-    use crate::tile::element::{bf16, f16};
+    use pto_aicore_kernels::tile::element::{bf16, f16};
     match dtype {
         DType::F16 => <f16 as Element>::from_f64(value).bits(),
         DType::BF16 => <bf16 as Element>::from_f64(value).bits(),
@@ -131,7 +131,7 @@ pub(super) fn bits_of(value: f64, dtype: DType) -> u64 {
 
 /// A float by its bits.
 fn float_of(bits: u64, dtype: DType) -> f64 {
-    use crate::tile::element::{bf16, f16};
+    use pto_aicore_kernels::tile::element::{bf16, f16};
     match dtype {
         DType::F16 => <f16 as Element>::from_bits(bits).cast(),
         DType::BF16 => <bf16 as Element>::from_bits(bits).cast(),

@@ -1,6 +1,6 @@
 //! A tile kernel that was checked.
 
-use crate::tile::{Kernel, Op, Param};
+use pto_aicore_kernels::tile::{Kernel, Op, Param};
 
 /// A kernel that was checked.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use pto_abi::Fault;
 use pto_graph::plan::epitaph;
 
-use crate::tile::{Cause, TileFault};
+use pto_aicore_kernels::tile::{Cause, TileFault};
 
 use super::compiled::Compiled;
 

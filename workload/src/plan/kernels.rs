@@ -6,7 +6,7 @@ use pto_graph::ElementType;
 use pto_graph::plan::layout::param;
 
 use crate::kernel::TileKernel;
-use crate::tile::{DType, Direction, Op, Param, ParamKind};
+use pto_aicore_kernels::tile::{DType, Direction, Op, Param, ParamKind};
 
 use super::names::number;
 

@@ -2,11 +2,11 @@
 
 use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node, schedule};
 
-use crate::tile::element::bits_of;
-use crate::tile::{Param, ParamKind, TileType};
 use crate::tree::{
     Argument, Axis, Dispatch, Expr, Index, Loop, Node, ScalarType, Schedule, Task, View, Workload,
 };
+use pto_aicore_kernels::tile::element::bits_of;
+use pto_aicore_kernels::tile::{Param, ParamKind, TileType};
 
 use super::expression::{constant, wide, word, write};
 use super::names::{Names, SymbolUse, ZERO, number};

@@ -8,8 +8,8 @@ use super::kernels::{self, element};
 use super::names::SymbolUse;
 use super::places::Places;
 use crate::kernel::TileKernel;
-use crate::tile::{DType, Kernel};
 use crate::tree::{Tensor, Window, WindowMode};
+use pto_aicore_kernels::tile::{DType, Kernel};
 
 /// The parts of a compiled workload.
 #[derive(Clone, Debug)]

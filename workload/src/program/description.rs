@@ -3,7 +3,7 @@
 use pto_graph::plan::layout::limits;
 
 use super::layout::Layout;
-use crate::tile::DType;
+use pto_aicore_kernels::tile::DType;
 
 /// What a tensor is to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use super::content::Program;
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
 use super::layout::{Format, Layout, Place};
-use crate::tile::DType;
+use pto_aicore_kernels::tile::DType;
 
 impl Layout {
     /// Reads a layout of a tensor of this element type and these extents; what is wrong with the text otherwise.
@@ -140,7 +140,7 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::{Format, Layout, Place, Role, TensorDescription};
-    use crate::tile::DType;
+    use pto_aicore_kernels::tile::DType;
 
     fn set(text: &str) -> Result<TensorDescription, String> {
         let mut tensor = TensorDescription {

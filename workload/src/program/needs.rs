@@ -3,7 +3,7 @@
 use pto_abi::CoreKind;
 
 use super::content::{Body, Program};
-use crate::tile::Op;
+use pto_aicore_kernels::tile::Op;
 
 /// What a program needs of the device that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
 use super::layout::{Format, Layout, Place};
 use crate::plan::{Compiled, Places, Stored, SymbolUse};
-use crate::tile::DType;
+use pto_aicore_kernels::tile::DType;
 
 impl Program {
     /// Reads a file.

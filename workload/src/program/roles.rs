@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::description::Role;
-use crate::tile::{Direction, TileType};
 use crate::tree::{Argument, Axis, BinaryOp, Checked, Expr, Index, Node, Task, View, Workload};
+use pto_aicore_kernels::tile::{Direction, TileType};
 
 /// What was seen of a tensor.
 #[derive(Clone, Copy, Debug, Default)]

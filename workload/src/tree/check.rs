@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::tile::{Name, Param, ParamKind, TileType};
+use pto_aicore_kernels::tile::{Name, Param, ParamKind, TileType};
 
 use super::axis::Axis;
 use super::exact;

@@ -1,9 +1,9 @@
 //! The textual form of a workload, read.
 
-use crate::ParseError;
 use crate::kernel::parse::{dtype, kernel};
+use crate::lexer::ParseError;
 use crate::lexer::{Lexer, Token};
-use crate::tile::ParamKind;
+use pto_aicore_kernels::tile::ParamKind;
 
 use super::axis::Axis;
 use super::expr::Expr;

@@ -1,6 +1,6 @@
 //! The textual form of expressions, read: operators bind as in C.
 
-use crate::ParseError;
+use crate::lexer::ParseError;
 use crate::lexer::{Lexer, Token, parse_number};
 
 use super::expr::{BinaryOp, Expr, ScalarType, UnaryOp};

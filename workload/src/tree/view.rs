@@ -1,6 +1,6 @@
 //! Tensors, and the views of them that tasks get.
 
-use crate::tile::DType;
+use pto_aicore_kernels::tile::DType;
 
 use super::expr::Expr;
 
