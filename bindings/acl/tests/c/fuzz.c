@@ -18,8 +18,9 @@ enum { ARGUMENTS = 12, HANDLES = 16, PLACE = 1 << 20 };
 static char now[512];
 static uint64_t state;
 static uint64_t handles[HANDLES];
-static void *device, *pinned;
-static _Alignas(4096) unsigned char place[PLACE], other[PLACE];
+static void *device;
+/* `pinned` is registered and not allocated: a call that frees it must not give pages away that a later call writes. */
+static _Alignas(4096) unsigned char place[PLACE], other[PLACE], pinned[PLACE];
 static char text[5000];
 
 static uint64_t below(uint64_t most) {
@@ -51,7 +52,7 @@ static void make_handles(void) {
     aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC);
     aclrtCreateNotify(&notify, 0);
     aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
-    aclrtMallocHost(&pinned, 4096);
+    aclrtHostRegisterV2(pinned, PLACE, 0);
     uint64_t made[] = {0, 0x1238, UINT64_MAX, (uint64_t)stream, (uint64_t)dead, (uint64_t)event, (uint64_t)notify,
                        (uint64_t)aclmdlCreateDesc(), (uint64_t)aclmdlCreateDataset(), (uint64_t)aclCreateDataBuffer(device, 64),
                        (uint64_t)stream + 16, 1, 0x5A00000000000000, (uint64_t)device, (uint64_t)place, (uint64_t)event ^ 8};
