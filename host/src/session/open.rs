@@ -311,6 +311,13 @@ impl Session {
         Duration::from_nanos(self.shared.clock.now_ns())
     }
 
+    /// One turn of a session that is stepped by those who wait, for threads that wait for something else than the session; whether anything was
+    /// done. A session that has a thread needs no turns, and does nothing here; neither does one that another thread steps just now.
+    #[must_use]
+    pub fn step(&self) -> bool {
+        self.shared.driver.try_step()
+    }
+
     /// Waits until every stream is idle, and gives the device back. Streams and events that are left can be dropped; they
     /// take no commands. Failures that nobody was told of are not told any more.
     #[must_use = "the device is closed when it is dropped"]

@@ -95,7 +95,7 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
     let model = Model {
         open: Arc::clone(open),
         placed: open.stitcher()?.place_with(program, native)?,
-        lane: Lane::new(open, 0)?,
+        lane: Lane::new(open, 0, "models".to_owned())?,
         values: Mutex::default(),
     };
     models().insert(id, Arc::new(model));
