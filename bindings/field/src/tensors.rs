@@ -5,6 +5,7 @@ use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, Tenso
 
 use crate::build::{Seat, describe};
 use crate::codes::Code;
+use crate::diary::NewTask;
 use crate::loaded::DUMMY;
 use crate::rule::Part;
 use crate::scopes::Known;
@@ -75,6 +76,15 @@ impl Seat<'_> {
             let Some((tensor, _)) = self.make(info, owner, place, at) else { return Outputs::NONE };
             made.push(tensor);
         }
+        let is_manual = self.build.scopes.innermost().is_manual;
+        if let Some(diary) = &mut self.build.diary {
+            let (kernels, blocks, named) = ([-1; 3], 1, &[][..]);
+            let (arguments, tensors) = (infos, made.as_slice());
+            diary.submitted(
+                owner,
+                NewTask { is_manual, kernels, blocks, arguments, tensors, named, place },
+            );
+        }
         let tensors = self.build.outputs.keep(&made);
         Outputs { task: owner, tensors, count: made.len() as u64 }
     }
@@ -142,7 +152,7 @@ impl Seat<'_> {
                 after.push(id);
             }
             let (ids, oldest) = (&build.ids, build.ids.oldest());
-            build.writers.look(tensor.address, &Part::of(tensor), false, oldest, |number| {
+            build.writers.look(tensor.address, &Part::of(tensor), false, oldest, |number, _| {
                 after.extend(ids.numbered(number));
             });
         }

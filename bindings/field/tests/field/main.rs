@@ -3,5 +3,6 @@
 //! `../programs/` holds two sources: all orchestrations, and all kernels. Each is compiled once, with one call of the compiler.
 
 mod bench;
+mod diagnostics;
 mod programs;
 mod table;

@@ -155,6 +155,7 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_depth", 10, "more than 64 scopes"),
     ("bad_sync_start", 7, "orchestrations.cpp:"),
     ("bad_blocks", 5, "0 blocks"),
+    ("bad_calls", 5, "10923 blocks of 3 kernels"),
     ("bad_own_code", 42, "the batch is 9"),
     ("bad_exception", 9, "no such table"),
     ("bad_signal", 9, "raised SIGSEGV"),

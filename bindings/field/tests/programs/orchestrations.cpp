@@ -511,6 +511,16 @@ void early_resolve(const ChipTaskArgs &args) {
         rt_submit_aiv_task(BUMP, task);
     }
 }
+// One task whose scalar is marked for a dump; the name stands for two scalars.
+void basics_of_dumps(const ChipTaskArgs &args) {
+    const ChipTensor part = tile(out_of(args), 3);
+    const float by = 3.0f;
+    CoreTaskArgs task;
+    task.add_inout(part);
+    task.add_scalar(by, by);
+    task.dump(by);
+    rt_submit_aiv_task(BUMP, task);
+}
 // 16 blocks that wait for each other.
 void meet(const ChipTaskArgs &args) {
     CoreTaskArgs task;
@@ -639,6 +649,12 @@ void bad_blocks(const ChipTaskArgs &args) {
     task.add_inout(counts_of(args));
     task.launch_spec.set_block_num(0);
     rt_submit_aiv_task(BLOCKS, task);
+}
+void bad_calls(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    task.launch_spec.set_block_num(10923);
+    rt_submit_task(MixedKernels{MARK_CUBE, MARK_VECTOR, MARK_VECTOR}, task);
 }
 void bad_own_code(const ChipTaskArgs &args) {
     fill(out_of(args), 1);
