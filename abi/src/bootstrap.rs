@@ -2,20 +2,20 @@
 //! anything else, and the name under which the image then stands on the device.
 //!
 //! ```text
-//! host arguments, 304 bytes          record in GM, 160 bytes
-//!    40  address of the record  --->   96  address, 104 bytes of the library that the driver stack loads first
+//! host arguments, 304 bytes          device arguments in GM, 160 bytes
+//!    40  address of these     ---->   96  address, 104 bytes of the library that the driver stack loads first
 //!    48  (launch words, of a run)     112  device id
 //!   208  "DynTileFwkKernelServerInit" 120  address, 128 bytes of the firmware
 //!   240  "libaicpu_extend_kernels.so" 136  the tag of the name, ours
 //!   272  ""
 //! ```
-//! The driver stack's own library reads the record up to 119, loads what stands there, and calls its entry for
+//! The driver stack's own library reads the device arguments up to 119, loads what stands there, and calls its entry for
 //! initialisation with the same arguments. An image of ours is both libraries: it writes itself to [`FOLDER`].
 
 /// Bytes of the host's arguments of the bootstrap.
 pub const ARGS_BYTES: usize = 304;
-/// Where they hold the address of the record; zero in the arguments of every other launch.
-pub const ARGS_RECORD: usize = 40;
+/// Where they hold the address of the device arguments; zero in the arguments of every other launch.
+pub const ARGS_DEVICE_ARGS: usize = 40;
 /// Where they hold the name of the kernel.
 pub const ARGS_KERNEL_NAME: usize = 208;
 /// Where they hold the name of the library.
@@ -27,24 +27,24 @@ pub const KERNEL_NAME: &[u8] = b"DynTileFwkKernelServerInit";
 /// The library that has it.
 pub const SO_NAME: &[u8] = b"libaicpu_extend_kernels.so";
 
-/// Bytes of the record.
-pub const RECORD_BYTES: usize = 160;
-/// Where the record holds the address of the library that is loaded first; its size follows.
-pub const RECORD_DISPATCHER: usize = 96;
-/// Where the record holds the device's id.
-pub const RECORD_DEVICE: usize = 112;
-/// Where the record holds the address of the firmware; its size follows.
-pub const RECORD_FIRMWARE: usize = 120;
-/// Where the record holds the tag of the firmware's name.
-pub const RECORD_TAG: usize = 136;
+/// Bytes of the device arguments.
+pub const DEVICE_ARGS_BYTES: usize = 160;
+/// Where the device arguments hold the address of the library that is loaded first; its size follows.
+pub const DEVICE_ARGS_DISPATCHER: usize = 96;
+/// Where the device arguments hold the device's id.
+pub const DEVICE_ARGS_DEVICE: usize = 112;
+/// Where the device arguments hold the address of the firmware; its size follows.
+pub const DEVICE_ARGS_FIRMWARE: usize = 120;
+/// Where the device arguments hold the tag of the firmware's name.
+pub const DEVICE_ARGS_TAG: usize = 136;
 
 /// Where an image may write itself, and where the driver stack looks for libraries with kernels.
 pub const FOLDER: &str = "/usr/lib64/aicpu_kernels/0/aicpu_kernels_device";
 /// The environment variable of the device that names another folder; no real device has it.
 pub const FOLDER_VARIABLE: &core::ffi::CStr = c"PTO_AICPU_KERNELS";
 
-/// What the image answers to a record that says nothing usable.
-pub const BAD_RECORD: i32 = -2;
+/// What the image answers to device arguments that say nothing usable.
+pub const BAD_DEVICE_ARGS: i32 = -2;
 /// What it answers where the folder's name is too long.
 pub const LONG_FOLDER: i32 = -3;
 /// What it answers where the file cannot be made.

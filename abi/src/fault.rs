@@ -368,12 +368,12 @@ faults! {
             "Use them in the body of StreamBuilder::record only.";
     }
     /// Plans of workloads: what a builder finds before it expands one, while it does, and what its tile kernels find. The
-    /// run's plan record says where.
+    /// epitaph of the run's plan says where.
     PLAN = 0x000B {
         0x01 PLAN_HEADER: "The words are no plan, or one of another version or length.",
             "Compile the workload again with this release.";
         0x02 PLAN_LIMIT: "A plan has more of something than the builder has room for.",
-            "Make two workloads of it; the plan record says what there is too much of.";
+            "Make two workloads of it; the plan's epitaph says what there is too much of.";
         0x03 PLAN_LENGTH: "A part of a plan does not end where the plan says that it does.",
             "Compile the workload again; the plan was damaged.";
         0x04 PLAN_CODE: "A word of a plan has a code that is not known.",
@@ -387,17 +387,17 @@ faults! {
         0x08 PLAN_BINDINGS: "The bindings are not in GM, or not those of the plan.",
             "Bind the workload again, with memory that the device allocated.";
         0x10 PLAN_DIVISION: "An expression of a workload divides by zero.",
-            "The plan record says where; keep the divisor from zero there.";
+            "The plan's epitaph says where; keep the divisor from zero there.";
         0x11 PLAN_INDEX: "An index of a workload is not in the dimension of its tensor.",
-            "The plan record says where; compare the sizes of the loops with those of the tensor.";
+            "The plan's epitaph says where; compare the sizes of the loops with those of the tensor.";
         0x12 PLAN_TILE: "A tile of a workload leaves its tensor.",
-            "The plan record says where; give the view a range, so that the tile is partial, or choose another tile.";
+            "The plan's epitaph says where; give the view a range, so that the tile is partial, or choose another tile.";
         0x13 PLAN_ARRAY: "An array of an axis is shorter than the axis needs.",
-            "Bind an array of the length that the plan record names.";
+            "Bind an array of the length that the plan's epitaph names.";
         0x14 PLAN_ELEMENT: "An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it.",
-            "The plan record says which; correct it.";
+            "The plan's epitaph says which; correct it.";
         0x20 PLAN_KERNEL: "A tile kernel ended with a fault.",
-            "The plan record names kernel, operand and index.";
+            "The plan's epitaph names kernel, operand and index.";
     }
     /// Transfers between the devices of a group.
     TRANSFER = 0x000C {

@@ -2,7 +2,7 @@
 //!
 //! The words are those of [`pto_graph::plan::task`]. The core takes a place of the scratch memory, accepts the kernel's bytes unless
 //! the place has it already, and lets the [tile machine](crate::tile) execute it on views of the tensors. The first fault of a run is
-//! written into the [record]; every later tile kernel of the run does nothing.
+//! written into the [epitaph]; every later tile kernel of the run does nothing.
 
 mod scratch;
 mod shared;
@@ -11,7 +11,7 @@ use core::cell::Cell;
 
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_graph::plan::layout::form;
-use pto_graph::plan::{record, task};
+use pto_graph::plan::{epitaph, task};
 
 use self::scratch::{Loaded, Scratch};
 use self::shared::shared_word;
@@ -25,26 +25,26 @@ const MOST: usize = crate::tile::limits::PARAMS;
 /// Executes the task of these words.
 ///
 /// # Safety
-/// The words are those of a task as [`pto_graph::plan`] writes them. Code, record, scratch memory, descriptors and the tensors that
+/// The words are those of a task as [`pto_graph::plan`] writes them. Code, epitaph, scratch memory, descriptors and the tensors that
 /// the descriptors name are mapped for as long as the task runs. No other task writes what this one touches meanwhile: its
 /// tensors are those that it was submitted with.
 pub unsafe fn run(words: u64) {
     // SAFETY: the caller keeps the contract, for each word of the head.
     let word = |at: usize| unsafe { load::<u64>(words, at) };
-    let record = word(task::RECORD);
+    let epitaph = word(task::EPITAPH);
     let kernel = || task::kernel_number(word(task::CODE_BYTES)) as u64;
-    // SAFETY: the record is there, aligned, and its state is reached by atomics only.
-    let state = unsafe { shared_word(record, record::STATE) };
+    // SAFETY: the epitaph is there, aligned, and its state is reached by atomics only.
+    let state = unsafe { shared_word(epitaph, epitaph::STATE) };
     // Relaxed: a kernel that misses the fault of another one does work that nobody looks at.
-    if state.load(Ordering::Relaxed) != record::FREE {
+    if state.load(Ordering::Relaxed) != epitaph::FREE {
         return;
     }
     // SAFETY: the caller keeps the contract: the scratch memory is there.
     let place = unsafe { Scratch::take(word(task::SCRATCH), words) };
     let Some(mut place) = place else {
         let ended = Ended::early(Cause::Scratch { needed: 1, found: 0 });
-        // SAFETY: the record is there.
-        return unsafe { tell((record, state), kernel(), ended) };
+        // SAFETY: the epitaph is there.
+        return unsafe { tell((epitaph, state), kernel(), ended) };
     };
     let code = (word(task::CODE), task::code_bytes(word(task::CODE_BYTES)));
     // SAFETY: the caller keeps the contract: the code is there, and nobody changes it while the program is bound.
@@ -60,8 +60,8 @@ pub unsafe fn run(words: u64) {
     }
     drop(place);
     if let Err(ended) = result {
-        // SAFETY: the record is there.
-        unsafe { tell((record, state), kernel(), ended) }
+        // SAFETY: the epitaph is there.
+        unsafe { tell((epitaph, state), kernel(), ended) }
     }
 }
 
@@ -155,24 +155,24 @@ fn element_bits(dtype: DType, form: u64, word: u64) -> u64 {
 /// Writes why a task ended, unless another one has done so.
 ///
 /// # Safety
-/// The record is there.
+/// The epitaph is there.
 #[cold]
-unsafe fn tell((record, state): (u64, &AtomicU64), kernel: u64, ended: Ended) {
-    // Relaxed: who has taken the record writes it alone, and the host reads it when the run has ended.
+unsafe fn tell((epitaph, state): (u64, &AtomicU64), kernel: u64, ended: Ended) {
+    // Relaxed: who has taken the epitaph writes it alone, and the host reads it when the run has ended.
     let taken =
-        state.compare_exchange(record::FREE, record::TAKEN, Ordering::Relaxed, Ordering::Relaxed);
+        state.compare_exchange(epitaph::FREE, epitaph::TAKEN, Ordering::Relaxed, Ordering::Relaxed);
     if taken.is_err() {
         return;
     }
     let (number, said) = ended.cause.to_words();
     let place = ended.instruction.map_or(0, |instruction| u64::from(instruction) + 1) << 32;
     let operand = ended.param.map_or(0, |param| param as u64 + 1) << 48;
-    let said = (record::CAUSE_WORDS..).zip(said);
-    let words = [(record::KERNEL, kernel | place | operand), (record::CAUSE, number)];
+    let said = (epitaph::CAUSE_WORDS..).zip(said);
+    let words = [(epitaph::KERNEL, kernel | place | operand), (epitaph::CAUSE, number)];
     for (at, value) in words.into_iter().chain(said) {
-        // SAFETY: the caller promises the record; the word is written by the one that has taken it.
-        unsafe { store(record, at, value) }
+        // SAFETY: the caller promises the epitaph; the word is written by the one that has taken it.
+        unsafe { store(epitaph, at, value) }
     }
-    // Release: pairs with the end of the run, after which the host reads the record.
-    state.store(record::WRITTEN, Ordering::Release);
+    // Release: pairs with the end of the run, after which the host reads the epitaph.
+    state.store(epitaph::WRITTEN, Ordering::Release);
 }

@@ -433,7 +433,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_NOT_RECORDING UINT32_C(0x000a0055)
 /* The words are no plan, or one of another version or length. Compile the workload again with this release. */
 #define PTO_FAULT_PLAN_HEADER UINT32_C(0x000b0001)
-/* A plan has more of something than the builder has room for. Make two workloads of it; the plan record says what there is too much of. */
+/* A plan has more of something than the builder has room for. Make two workloads of it; the plan's epitaph says what there is too much of. */
 #define PTO_FAULT_PLAN_LIMIT UINT32_C(0x000b0002)
 /* A part of a plan does not end where the plan says that it does. Compile the workload again; the plan was damaged. */
 #define PTO_FAULT_PLAN_LENGTH UINT32_C(0x000b0003)
@@ -447,17 +447,17 @@ typedef struct pto_task_id {
 #define PTO_FAULT_PLAN_NAME UINT32_C(0x000b0007)
 /* The bindings are not in GM, or not those of the plan. Bind the workload again, with memory that the device allocated. */
 #define PTO_FAULT_PLAN_BINDINGS UINT32_C(0x000b0008)
-/* An expression of a workload divides by zero. The plan record says where; keep the divisor from zero there. */
+/* An expression of a workload divides by zero. The plan's epitaph says where; keep the divisor from zero there. */
 #define PTO_FAULT_PLAN_DIVISION UINT32_C(0x000b0010)
-/* An index of a workload is not in the dimension of its tensor. The plan record says where; compare the sizes of the loops with those of the tensor. */
+/* An index of a workload is not in the dimension of its tensor. The plan's epitaph says where; compare the sizes of the loops with those of the tensor. */
 #define PTO_FAULT_PLAN_INDEX UINT32_C(0x000b0011)
-/* A tile of a workload leaves its tensor. The plan record says where; give the view a range, so that the tile is partial, or choose another tile. */
+/* A tile of a workload leaves its tensor. The plan's epitaph says where; give the view a range, so that the tile is partial, or choose another tile. */
 #define PTO_FAULT_PLAN_TILE UINT32_C(0x000b0012)
-/* An array of an axis is shorter than the axis needs. Bind an array of the length that the plan record names. */
+/* An array of an axis is shorter than the axis needs. Bind an array of the length that the plan's epitaph names. */
 #define PTO_FAULT_PLAN_ARRAY UINT32_C(0x000b0013)
-/* An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it. The plan record says which; correct it. */
+/* An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it. The plan's epitaph says which; correct it. */
 #define PTO_FAULT_PLAN_ELEMENT UINT32_C(0x000b0014)
-/* A tile kernel ended with a fault. The plan record names kernel, operand and index. */
+/* A tile kernel ended with a fault. The plan's epitaph names kernel, operand and index. */
 #define PTO_FAULT_PLAN_KERNEL UINT32_C(0x000b0020)
 /* A transfer to or from another rank has failed. The report of the group names ranks, hosts and the cause. */
 #define PTO_FAULT_TRANSFER_FAILED UINT32_C(0x000c0001)

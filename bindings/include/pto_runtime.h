@@ -1303,7 +1303,7 @@ int32_t pto_builder_begin_recording(const struct pto_builder *builder,
  the run. Thread safety: the builder's own thread.
  */
 int32_t pto_builder_end_recording(const struct pto_builder *builder,
-                                  pto_stream_recording *record);
+                                  pto_stream_recording *recording);
 
 /*
  Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers of the build.
@@ -1312,7 +1312,7 @@ int32_t pto_builder_end_recording(const struct pto_builder *builder,
  `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
  */
 int32_t pto_builder_replay(const struct pto_builder *builder,
-                           const pto_stream_recording *record,
+                           const pto_stream_recording *recording,
                            const pto_stream_tensor *tensors,
                            uint32_t tensor_count,
                            const uint64_t *scalars,

@@ -44,14 +44,14 @@ typedef struct pto_stream_api {
     int (*get)(void *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t *word);
     /* Waits until what reads or writes the element has completed, and writes it. 0, or -1. */
     int (*set)(void *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t word);
-    /* Begins a record: from here to end_recording tasks are written down instead of run. `shapes`: what the `count` tensors look
+    /* Begins a recording: from here to end_recording tasks are written down instead of run. `shapes`: what the `count` tensors look
      * like that replays bind; `bound` gets as many tensors, to be used in their place. Scalars that replays bind are arguments
-     * PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a record. 0, or -1. */
+     * PTO_ARG_KIND_BOUND_SCALAR, whose `scalar` is their number. Tasks have numbers of their own in a recording. 0, or -1. */
     int (*begin_recording)(void *runtime, const pto_stream_tensor *shapes, uint32_t count, pto_stream_tensor *bound);
-    /* Ends it. The record is good for this run. 0, or -1. */
-    int (*end_recording)(void *runtime, pto_stream_recording *record);
-    /* Adds and publishes the tasks of a record, on these tensors and scalars; they have the next numbers. 0, or -1. */
-    int (*replay)(void *runtime, const pto_stream_recording *record, const pto_stream_tensor *tensors, uint32_t tensor_count,
+    /* Ends it. The recording is good for this run. 0, or -1. */
+    int (*end_recording)(void *runtime, pto_stream_recording *recording);
+    /* Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers. 0, or -1. */
+    int (*replay)(void *runtime, const pto_stream_recording *recording, const pto_stream_tensor *tensors, uint32_t tensor_count,
                   const uint64_t *scalars, uint32_t scalar_count);
 } pto_stream_api;
 

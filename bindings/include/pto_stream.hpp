@@ -227,12 +227,12 @@ public:
     }
     // Adds and publishes the tasks of a recording, on these tensors and scalars.
     template <uint32_t N>
-    void replay(const pto_stream_recording &record, const Tensor (&tensors)[N], std::initializer_list<uint64_t> scalars = {}) {
+    void replay(const pto_stream_recording &recording, const Tensor (&tensors)[N], std::initializer_list<uint64_t> scalars = {}) {
         pto_stream_tensor raw[N];
         for (uint32_t i = 0; i < N; i++) {
             raw[i] = tensors[i];
         }
-        note(api_->replay(runtime_, &record, raw, N, scalars.begin(), static_cast<uint32_t>(scalars.size())));
+        note(api_->replay(runtime_, &recording, raw, N, scalars.begin(), static_cast<uint32_t>(scalars.size())));
     }
     // A tensor on the heap of the innermost scope, not initialised.
     Tensor alloc(uint32_t element, std::initializer_list<uint32_t> shape) {

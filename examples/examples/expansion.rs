@@ -28,7 +28,7 @@ const ROWS: u64 = 1024;
 /// The tasks of [`text`], submitted by a loop in Rust, with the same words.
 fn by_hand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let words = *stream.orch_args().first_chunk::<4>().ok_or(Fault::BUILD_ORCH_ARGS)?;
-    let [from, to, tasks, record] = words;
+    let [from, to, tasks, epitaph] = words;
     let dense = |at| TensorView::dense(GmAddr(at), ElementType::F32, &[1024, 64]);
     let (from, to) = (dense(from), dense(to));
     for number in 0..tasks {
@@ -38,12 +38,12 @@ fn by_hand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         let (source, target) = (row(from, read), row(to, written));
         let sides = |tensor| pack_sides(Sides { tensor, extents: [1, 64], dims: [None, Some(1)] });
         let args = [
-            Arg::Scalar(record),
+            Arg::Scalar(epitaph),
             Arg::Scalar(0),
-            Arg::Scalar(record),
-            Arg::Scalar(record),
+            Arg::Scalar(epitaph),
+            Arg::Scalar(epitaph),
             Arg::Scalar(0),
-            Arg::Scalar(record),
+            Arg::Scalar(epitaph),
             Arg::In(&source),
             Arg::Scalar(read * 64),
             Arg::Scalar(sides(0)),
@@ -106,9 +106,9 @@ fn main() -> Outcome<()> {
             .size("tasks", tasks)
             .grain(grain);
         let run = WorkloadRun::bind(&device, compiled.clone(), &bound)?;
-        let record = run.orch_args()[2] + 8 * binding::RECORD as u64;
+        let epitaph = run.orch_args()[2] + 8 * binding::EPITAPH as u64;
         let [from, to] = tensors.each_ref().map(|tensor| tensor.address().0);
-        let by_hand = [from, to, tasks, record];
+        let by_hand = [from, to, tasks, epitaph];
         let orch_args = if builder == "by_hand" { &by_hand[..] } else { run.orch_args() };
         let rounds = if only.is_some() { 1 } else { 5 };
         let mut best = Duration::MAX;

@@ -42,9 +42,9 @@ pub mod vector_example;
 pub mod workload;
 
 #[cfg(all(test, feature = "host"))]
-mod group_tests;
+mod dry_run;
 #[cfg(all(test, feature = "host"))]
-mod recorder;
+mod group_tests;
 #[cfg(all(test, feature = "host"))]
 mod testing;
 

@@ -430,7 +430,7 @@ impl Device {
         land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
     ) -> Result<RunReport, Error> {
         if options.trace.is_some() && self.backend.tracing() == Tracing::Off {
-            return Err(Error::RecordsNothing { device: self.name().to_owned() });
+            return Err(Error::TracesNothing { device: self.name().to_owned() });
         }
         let mut launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
@@ -545,7 +545,7 @@ impl Device {
             cores: self.cores,
             busy,
             tasks_run,
-            logs: logs.records,
+            logs: logs.messages,
             logs_dropped: logs.dropped,
             trace: None,
             stream: match work {

@@ -163,7 +163,7 @@ pub enum Error {
         "the firmware of {device} does not record runs: build one that does with `pto fw build --tracing`, and \
          flash it with `pto fw flash`"
     )]
-    RecordsNothing {
+    TracesNothing {
         /// The device.
         device: String,
     },

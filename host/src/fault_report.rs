@@ -89,7 +89,7 @@ impl FaultReport {
             sentences,
             remedy: fault.entry().map_or(unknown, |entry| entry.remedy).to_owned(),
             arena_lost,
-            logs: logs.records,
+            logs: logs.messages,
             logs_dropped: logs.dropped,
             trace: None,
             #[cfg(feature = "sim")]
@@ -110,8 +110,8 @@ impl fmt::Display for FaultReport {
         if self.logs_dropped > 0 {
             write!(f, "\n  {} older log entries were overwritten.", self.logs_dropped)?;
         }
-        for record in &self.logs {
-            write!(f, "\n  {record}")?;
+        for message in &self.logs {
+            write!(f, "\n  {message}")?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ pub struct HostGraph<'d> {
     orch_args: Vec<u64>,
     generation: u32,
     limits: Limits,
-    /// Where a task is not published, its record's kind has the bit [`UNPUBLISHED`].
+    /// Where a task is not published, its kind has the bit [`UNPUBLISHED`].
     lists: GraphParts,
     unpublished: usize,
     /// Edge `i` leads from `producers[i]` to `consumers[i]`. `None`: each one has led to the task that was the last one, so
@@ -125,7 +125,7 @@ impl<'d> HostGraph<'d> {
             return Err(Error::OrchArgs { given: self.orch_args.len() });
         }
         if self.unpublished > 0 {
-            let is_open = |record: &ImageTask| record.kind & UNPUBLISHED != 0;
+            let is_open = |task: &ImageTask| task.kind & UNPUBLISHED != 0;
             let first = self.lists.tasks.iter().position(is_open).unwrap_or(0);
             return Err(Error::NotPublished { first, count: self.unpublished });
         }
@@ -145,7 +145,7 @@ impl<'d> HostGraph<'d> {
 
     /// Where the edges lead so far, of which each one led to the last task then.
     fn list_consumers(&self) -> Vec<u32> {
-        let counts = (0..).zip(&self.lists.tasks).map(|(task, record)| (task, record.edge_count));
+        let counts = (0..).zip(&self.lists.tasks).map(|(number, task)| (number, task.edge_count));
         counts.flat_map(|(task, count)| std::iter::repeat_n(task, count as usize)).collect()
     }
 
@@ -340,11 +340,11 @@ impl GraphBuilder for HostGraph<'_> {
 
     fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
         let index = self.index(task)?;
-        let record = &mut self.lists.tasks[index];
-        if record.kind & UNPUBLISHED == 0 {
+        let kept = &mut self.lists.tasks[index];
+        if kept.kind & UNPUBLISHED == 0 {
             return Err(self.refuse(Fault::BUILD_ALREADY_PUBLISHED, || format!("task {task}")));
         }
-        record.kind &= !UNPUBLISHED;
+        kept.kind &= !UNPUBLISHED;
         self.unpublished -= 1;
         Ok(())
     }

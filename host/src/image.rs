@@ -153,17 +153,15 @@ impl GraphImage {
         let words = part(edges_at, args_at)?.as_chunks::<4>().0;
         let producers: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let mut graph = Graph { name: name.to_owned(), ..Graph::default() };
-        let records = part(tasks_at, edges_at)?.chunks_exact(size_of::<ImageTask>());
-        for (consumer, bytes) in (0_u32..task_count).zip(records) {
-            let record: ImageTask = bytemuck::pod_read_unaligned(bytes);
-            graph
-                .tasks
-                .push(GraphTask::plain(record.func_id, CoreKind::try_from(record.kind).ok()?));
-            if let Some(name) = kernels.get(&record.func_id) {
-                graph.kernels.entry(record.func_id).or_insert_with(|| name.clone());
+        let tasks = part(tasks_at, edges_at)?.chunks_exact(size_of::<ImageTask>());
+        for (consumer, bytes) in (0_u32..task_count).zip(tasks) {
+            let task: ImageTask = bytemuck::pod_read_unaligned(bytes);
+            graph.tasks.push(GraphTask::plain(task.func_id, CoreKind::try_from(task.kind).ok()?));
+            if let Some(name) = kernels.get(&task.func_id) {
+                graph.kernels.entry(task.func_id).or_insert_with(|| name.clone());
             }
-            let first = record.first_edge as usize;
-            let own = producers.get(first..first.checked_add(record.edge_count as usize)?)?;
+            let first = task.first_edge as usize;
+            let own = producers.get(first..first.checked_add(task.edge_count as usize)?)?;
             if own.iter().any(|producer| *producer >= task_count) {
                 return None;
             }
@@ -231,7 +229,7 @@ mod tests {
     use pto_graph::GraphParts;
 
     fn image(flags: GraphFlags, producers: [u32; 3]) -> GraphImage {
-        let record = |first_arg, first_edge, edge_count| ImageTask {
+        let task = |first_arg, first_edge, edge_count| ImageTask {
             first_arg,
             first_edge,
             edge_count,
@@ -239,7 +237,7 @@ mod tests {
             ..ImageTask::zeroed()
         };
         let lists = GraphParts {
-            tasks: vec![record(0, 0, 0), record(2, 0, 1), record(4, 1, 2)],
+            tasks: vec![task(0, 0, 0), task(2, 0, 1), task(4, 1, 2)],
             producers: producers.to_vec(),
             args: vec![1, 2, 3, 4, 5, 6],
         };
@@ -341,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_wrong_records_are_named() {
+    fn damage_and_wrong_tasks_are_named() {
         let mut flipped = valid().to_bytes();
         *flipped.last_mut().unwrap() ^= 1;
         assert_eq!(fault_of(&GraphImage::from_bytes(flipped)), Some("GRAPH_CHECKSUM"));

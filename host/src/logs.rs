@@ -38,7 +38,7 @@ pub(crate) struct LogReader {
 /// What the rings held.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
-    pub(crate) records: Vec<LogMessage>,
+    pub(crate) messages: Vec<LogMessage>,
     /// Entries that were overwritten before they were read.
     pub(crate) dropped: u64,
 }
@@ -53,7 +53,7 @@ impl LogReader {
                 drain_ring(&ring, u32::try_from(instance).unwrap_or(0), next, &mut logs);
             }
         }
-        logs.records.sort_by_key(|record| record.time_ns);
+        logs.messages.sort_by_key(|message| message.time_ns);
         logs
     }
 }
@@ -67,7 +67,7 @@ struct Message {
 }
 
 impl Message {
-    fn record(self, instance: u32, end: &str) -> LogMessage {
+    fn finish(self, instance: u32, end: &str) -> LogMessage {
         let text = String::from_utf8_lossy(&self.bytes);
         let start = match self.lost {
             0 => String::new(),
@@ -88,16 +88,16 @@ fn drain_ring(ring: &LogRing<'_>, instance: u32, next: &mut u64, logs: &mut Logs
     let mut open = Open { instance, lost, message: None };
     for number in oldest..written {
         match ring.read(number) {
-            Some(entry) => logs.records.extend(open.add(&entry)),
+            Some(entry) => logs.messages.extend(open.add(&entry)),
             None => {
                 // Overwritten just now: only an instance that did not come back still writes.
-                logs.records.extend(open.cut());
+                logs.messages.extend(open.cut());
                 logs.dropped += 1;
                 open.lost += 1;
             }
         }
     }
-    logs.records.extend(open.cut());
+    logs.messages.extend(open.cut());
     *next = written;
 }
 
@@ -110,7 +110,7 @@ struct Open {
 }
 
 impl Open {
-    /// Adds an entry; returns the record that it completes.
+    /// Adds an entry; returns the message that it completes.
     fn add(&mut self, entry: &LogText) -> Option<LogMessage> {
         let lost = &mut self.lost;
         let message = self.message.get_or_insert_with(|| Message {
@@ -122,12 +122,12 @@ impl Open {
         if entry.continues {
             return None;
         }
-        self.message.take().map(|message| message.record(self.instance, ""))
+        self.message.take().map(|message| message.finish(self.instance, ""))
     }
 
-    /// The record of a message whose end is lost.
+    /// A message whose end is lost.
     fn cut(&mut self) -> Option<LogMessage> {
-        self.message.take().map(|message| message.record(self.instance, CUT))
+        self.message.take().map(|message| message.finish(self.instance, CUT))
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_in_many_entries_is_one_record() {
+    fn a_message_in_many_entries_is_one_text() {
         let long = "äöü€".repeat(100);
         let logs = drained(16, |ring, drain| {
             ring.write(3, 10, &long);
@@ -167,20 +167,20 @@ mod tests {
             ring.write(1, 20, "short");
         });
         assert_eq!(logs.dropped, 0);
-        let texts: Vec<_> = logs.records.iter().map(|record| record.text.as_str()).collect();
+        let texts: Vec<_> = logs.messages.iter().map(|message| message.text.as_str()).collect();
         assert_eq!(texts, [long.as_str(), "short"]);
-        assert_eq!(logs.records[1].level, Level::Error);
-        assert_eq!((logs.records[0].instance, logs.records[0].time_ns), (5, 10));
-        assert!(logs.records[1].to_string().starts_with("ERROR aicpu 5 20ns: short"));
+        assert_eq!(logs.messages[1].level, Level::Error);
+        assert_eq!((logs.messages[0].instance, logs.messages[0].time_ns), (5, 10));
+        assert!(logs.messages[1].to_string().starts_with("ERROR aicpu 5 20ns: short"));
     }
 
     #[test]
     fn overwritten_entries_are_counted_and_said() {
         let logs = drained(4, |ring, _| (0..10).for_each(|n| ring.write(2, n, "x")));
         assert_eq!(logs.dropped, 6);
-        assert_eq!(logs.records.len(), 4);
-        assert_eq!(logs.records[0].text, "[after 6 lost entries] x");
-        assert_eq!(logs.records[1].text, "x");
+        assert_eq!(logs.messages.len(), 4);
+        assert_eq!(logs.messages[0].text, "[after 6 lost entries] x");
+        assert_eq!(logs.messages[1].text, "x");
     }
 
     #[test]
@@ -192,8 +192,8 @@ mod tests {
             let ordering = std::sync::atomic::Ordering::Relaxed;
             ring.entries[2].stamp.store(0, ordering);
         });
-        assert_eq!(logs.records[0].text, "[level 9] odd");
-        assert!(logs.records[1].text.ends_with("y [the rest is lost]"));
+        assert_eq!(logs.messages[0].text, "[level 9] odd");
+        assert!(logs.messages[1].text.ends_with("y [the rest is lost]"));
         assert_eq!(logs.dropped, 1);
     }
 }

@@ -154,22 +154,22 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
     let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
     let added: u64 = arena.instances().iter().map(|line| line.added.load(Ordering::Relaxed)).sum();
     if added <= tasks.len() as u64 {
-        let records = arena.block_lines(arena.regions()[region::STREAM]).unwrap_or(&[]);
+        let lines = arena.block_lines(arena.regions()[region::STREAM]).unwrap_or(&[]);
         let tasks = tasks.iter().take(usize::try_from(added).unwrap_or(0));
-        add_tasks(tasks, records.iter(), &mut collector);
+        add_tasks(tasks, lines.iter(), &mut collector);
     } else {
         // Slots were used again: which tasks there were stands in the rings alone.
         let events = rings.iter().flat_map(|ring| &ring.events);
         events.for_each(|(event, lap)| collector.reused(event, *lap));
-        let recorded = collector.tasks();
-        if (recorded as u64) < added {
-            run.insert("recorded".to_owned(), format!("{recorded} of {added} tasks"));
+        let known = collector.tasks();
+        if (known as u64) < added {
+            run.insert("recorded".to_owned(), format!("{known} of {added} tasks"));
         }
     }
     for Ring { owner, events, missing, .. } in rings {
-        let recorded = events.len() as u64;
+        let read = events.len() as u64;
         events.into_iter().for_each(|(event, lap)| collector.event(owner, event, lap));
-        collector.lane(owner, recorded, missing);
+        collector.lane(owner, read, missing);
     }
     if let Some((fault, epitaph)) = fault {
         collector.fault(end_of(fault, epitaph, &collector));
@@ -198,19 +198,19 @@ fn owners(header: &TraceHeader) -> impl Iterator<Item = TraceOwner> {
     instances.chain((0..header.cores).map(TraceOwner::Core))
 }
 
-/// Func id and kind stand in the tasks' own lines, kernels of parts in their shape records.
+/// Func id and kind stand in the tasks' own lines, kernels of parts in their block lines.
 fn add_tasks<'t>(
     tasks: impl Iterator<Item = &'t Task>,
-    mut records: impl Iterator<Item = &'t BlockLine>,
+    mut lines: impl Iterator<Item = &'t BlockLine>,
     collector: &mut Collector,
 ) {
     for task in tasks {
         let kind = task.kind.load(Ordering::Relaxed);
         let core_kind = CoreKind::ALL[usize::from(kind & 1)];
         collector.task(task.func_id.load(Ordering::Relaxed), core_kind);
-        if let Some(record) = records.next().filter(|_| kind & SHAPED != 0) {
-            let lanes = record.flags.load(Ordering::Relaxed);
-            let func_ids = record.func_ids.each_ref().map(|id| id.load(Ordering::Relaxed));
+        if let Some(line) = lines.next().filter(|_| kind & SHAPED != 0) {
+            let lanes = line.flags.load(Ordering::Relaxed);
+            let func_ids = line.func_ids.each_ref().map(|id| id.load(Ordering::Relaxed));
             collector.shape(core::array::from_fn(|lane| {
                 let func_id = u16::try_from(func_ids[lane]).ok()?;
                 (lanes >> lane & 1 == 1).then_some(func_id)

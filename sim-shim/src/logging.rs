@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use log::{Log, Metadata, Record};
+use log::{Log, Metadata};
 use pto_abi::log_ring::LogRing;
 use pto_aicpu_fw::wire_level;
 
@@ -53,7 +53,7 @@ impl Log for NoLogger {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         false
     }
-    fn log(&self, _: &Record<'_>) {}
+    fn log(&self, _: &log::Record<'_>) {}
     fn flush(&self) {}
 }
 
@@ -62,13 +62,13 @@ impl<L: Log> Log for DeviceLogger<L> {
         RING.with(Cell::get).is_some() || self.program.enabled(metadata)
     }
 
-    fn log(&self, record: &Record<'_>) {
+    fn log(&self, entry: &log::Record<'_>) {
         match RING.with(Cell::get) {
             Some(ring) => {
                 let now_ns = VIRTUAL_NS.get().unwrap_or_else(clock::now_ns);
-                ring.write(wire_level(record.level()), now_ns, &record.args().to_string());
+                ring.write(wire_level(entry.level()), now_ns, &entry.args().to_string());
             }
-            None => self.program.log(record),
+            None => self.program.log(entry),
         }
     }
 

@@ -268,7 +268,7 @@ fn shared_object(source: &Path, to: &Path) {
 }
 
 #[test]
-fn a_plugin_with_shapes_and_records_runs_on_the_simulator() {
+fn a_plugin_with_shapes_and_recordings_runs_on_the_simulator() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name);
     std::fs::write(file("orchestrate.cpp"), ORCHESTRATION_CPP).expect("a file");

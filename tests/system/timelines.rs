@@ -47,7 +47,7 @@ fn options(graph: &Csr, trace: Option<TraceOptions>) -> RunOptions {
     RunOptions { capacities, trace, ..RunOptions::default() }
 }
 
-fn record(device: &mut Device, options: &RunOptions) -> Trace {
+fn traced(device: &mut Device, options: &RunOptions) -> Trace {
     let report = device.run(WORK, options).expect("the run passes");
     *report.trace.expect("the run was recorded")
 }
@@ -70,7 +70,7 @@ pub(crate) fn whole_and_in_order(trace: &Trace, way: &str) {
 }
 
 #[test]
-fn every_way_to_run_is_recorded() {
+fn every_way_to_run_is_traced() {
     for hosting in hostings() {
         for name in SHAPES {
             let graph = graph(name);
@@ -79,7 +79,7 @@ fn every_way_to_run_is_recorded() {
                 let way = format!("{name}, {hosting}, {fanout}");
                 let options =
                     RunOptions { fanout, ..options(&graph, Some(TraceOptions::default())) };
-                let trace = record(&mut device, &options);
+                let trace = traced(&mut device, &options);
                 let (tasks, edges) = (graph.tasks(), graph.edges());
                 assert_eq!(
                     (trace.tasks.len(), trace.edges.len() as u64),
@@ -98,7 +98,7 @@ fn every_way_to_run_is_recorded() {
 }
 
 #[test]
-fn a_graph_of_the_host_is_recorded_with_its_kernels() {
+fn a_graph_of_the_host_is_traced_with_its_kernels() {
     let mut device = open(Hosting::default(), &graph("chain"));
     let mut graph = HostGraph::new(&device, &[]);
     let first =
@@ -118,7 +118,7 @@ fn a_graph_of_the_host_is_recorded_with_its_kernels() {
 }
 
 #[test]
-fn a_run_is_recorded_only_if_it_is_asked_to_be() {
+fn a_run_is_traced_only_if_it_is_asked_to_be() {
     let graph = graph("chain");
     for hosting in hostings() {
         let mut device = open(hosting, &graph);
@@ -141,7 +141,7 @@ fn full_rings_keep_one_end_of_the_run_and_count_the_rest() {
         for hosting in hostings() {
             let trace =
                 TraceOptions { instance_events: Some(256), core_events: Some(64), when_full };
-            let trace = record(&mut open(hosting, &graph), &options(&graph, Some(trace)));
+            let trace = traced(&mut open(hosting, &graph), &options(&graph, Some(trace)));
             let way = format!("{hosting}, {when_full:?}");
             let builder = trace.lanes[0];
             assert_eq!(builder.owner, TraceOwner::Instance(0));
@@ -149,14 +149,14 @@ fn full_rings_keep_one_end_of_the_run_and_count_the_rest() {
             // had completed before: with OS threads any number of them.
             let causes = u64::from(3 * TASKS);
             let most = if matches!(hosting, Hosting::Virtual(_)) { causes } else { causes * 4 / 3 };
-            assert_eq!(builder.recorded, 256, "{way}");
+            assert_eq!(builder.read, 256, "{way}");
             assert!((causes..=most).contains(&(256 + builder.dropped)), "{way}: {builder:?}");
             let [first, last] =
                 [0, TASKS - 1].map(|slot| trace.task(slot).expect("a task").at.added);
             let keeps = when_full == WhenFull::KeepOldest;
             assert_eq!((first.is_some(), last.is_some()), (keeps, !keeps), "{way}");
             let lanes = trace.lanes.iter().filter(|lane| matches!(lane.owner, TraceOwner::Core(_)));
-            let core_events: u64 = lanes.map(|lane| lane.recorded + lane.dropped).sum();
+            let core_events: u64 = lanes.map(|lane| lane.read + lane.dropped).sum();
             assert_eq!(core_events, u64::from(2 * TASKS), "{way}");
         }
     }
@@ -172,11 +172,11 @@ fn full_rings_that_wait_lose_nothing() {
         let mut device = open(hosting, &graph);
         // Cores stay in service, and the rings begin anew.
         for way in [format!("{hosting}"), format!("{hosting}, again")] {
-            let trace = record(&mut device, &options(&graph, Some(trace)));
+            let trace = traced(&mut device, &options(&graph, Some(trace)));
             assert_eq!(trace.dropped(), 0, "{way}: {:?}", trace.lanes);
             assert_eq!(trace.edges.len() as u64, graph.edges(), "{way}");
             let builder = trace.lanes[0];
-            assert!(builder.recorded > 50 * 64, "{way}: {builder:?}");
+            assert!(builder.read > 50 * 64, "{way}: {builder:?}");
             whole_and_in_order(&trace, &way);
         }
     }

@@ -91,7 +91,7 @@ const TABLE: &[(&str, Option<Fault>, Names, usize)] = &[
     ("corrupt-line:task=40", Some(Fault::SCHEDULE_TASK_STATE), Names::Task, 0),
     ("corrupt-count:task=40", Some(Fault::STALL_DEADLOCK), Names::Producers, 0),
     ("host-dies:task=40", Some(Fault::RUN_CANCELLED), Names::Progress, 0),
-    // Nobody waits for a host that reads no rings, unless the run is recorded as a whole: see below.
+    // Nobody waits for a host that reads no rings, unless the run is traced as a whole: see below.
     ("host-silent:task=40", None, Names::Progress, 0),
     ("builder-stops:task=399", Some(Fault::STALL_BUILDER), Names::Progress, 0),
     ("builder-fails:task=40", Some(Fault::BUILD_FAILED), Names::Code, 0),
@@ -224,7 +224,7 @@ fn a_run_that_waits_for_a_silent_host_ends() {
     let told = run(&mut device, &mut prepared, &options).expect_err("nobody reads the rings");
     // Instance 0, which builds, has written 64 events more before any other ring was full.
     check("host-silent", *told, Fault::STALL_TRACE, Names::Silence, 0);
-    // The same device, whose host answers again, and the whole run is recorded.
+    // The same device, whose host answers again, and the whole run is traced.
     run(&mut device, &mut prepared, &options).unwrap_or_else(|fault| panic!("{fault}"));
     assert!(prepared.verify().expect("the outputs are read").passed());
 }
@@ -281,7 +281,7 @@ fn full_queues_and_full_rings_are_no_fault() {
     assert!(prepared.verify().expect("the outputs are read").passed());
     let trace =
         TraceOptions { instance_events: Some(8), core_events: Some(8), ..TraceOptions::default() };
-    let recorded = RunOptions { trace: Some(trace), ..options(prepared.capacities()) };
-    run(&mut device, &mut prepared, &recorded).unwrap_or_else(|fault| panic!("{fault}"));
+    let traced = RunOptions { trace: Some(trace), ..options(prepared.capacities()) };
+    run(&mut device, &mut prepared, &traced).unwrap_or_else(|fault| panic!("{fault}"));
     assert!(prepared.verify().expect("the outputs are read").passed());
 }

@@ -60,7 +60,7 @@ const fn concurrent(variant: RuntimeVariant) -> Way {
 }
 
 #[test]
-fn every_variant_and_strategy_is_recorded() {
+fn every_variant_and_strategy_is_traced() {
     let mut device = open();
     let mut prepared = prepare(&device);
     for &variant in RuntimeVariant::ALL {
@@ -68,13 +68,13 @@ fn every_variant_and_strategy_is_recorded() {
             for &fanout in FanoutStrategy::ALL {
                 let of = Way { variant, build_mode, fanout };
                 let way = of.to_string();
-                let recorded =
+                let traced =
                     RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
                 // Cores stay in service: what they record changes from run to run.
-                let plain = RunOptions { trace: None, ..recorded.clone() };
+                let plain = RunOptions { trace: None, ..traced.clone() };
                 assert!(run(&mut device, &mut prepared, of, &plain).trace.is_none(), "{way}");
-                let report = run(&mut device, &mut prepared, of, &recorded);
-                let trace = report.trace.expect("the run was recorded");
+                let report = run(&mut device, &mut prepared, of, &traced);
+                let trace = report.trace.expect("the run was traced");
                 let size = prepared.size();
                 assert_eq!(trace.tasks.len() as u64, size.tasks, "{way}");
                 assert_eq!(trace.edges.len() as u64, size.edges, "{way}");
@@ -101,10 +101,10 @@ fn full_rings_say_what_they_dropped() {
             concurrent(RuntimeVariant::AICPU_BUILD_GRAPH),
             &options,
         );
-        let trace = report.trace.expect("the run was recorded");
+        let trace = report.trace.expect("the run was traced");
         let lane_of = |owner| trace.lanes.iter().find(|lane| lane.owner == owner);
         let builder = lane_of(TraceOwner::Instance(0)).expect("instance 0 has a lane");
-        assert!(builder.recorded == 64 && builder.dropped >= 1000, "{builder:?}");
+        assert!(builder.read == 64 && builder.dropped >= 1000, "{builder:?}");
         assert!(trace.lanes.iter().filter(|lane| lane.dropped > 0).count() > 4);
     }
 }
@@ -119,7 +119,7 @@ fn full_rings_that_wait_lose_nothing() {
     let options = RunOptions { trace: Some(trace), ..RunOptions::default() };
     for &variant in RuntimeVariant::ALL {
         let report = run(&mut device, &mut prepared, concurrent(variant), &options);
-        let trace = report.trace.expect("the run was recorded");
+        let trace = report.trace.expect("the run was traced");
         assert_eq!(trace.dropped(), 0, "{variant}: {:?}", trace.lanes);
         assert_eq!(trace.edges.len() as u64, prepared.size().edges, "{variant}");
         whole_and_in_order(&trace, variant.name());
@@ -128,7 +128,7 @@ fn full_rings_that_wait_lose_nothing() {
 
 /// A stream of every shape gives its slots to one task after the other.
 #[test]
-fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
+fn a_stream_longer_than_its_window_is_traced_as_a_whole() {
     let mut device = open();
     let sizes = [("tasks", "24"), ("layers", "20"), ("rows", "6"), ("together", "2")];
     let mut prepared = prepare_one(&device, "task_shapes", &sizes);
@@ -141,7 +141,7 @@ fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
     let work = prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
     let report = device.run(work, &options).unwrap_or_else(|error| panic!("{error}"));
     assert!(prepared.verify().expect("the outputs are read").passed());
-    let trace = report.trace.expect("the run was recorded");
+    let trace = report.trace.expect("the run was traced");
     assert_eq!((trace.tasks.len(), trace.dropped()), (480, 0), "{:?}", trace.lanes);
     for task in &trace.tasks {
         let at = task.at;
@@ -157,7 +157,7 @@ fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
 }
 
 #[test]
-fn an_image_that_does_not_record_says_so() {
+fn an_image_that_does_not_trace_says_so() {
     let (firmware, kernels) = images(Tracing::Off);
     let opened = Device::open_virt(&VirtDeviceOptions::default(), &firmware, &kernels);
     let mut device = opened.unwrap_or_else(|error| panic!("{error}"));

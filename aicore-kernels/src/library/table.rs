@@ -182,12 +182,12 @@ macro_rules! kernels {
                 => { unsafe { parts::part(cells, salt, group, context, 1) } };
             40 TILE_AIC tile_aic AIC
                 "executes the tile kernel of an expanded plan, on a cube core; behind these words stand its operands"
-                (code: In, code_bytes: Size, record: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                (code: In, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             41 TILE_AIV tile_aiv AIV
                 "executes the tile kernel of an expanded plan, on a vector core; behind these words stand its operands"
-                (code: In, code_bytes: Size, record: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                (code: In, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"

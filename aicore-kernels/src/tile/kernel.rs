@@ -7,11 +7,11 @@
 use bytemuck::Pod;
 use heapless::Vec;
 
+use super::bytes::{self, Header, OpBytes, ParamBytes};
 use super::frame;
 use super::infer::{Mistake, infer};
 use super::op::{Op, TileType};
 use super::param::{Name, Param};
-use super::record::{self, Header, OpRecord, ParamRecord};
 use super::step::{Place, Step, Value, limits};
 
 /// Why bytes are no kernel.
@@ -56,7 +56,7 @@ impl core::fmt::Display for Rejected {
             }
             Self::Magic(magic) => write!(f, "The bytes begin with {magic:#010x}: no tile kernel."),
             Self::Version(version) => {
-                let ours = record::VERSION;
+                let ours = bytes::VERSION;
                 write!(
                     f,
                     "The kernel has version {version}, and this reader knows version {ours}. Encode it again."
@@ -69,11 +69,11 @@ impl core::fmt::Display for Rejected {
             Self::Ops(count) => {
                 write!(f, "The kernel has {count} instructions. It needs 1 to {}.", limits::OPS)
             }
-            Self::Param(number) => write!(f, "The record of parameter {number} is not valid."),
+            Self::Param(number) => write!(f, "The bytes of parameter {number} are not valid."),
             Self::ParamTwice(number) => {
                 write!(f, "Parameter {number} has the name of another one. Rename it.")
             }
-            Self::Op(number) => write!(f, "The record of instruction {number} is not valid."),
+            Self::Op(number) => write!(f, "The bytes of instruction {number} are not valid."),
             Self::Wrong(number, mistake) => write!(f, "Instruction {number} is wrong. {mistake}"),
             Self::Elements(number, count) => {
                 let limit = limits::ELEMENTS;
@@ -114,18 +114,17 @@ impl Kernel {
     pub fn accept(bytes: &[u8]) -> Result<Self, Rejected> {
         let header = read_header(bytes)?;
         let (params, ops) = (usize::from(header.params), usize::from(header.ops));
-        let name =
-            record::read_name(&header.name, header.name_bytes).ok_or(Rejected::KernelName)?;
+        let name = bytes::read_name(&header.name, header.name_bytes).ok_or(Rejected::KernelName)?;
         let mut rest = bytes.get(size_of::<Header>()..).unwrap_or(&[]);
         let mut kernel = Self::empty(name);
         for number in 0..params {
-            let found: ParamRecord = take(&mut rest).ok_or(Rejected::Param(number))?;
-            let param = record::read_param(&found).ok_or(Rejected::Param(number))?;
+            let found: ParamBytes = take(&mut rest).ok_or(Rejected::Param(number))?;
+            let param = bytes::read_param(&found).ok_or(Rejected::Param(number))?;
             kernel.push_param(param)?;
         }
         for number in 0..ops {
-            let found: OpRecord = take(&mut rest).ok_or(Rejected::Op(number))?;
-            kernel.push_op(record::read_op(&found).ok_or(Rejected::Op(number))?)?;
+            let found: OpBytes = take(&mut rest).ok_or(Rejected::Op(number))?;
+            kernel.push_op(bytes::read_op(&found).ok_or(Rejected::Op(number))?)?;
         }
         kernel.finish()
     }
@@ -239,10 +238,10 @@ fn read_header(bytes: &[u8]) -> Result<Header, Rejected> {
     let mut rest = bytes;
     let needed = size_of::<Header>();
     let header: Header = take(&mut rest).ok_or(Rejected::Length { needed, found })?;
-    if header.magic != record::MAGIC {
+    if header.magic != bytes::MAGIC {
         return Err(Rejected::Magic(header.magic));
     }
-    if header.version != record::VERSION {
+    if header.version != bytes::VERSION {
         return Err(Rejected::Version(header.version));
     }
     let (params, ops) = (usize::from(header.params), usize::from(header.ops));
@@ -252,7 +251,7 @@ fn read_header(bytes: &[u8]) -> Result<Header, Rejected> {
     if ops == 0 || ops > limits::OPS {
         return Err(Rejected::Ops(ops));
     }
-    let needed = record::bytes_of(params, ops);
+    let needed = bytes::bytes_of(params, ops);
     let announced = usize::try_from(header.total_bytes).unwrap_or(usize::MAX);
     if announced != needed || found != needed {
         return Err(Rejected::Length {
@@ -263,7 +262,7 @@ fn read_header(bytes: &[u8]) -> Result<Header, Rejected> {
     Ok(header)
 }
 
-/// The next record, wherever it stands.
+/// The next bytes, wherever they stand.
 fn take<T: Pod>(rest: &mut &[u8]) -> Option<T> {
     let (head, tail) = rest.split_at_checked(size_of::<T>())?;
     *rest = tail;

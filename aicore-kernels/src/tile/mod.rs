@@ -1,18 +1,19 @@
 //! Tile kernels: a small typed instruction set ([`op`]), and the **tile machine** that executes it, one instruction a tile.
 //!
-//! The host builds a kernel, or reads its text, and encodes it to bytes ([`record`]). Whoever executes it accepts the bytes
+//! The host builds a kernel, or reads its text, and encodes it to bytes ([`bytes`]). Whoever executes it accepts the bytes
 //! once ([`Kernel::accept`]): every field is checked, types and shapes are derived again, and each value gets its place in the
 //! frame. [`Machine::run`] then executes the kernel on tensors ([`view::View`]); each access to a tensor is checked against the
 //! tensor's memory.
 //!
 //! ```text
-//! text, Python --builder--> Op, Op, ..  --record--> bytes --accept--> Kernel --Machine::run--> tensors, cycles
+//! text, Python --builder--> Op, Op, ..  --bytes--> bytes --accept--> Kernel --Machine::run--> tensors, cycles
 //! ```
 //!
 //! No floating-point result depends on the target: sums have a fixed order, products of `f32` are exact in the `f64` that they
 //! are added in, and transcendental functions are polynomials of ours.
 
 pub(crate) mod arithmetic;
+pub mod bytes;
 mod call;
 mod cause_words;
 mod cycles;
@@ -34,7 +35,6 @@ pub mod op;
 mod operands;
 pub mod param;
 mod product;
-pub mod record;
 mod reduce;
 mod run;
 mod select;

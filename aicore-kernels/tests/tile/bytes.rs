@@ -1,8 +1,8 @@
 //! The byte form: written and read again, and bytes of every kind of wrongness: a named error or a kernel that runs within
 //! bounds, never a panic.
 
+use pto_aicore_kernels::tile::bytes::{self, Header};
 use pto_aicore_kernels::tile::op::Moves;
-use pto_aicore_kernels::tile::record::{self, Header};
 use pto_aicore_kernels::tile::{
     Binary, Call, Compare, DType, Direction, Kernel, Machine, Op, Param, ParamKind, Reduce,
     Rejected, Spread, TileType, Unary, View,
@@ -13,19 +13,19 @@ use crate::rig::{Memory, V, name, tensor};
 
 /// The bytes of a kernel, without a check.
 fn encode(params: &[Param], ops: &[Op]) -> Vec<u8> {
-    let (text, name_bytes) = record::write_name(&name("fuzzed"));
+    let (text, name_bytes) = bytes::write_name(&name("fuzzed"));
     let header = Header {
-        magic: record::MAGIC,
-        version: record::VERSION,
+        magic: bytes::MAGIC,
+        version: bytes::VERSION,
         params: params.len() as u16,
         ops: ops.len() as u16,
         name_bytes,
-        total_bytes: record::bytes_of(params.len(), ops.len()) as u32,
+        total_bytes: bytes::bytes_of(params.len(), ops.len()) as u32,
         name: text,
     };
     let mut bytes = bytemuck::bytes_of(&header).to_vec();
-    params.iter().for_each(|param| bytes.extend(bytemuck::bytes_of(&record::write_param(param))));
-    ops.iter().for_each(|op| bytes.extend(bytemuck::bytes_of(&record::write(op))));
+    params.iter().for_each(|param| bytes.extend(bytemuck::bytes_of(&bytes::write_param(param))));
+    ops.iter().for_each(|op| bytes.extend(bytemuck::bytes_of(&bytes::write(op))));
     bytes
 }
 

@@ -176,8 +176,8 @@ impl<const SLOTS: usize> Lends for Mock<SLOTS> {}
 impl<const SLOTS: usize> Traces for Mock<SLOTS> {
     const TRACES: bool = true;
 
-    fn trace(&mut self, record: TracePoint) {
-        self.events.push(record);
+    fn trace(&mut self, point: TracePoint) {
+        self.events.push(point);
     }
 }
 

@@ -26,8 +26,8 @@ impl BuilderHost for &mut Machine {
         self.looks.set(self.looks.get() + 10);
         self.looks.get()
     }
-    fn trace(&mut self, record: TracePoint) {
-        self.events.push(record);
+    fn trace(&mut self, point: TracePoint) {
+        self.events.push(point);
     }
 }
 

@@ -75,8 +75,8 @@ fn derive(map: &TensorMap<'_>, task: &Task, number: u64) -> BTreeSet<u64> {
 }
 
 fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
-    let records = |count| (0..count).map(|_| MapRow::default()).collect::<Vec<_>>();
-    let (tensors, cells) = (records(4), records(8));
+    let rows = |count| (0..count).map(|_| MapRow::default()).collect::<Vec<_>>();
+    let (tensors, cells) = (rows(4), rows(8));
     let grids: Vec<MapGrid> = (0..4).map(|_| MapGrid::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();
     let places = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();

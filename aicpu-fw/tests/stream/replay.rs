@@ -119,7 +119,7 @@ fn program(seed: u64, replays: bool) -> Made {
         let random = &mut Random(seed);
         let all = [0, 1, 2, 3, 4].map(whole);
         let seeds = [random.word(), random.word()];
-        let mut records = Vec::new();
+        let mut recordings = Vec::new();
         for seed in seeds {
             let shapes = [whole(0); 3];
             let record = |stream: &mut TestStream<'_>, bound: &Bound<'_>| {
@@ -127,7 +127,7 @@ fn program(seed: u64, replays: bool) -> Made {
                 piece(stream, seed, &[a, b, c, all[4]], bound.scalar(0))
             };
             if replays {
-                records.push(stream.record(&shapes, record).unwrap());
+                recordings.push(stream.record(&shapes, record).unwrap());
             }
         }
         for round in 0..8_u64 {
@@ -136,7 +136,7 @@ fn program(seed: u64, replays: bool) -> Made {
             let tensors = [0, 1, 2].map(|index| all[(index + turn) % 4]);
             if replays {
                 let bindings = Bindings { tensors: &tensors, scalars: &[round] };
-                stream.replay(&records[which], &bindings).unwrap();
+                stream.replay(&recordings[which], &bindings).unwrap();
             } else {
                 let [a, b, c] = tensors;
                 let tensors = [a, b, c, all[4]];
@@ -167,18 +167,18 @@ fn a_replay_is_ordered_as_a_submission() {
     assert!(edges > 10_000 && shaped > 5_000, "{edges} edges, {shaped} shapes");
 }
 
-/// What a call of a closure on a stream with one record of two tensors, the second one written, and one scalar returns.
+/// What a call of a closure on a stream with one recording of two tensors, the second one written, and one scalar returns.
 fn refused(bind: impl FnOnce(&mut TestStream<'_>, &Recording) -> Fault) -> Fault {
     let mut found = None;
     with_stream(|stream| {
         let shapes = [whole(0), whole(0).slice(0, 0, 100).step(0, 2)];
-        let record = stream.record(&shapes, |stream, bound| {
+        let recording = stream.record(&shapes, |stream, bound| {
             let (a, b) = (bound.tensor(0), bound.tensor(1));
             let args = [Arg::In(&a), Arg::Out(&b), bound.scalar(0)];
             stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &args))?;
             Ok::<(), Fault>(())
         });
-        found = Some(bind(stream, &record.unwrap()));
+        found = Some(bind(stream, &recording.unwrap()));
     });
     found.unwrap()
 }
@@ -187,7 +187,7 @@ fn refused(bind: impl FnOnce(&mut TestStream<'_>, &Recording) -> Fault) -> Fault
 fn what_does_not_fit_is_refused() {
     let replay = |tensors: &[TensorView<'_>], scalars: &[u64]| {
         let bindings = Bindings { tensors, scalars };
-        refused(|stream, record| stream.replay(record, &bindings).unwrap_err())
+        refused(|stream, recording| stream.replay(recording, &bindings).unwrap_err())
     };
     let (a, b) = (whole(1), whole(2).slice(0, 7, 100).step(0, 2));
     assert_eq!(replay(&[a], &[1]), Fault::STREAM_REPLAY_MISFIT, "too few tensors");
@@ -203,13 +203,13 @@ fn what_does_not_fit_is_refused() {
     let over = whole(1).slice(0, 0, 100).step(0, 2);
     assert_eq!(replay(&[a, over], &[1]), Fault::STREAM_REPLAY_ALIAS);
     assert_eq!(replay(&[a, b.slice(0, 9, 900)], &[1]), Fault::STREAM_VIEW_RANGE);
-    let other_run = |stream: &mut TestStream<'_>, record: &Recording| {
-        let other = Recording { run: record.run + 1, ..*record };
+    let other_run = |stream: &mut TestStream<'_>, recording: &Recording| {
+        let other = Recording { run: recording.run + 1, ..*recording };
         stream.replay(&other, &Bindings::default()).unwrap_err()
     };
     assert_eq!(refused(other_run), Fault::STREAM_RECORDING_UNKNOWN);
-    let elsewhere = |stream: &mut TestStream<'_>, record: &Recording| {
-        let other = Recording { at: record.at + 1, ..*record };
+    let elsewhere = |stream: &mut TestStream<'_>, recording: &Recording| {
+        let other = Recording { at: recording.at + 1, ..*recording };
         stream.replay(&other, &Bindings::default()).unwrap_err()
     };
     assert_eq!(refused(elsewhere), Fault::STREAM_RECORDING_UNKNOWN);
@@ -219,13 +219,13 @@ fn what_does_not_fit_is_refused() {
 fn shape_refused(task: impl for<'t> Fn(TensorTask<'t>) -> TensorTask<'t>) -> Option<Fault> {
     let mut found = None;
     with_stream(|stream| {
-        let record = stream.record(&[whole(0)], |stream, bound| {
+        let recording = stream.record(&[whole(0)], |stream, bound| {
             let a = bound.tensor(0);
             let args = [Arg::InOut(&a)];
             stream.submit_tensors(&task(TensorTask::new(FuncId(3), CoreKind::AIC, &args)))?;
             Ok::<(), Fault>(())
         });
-        found = record.err();
+        found = recording.err();
         let _ = stream.end_recording();
     });
     found
@@ -249,7 +249,7 @@ fn predicate_replayed(
     on: Option<&TensorView<'_>>,
     tensor: TensorView<'_>,
 ) -> Result<(), Fault> {
-    let record = stream.record(&[whole(0)], |stream, bound| {
+    let recording = stream.record(&[whole(0)], |stream, bound| {
         let a = bound.tensor(0);
         let predicate = Predicate::new(on.unwrap_or(&a), &[7], Comparison::LESS, 1);
         let args = [Arg::In(&a)];
@@ -257,7 +257,7 @@ fn predicate_replayed(
         stream.submit_tensors(&task.when(&predicate))?;
         Ok::<(), Fault>(())
     })?;
-    stream.replay(&record, &Bindings { tensors: &[tensor], scalars: &[] })
+    stream.replay(&recording, &Bindings { tensors: &[tensor], scalars: &[] })
 }
 
 #[test]
@@ -318,12 +318,12 @@ fn the_element_of_a_predicate_is_not_read_by_the_builder() {
 }
 
 #[test]
-fn what_a_record_cannot_hold_is_refused() {
+fn what_a_recording_cannot_hold_is_refused() {
     let record = |body: &dyn Fn(&mut TestStream<'_>) -> Result<(), Fault>| {
         let mut found = None;
         with_stream(|stream| {
             found = Some(stream.record(&[whole(0)], |stream, _| body(stream)).unwrap_err());
-            // The record that failed is still open; nothing was added.
+            // The recording that failed is still open; nothing was added.
             let _ = stream.end_recording();
         });
         found.unwrap()
@@ -350,13 +350,13 @@ fn what_a_record_cannot_hold_is_refused() {
         assert_eq!(fault, Fault::STREAM_NOT_RECORDING);
         assert_eq!(stream.end_recording().unwrap_err(), Fault::STREAM_NOT_RECORDING);
         let mut kept = None;
-        let record = stream.record(&[whole(0)], |_, bound| {
+        let recording = stream.record(&[whole(0)], |_, bound| {
             kept = Some(bound.tensor(0));
             Ok::<(), Fault>(())
         });
-        assert_eq!(record.unwrap().tasks, 0);
+        assert_eq!(recording.unwrap().tasks, 0);
         let fault = submit(stream, Arg::In(&kept.unwrap())).unwrap_err();
-        assert_eq!(fault, Fault::STREAM_STALE_TENSOR, "a placeholder outside of its record");
+        assert_eq!(fault, Fault::STREAM_STALE_TENSOR, "a placeholder outside of its recording");
         let refused = stream.scope(DependencyMode::DERIVED, |scope| {
             let outer = scope.tensor(ElementType::F32, &[8])?;
             scope.record(&[], |stream, _| submit(stream, Arg::In(&outer))).map(|_| ())
@@ -366,7 +366,7 @@ fn what_a_record_cannot_hold_is_refused() {
 }
 
 #[test]
-fn a_record_that_there_is_no_room_for_leaves_the_others_alone() {
+fn a_recording_that_there_is_no_room_for_leaves_the_others_alone() {
     let all = [0, 1, 2, 3].map(whole);
     // Its words, its edges or its touches are what there is no room for.
     let too_much: [&[Arg<'_>]; 3] =
@@ -374,7 +374,7 @@ fn a_record_that_there_is_no_room_for_leaves_the_others_alone() {
     let made = |too_much: Option<&[Arg<'_>]>| {
         with_stream(|stream| {
             let [a, b, c, d] = all;
-            let record = stream
+            let recording = stream
                 .record(&[a], |stream, bound| {
                     piece(stream, 7, &[bound.tensor(0), b, c, d], Arg::Scalar(3))
                 })
@@ -389,7 +389,7 @@ fn a_record_that_there_is_no_room_for_leaves_the_others_alone() {
                 assert_eq!(endless.unwrap_err(), Fault::STREAM_RECORDING_FULL);
                 assert_eq!(stream.end_recording().unwrap_err(), Fault::STREAM_RECORDING_FULL);
             }
-            stream.replay(&record, &Bindings { tensors: &[d], scalars: &[] }).unwrap();
+            stream.replay(&recording, &Bindings { tensors: &[d], scalars: &[] }).unwrap();
         })
     };
     let expected = made(None);
@@ -400,8 +400,8 @@ fn a_record_that_there_is_no_room_for_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_task_that_there_is_no_room_for_leaves_the_record_before_alone() {
-    // 15 words for each touch, and one for each argument: more than the words of the record before are away.
+fn a_task_that_there_is_no_room_for_leaves_the_recording_before_alone() {
+    // 15 words for each touch, and one for each argument: more than the words of the recording before are away.
     let view = |number: u64| {
         TensorView::dense(GmAddr(0x10_0000 * (1 + number)), ElementType::F32, &[2; 5])
     };
@@ -413,7 +413,7 @@ fn a_task_that_there_is_no_room_for_leaves_the_record_before_alone() {
         let full = loop {
             let made = stream.record(&[], |stream, _| stream.submit_tensors(&task).map(|_| ()));
             match made {
-                Ok(record) => last = Some(record),
+                Ok(recording) => last = Some(recording),
                 Err(fault) => break fault,
             }
         };
@@ -426,7 +426,7 @@ fn a_task_that_there_is_no_room_for_leaves_the_record_before_alone() {
 }
 
 #[test]
-fn a_record_with_a_task_that_was_not_written_down_is_of_no_use() {
+fn a_recording_with_a_task_that_was_not_written_down_is_of_no_use() {
     with_stream(|stream| {
         let submit = |stream: &mut TestStream<'_>, arg: Arg<'_>| {
             stream.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &[arg]))

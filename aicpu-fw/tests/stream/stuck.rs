@@ -234,7 +234,7 @@ fn a_heap_is_needed_for_the_scopes_behind_a_task_that_is_kept_back() {
 }
 
 #[test]
-fn a_record_needs_a_slot_for_each_of_its_tasks() {
+fn a_recording_needs_a_slot_for_each_of_its_tasks() {
     let needs = run(SMALL, |stream| {
         stream.record(&[tensor(0)], |stream, bound| {
             for _ in 0..5 {
@@ -257,7 +257,7 @@ fn words_of_a_replay_run_on_behind_the_end_of_the_ring() {
         let memory = Memory::new(Sizes { words: ring, ..SMALL });
         let host = Lazy { memory: &memory, alive: VecDeque::new(), turns: 0 };
         memory.run(host, |stream| {
-            let record = stream.record(&[], |stream, bound| {
+            let recording = stream.record(&[], |stream, bound| {
                 for count in counts {
                     let mut args: Vec<_> =
                         (1..count).map(|at| Arg::Scalar(10 * count + at)).collect();
@@ -268,7 +268,7 @@ fn words_of_a_replay_run_on_behind_the_end_of_the_ring() {
             });
             for round in 0..100 {
                 let bindings = Bindings { tensors: &[], scalars: &[1000 + round] };
-                stream.replay(record.as_ref().unwrap(), &bindings).unwrap();
+                stream.replay(recording.as_ref().unwrap(), &bindings).unwrap();
                 let first = stream.added() - 4;
                 for (number, count) in (first..).zip(counts) {
                     let task = &memory.run.tasks[usize::try_from(number % 8).unwrap()];

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, Once, PoisonError};
 
-use log::{Level, LevelFilter, Log, Metadata, Record};
+use log::{Level, LevelFilter, Log, Metadata};
 use pto_host::LogMessage;
 
 use crate::argument::invalid;
@@ -43,9 +43,9 @@ fn tell(level: Level, instance: u32, time_ns: u64, text: &str) {
 }
 
 /// Passes on what the firmware logged in a run.
-pub(crate) fn pass_on(records: &[LogMessage]) {
-    for record in records.iter().filter(|record| record.level <= log::max_level()) {
-        tell(record.level, record.instance, record.time_ns, &record.text);
+pub(crate) fn pass_on(messages: &[LogMessage]) {
+    for message in messages.iter().filter(|message| message.level <= log::max_level()) {
+        tell(message.level, message.instance, message.time_ns, &message.text);
     }
 }
 
@@ -56,9 +56,9 @@ impl Log for Host {
         metadata.level() <= log::max_level()
     }
 
-    fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            tell(record.level(), HOST, 0, &record.args().to_string());
+    fn log(&self, entry: &log::Record<'_>) {
+        if self.enabled(entry.metadata()) {
+            tell(entry.level(), HOST, 0, &entry.args().to_string());
         }
     }
 

@@ -230,15 +230,15 @@ pub unsafe extern "C" fn pto_builder_begin_recording(
 /// the run. Thread safety: the builder's own thread.
 ///
 /// # Safety
-/// `record` is null or writable.
+/// `recording` is null or writable.
 // SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_end_recording(
     builder: *const OpaqueBuilder,
-    record: *mut StreamRecording,
+    recording: *mut StreamRecording,
 ) -> i32 {
     // SAFETY: the caller vouches for the pointer.
-    let end = |runtime| unsafe { stream::end_recording::<Registered>(runtime, record) };
+    let end = |runtime| unsafe { stream::end_recording::<Registered>(runtime, recording) };
     answer(|| on(builder, end).map(drop))
 }
 
@@ -248,12 +248,12 @@ pub unsafe extern "C" fn pto_builder_end_recording(
 /// `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
 ///
 /// # Safety
-/// `record` is null or readable; `tensors` and `scalars` are null or have as many entries.
+/// `recording` is null or readable; `tensors` and `scalars` are null or have as many entries.
 // SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_replay(
     builder: *const OpaqueBuilder,
-    record: *const StreamRecording,
+    recording: *const StreamRecording,
     tensors: *const StreamTensor,
     tensor_count: u32,
     scalars: *const u64,
@@ -261,7 +261,14 @@ pub unsafe extern "C" fn pto_builder_replay(
 ) -> i32 {
     // SAFETY: the caller vouches for the pointers.
     let replay = |runtime| unsafe {
-        stream::replay::<Registered>(runtime, record, tensors, tensor_count, scalars, scalar_count)
+        stream::replay::<Registered>(
+            runtime,
+            recording,
+            tensors,
+            tensor_count,
+            scalars,
+            scalar_count,
+        )
     };
     answer(|| on(builder, replay).map(drop))
 }

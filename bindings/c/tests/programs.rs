@@ -102,7 +102,7 @@ fn leaks_are_found() -> bool {
 
 /// Needs no library: the functions are the program's own.
 #[test]
-fn tasks_with_shapes_and_records_in_cpp() {
+fn tasks_with_shapes_and_recordings_in_cpp() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let to = folder.path().join("shapes");
     compile(&CPP, "shapes.cpp", &to, &[]);
@@ -167,7 +167,7 @@ fn tensors_scopes_and_elements() {
 }
 
 #[test]
-fn tasks_with_shapes_and_records() {
+fn tasks_with_shapes_and_recordings() {
     both_ways("shapes.c", &[]);
 }
 

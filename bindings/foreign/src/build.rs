@@ -162,18 +162,18 @@ impl<'g> Build<'g> {
     /// # Errors
     /// As [`StreamBuilder::end_recording`].
     pub fn end_recording(&mut self) -> Result<Recording, Fault> {
-        let record = self.stream()?.end_recording()?;
+        let recording = self.stream()?.end_recording()?;
         self.recorded = None;
-        Ok(record)
+        Ok(recording)
     }
 
     /// Replays a recording: its tasks are counted.
     ///
     /// # Errors
     /// As [`StreamBuilder::replay`].
-    pub fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.stream()?.replay(record, bindings)?;
-        self.numbers.skip(record.tasks);
+    pub fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.stream()?.replay(recording, bindings)?;
+        self.numbers.skip(recording.tasks);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //! heap, elements.
 
 mod pointers;
-mod records;
+mod recordings;
 mod shape;
 
 use core::ffi::{c_int, c_void};
@@ -23,7 +23,7 @@ use self::pointers::{place, value, values};
 use self::shape::Shape;
 use crate::build::{Build, Finder, done, known};
 
-pub use records::{begin_recording, end_recording, replay};
+pub use recordings::{begin_recording, end_recording, replay};
 
 /// The version of [`StreamApi`].
 pub const STREAM_API_VERSION: u32 = 1;
@@ -64,7 +64,7 @@ pub struct StreamApi {
     pub replay: Replay,
 }
 
-/// Replays a recording: runtime, record, tensors and how many, scalars and how many. 0, or -1.
+/// Replays a recording: runtime, recording, tensors and how many, scalars and how many. 0, or -1.
 pub type Replay = unsafe extern "C" fn(
     *mut c_void,
     *const StreamRecording,

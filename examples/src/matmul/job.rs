@@ -186,8 +186,8 @@ fn reference(a: &[f32], b: &[f32], d: &[f32], columns: usize) -> Vec<Expected> {
 mod tests {
     use super::{Extents, reference};
     use crate::args::Size;
+    use crate::dry_run::DryRun;
     use crate::matmul::graph::{Args, build};
-    use crate::recorder::Recorder;
     use core::num::NonZeroU64;
     use pto_abi::{CoreKind, GmAddr};
     use pto_aicore_kernels::func;
@@ -222,8 +222,7 @@ mod tests {
             [([512; 3], [64; 3]), ([1; 3], [1; 3]), ([5, 7, 3], [2, 3, 2]), ([3; 3], [100; 3])]
         {
             let sizes = sizes(extents, tile);
-            let mut graph = Recorder::new(&args(&sizes).words());
-            build(&mut graph).unwrap();
+            let graph = DryRun::new(&args(&sizes).words()).of(build).unwrap();
             assert_eq!(graph.size(), sizes.graph_size(), "{extents:?} {tile:?}");
             let strips = extents[0].div_ceil(tile[0]);
             assert_eq!(graph.tasks_of(CoreKind::AIV) as u64, strips);
@@ -233,8 +232,7 @@ mod tests {
     #[test]
     fn every_product_of_the_matrices_is_in_one_task() {
         let sizes = sizes([5, 7, 3], [2, 3, 2]);
-        let mut graph = Recorder::new(&args(&sizes).words());
-        build(&mut graph).unwrap();
+        let graph = DryRun::new(&args(&sizes).words()).of(build).unwrap();
         let products = graph.tasks.iter().filter(|task| task.kind == CoreKind::AIC);
         let volume: u64 = products.map(|task| task.args[3..6].iter().product::<u64>()).sum();
         assert_eq!(volume, 5 * 7 * 3);
@@ -243,8 +241,7 @@ mod tests {
     #[test]
     fn a_tile_starts_with_matmul_and_goes_on_with_matmul_acc_in_order() {
         let sizes = sizes([2, 2, 6], [2, 2, 2]);
-        let mut graph = Recorder::new(&args(&sizes).words());
-        build(&mut graph).unwrap();
+        let graph = DryRun::new(&args(&sizes).words()).of(build).unwrap();
         let ids: std::vec::Vec<_> = graph.tasks.iter().map(|task| task.func_id).collect();
         assert_eq!(ids, [func::ADD, func::MATMUL, func::MATMUL_ACC, func::MATMUL_ACC]);
         assert!(graph.tasks[1].producers.is_empty());

@@ -1,10 +1,10 @@
-//! Tests of `paged_attention`: the graph against a recording builder, and what the inputs refuse.
+//! Tests of `paged_attention`: the graph in a dry run, and what the inputs refuse.
 
 use super::job::{INPUTS, PARAMS, graph_size, scale};
+use crate::dry_run::{DryRun, SubmittedTask};
 use crate::host::{Error, Inputs, Params, Tensor};
 use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, build};
 use crate::paged_attention::inputs::{Contexts, Shape};
-use crate::recorder::Recorder;
 use pto_abi::{CoreKind, Fault, GmAddr};
 use pto_aicore_kernels::{UpdateFlags, func};
 use pto_graph::BuildError;
@@ -43,7 +43,7 @@ const SMALL: &[(&str, &str)] = &[
     ("max_context", "21"),
 ];
 
-fn recorder(shape: &Shape, tables: &Tables) -> (Recorder, Args) {
+fn dry_run(shape: &Shape, tables: &Tables) -> (DryRun, Args) {
     let at = |index: u64| GmAddr(0x1000_0000 * (index + 1));
     let args = Args {
         q: at(0),
@@ -65,7 +65,7 @@ fn recorder(shape: &Shape, tables: &Tables) -> (Recorder, Args) {
         num_blocks: tables.contexts.num_blocks,
         scale: scale(shape.head_dim),
     };
-    let mut graph = Recorder::new(&args.words());
+    let mut graph = DryRun::new(&args.words());
     graph.put(args.block_table, tables.block_table.iter().map(|block| block.cast_unsigned()));
     graph.put(args.context_lens, tables.contexts.lens.iter().map(|len| len.cast_unsigned()));
     (graph, args)
@@ -84,8 +84,7 @@ fn the_size_of_the_graph_is_exact() {
         let params = params(given);
         let shape = Shape::new(&params).unwrap();
         let tables = Tables::new(&shape, &params, &Inputs::default()).unwrap();
-        let (mut graph, _) = recorder(&shape, &tables);
-        build(&mut graph).unwrap();
+        let graph = dry_run(&shape, &tables).0.of(build).unwrap();
         assert_eq!(graph.size(), graph_size(&shape, &tables.contexts), "{given:?}");
         assert_eq!(graph.tasks_of(CoreKind::AIC), graph.tasks_of(CoreKind::AIV));
     }
@@ -102,13 +101,12 @@ fn the_default_graph_has_some_thousand_tasks() {
 #[test]
 fn every_chain_begins_once_and_ends_once_and_covers_its_context() {
     let (shape, tables) = small();
-    let (mut graph, _) = recorder(&shape, &tables);
-    build(&mut graph).unwrap();
+    let graph = dry_run(&shape, &tables).0.of(build).unwrap();
     let updates = || graph.tasks.iter().filter(|task| task.func_id == func::ATTENTION_UPDATE);
     let with = |flag: UpdateFlags| updates().filter(|t| t.args[11] & flag.bits() != 0).count();
     assert_eq!((with(UpdateFlags::FIRST), with(UpdateFlags::LAST)), (6, 6));
     // One core updates both heads of a request; the chain of a run waits for its products once, and for the run before.
-    let waits = |task: &&crate::recorder::Recorded| {
+    let waits = |task: &&SubmittedTask| {
         let is_product = |at: &usize| graph.tasks[*at].func_id == func::ATTENTION_PV;
         task.producers.iter().any(is_product)
     };
@@ -124,8 +122,7 @@ fn every_chain_begins_once_and_ends_once_and_covers_its_context() {
 #[test]
 fn no_two_units_share_scratch() {
     let (shape, tables) = small();
-    let (mut graph, _) = recorder(&shape, &tables);
-    build(&mut graph).unwrap();
+    let graph = dry_run(&shape, &tables).0.of(build).unwrap();
     let mut scores: Vec<_> = graph
         .tasks
         .iter()
@@ -139,11 +136,11 @@ fn no_two_units_share_scratch() {
 
 #[test]
 fn tables_that_lie_stop_the_program() {
-    let stop = |change: fn(&mut Recorder, &Args)| {
+    let stop = |change: fn(&mut DryRun, &Args)| {
         let (shape, tables) = small();
-        let (mut graph, args) = recorder(&shape, &tables);
+        let (mut graph, args) = dry_run(&shape, &tables);
         change(&mut graph, &args);
-        build(&mut graph).unwrap_err()
+        graph.of(build).err().unwrap()
     };
     let bad_len = BuildError::Failed(BAD_CONTEXT_LEN);
     assert_eq!(stop(|graph, args| graph.put(args.context_lens, [0])), bad_len);
@@ -157,9 +154,9 @@ fn tables_that_lie_stop_the_program() {
 #[test]
 fn words_whose_tensors_are_larger_than_memory_are_refused() {
     let (shape, tables) = small();
-    let (_, args) = recorder(&shape, &tables);
+    let (_, args) = dry_run(&shape, &tables);
     let args = Args { num_blocks: u64::MAX / 2, ..args };
-    let error = build(&mut Recorder::new(&args.words())).unwrap_err();
+    let error = DryRun::new(&args.words()).of(build).err().unwrap();
     assert_eq!(error, Fault::BUILD_ORCH_ARGS.into());
 }
 

@@ -280,9 +280,9 @@ fn judge(expected: &[u64], values: &[u64], counters: &[u32]) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::{Dag, NonZeroU64, PARAMS, graph_size, judge};
+    use crate::dry_run::DryRun;
     use crate::host::Params;
     use crate::random_dag::graph::{Args, BAD_FIRST, BAD_KIND, BAD_PRODUCER, MAX_WINDOW, build};
-    use crate::recorder::Recorder;
     use pto_abi::{CoreKind, Fault, GmAddr};
     use pto_graph::BuildError;
     use std::vec::Vec;
@@ -295,7 +295,7 @@ mod tests {
         Dag::draw(&params, |_| Ok(())).unwrap()
     }
 
-    fn recorder(dag: &Dag) -> Recorder {
+    fn dry_run(dag: &Dag) -> DryRun {
         let args = Args {
             nodes: dag.kinds.len() as u64,
             seed: 1,
@@ -306,7 +306,7 @@ mod tests {
             kinds: GmAddr(0x500_0000),
             stride: NonZeroU64::new(dag.stride.into()).unwrap(),
         };
-        let mut graph = Recorder::new(&args.words());
+        let mut graph = DryRun::new(&args.words());
         graph.put(args.first, dag.first.iter().copied());
         graph.put(args.producers, dag.producers.iter().copied());
         graph.put(args.kinds, dag.kinds.iter().copied());
@@ -323,8 +323,7 @@ mod tests {
             &[("max_predecessors", "1024"), ("window", "1024"), ("tasks", "1500")],
         ] {
             let dag = dag(given);
-            let mut graph = recorder(&dag);
-            build(&mut graph).unwrap();
+            let graph = dry_run(&dag).of(build).unwrap();
             let size = graph_size(dag.kinds.len() as u64, dag.edges());
             assert_eq!(graph.size(), size, "{given:?}");
             let producers: Vec<_> = graph.tasks.iter().flat_map(|task| &task.producers).collect();
@@ -336,8 +335,7 @@ mod tests {
     #[test]
     fn the_share_of_cube_cores_is_kept_and_the_seed_decides() {
         let share = |percent| {
-            let mut graph = recorder(&dag(&[("aic_percent", percent)]));
-            build(&mut graph).unwrap();
+            let graph = dry_run(&dag(&[("aic_percent", percent)])).of(build).unwrap();
             graph.tasks_of(CoreKind::AIC)
         };
         assert_eq!((share("0"), share("100")), (0, 10_000));
@@ -351,7 +349,7 @@ mod tests {
         let stop = |change: fn(&mut Dag)| {
             let mut dag = dag(&[("tasks", "2000"), ("max_predecessors", "1")]);
             change(&mut dag);
-            build(&mut recorder(&dag)).unwrap_err()
+            dry_run(&dag).of(build).err().unwrap()
         };
         assert_eq!(
             stop(|dag| *dag.first.last_mut().unwrap() = u32::MAX),

@@ -61,7 +61,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let shape = [args.rows.get(), BLOCK_WORDS * args.blocks.get()];
     let first = dense(args.first, ElementType::U64, &shape)?;
     let second = dense(args.second, ElementType::U64, &shape)?;
-    let record = stream.record(&[first], |stream, bound| {
+    let recording = stream.record(&[first], |stream, bound| {
         layer(stream, &args, &bound.tensor(0), bound.scalar(0))
     })?;
     for number in 0..args.layers.get() {
@@ -70,7 +70,7 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         if number % PERIOD == PERIOD - 1 {
             layer(stream, &args, &matrix, Arg::Scalar(salt))?;
         } else {
-            stream.replay(&record, &Bindings { tensors: &[matrix], scalars: &[salt] })?;
+            stream.replay(&recording, &Bindings { tensors: &[matrix], scalars: &[salt] })?;
         }
     }
     Ok(())

@@ -141,7 +141,7 @@ fn reference(a: &[f32], b: &[f32]) -> Vec<Expected> {
 #[cfg(test)]
 mod tests {
     use super::{graph_size, reference};
-    use crate::recorder::Recorder;
+    use crate::dry_run::DryRun;
     use crate::vector_example::graph::{Args, build};
     use core::num::NonZeroU64;
     use pto_abi::{CoreKind, Fault, GmAddr};
@@ -163,8 +163,7 @@ mod tests {
     #[test]
     fn the_size_of_the_graph_is_exact() {
         for (rows, cols, tile_rows) in [(128, 128, 4), (1, 1, 1), (7, 3, 2), (5, 9, 100)] {
-            let mut graph = Recorder::new(&args(rows, cols, tile_rows).words());
-            build(&mut graph).unwrap();
+            let graph = DryRun::new(&args(rows, cols, tile_rows).words()).of(build).unwrap();
             assert_eq!(graph.size(), graph_size(rows, tile_rows), "{rows} {cols} {tile_rows}");
             assert_eq!(graph.tasks_of(CoreKind::AIC), 0);
         }
@@ -172,8 +171,7 @@ mod tests {
 
     #[test]
     fn the_last_tile_takes_what_is_left() {
-        let mut graph = Recorder::new(&args(7, 3, 2).words());
-        build(&mut graph).unwrap();
+        let graph = DryRun::new(&args(7, 3, 2).words()).of(build).unwrap();
         let elements: u64 = graph.tasks.iter().map(|task| task.args[3]).sum();
         assert_eq!(elements, 4 * 21);
         assert_eq!(graph.tasks.last().unwrap().args[3], 3);
@@ -183,7 +181,7 @@ mod tests {
     fn words_that_no_tensor_has_are_refused() {
         let mut words = args(4, 4, 1).words();
         words[6] = u64::MAX / 2;
-        let error = build(&mut Recorder::new(&words)).unwrap_err();
+        let error = DryRun::new(&words).of(build).err().unwrap();
         assert_eq!(error, Fault::BUILD_ORCH_ARGS.into());
     }
 

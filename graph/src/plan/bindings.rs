@@ -4,8 +4,8 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
 
 use super::accept::Plan;
+use super::epitaph;
 use super::layout::{binding, limits};
-use super::record;
 use super::stop::Stop;
 use super::task::descriptor;
 use super::values::Values;
@@ -25,7 +25,7 @@ pub(super) struct Array {
 pub(super) struct Bindings {
     pub(super) code: GmAddr,
     pub(super) code_bytes: u64,
-    pub(super) record: GmAddr,
+    pub(super) epitaph: GmAddr,
     pub(super) scratch: GmAddr,
     pub(super) descriptors: GmAddr,
     pub(super) cores: u64,
@@ -56,11 +56,11 @@ impl Place {
         Ok(u64::from(half(address)?) | u64::from(half(address.offset(4))?) << 32)
     }
 
-    /// Where the record is.
-    pub(super) fn record<G: GraphBuilder>(self, graph: &G) -> Result<GmAddr, Stop> {
-        let record = GmAddr(self.word(graph, binding::RECORD)?);
-        check_range(graph, record, u64::from(record::WORDS) * 8, binding::RECORD)?;
-        Ok(record)
+    /// Where the epitaph is.
+    pub(super) fn epitaph<G: GraphBuilder>(self, graph: &G) -> Result<GmAddr, Stop> {
+        let epitaph = GmAddr(self.word(graph, binding::EPITAPH)?);
+        check_range(graph, epitaph, u64::from(epitaph::WORDS) * 8, binding::EPITAPH)?;
+        Ok(epitaph)
     }
 }
 
@@ -103,7 +103,7 @@ impl Bindings {
         let mut bound = Self {
             code: GmAddr(place.word(graph, binding::CODE)?),
             code_bytes: place.word(graph, binding::CODE_BYTES)?,
-            record: place.record(graph)?,
+            epitaph: place.epitaph(graph)?,
             scratch: GmAddr(place.word(graph, binding::SCRATCH)?),
             descriptors: place.base.offset(tensors_at as u64 * 8),
             cores: place.word(graph, binding::CORES)?,

@@ -8,9 +8,9 @@ use super::accept::Plan;
 use super::axis::Elements;
 use super::bindings::{Bindings, Place};
 use super::cursor::Cursor;
+use super::epitaph;
 use super::expression::{eval, eval_signed};
 use super::layout::{axis, limits, node, orch};
-use super::record;
 use super::stop::Stop;
 use super::tasks;
 use super::walk::Walk;
@@ -23,7 +23,7 @@ use crate::tensor::TensorView;
 /// Submits the tasks of the plans that the orchestration words name, in their order.
 ///
 /// # Errors
-/// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [record] of that plan then says at which of its words.
+/// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [epitaph] of that plan then says at which of its words.
 // Not inlined: the copy of the plan would stand on the stack of every other program as well.
 #[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
@@ -39,12 +39,12 @@ fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), Bui
     let words = stream.orch_args().as_chunks::<{ orch::COUNT }>().0.get(number);
     let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;
     let place = Place { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
-    let record = place.record(stream).map_err(|stop| stop.fault)?;
+    let epitaph = place.epitaph(stream).map_err(|stop| stop.fault)?;
     let mut kept = [0; limits::WORDS];
     let plan = (GmAddr(words[orch::PLAN]), words[orch::PLAN_WORDS]);
     let expanded =
-        read(stream, plan, &mut kept).and_then(|words| run(stream, words, (place, record)));
-    expanded.map_err(|stop| tell(stream, record, stop, &[]).into())
+        read(stream, plan, &mut kept).and_then(|words| run(stream, words, (place, epitaph)));
+    expanded.map_err(|stop| tell(stream, epitaph, stop, &[]).into())
 }
 
 /// Copies a plan. Nobody else can change the copy, so that what was checked is what is expanded.
@@ -68,7 +68,7 @@ fn read<'k, G: GraphBuilder>(
 fn run<G: StreamBuilder>(
     stream: &mut G,
     words: &[u32],
-    (place, record): (Place, GmAddr),
+    (place, epitaph): (Place, GmAddr),
 ) -> Result<(), Stop> {
     let plan = Plan::accept(words)?;
     let bound = Bindings::read(stream, &plan, place)?;
@@ -77,28 +77,28 @@ fn run<G: StreamBuilder>(
     walked.inspect_err(|stop| {
         // The calls before the one that stops are made. What refuses them has the stop for its reason.
         let _ = walk.run.submit(walk.stream);
-        let mut vars = [0; record::VAR_COUNT];
+        let mut vars = [0; epitaph::VAR_COUNT];
         for (number, var) in (0..walk.vars).zip(&mut vars) {
             *var = walk.values.var(number);
         }
-        let count = (walk.vars as usize).min(record::VAR_COUNT);
-        tell(walk.stream, record, *stop, vars.get(..count).unwrap_or(&[]));
+        let count = (walk.vars as usize).min(epitaph::VAR_COUNT);
+        tell(walk.stream, epitaph, *stop, vars.get(..count).unwrap_or(&[]));
     })
 }
 
-/// Writes into the record why the expansion ended, unless that was done before.
+/// Writes into the epitaph why the expansion ended, unless that was done before.
 #[cold]
 fn tell<G: StreamBuilder>(stream: &mut G, at: GmAddr, stop: Stop, vars: &[i64]) -> Fault {
-    let view = TensorView::dense(at, ElementType::U64, &[record::WORDS]);
-    let is_told = stream.get(&view, &[record::FAULT]) != Ok(0);
+    let view = TensorView::dense(at, ElementType::U64, &[epitaph::WORDS]);
+    let is_told = stream.get(&view, &[epitaph::FAULT]) != Ok(0);
     let head = [
-        (record::FAULT, stop.fault.code().into()),
-        (record::AT, stop.at as u64),
-        (record::FOUND, stop.found),
-        (record::LIMIT, stop.limit),
-        (record::VARS, vars.len() as u64),
+        (epitaph::FAULT, stop.fault.code().into()),
+        (epitaph::AT, stop.at as u64),
+        (epitaph::FOUND, stop.found),
+        (epitaph::LIMIT, stop.limit),
+        (epitaph::VARS, vars.len() as u64),
     ];
-    let vars = (record::VAR_WORDS..).zip(vars.iter().map(|var| var.cast_unsigned()));
+    let vars = (epitaph::VAR_WORDS..).zip(vars.iter().map(|var| var.cast_unsigned()));
     for (word, value) in head.into_iter().chain(vars) {
         if is_told || stream.set(&view, &[word], value).is_err() {
             break;

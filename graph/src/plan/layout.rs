@@ -249,8 +249,8 @@ pub mod binding {
     pub const CODE: usize = 0;
     /// Bytes of the code.
     pub const CODE_BYTES: usize = 1;
-    /// Where the [record](super::super::record) is.
-    pub const RECORD: usize = 2;
+    /// Where the [epitaph](super::super::epitaph) is.
+    pub const EPITAPH: usize = 2;
     /// Where the scratch memory of the cores is.
     pub const SCRATCH: usize = 3;
     /// Symbols, arrays above 16 bits, tensors above 32, kernels above 48.

@@ -9,21 +9,21 @@
 //! ```text
 //! orch_args: plan, bindings --> read --> Plan::accept --> expand: loops --> tasks --> tiles --> submit_tensors
 //!                                                            |  axes, expressions
-//!                                                            '--> record: where a plan or a tile kernel ended, and why
+//!                                                            '--> epitaph: where a plan or a tile kernel ended, and why
 //! ```
 //! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
-//! each of them; `grain.rs` which tasks are one dispatch; `schedule.rs` what orders tasks beside their tiles; [`record`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+//! each of them; `grain.rs` which tasks are one dispatch; `schedule.rs` what orders tasks beside their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
 
 mod accept;
 mod axis;
 mod bindings;
 mod cursor;
+pub mod epitaph;
 mod expand;
 mod expression;
 mod grain;
 pub mod layout;
 mod operand;
-pub mod record;
 mod schedule;
 mod stop;
 pub mod task;

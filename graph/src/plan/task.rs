@@ -1,7 +1,7 @@
 //! The arguments of a tile kernel, as the expansion writes them and a core reads them.
 //!
 //! ```text
-//! code | code bytes, kernel | record | scratch | forms | descriptors | for each parameter: tensor: region, first, sides
+//! code | code bytes, kernel | epitaph | scratch | forms | descriptors | for each parameter: tensor: region, first, sides
 //!                                                                                          scalar: word
 //! ```
 
@@ -33,8 +33,8 @@ pub const fn cost_ns(word: u64) -> u64 {
 /// The longest time that a word of a task says: 16 ms.
 const MAX_COST_NS: u64 = (1 << 24) - 1;
 
-/// Where the [record](super::record) is.
-pub const RECORD: usize = 2;
+/// Where the [epitaph](super::epitaph) is.
+pub const EPITAPH: usize = 2;
 /// Where the [scratch memory](scratch) is.
 pub const SCRATCH: usize = 3;
 /// The [forms](super::layout::form) of the scalars.

@@ -103,7 +103,7 @@ fn head(
     [
         bindings.code.offset(kernel.code.into()).0,
         task::pack_code(kernel.bytes, kernel_number, bindings.cost_ns(number)),
-        bindings.record.0,
+        bindings.epitaph.0,
         bindings.scratch.0,
         forms,
         bindings.descriptors.0,

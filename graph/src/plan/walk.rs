@@ -5,8 +5,8 @@ use pto_abi::ids::GmAddr;
 
 use super::accept::Plan;
 use super::bindings::{Array, Bindings};
+use super::epitaph;
 use super::grain::{Measure, Run};
-use super::record;
 use super::schedule::Pace;
 use super::stop::Stop;
 use super::values::Values;
@@ -107,7 +107,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
     }
 
     fn look(&self, at: usize) -> Result<(), Stop> {
-        let state = self.stream.read_u32(state_of(self.bindings.record));
+        let state = self.stream.read_u32(state_of(self.bindings.epitaph));
         match state.map_err(|fault| Stop::new(fault, at))? {
             0 => Ok(()),
             _ => Err(Stop::new(Fault::PLAN_KERNEL, at)),
@@ -128,7 +128,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
     }
 }
 
-/// The half of the record's state that is not zero after a fault.
-const fn state_of(record: GmAddr) -> GmAddr {
-    record.offset(record::STATE as u64 * 8)
+/// The half of the epitaph's state that is not zero after a fault.
+const fn state_of(epitaph: GmAddr) -> GmAddr {
+    epitaph.offset(epitaph::STATE as u64 * 8)
 }

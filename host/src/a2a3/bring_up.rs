@@ -1,7 +1,7 @@
 //! Image and kernels reach the device.
 //!
 //! ```text
-//! bootstrap: image and record to device memory -> the driver's own kernel loads the image, which writes itself to a file
+//! bootstrap: image and device arguments to device memory -> the driver's own kernel loads the image, which writes itself to a file
 //! register:  a description in JSON -> the driver finds the file and its functions
 //! init:      the image's initialisation, once
 //! kernels:   registered with the driver once a process; it cannot take them back
@@ -95,36 +95,40 @@ fn with_brought<R>(act: impl FnOnce(&mut Brought) -> R) -> R {
 
 fn bootstrap(port: &Port, image: &Image, stream: Handle, tag: u64) -> Result<(), A2a3Error> {
     let code = port.alloc(BOOTSTRAP, image.bytes().len() as u64)?;
-    let record = port.alloc(BOOTSTRAP, abi::RECORD_BYTES as u64)?;
+    let device_args = port.alloc(BOOTSTRAP, abi::DEVICE_ARGS_BYTES as u64)?;
     let launched = port
         .to_device(code, image.bytes())
         .and_then(|()| {
-            let words = record_words(port.device(), (code, image.bytes().len() as u64), tag);
-            port.to_device(record, bytemuck::cast_slice(&words))
+            let words = device_args_words(port.device(), (code, image.bytes().len() as u64), tag);
+            port.to_device(device_args, bytemuck::cast_slice(&words))
         })
-        .and_then(|()| launch_bootstrap(port, stream, record))
+        .and_then(|()| launch_bootstrap(port, stream, device_args))
         .and_then(|()| wait(port, stream, BOOTSTRAP));
     // What the device still uses after a failure goes with the reset that follows.
     launched?;
-    port.free(BOOTSTRAP, record)?;
+    port.free(BOOTSTRAP, device_args)?;
     port.free(BOOTSTRAP, code)
 }
 
-/// The record: the image is both the library that is loaded first and the firmware.
-fn record_words(device: u32, image: (GmAddr, u64), tag: u64) -> [u64; abi::RECORD_BYTES / 8] {
-    let mut words = [0; abi::RECORD_BYTES / 8];
-    words[abi::RECORD_DISPATCHER / 8] = image.0.0;
-    words[abi::RECORD_DISPATCHER / 8 + 1] = image.1;
-    words[abi::RECORD_DEVICE / 8] = device.into();
-    words[abi::RECORD_FIRMWARE / 8] = image.0.0;
-    words[abi::RECORD_FIRMWARE / 8 + 1] = image.1;
-    words[abi::RECORD_TAG / 8] = tag;
+/// The device arguments: the image is both the library that is loaded first and the firmware.
+fn device_args_words(
+    device: u32,
+    image: (GmAddr, u64),
+    tag: u64,
+) -> [u64; abi::DEVICE_ARGS_BYTES / 8] {
+    let mut words = [0; abi::DEVICE_ARGS_BYTES / 8];
+    words[abi::DEVICE_ARGS_DISPATCHER / 8] = image.0.0;
+    words[abi::DEVICE_ARGS_DISPATCHER / 8 + 1] = image.1;
+    words[abi::DEVICE_ARGS_DEVICE / 8] = device.into();
+    words[abi::DEVICE_ARGS_FIRMWARE / 8] = image.0.0;
+    words[abi::DEVICE_ARGS_FIRMWARE / 8 + 1] = image.1;
+    words[abi::DEVICE_ARGS_TAG / 8] = tag;
     words
 }
 
-fn launch_bootstrap(port: &Port, stream: Handle, record: GmAddr) -> Result<(), A2a3Error> {
+fn launch_bootstrap(port: &Port, stream: Handle, device_args: GmAddr) -> Result<(), A2a3Error> {
     let mut args = [0_u64; abi::ARGS_BYTES / 8];
-    args[abi::ARGS_RECORD / 8] = record.0;
+    args[abi::ARGS_DEVICE_ARGS / 8] = device_args.0;
     let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut args);
     bytes[abi::ARGS_KERNEL_NAME..][..abi::KERNEL_NAME.len()].copy_from_slice(abi::KERNEL_NAME);
     bytes[abi::ARGS_SO_NAME..][..abi::SO_NAME.len()].copy_from_slice(abi::SO_NAME);
@@ -193,17 +197,17 @@ fn function(port: &Port, binary: Handle, name: &str) -> Result<Handle, A2a3Error
     Ok(function)
 }
 
-/// Launches `instances` AICPU instances of a function, which find the launch record in their arguments.
+/// Launches `instances` AICPU instances of a function, which find the launch words in their arguments.
 pub(super) fn launch(
     port: &Port,
     function: Handle,
     instances: u32,
     stream: Handle,
-    record: GmAddr,
+    words: GmAddr,
     step: &'static str,
 ) -> Result<(), A2a3Error> {
     let mut args = [0_u64; 8];
-    args[pto_abi::launch_words::ARGS_LAUNCH_OFFSET / 8] = record.0;
+    args[pto_abi::launch_words::ARGS_LAUNCH_OFFSET / 8] = words.0;
     let base = AicpuArgs::of(&mut args, (0, 0));
     let mut args = CpuKernelArgs { base, head_offset: 0, reserved: [0; 4] };
     // The vendor's callers give a place for attributes, and say that there are none.

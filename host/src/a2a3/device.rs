@@ -77,7 +77,7 @@ pub(crate) struct A2a3 {
     firmware: Image,
     blob: Image,
     kernels: PlacedKernels,
-    record: GmAddr,
+    words: GmAddr,
     /// `Err`: why there is nothing any more.
     standing: Result<Standing, String>,
     /// The arena that the last launch was on, by its bring-up.
@@ -108,7 +108,7 @@ impl A2a3 {
         let gm = provide_memory(port, options.gm_bytes)?;
         let dma: Arc<dyn Dma> = Arc::<Port>::clone(port);
         let memory = Arc::new(Memory::of(Gm::remote(options.gm_bytes, gm, dma)?));
-        let record = memory.alloc(size_of::<LaunchWords>() as u64, Owner::Runtime)?;
+        let words = memory.alloc(size_of::<LaunchWords>() as u64, Owner::Runtime)?;
         let kernels = PlacedKernels::place(&memory, blob)?;
         let standing = Standing::raise(port, options, firmware, blob)?;
         let clusters = u32::try_from(standing.cores.clusters.len()).unwrap_or(u32::MAX);
@@ -119,7 +119,7 @@ impl A2a3 {
             firmware: firmware.clone(),
             blob: blob.clone(),
             kernels,
-            record,
+            words,
             standing: Ok(standing),
             arena: None,
             post_mortem: Vec::new(),
@@ -152,7 +152,7 @@ impl A2a3 {
             port: &self.port,
             cores: &standing.cores,
             gm: (gm.address(), gm.bytes()),
-            record: self.record,
+            words: self.words,
             stream: standing.stream,
             run: standing.registered.run,
             kernels: standing.kernels,

@@ -1,7 +1,7 @@
 //! One launch: what goes to the device, in which order, and the wait for it.
 //!
 //! ```text
-//! arena and launch record to the device -> AICore launch, on a new stream -> AICPU launch -> wait: AICPU, then AICore
+//! arena and launch words to the device -> AICore launch, on a new stream -> AICPU launch -> wait: AICPU, then AICore
 //!    -> the arena comes back
 //! ```
 //! The AICores are launched first: they wait for a greeting, and the greetings of the AICPUs come at once.
@@ -49,8 +49,8 @@ pub(super) struct Ready<'a> {
     pub(super) cores: &'a Cores,
     /// GM: its address and size.
     pub(super) gm: (GmAddr, u64),
-    /// Where the launch record is.
-    pub(super) record: GmAddr,
+    /// Where the launch words are.
+    pub(super) words: GmAddr,
     /// The AICPUs' stream.
     pub(super) stream: Handle,
     /// The firmware's entry.
@@ -62,7 +62,7 @@ pub(super) struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    /// Runs an arena: what the launch record says of a fault that no arena can hold, or zero.
+    /// Runs an arena: what the launch words say of a fault that no arena can hold, or zero.
     pub(super) fn run(&self, arena: &Arena<'static>) -> Result<u32, A2a3Error> {
         let limits = prepare(arena);
         self.port.enter("launching")?;
@@ -70,7 +70,7 @@ impl Ready<'_> {
         // What the device writes there decides nothing of what is copied.
         let (fetched, of_fault) = (exchange::fetched(arena), exchange::fetched_of_fault(arena));
         exchange::send(self.port, &window, exchange::sent(arena))?;
-        self.send_record(arena)?;
+        self.send_words(arena)?;
         // SAFETY: takes a number.
         let code = unsafe { (self.port.calls.set_op_timeout)(limits.launch_s) };
         self.port.check("setting the driver's time-out", "aclrtSetOpExecuteTimeOut", code)?;
@@ -97,7 +97,7 @@ impl Ready<'_> {
         self.launch_cores(cores)?;
         let instances = arena.config().aicpu_instances;
         let step = "launching the AICPUs";
-        bring_up::launch(self.port, self.run, instances, self.stream, self.record, step)?;
+        bring_up::launch(self.port, self.run, instances, self.stream, self.words, step)?;
         let deadline = Instant::now() + limits.stream;
         let streams = [(self.stream, AICPUS), (cores, AICORES)];
         let fetched = Instant::now();
@@ -111,7 +111,7 @@ impl Ready<'_> {
         // SAFETY: places for two numbers.
         let code = unsafe { (self.port.calls.c2c_address)(&raw mut control, &raw mut bytes) };
         self.port.check(STEP, "rtGetC2cCtrlAddr", code)?;
-        let mut words = [control, self.record.0];
+        let mut words = [control, self.words.0];
         let mut args = ArgsEx::of(&mut words);
         let config = TaskConfig { schedule_mode: ALL_BLOCKS_AT_ONCE, ..TaskConfig::default() };
         let blocks = u32::try_from(self.cores.clusters.len()).unwrap_or(u32::MAX);
@@ -123,7 +123,7 @@ impl Ready<'_> {
         self.port.check(STEP, "rtKernelLaunchWithHandleV2", code)
     }
 
-    fn send_record(&self, arena: &Arena<'static>) -> Result<(), A2a3Error> {
+    fn send_words(&self, arena: &Arena<'static>) -> Result<(), A2a3Error> {
         let positions = self.cores.positions();
         let window = arena.window();
         let plan = LaunchPlan {
@@ -144,19 +144,19 @@ impl Ready<'_> {
             reserved_word: 0,
             reserved: [0; 5],
         };
-        let mut record = [0_u64; size_of::<LaunchWords>() / 8];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut record);
+        let mut words = [0_u64; size_of::<LaunchWords>() / 8];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         bytes[..size_of::<LaunchPlan>()].copy_from_slice(bytemuck::bytes_of(&plan));
         let of_cores: &[u8] = bytemuck::cast_slice(&positions);
         bytes[offset_of!(LaunchWords, cores)..][..of_cores.len()].copy_from_slice(of_cores);
-        self.port.to_device(self.record, bytes)
+        self.port.to_device(self.words, bytes)
     }
 
     /// The fault that no arena can hold; zero: none.
     fn refused(&self) -> Result<u32, A2a3Error> {
         let at = offset_of!(LaunchWords, tickets) + offset_of!(LaunchTickets, refused);
         let mut code = [0; 4];
-        self.port.to_host(self.record.offset(at as u64), &mut code)?;
+        self.port.to_host(self.words.offset(at as u64), &mut code)?;
         Ok(u32::from_le_bytes(code))
     }
 }

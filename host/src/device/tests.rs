@@ -203,7 +203,7 @@ fn the_report_counts_this_run_only() {
         assert_eq!((report.cores, report.tasks_run), ([1, 2], [1, 1]));
         assert_eq!(report.busy, [Duration::from_micros(1), Duration::from_micros(500)]);
         assert!((report.utilisation(CoreKind::AIV) - 0.125).abs() < 1e-9);
-        let texts: Vec<_> = report.logs.iter().map(|record| record.text.as_str()).collect();
+        let texts: Vec<_> = report.logs.iter().map(|message| message.text.as_str()).collect();
         assert_eq!((texts, report.logs_dropped), (vec!["hello"], 0));
     }
 }

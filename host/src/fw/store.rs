@@ -5,7 +5,7 @@
 //! devices/<device>.json   its generations, and which is current
 //! lock                    one writer at a time
 //! ```
-//! flash: image first, then the record that names it. An interruption leaves the old record, which names the old
+//! flash: image first, then the description that names it. An interruption leaves the old description, which names the old
 //! image. What no generation names is removed at the next flash.
 
 use std::collections::BTreeSet;
@@ -22,12 +22,12 @@ use super::{FlashDevice, Image, ImageError, ImageKind, StoreError, seal};
 pub const HOME_VARIABLE: &str = "PTO_HOME";
 /// Generations that are kept of each device.
 const KEPT: usize = 16;
-/// The form of the record.
+/// The form of the description.
 const FORMAT: u32 = 1;
 const OLD_KEPT: &str = "the device still has what it had";
 const NOT_CHANGED: &str = "nothing was changed";
 
-/// A flashed image, as the record names it.
+/// A flashed image, as the description names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// SHA-256 of the file.
@@ -55,7 +55,7 @@ pub struct Generation {
     pub kernels: Option<Entry>,
 }
 
-/// The record of one device.
+/// The description of one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceState {
     format: u32,
@@ -139,7 +139,7 @@ impl Store {
         let _lock = self.lock(Sharing::Exclusive)?;
         disk::sweep(&self.root.join("images"));
         disk::sweep(&self.root.join("devices"));
-        let mut state = self.record(device)?.unwrap_or(DeviceState {
+        let mut state = self.read_state(device)?.unwrap_or(DeviceState {
             format: FORMAT,
             current: 0,
             generations: Vec::new(),
@@ -171,7 +171,7 @@ impl Store {
         state.current = number;
         let surplus = state.generations.len().saturating_sub(KEPT);
         state.generations.drain(..surplus);
-        self.write_record(device, &state)?;
+        self.write_state(device, &state)?;
         self.remove_unnamed();
         Ok(made)
     }
@@ -186,7 +186,7 @@ impl Store {
             return Err(nothing());
         }
         let _lock = self.lock(Sharing::Exclusive)?;
-        let mut state = self.record(device)?.ok_or_else(nothing)?;
+        let mut state = self.read_state(device)?.ok_or_else(nothing)?;
         let now = state.generation().ok_or_else(nothing)?;
         let before = state.numbered(now.before).cloned();
         let before = before.ok_or(StoreError::NothingBefore { device })?;
@@ -195,16 +195,16 @@ impl Store {
             self.load_entry(entry)?;
         }
         state.current = before.number;
-        self.write_record(device, &state)?;
+        self.write_state(device, &state)?;
         Ok(before)
     }
 
-    /// The record of a device; `None`: nothing was ever flashed.
+    /// What a device has; `None`: nothing was ever flashed.
     ///
     /// # Errors
     /// `Io`, `State`.
     pub fn state(&self, device: FlashDevice) -> Result<Option<DeviceState>, StoreError> {
-        self.record(device)
+        self.read_state(device)
     }
 
     /// The images that a device has, checked again; `None`: nothing was ever flashed.
@@ -216,7 +216,7 @@ impl Store {
             return Ok(None);
         }
         let _lock = self.lock(Sharing::Shared)?;
-        let Some(state) = self.record(device)? else { return Ok(None) };
+        let Some(state) = self.read_state(device)? else { return Ok(None) };
         let Some(now) = state.generation() else { return Ok(None) };
         let load = |entry: &Option<Entry>| -> Result<Option<Image>, StoreError> {
             let image = entry.as_ref().map(|entry| self.load_entry(entry)).transpose()?;
@@ -241,8 +241,8 @@ impl Store {
         Ok(Image::parse(entry.name.clone(), bytes)?)
     }
 
-    fn record(&self, device: FlashDevice) -> Result<Option<DeviceState>, StoreError> {
-        let path = self.record_path(device);
+    fn read_state(&self, device: FlashDevice) -> Result<Option<DeviceState>, StoreError> {
+        let path = self.state_path(device);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -264,8 +264,8 @@ impl Store {
         Ok(Some(state))
     }
 
-    fn write_record(&self, device: FlashDevice, state: &DeviceState) -> Result<(), StoreError> {
-        let path = self.record_path(device);
+    fn write_state(&self, device: FlashDevice, state: &DeviceState) -> Result<(), StoreError> {
+        let path = self.state_path(device);
         let text = serde_json::to_string_pretty(state)
             .map_err(|error| StoreError::State { path: path.clone(), what: error.to_string() })?;
         disk::replace(&path, text.as_bytes(), self.write)
@@ -276,12 +276,12 @@ impl Store {
     fn remove_unnamed(&self) {
         let mut names = BTreeSet::new();
         for device in FlashDevice::ALL {
-            match self.record(*device) {
+            match self.read_state(*device) {
                 Ok(Some(state)) => {
                     names.extend(named(&state).map(|entry| self.image_path(&entry.sha256)));
                 }
                 Ok(None) => {}
-                // Whatever a damaged record names is kept.
+                // Whatever a damaged file names is kept.
                 Err(_) => return,
             }
         }
@@ -309,7 +309,7 @@ impl Store {
         self.root.join("images").join(format!("{sha256}.elf"))
     }
 
-    fn record_path(&self, device: FlashDevice) -> PathBuf {
+    fn state_path(&self, device: FlashDevice) -> PathBuf {
         self.root.join("devices").join(format!("{}.json", device.name()))
     }
 }

@@ -269,13 +269,13 @@ fn half_then_full(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::StorageFull.into())
 }
 
-fn full_for_records(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+fn full_for_states(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     if bytes.starts_with(b"{") { half_then_full(file, bytes) } else { file.write_all(bytes) }
 }
 
 #[test]
 fn a_full_disk_leaves_the_old_image_and_nothing_else() {
-    for write in [half_then_full as Writer, full_for_records] {
+    for write in [half_then_full as Writer, full_for_states] {
         let folder = Folder::new("full");
         folder.store().flash(FlashDevice::Virt, &[&of(1)]).unwrap();
         let error = folder.store_that(write).flash(FlashDevice::Virt, &[&of(2)]).unwrap_err();
@@ -314,14 +314,14 @@ fn damage_in_the_store_is_found_at_every_use() {
     let error = folder.store().rollback(FlashDevice::Virt).unwrap_err().to_string();
     assert!(error.contains("is not what was flashed"), "{error}");
     assert_eq!(flashed(&folder.store()), Some(2), "a damaged image is no way back");
-    let record = folder.0.join("devices/virt.json");
+    let state = folder.0.join("devices/virt.json");
     for text in [
         "",
         "{}",
         "[1]",
-        &fs::read_to_string(&record).unwrap().replace("\"format\": 1", "\"format\": 9"),
+        &fs::read_to_string(&state).unwrap().replace("\"format\": 1", "\"format\": 9"),
     ] {
-        fs::write(&record, text).unwrap();
+        fs::write(&state, text).unwrap();
         let error = folder.store().load(FlashDevice::Virt).unwrap_err().to_string();
         assert!(error.contains("virt.json") && error.contains("damaged"), "{error}");
     }

@@ -18,9 +18,9 @@ fn producers(image: &GraphImage) -> (bool, Vec<Vec<u32>>) {
     image.write_to(&window, 0).unwrap();
     let checked = CheckedImage::check(window).unwrap();
     let of_task = |task| {
-        let record = checked.task(task);
-        assert_eq!(checked.arg(u64::from(record.first_arg)), 5);
-        let edges = record.first_edge..record.first_edge + record.edge_count;
+        let task = checked.task(task);
+        assert_eq!(checked.arg(u64::from(task.first_arg)), 5);
+        let edges = task.first_edge..task.first_edge + task.edge_count;
         edges.map(|edge| checked.producer(edge)).collect()
     };
     (checked.is_topological(), (0..checked.task_count()).map(of_task).collect())

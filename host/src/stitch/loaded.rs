@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::library;
+use pto_graph::plan::epitaph;
 use pto_graph::plan::layout::{binding, orch};
-use pto_graph::plan::record;
 use pto_graph::plan::task::scratch;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_workload::plan::{Compiled, RunFault};
@@ -51,7 +51,7 @@ enum Code {
 pub(super) enum Bound {
     Plan {
         orch_args: [u64; orch::COUNT],
-        record: DeviceBuffer<u64>,
+        epitaph: DeviceBuffer<u64>,
         /// The words that `orch_args` name.
         _bindings: DeviceBuffer<u64>,
     },
@@ -186,27 +186,27 @@ impl Loaded {
         mut words: Vec<u64>,
     ) -> Result<Bound, StitchError> {
         let memory = self.shared.memory.shared();
-        let record = DeviceBuffer::zeroed(memory, usize::try_from(record::WORDS).unwrap_or(0))?;
+        let epitaph = DeviceBuffer::zeroed(memory, usize::try_from(epitaph::WORDS).unwrap_or(0))?;
         words[binding::CODE] = kernels.map_or(0, |code| code.address().0);
         words[binding::CODE_BYTES] = kernels.map_or(0, |code| code.len() as u64);
-        words[binding::RECORD] = record.address().0;
+        words[binding::EPITAPH] = epitaph.address().0;
         words[binding::SCRATCH] = scratch.address().0;
         words[binding::CORES] = self.shared.cores as u64;
         let bindings = DeviceBuffer::upload(memory, &words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
-        Ok(Bound::Plan { orch_args, record, _bindings: bindings })
+        Ok(Bound::Plan { orch_args, epitaph, _bindings: bindings })
     }
 
-    /// What a run of the program ended with, in the words of the workload; the record is empty then. `None`: no fault of the program.
+    /// What a run of the program ended with, in the words of the workload; the epitaph is empty then. `None`: no fault of the program.
     pub(super) fn take_fault(&self, bound: &Bound) -> Result<Option<RunFault>, StitchError> {
-        let (Bound::Plan { record, .. }, Body::Plan(compiled)) = (bound, self.program.body())
+        let (Bound::Plan { epitaph, .. }, Body::Plan(compiled)) = (bound, self.program.body())
         else {
             return Ok(None);
         };
-        let found = compiled.fault(&record.peek()?);
+        let found = compiled.fault(&epitaph.peek()?);
         if found.is_some() {
-            record.write(&vec![0; record.len()])?;
+            epitaph.write(&vec![0; epitaph.len()])?;
         }
         Ok(found)
     }

@@ -146,24 +146,24 @@ impl fmt::Display for Exception {
 /// The exceptions that vCPUs have recorded.
 #[must_use]
 pub fn exceptions(block: &BootBlock) -> Vec<Exception> {
-    let records = block.exceptions.iter().enumerate();
-    records.filter_map(|(vcpu, record)| read_exception(vcpu, record)).collect()
+    let frames = block.exceptions.iter().enumerate();
+    frames.filter_map(|(vcpu, frame)| read_exception(vcpu, frame)).collect()
 }
 
-fn read_exception(vcpu: usize, record: &ExceptionFrame) -> Option<Exception> {
-    // Acquire: pairs with the Release store of stamp in the image's `record`.
-    let count = record.stamp.load(Ordering::Acquire);
+fn read_exception(vcpu: usize, frame: &ExceptionFrame) -> Option<Exception> {
+    // Acquire: pairs with the Release store of stamp in the image's `frame`.
+    let count = frame.stamp.load(Ordering::Acquire);
     (count > 0).then(|| Exception {
         vcpu,
         count,
-        state: record.state.load(Ordering::Relaxed),
-        role: record.role.load(Ordering::Relaxed),
-        vector: record.vector.load(Ordering::Relaxed),
-        syndrome: record.syndrome.load(Ordering::Relaxed),
-        pc: record.pc.load(Ordering::Relaxed),
-        fault_address: record.fault_address.load(Ordering::Relaxed),
-        status: record.status.load(Ordering::Relaxed),
-        sp: record.sp.load(Ordering::Relaxed),
-        x: std::array::from_fn(|n| record.x[n].load(Ordering::Relaxed)),
+        state: frame.state.load(Ordering::Relaxed),
+        role: frame.role.load(Ordering::Relaxed),
+        vector: frame.vector.load(Ordering::Relaxed),
+        syndrome: frame.syndrome.load(Ordering::Relaxed),
+        pc: frame.pc.load(Ordering::Relaxed),
+        fault_address: frame.fault_address.load(Ordering::Relaxed),
+        status: frame.status.load(Ordering::Relaxed),
+        sp: frame.sp.load(Ordering::Relaxed),
+        x: std::array::from_fn(|n| frame.x[n].load(Ordering::Relaxed)),
     })
 }

@@ -6,7 +6,7 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_graph::plan::layout::{binding, limits, orch};
 use pto_graph::plan::task::scratch;
-use pto_graph::plan::{BUILDER, record};
+use pto_graph::plan::{BUILDER, epitaph};
 use pto_workload::plan::{Compiled, RunFault};
 
 use super::bindings::{BindingError, WorkloadBindings};
@@ -42,7 +42,7 @@ pub struct WorkloadRun {
     plan: DeviceBuffer<u32>,
     code: Option<DeviceBuffer<u8>>,
     bindings: DeviceBuffer<u64>,
-    record: DeviceBuffer<u64>,
+    epitaph: DeviceBuffer<u64>,
     scratch: DeviceBuffer<u64>,
     /// Places of the scratch memory.
     places: usize,
@@ -65,19 +65,19 @@ impl WorkloadRun {
             [] => None,
             code => Some(device.upload(code)?),
         };
-        let record = device.zeroed(usize::try_from(record::WORDS).unwrap_or(0))?;
+        let epitaph = device.zeroed(usize::try_from(epitaph::WORDS).unwrap_or(0))?;
         let places = CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum::<u32>();
         let places = usize::try_from(places).unwrap_or(usize::MAX);
         let scratch = device.zeroed(scratch::words(places, compiled.frame_words()))?;
         words[binding::CODE] = code.as_ref().map_or(0, |code| code.address().0);
         words[binding::CODE_BYTES] = compiled.code().len() as u64;
-        words[binding::RECORD] = record.address().0;
+        words[binding::EPITAPH] = epitaph.address().0;
         words[binding::SCRATCH] = scratch.address().0;
         words[binding::CORES] = places as u64;
         let bindings = device.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
-        let run = Self { compiled, plan, code, bindings, record, scratch, places, orch_args };
+        let run = Self { compiled, plan, code, bindings, epitaph, scratch, places, orch_args };
         run.reset()?;
         Ok(run)
     }
@@ -89,8 +89,13 @@ impl WorkloadRun {
     pub fn rebind(&mut self, bound: &WorkloadBindings) -> Result<(), WorkloadError> {
         let mut words = bound.words(&self.compiled)?;
         let head = self.bindings.read()?;
-        let kept =
-            [binding::CODE, binding::CODE_BYTES, binding::RECORD, binding::SCRATCH, binding::CORES];
+        let kept = [
+            binding::CODE,
+            binding::CODE_BYTES,
+            binding::EPITAPH,
+            binding::SCRATCH,
+            binding::CORES,
+        ];
         for at in kept {
             words[at] = head[at];
         }
@@ -125,7 +130,7 @@ impl WorkloadRun {
         head[scratch::PLACES] = self.places as u64;
         head[scratch::PLACE_WORDS] = scratch::place_words(frame_words) as u64;
         self.scratch.write(&head)?;
-        self.record.write(&vec![0; self.record.len()])
+        self.epitaph.write(&vec![0; self.epitaph.len()])
     }
 
     /// What the last run ended with, in the words of the workload; `None`: no fault of its own.
@@ -133,7 +138,7 @@ impl WorkloadRun {
     /// # Errors
     /// What the device refuses.
     pub fn fault(&self) -> Result<Option<RunFault>, Error> {
-        Ok(self.compiled.fault(&self.record.read()?))
+        Ok(self.compiled.fault(&self.epitaph.read()?))
     }
 
     /// Runs it.
@@ -218,7 +223,7 @@ impl WorkloadRun {
     /// Bytes of GM that it takes beside its tensors.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let words = self.bindings.len() + self.record.len() + self.scratch.len();
+        let words = self.bindings.len() + self.epitaph.len() + self.scratch.len();
         4 * self.plan.len() + 8 * words + self.code.as_ref().map_or(0, DeviceBuffer::len)
     }
 }

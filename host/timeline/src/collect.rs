@@ -238,8 +238,8 @@ impl Collector {
     }
 
     /// The ring of `owner` has been read.
-    pub fn lane(&mut self, owner: TraceOwner, recorded: u64, dropped: u64) {
-        self.trace.lanes.push(Lane { owner, recorded, dropped });
+    pub fn lane(&mut self, owner: TraceOwner, read: u64, dropped: u64) {
+        self.trace.lanes.push(Lane { owner, read, dropped });
         self.next_part = None;
     }
 

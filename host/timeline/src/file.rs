@@ -87,7 +87,9 @@ struct Section {
 #[derive(Deserialize, Serialize)]
 struct LaneRow {
     lane: String,
-    recorded: u64,
+    /// Older readers know the events that were read by this name.
+    #[serde(rename = "recorded")]
+    read: u64,
     dropped: u64,
 }
 
@@ -138,7 +140,7 @@ impl Section {
     fn of(trace: &Trace) -> Self {
         let lane = |lane: &Lane| LaneRow {
             lane: lane_name(lane.owner),
-            recorded: lane.recorded,
+            read: lane.read,
             dropped: lane.dropped,
         };
         Self {
@@ -190,7 +192,7 @@ impl Section {
         let lane = |row: &LaneRow| {
             let owner =
                 lane_owner(&row.lane).ok_or_else(|| format!("\"{}\" is no lane", row.lane))?;
-            Ok::<_, String>(Lane { owner, recorded: row.recorded, dropped: row.dropped })
+            Ok::<_, String>(Lane { owner, read: row.read, dropped: row.dropped })
         };
         if let Some(fault) = &self.fault {
             self.check_fault(fault).map_err(|what| format!("fault: {what}"))?;

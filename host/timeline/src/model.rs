@@ -145,7 +145,7 @@ pub struct Lane {
     /// Whose.
     pub owner: TraceOwner,
     /// Events that were read.
-    pub recorded: u64,
+    pub read: u64,
     /// Events that the ring had no room for.
     pub dropped: u64,
 }

@@ -44,8 +44,8 @@ int pto_stream_alloc(Runtime *runtime, uint32_t element, const uint32_t *shape, 
 int pto_stream_get(Runtime *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t *word);
 int pto_stream_set(Runtime *runtime, const pto_stream_tensor *tensor, const uint32_t *index, uint32_t rank, uint64_t word);
 int pto_stream_begin_recording(Runtime *runtime, const pto_stream_tensor *shapes, uint32_t count, pto_stream_tensor *bound);
-int pto_stream_end_recording(Runtime *runtime, pto_stream_recording *record);
-int pto_stream_replay(Runtime *runtime, const pto_stream_recording *record, const pto_stream_tensor *tensors, uint32_t tensor_count,
+int pto_stream_end_recording(Runtime *runtime, pto_stream_recording *recording);
+int pto_stream_replay(Runtime *runtime, const pto_stream_recording *recording, const pto_stream_tensor *tensors, uint32_t tensor_count,
                       const uint64_t *scalars, uint32_t scalar_count);
 
 #ifdef __cplusplus

@@ -43,7 +43,7 @@ functions! {
         (tensor: *const StreamTensor, index: *const u32, rank: u32, word: u64) -> c_int;
     pto_stream_begin_recording = stream::begin_recording::<Seated>;
         (shapes: *const StreamTensor, count: u32, bound: *mut StreamTensor) -> c_int;
-    pto_stream_end_recording = stream::end_recording::<Seated>; (record: *mut StreamRecording) -> c_int;
+    pto_stream_end_recording = stream::end_recording::<Seated>; (recording: *mut StreamRecording) -> c_int;
     pto_stream_replay = stream::replay::<Seated>;
-        (record: *const StreamRecording, tensors: *const StreamTensor, tensor_count: u32, scalars: *const u64, scalar_count: u32) -> c_int;
+        (recording: *const StreamRecording, tensors: *const StreamTensor, tensor_count: u32, scalars: *const u64, scalar_count: u32) -> c_int;
 }

@@ -202,8 +202,8 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
         self.0.graph.end_recording()
     }
 
-    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.0.graph.replay(record, bindings)
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        self.0.graph.replay(recording, bindings)
     }
 
     // An element that no task has written is the host's. What the cores write needs no look.

@@ -17,6 +17,7 @@ pub const ALL: &[(&str, Rule)] = &[
     ("expect, not allow", allow_attributes),
     ("names say what a thing is", vague_names),
     ("a question changes nothing", questions),
+    ("a recording is a build that is kept", recordings),
     ("device crates are no_std", device_roots),
 ];
 
@@ -41,8 +42,53 @@ const UNSAFE_PLACES: &[&str] = &[
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
-/// Where questions still change something. The list only gets shorter.
-const QUESTIONS_LEFT: &[&str] = &["examples/src/newton_solve/"];
+/// Where builds are recorded, to be built again, and may be called so.
+const RECORDING_PLACES: &[&str] = &[
+    "abi/src/session.rs",
+    "abi/src/session/recording.rs",
+    "aicpu-fw/src/resident/replay.rs",
+    "aicpu-fw/src/stream/builder.rs",
+    "aicpu-fw/src/stream/builder/record.rs",
+    "aicpu-fw/src/stream/recording",
+    "aicpu-fw/tests/stream/replay.rs",
+    "aicpu-fw/tests/stream/stuck.rs",
+    "bindings/foreign/src/build.rs",
+    "examples/src/task_shapes/",
+    "graph/src/lib.rs",
+    "graph/src/stream.rs",
+    "graph/src/tensor.rs",
+    "host/src/session.rs",
+    "host/src/session/",
+    "host/tests/device/sessions/",
+    "host/tests/device/shapes/replays.rs",
+    "host/tests/device/streaming/pieces.rs",
+    "tests/system/held/",
+    "tools/bench/benches/submission/",
+    "tools/bench/src/sessions.rs",
+    "tools/bench/src/stream.rs",
+    // A graph file is a build that is kept, and is built again from the file.
+    "tools/check/",
+    "tools/cli/src/program.rs",
+    "tools/cli/src/programs.rs",
+    "tools/cli/src/dump.rs",
+    "tools/cli/tests/command/checks.rs",
+    "tools/fuzz/src/targets/plan.rs",
+];
+/// Where events of streams are recorded, as the field says (`aclrtRecordEvent`).
+const EVENT_PLACES: &[&str] = &[
+    "abi/src/session/command.rs",
+    "aicpu-fw/src/resident/visit.rs",
+    "bindings/acl/",
+    "host/src/session/",
+    "host/src/stitch/stream.rs",
+    "host/tests/device/sessions/",
+    "tests/system/virt.rs",
+    "tools/bench/src/sessions/",
+];
+/// Names of other people's interfaces: the crate `log`, and the field's class `Runtime`.
+const FOREIGN_NAMES: &[&str] = &["log::Record", "record_tensor_pair", "record_device_alloc"];
+/// The words that belong to recordings.
+const WORDS_OF_RECORDINGS: &[&str] = &["record", "records", "recorder", "recorders", "recorded"];
 /// Words that say nothing about a thing.
 const VAGUE: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];
@@ -170,9 +216,6 @@ pub fn allow_attributes(source: &Source) -> Vec<Finding> {
 #[must_use]
 pub fn questions(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if is_in(source, QUESTIONS_LEFT) {
-        return findings;
-    }
     for (number, at) in functions(&source.code) {
         let signature = source.code[at..].split(['{', ';']).next().unwrap_or("");
         let name = words(signature).nth(1).unwrap_or("");
@@ -185,6 +228,24 @@ pub fn questions(source: &Source) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What is kept of a build, to be built again, is a recording. Everything else has a name of its own.
+#[must_use]
+pub fn recordings(source: &Source) -> Vec<Finding> {
+    if is_in(source, RECORDING_PLACES) || is_in(source, EVENT_PLACES) {
+        return Vec::new();
+    }
+    let message = "a recording is a build that is kept, to be built again: call other things by what they are";
+    lines_where(source, message, |code| {
+        let ours = FOREIGN_NAMES.iter().fold(code.to_owned(), |code, name| code.replace(name, ""));
+        words(&ours).any(speaks_of_recordings)
+    })
+}
+
+/// Whether a part of the name is `record`, `records`, `recorder` or `recorded`.
+fn speaks_of_recordings(name: &str) -> bool {
+    parts_of(name).iter().any(|part| WORDS_OF_RECORDINGS.contains(&part.as_str()))
 }
 
 /// Where each function begins: line and byte.
@@ -218,16 +279,23 @@ pub fn vague_names(source: &Source) -> Vec<Finding> {
 }
 
 fn is_vague(name: &str) -> bool {
+    parts_of(name).iter().any(|part| VAGUE.contains(&part.as_str()))
+}
+
+/// The words that a name is made of, in small letters: of `TraceLane`, `trace_lane` and `TRACE_LANE` the same.
+fn parts_of(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
+    let mut was_small = true;
     for letter in name.chars() {
-        if letter == '_' || letter.is_uppercase() {
+        if letter == '_' || (letter.is_uppercase() && was_small) {
             parts.push(String::new());
         }
+        was_small = !letter.is_uppercase();
         if let Some(part) = parts.last_mut() {
             part.extend(letter.to_lowercase().filter(|letter| *letter != '_'));
         }
     }
-    parts.iter().any(|part| VAGUE.contains(&part.as_str()))
+    parts
 }
 
 /// The crates that run on the device say that they need no std, and the firmware that it is safe.

@@ -150,7 +150,7 @@ fn held<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (steps, base) = (steps(*seed, kind), GmAddr(*base));
     let at = |number: usize| base.offset(PITCH * number as u64);
     let tensor = |number: usize| TensorView::dense(at(number), ElementType::U32, &[1]);
-    let record = stream.record(&[tensor(0)], |stream, bound| {
+    let recording = stream.record(&[tensor(0)], |stream, bound| {
         let args = [Arg::InOut(&bound.tensor(0))];
         for _ in 0..REPLAYED {
             stream.submit_tensors(&TensorTask::new(func::EMPTY_AIV, CoreKind::AIV, &args))?;
@@ -170,7 +170,7 @@ fn held<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             Step::Publish(number) => stream.publish(ids[number])?,
             Step::Replay(number) => {
                 let tensors = [tensor(number)];
-                stream.replay(&record, &Bindings { tensors: &tensors, scalars: &[] })?;
+                stream.replay(&recording, &Bindings { tensors: &tensors, scalars: &[] })?;
                 ids.extend([TaskId::NONE; REPLAYED]);
             }
             Step::Get(number) => {

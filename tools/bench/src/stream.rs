@@ -176,11 +176,11 @@ fn submitted<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 fn replayed<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let (tasks, base) = words(stream)?;
     let shapes = [tensor(base, 0); 2];
-    let record = stream
+    let recording = stream
         .record(&shapes, |stream, bound| layer(stream, &bound.tensor(0), &bound.tensor(1)))?;
     for number in 0..tasks / LAYER as u64 {
         let tensors = [tensor(base, number), tensor(base, number + 1)];
-        stream.replay(&record, &Bindings { tensors: &tensors, scalars: &[] })?;
+        stream.replay(&recording, &Bindings { tensors: &tensors, scalars: &[] })?;
     }
     Ok(())
 }

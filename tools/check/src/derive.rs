@@ -13,8 +13,8 @@ use crate::rig::{Cores, Rings, Watch, Words, Zeros};
 use crate::rings::{Trouble, Used, used};
 use crate::submit::{HostAccess, Refused, Submitter};
 
-/// The most words of records that are provided for.
-const MOST_RECORD_WORDS: usize = 1 << 27;
+/// The most words of recordings that are provided for.
+const MOST_RECORDING_WORDS: usize = 1 << 27;
 
 /// What the builder made of a program.
 pub(crate) struct Derived {
@@ -50,7 +50,7 @@ pub(crate) fn derive(
         match refused.fault {
             Fault::STREAM_EDGES_RING => rings.edge_chunks *= 4,
             Fault::STREAM_MAP_RING if rings.map_entries < 1 << 28 => rings.map_entries *= 4,
-            Fault::STREAM_RECORDING_FULL if rings.recording_words < MOST_RECORD_WORDS => {
+            Fault::STREAM_RECORDING_FULL if rings.recording_words < MOST_RECORDING_WORDS => {
                 rings.recording_words *= 4;
             }
             _ => return Err(Trouble { refused, blame }),
@@ -64,13 +64,13 @@ pub(crate) fn ample(program: &Program, nodes: usize) -> Rings {
     // The words of a chain are as many as a task has at most.
     let words = |task: &Task| if task.is_chain() { MAX_ARGS } else { task.args.len() };
     let longest = program.tasks.iter().map(words).max().unwrap_or(0).max(1);
-    let has_records = program.tasks.len() != nodes
+    let has_recordings = program.tasks.len() != nodes
         || program
             .tasks
             .iter()
             .any(|task| task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_))));
     let window = u32::try_from(slots).unwrap_or(1 << 25);
-    let for_records = usize::try_from(recording_words(window)).unwrap_or(MOST_RECORD_WORDS);
+    let for_recordings = usize::try_from(recording_words(window)).unwrap_or(MOST_RECORDING_WORDS);
     Rings {
         window,
         arg_words: (nodes as u64 + 1) * (longest as u64 + 1),
@@ -78,7 +78,7 @@ pub(crate) fn ample(program: &Program, nodes: usize) -> Rings {
         map_entries: u32::try_from(slots.clamp(1024, 1 << 24)).unwrap_or(1 << 24),
         heap_rings: u32::try_from(MAX_HEAP_RINGS).unwrap_or(1),
         heap_bytes: HEAPS / MAX_HEAP_RINGS as u64,
-        recording_words: if has_records { for_records } else { 8192 },
+        recording_words: if has_recordings { for_recordings } else { 8192 },
         // Nothing completes: a ring that is full is a fault at once.
         build_mode: BuildMode::SEQUENTIAL,
     }

@@ -116,10 +116,10 @@ struct Walk<'p> {
     spots: Vec<Option<Spot>>,
     blocks: u32,
     classes: HashMap<Key, usize>,
-    /// Nodes of tasks outside of records, by id.
+    /// Nodes of tasks outside of recordings, by id.
     ids: HashMap<u32, u32>,
     /// Tasks and allocations of each record.
-    records: HashMap<u32, Body>,
+    recordings: HashMap<u32, Body>,
     open: Option<(u32, Body)>,
     replays: u32,
     /// The last node at which the program waited.
@@ -152,7 +152,7 @@ pub(crate) fn take_apart(program: &Program, addresses: &Addresses) -> Layout {
         blocks: addresses.count,
         classes: HashMap::new(),
         ids: HashMap::new(),
-        records: HashMap::new(),
+        recordings: HashMap::new(),
         open: None,
         replays: 0,
         waited: None,
@@ -188,8 +188,8 @@ impl<'p> Walk<'p> {
             }
             Action::EndRecording => {
                 if let Some((id, body)) = self.open.take() {
-                    self.check_record(&body, line);
-                    self.records.insert(id, body);
+                    self.check_recording(&body, line);
+                    self.recordings.insert(id, body);
                 }
             }
             Action::Replay { record, tensors, .. } => self.replay(*record, tensors, line),
@@ -272,7 +272,7 @@ impl<'p> Walk<'p> {
     }
 
     /// The tasks of a record name only earlier ones of it.
-    fn check_record(&mut self, body: &Body, line: usize) {
+    fn check_recording(&mut self, body: &Body, line: usize) {
         let tasks: Vec<&Task> = body.tasks.iter().map(|task| &self.program.tasks[*task]).collect();
         for (at, task) in tasks.iter().enumerate() {
             for after in &task.after {
@@ -288,7 +288,7 @@ impl<'p> Walk<'p> {
     }
 
     fn replay(&mut self, record: u32, tensors: &'p [View], line: usize) {
-        let Some(body) = self.records.get(&record).cloned() else { return };
+        let Some(body) = self.recordings.get(&record).cloned() else { return };
         self.replays += 1;
         for place in &body.allocated {
             self.allocate(*place);
@@ -312,7 +312,7 @@ impl<'p> Walk<'p> {
                 let missing = if from.is_none() { producer } else { consumer };
                 let message = format!(
                     "the edge {producer} -> {consumer} names task {missing}, which the program does not add \
-                     outside of records; add it, or take the edge out"
+                     outside of recordings; add it, or take the edge out"
                 );
                 self.layout.findings.push(Finding::new(Kind::UnknownTask, message).line(line));
                 continue;

@@ -1,6 +1,6 @@
 //! What a program submitted, step by step: the model between recorder, file and checks.
 //!
-//! Tasks, tensors and records are known by ids of the file's own choice, and by their places in the tables here; a
+//! Tasks, tensors and recordings are known by ids of the file's own choice, and by their places in the tables here; a
 //! recorded program counts both from 0.
 
 use std::collections::HashMap;
@@ -17,9 +17,9 @@ pub struct Program {
     pub name: String,
     /// Who adds its tasks; edges are derived under `tensormap_and_ringbuffer` only.
     pub variant: RuntimeVariant,
-    /// All tensors: the host's, those of the heap, those that records leave open.
+    /// All tensors: the host's, those of the heap, those that recordings leave open.
     pub tensors: Vec<Tensor>,
-    /// All tasks, those of records included, in order.
+    /// All tasks, those of recordings included, in order.
     pub tasks: Vec<Task>,
     /// What was done, in order.
     pub steps: Vec<Step>,

@@ -24,10 +24,10 @@ pub struct Recorder<'a, G> {
     ids: HashMap<TaskId, u32>,
     /// Tensors by base, and by depth and serial number of their scope.
     tensors: HashMap<(u64, u32, u64), usize>,
-    /// Ids of records, by where the builder keeps them.
-    records: HashMap<u32, u32>,
+    /// Ids of recordings, by where the builder keeps them.
+    recordings: HashMap<u32, u32>,
     /// The record that is being made.
-    open_record: Option<u32>,
+    open_recording: Option<u32>,
     /// Chains of a program that has them, on a builder that has none: their kernels, by the last one.
     kernels: HashMap<TaskId, Vec<TaskId>>,
 }
@@ -40,8 +40,8 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
             program,
             ids: HashMap::new(),
             tensors: HashMap::new(),
-            records: HashMap::new(),
-            open_record: None,
+            recordings: HashMap::new(),
+            open_recording: None,
             kernels: HashMap::new(),
         }
     }
@@ -149,7 +149,7 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         let after = task.after.iter().map(|id| self.id(*id)).collect::<Result<_, _>>()?;
         let shape = self.shape(&task.block_shape);
         // A replay publishes what a record holds.
-        let publish = if self.open_record.is_some() { Publish::Now } else { publish };
+        let publish = if self.open_recording.is_some() { Publish::Now } else { publish };
         let (func, kind) = (task.func_id.0, task.kind);
         let (id_of_file, name, links) = (self.next(), None, Vec::new());
         let task = Task { id: id_of_file, name, func, kind, args, after, publish, shape, links };
@@ -256,7 +256,7 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
             Some(kernels) => kernels.iter().try_for_each(|kernel| self.graph.publish(*kernel))?,
             None => self.graph.publish(task)?,
         }
-        if self.open_record.is_some() {
+        if self.open_recording.is_some() {
             return Ok(());
         }
         let id = self.id(task)?;
@@ -342,7 +342,7 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
 
     fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         let serial = self.graph.begin_recording(shapes)?;
-        self.open_record = Some(serial);
+        self.open_recording = Some(serial);
         let tensors = shapes.iter().enumerate().map(|(index, shape)| {
             let bound = shape.placeholder(index, serial);
             let (heap, bytes, element) = (bound.heap(), bound.tensor_bytes(), bound.element());
@@ -366,8 +366,8 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
 
     fn end_recording(&mut self) -> Result<Recording, Fault> {
         let record = self.graph.end_recording()?;
-        if let Some(serial) = self.open_record.take() {
-            self.records.insert(record.at, serial);
+        if let Some(serial) = self.open_recording.take() {
+            self.recordings.insert(record.at, serial);
         }
         self.step(Action::EndRecording);
         Ok(record)
@@ -376,7 +376,7 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
     fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         self.graph.replay(record, bindings)?;
         let tensors = bindings.tensors.iter().map(|view| self.view(view)).collect();
-        let id = *self.records.get(&record.at).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
+        let id = *self.recordings.get(&record.at).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
         let scalars = bindings.scalars.to_vec();
         self.step(Action::Replay { record: id, tensors, scalars });
         Ok(())

@@ -57,8 +57,8 @@ pub(crate) struct Submitter<'p, G: ?Sized> {
     /// Tasks by id.
     ids: HashMap<u32, TaskId>,
     scopes: Vec<(ScopeId, DependencyMode)>,
-    records: HashMap<u32, Recording>,
-    open_record: Option<u32>,
+    recordings: HashMap<u32, Recording>,
+    open_recording: Option<u32>,
 }
 
 impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
@@ -79,8 +79,8 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
             tensors: program.tensors.iter().zip(&addresses.bases).map(known).collect(),
             ids: HashMap::new(),
             scopes: Vec::new(),
-            records: HashMap::new(),
-            open_record: None,
+            recordings: HashMap::new(),
+            open_recording: None,
         }
     }
 
@@ -115,7 +115,7 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
             Action::BeginRecording { record, tensors } => self.begin_recording(*record, tensors),
             Action::EndRecording => {
                 let record = self.graph.end_recording()?;
-                self.open_record.take().map(|id| self.records.insert(id, record));
+                self.open_recording.take().map(|id| self.recordings.insert(id, record));
                 Ok(())
             }
             Action::Replay { record, tensors, scalars } => self.replay(*record, tensors, scalars),
@@ -260,12 +260,12 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
             let (base, bytes, heap) = (bound.base(), bound.tensor_bytes(), bound.heap());
             self.tensors[*place] = Some(Known { base, bytes, heap });
         }
-        self.open_record = Some(record);
+        self.open_recording = Some(record);
         Ok(())
     }
 
     fn replay(&mut self, id: u32, tensors: &[View], scalars: &[u64]) -> Result<(), Fault> {
-        let record = *self.records.get(&id).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
+        let record = *self.recordings.get(&id).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
         let tensors: Vec<_> =
             tensors.iter().map(|view| self.view(view)).collect::<Result<_, _>>()?;
         self.graph.replay(&record, &Bindings { tensors: &tensors, scalars })

@@ -48,12 +48,12 @@ const fn written_by(arg: &Argument) -> Option<&View> {
 #[must_use]
 pub fn with_kept_heap(program: &Program) -> (Program, Vec<usize>) {
     let mut kept = Program { steps: Vec::new(), ..program.clone() };
-    let (mut left, mut records) = (Vec::new(), false);
+    let (mut left, mut recordings) = (Vec::new(), false);
     for step in &program.steps {
         match &step.action {
-            Action::BeginRecording { .. } => records = true,
-            Action::EndRecording => records = false,
-            Action::Allocate(place) if records => left.push(*place),
+            Action::BeginRecording { .. } => recordings = true,
+            Action::EndRecording => recordings = false,
+            Action::Allocate(place) if recordings => left.push(*place),
             Action::Allocate(place) => {
                 kept.tensors[*place].place = Place::Host(None);
                 continue;

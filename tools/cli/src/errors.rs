@@ -227,7 +227,7 @@ impl From<pto_host::Error> for Failure {
             | E::VirtCores { .. }
             | E::VirtGm { .. }
             | E::KernelNotFlashed { .. }
-            | E::RecordsNothing { .. }
+            | E::TracesNothing { .. }
             | E::BuildModeVariable { .. } => Exit::Usage,
             _ => Exit::Internal,
         };

@@ -2,7 +2,7 @@
 
 use std::io::{Write, stderr};
 
-use log::{LevelFilter, Log, Metadata, Record};
+use log::{LevelFilter, Log, Metadata};
 use pto_host::LogMessage;
 
 use crate::errors::Failure;
@@ -14,11 +14,11 @@ pub(crate) fn install(level: LevelFilter) -> Result<(), Failure> {
 }
 
 /// Shows what the firmware logged in a run.
-pub(crate) fn show(records: &[LogMessage], dropped: u64) {
+pub(crate) fn show(messages: &[LogMessage], dropped: u64) {
     let mut stderr = stderr().lock();
     // Where standard error is gone, there is nobody to tell.
-    for record in records.iter().filter(|record| record.level <= log::max_level()) {
-        let _ = writeln!(stderr, "{record}");
+    for message in messages.iter().filter(|message| message.level <= log::max_level()) {
+        let _ = writeln!(stderr, "{message}");
     }
     if dropped > 0 {
         let _ = writeln!(stderr, "{dropped} older messages of the firmware were overwritten");
@@ -32,9 +32,9 @@ impl Log for StandardError {
         metadata.level() <= log::max_level()
     }
 
-    fn log(&self, record: &Record<'_>) {
-        if self.enabled(record.metadata()) {
-            let _ = writeln!(stderr().lock(), "{:>5} host: {}", record.level(), record.args());
+    fn log(&self, entry: &log::Record<'_>) {
+        if self.enabled(entry.metadata()) {
+            let _ = writeln!(stderr().lock(), "{:>5} host: {}", entry.level(), entry.args());
         }
     }
 

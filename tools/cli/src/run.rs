@@ -93,8 +93,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
             return Err(virtual_time::tell_failed(failure, wanted.virtual_options()));
         }
     };
-    let recorded = timeline::recorded(&rounds, args, &wanted);
-    let trace = recorded.as_ref().zip(args.trace.as_deref()).map(|(trace, path)| WrittenTrace {
+    let traced = timeline::traced(&rounds, args, &wanted);
+    let trace = traced.as_ref().zip(args.trace.as_deref()).map(|(trace, path)| WrittenTrace {
         trace,
         path,
         unwritten: timeline::write_run(trace, path).err(),
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         dump: dumped,
         kernels: &target.kernels,
         trace,
-        chart: recorded.as_ref().filter(|_| args.gantt),
+        chart: traced.as_ref().filter(|_| args.gantt),
     };
     let exit = answer(Form::from(args.json), summary.exit(), || summary.text(), || summary.json())?;
     summary.unwritten().for_each(Failure::tell);

@@ -69,7 +69,7 @@ pub(crate) struct WrittenOutput<'a> {
     pub(crate) unwritten: Option<Failure>,
 }
 
-/// The recorded run, and the file that it was to be written to.
+/// The traced run, and the file that it was to be written to.
 pub(crate) struct WrittenTrace<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) path: &'a Path,
@@ -102,9 +102,9 @@ pub(crate) struct Summary<'a> {
     pub(crate) kernels: &'a Kernels,
     /// All that the tasks wrote, if that was asked for.
     pub(crate) dump: Option<WrittenDump<'a>>,
-    /// The recorded run, and its file.
+    /// The traced run, and its file.
     pub(crate) trace: Option<WrittenTrace<'a>>,
-    /// The recorded run, to be shown.
+    /// The traced run, to be shown.
     pub(crate) chart: Option<&'a Trace>,
 }
 
@@ -340,10 +340,10 @@ impl Summary<'_> {
                 "error": output.unwritten.as_ref().map(Failure::message),
             })).collect::<Vec<_>>(),
             "dump": self.dump.as_ref().map(WrittenDump::json),
-            "trace": self.trace.as_ref().map(|recorded| json!({
-                "file": recorded.path.display().to_string(),
-                "events_dropped": recorded.trace.dropped(),
-                "error": recorded.unwritten.as_ref().map(Failure::message),
+            "trace": self.trace.as_ref().map(|traced| json!({
+                "file": traced.path.display().to_string(),
+                "events_dropped": traced.trace.dropped(),
+                "error": traced.unwritten.as_ref().map(Failure::message),
             })),
             "fault": Value::Null,
             "trace_hash": self.virtual_run().map(|run| run.trace_hash()),

@@ -14,7 +14,7 @@ use crate::progress::Phase;
 use crate::round::Round;
 use crate::virtual_time::VirtualRun;
 
-/// How the run is to be recorded; `None`: it is not.
+/// How the run is to be traced; `None`: it is not.
 pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
     let wanted = args.trace.is_some() || args.gantt;
     let when_full = match args.trace_keep {
@@ -27,7 +27,7 @@ pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
 }
 
 /// The timeline of the last round.
-pub(crate) fn recorded(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Option<Trace> {
+pub(crate) fn traced(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Option<Trace> {
     let round = rounds.last()?;
     let mut trace = with_facts(round.report.trace.as_deref()?.clone(), args, device);
     if let Some(run) = VirtualRun::of(round, round.report.variant, device) {

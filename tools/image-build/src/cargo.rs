@@ -106,8 +106,8 @@ impl Job {
 
 /// Of the crate with the firmware.
 fn features(request: &Request) -> Vec<String> {
-    let records = request.tracing == Tracing::On && request.platform == Platform::Virt;
-    let tracing = records.then(|| TRACING.to_owned());
+    let traces = request.tracing == Tracing::On && request.platform == Platform::Virt;
+    let tracing = traces.then(|| TRACING.to_owned());
     request.features.iter().cloned().chain(tracing).collect()
 }
 
@@ -212,8 +212,8 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         Profile::Checked => ("firmware-checked", CHECKED),
     };
     // A folder of its own: cargo puts an image with a feature where it puts the one without.
-    let records = job.features.iter().any(|feature| feature == TRACING);
-    let profile = format!("{profile}{}", if records { "-tracing" } else { "" });
+    let traces = job.features.iter().any(|feature| feature == TRACING);
+    let profile = format!("{profile}{}", if traces { "-tracing" } else { "" });
     let mut command = Command::new(cargo());
     command.current_dir(&job.folder).args(["build", "--profile", &profile]);
     match request.platform {

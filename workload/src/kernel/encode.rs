@@ -1,7 +1,7 @@
 //! The byte form of a kernel.
 
 use crate::tile::Kernel;
-use crate::tile::record::{self, Header};
+use crate::tile::bytes::{self, Header};
 
 use super::TileKernel;
 
@@ -15,14 +15,14 @@ impl TileKernel {
 
 /// Writes the byte form.
 fn encode(kernel: &Kernel) -> Vec<u8> {
-    let (name, name_bytes) = record::write_name(kernel.name());
+    let (name, name_bytes) = bytes::write_name(kernel.name());
     let (params, ops) = (kernel.params().len(), kernel.ops().len());
-    let bytes = record::bytes_of(params, ops);
+    let bytes = bytes::bytes_of(params, ops);
     // A kernel is within the limits, which are far below these types'.
     let short = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
     let header = Header {
-        magic: record::MAGIC,
-        version: record::VERSION,
+        magic: bytes::MAGIC,
+        version: bytes::VERSION,
         params: short(params),
         ops: short(ops),
         name_bytes,
@@ -32,10 +32,10 @@ fn encode(kernel: &Kernel) -> Vec<u8> {
     let mut encoded = Vec::with_capacity(bytes);
     encoded.extend_from_slice(bytemuck::bytes_of(&header));
     for param in kernel.params() {
-        encoded.extend_from_slice(bytemuck::bytes_of(&record::write_param(param)));
+        encoded.extend_from_slice(bytemuck::bytes_of(&bytes::write_param(param)));
     }
     for op in kernel.ops() {
-        encoded.extend_from_slice(bytemuck::bytes_of(&record::write(op)));
+        encoded.extend_from_slice(bytemuck::bytes_of(&bytes::write(op)));
     }
     encoded
 }

@@ -1,7 +1,7 @@
 //! The fault that ended the run of a plan, with the names of the workload.
 
 use pto_abi::Fault;
-use pto_graph::plan::record;
+use pto_graph::plan::epitaph;
 
 use crate::tile::{Cause, TileFault};
 
@@ -28,21 +28,21 @@ pub enum RunFault {
 }
 
 impl Compiled {
-    /// What a record says after a run; `None`: no fault.
+    /// What an epitaph says after a run; `None`: no fault.
     #[must_use]
     pub fn fault(&self, found: &[u64]) -> Option<RunFault> {
         let word = |at: usize| found.get(at).copied().unwrap_or(0);
-        if word(record::STATE) != record::FREE
+        if word(epitaph::STATE) != epitaph::FREE
             && let Some(fault) = self.kernel_fault(word)
         {
             return Some(RunFault::Kernel(Box::new(fault)));
         }
         let at = |at: u32| word(usize::try_from(at).unwrap_or(usize::MAX));
-        let fault = Fault::from_code(u32::try_from(at(record::FAULT)).unwrap_or(0))?;
-        let part = self.places.of(usize::try_from(at(record::AT)).unwrap_or(usize::MAX));
+        let fault = Fault::from_code(u32::try_from(at(epitaph::FAULT)).unwrap_or(0))?;
+        let part = self.places.of(usize::try_from(at(epitaph::AT)).unwrap_or(usize::MAX));
         let place = part.map_or("the head of the plan", |part| &part.text).to_owned();
-        let values = (0..at(record::VARS)).map(|number| {
-            at(record::VAR_WORDS.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)))
+        let values = (0..at(epitaph::VARS)).map(|number| {
+            at(epitaph::VAR_WORDS.saturating_add(u32::try_from(number).unwrap_or(u32::MAX)))
         });
         let names = part.map_or(&[][..], |part| &part.vars);
         let vars: Vec<String> = names
@@ -52,16 +52,16 @@ impl Compiled {
             .collect();
         let vars =
             if vars.is_empty() { String::new() } else { format!(", with {}", vars.join(", ")) };
-        let message = message(fault, at(record::FOUND), at(record::LIMIT));
+        let message = message(fault, at(epitaph::FOUND), at(epitaph::LIMIT));
         Some(RunFault::Expansion { place, vars, message, fault })
     }
 
-    /// `None`: the record names no kernel of the plan.
+    /// `None`: the epitaph names no kernel of the plan.
     fn kernel_fault(&self, word: impl Fn(usize) -> u64) -> Option<TileFault> {
-        let place = word(record::KERNEL);
+        let place = word(epitaph::KERNEL);
         let index = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
-        let said = [0, 1, 2, 3, 4].map(|at| word(record::CAUSE_WORDS + at));
-        let cause = Cause::from_words((word(record::CAUSE), said)).unwrap_or(Cause::Broken);
+        let said = [0, 1, 2, 3, 4].map(|at| word(epitaph::CAUSE_WORDS + at));
+        let cause = Cause::from_words((word(epitaph::CAUSE), said)).unwrap_or(Cause::Broken);
         let kernel = self.kernels.get(index(place & 0xFFFF_FFFF))?;
         let instruction = u16::try_from(place >> 32 & 0xFFFF).ok()?.checked_sub(1);
         let op = instruction.and_then(|number| kernel.ops().nth(number.into()));

@@ -1,4 +1,4 @@
-//! Shaped tasks in records: what is replayed does what is submitted, on every hosting mode.
+//! Shaped tasks in recordings: what is replayed does what is submitted, on every hosting mode.
 
 use pto_host::abi::{CoreKind, Fault, GmAddr};
 use pto_host::graph::{
@@ -51,7 +51,7 @@ pub(crate) fn layers<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
     let cells = [0, 1].map(|index| table(cells + 8 * u64::from(index * CELLS), CELLS));
     let flags = GmAddr(flags + how / 2);
     let flags = TensorView::dense(flags, ElementType::U32, &[TASKS]);
-    let record = match how {
+    let recording = match how {
         0 => None,
         _ => Some(stream.record(&[cells[0], flags], |stream, bound| {
             layer(stream, &bound.tensor(0), &bound.tensor(1), bound.scalar(0))
@@ -59,11 +59,11 @@ pub(crate) fn layers<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
     };
     for number in 0..count {
         let cells = in_turn(&cells, number);
-        match &record {
+        match &recording {
             None => layer(stream, &cells, &flags, Arg::Scalar(1 + number))?,
-            Some(record) => {
+            Some(recording) => {
                 let bindings = Bindings { tensors: &[cells, flags], scalars: &[1 + number] };
-                stream.replay(record, &bindings)?;
+                stream.replay(recording, &bindings)?;
             }
         }
     }

@@ -11,7 +11,7 @@ use super::support::{hostings, open, small};
 /// Four tasks over one table, one after the other.
 const TASKS: u64 = 4;
 
-fn recorded(device: &mut Device, lanes: u64, blocks: u64, sync: u64) -> Trace {
+fn traced(device: &mut Device, lanes: u64, blocks: u64, sync: u64) -> Trace {
     let cells = device.zeroed::<u64>(3 * usize::try_from(blocks).unwrap()).unwrap();
     let options =
         RunOptions { aicpu_instances: 4, trace: Some(TraceOptions::default()), ..small() };
@@ -65,10 +65,10 @@ fn every_part_is_on_its_core_with_its_block() {
     for hosting in hostings() {
         let mut device = open(hosting, 3, 6);
         for (lanes, blocks, sync) in [(2, 11, 0), (7, 4, 0), (6, 3, 1), (3, 1, 0), (1, 3, 1)] {
-            let trace = recorded(&mut device, lanes, blocks, sync);
+            let trace = traced(&mut device, lanes, blocks, sync);
             check(&trace, hosting, lanes, u32::try_from(blocks).unwrap());
         }
         // One kernel on one core has no parts.
-        assert_eq!(recorded(&mut device, 2, 1, 0).parts, []);
+        assert_eq!(traced(&mut device, 2, 1, 0).parts, []);
     }
 }

@@ -43,10 +43,10 @@ pub(crate) fn pieces<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
     let (seed, replays, base) = (*seed, *replays == 1, GmAddr(*base));
     let random = &mut Random(seed);
     let all = tensors(base);
-    let mut records = Vec::new();
+    let mut recordings = Vec::new();
     for number in 0..3 {
         if replays {
-            records.push(stream.record(&[all[0]; 2], |stream, bound| {
+            recordings.push(stream.record(&[all[0]; 2], |stream, bound| {
                 let tensors = [bound.tensor(0), bound.tensor(1)];
                 piece(stream, seed * 3 + number, tensors, bound.scalar(0))
             })?);
@@ -56,9 +56,9 @@ pub(crate) fn pieces<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
         let (which, turn) = (u64::from(random.below(3)), random.below(3));
         let bound = [0, 1].map(|index| all[((turn + index) % 3) as usize]);
         let salt = u64::from(round);
-        match records.get(usize::try_from(which).unwrap_or(0)) {
-            Some(record) => {
-                stream.replay(record, &Bindings { tensors: &bound, scalars: &[salt] })?;
+        match recordings.get(usize::try_from(which).unwrap_or(0)) {
+            Some(recording) => {
+                stream.replay(recording, &Bindings { tensors: &bound, scalars: &[salt] })?;
             }
             None => piece(stream, seed * 3 + which, bound, Arg::Scalar(salt))?,
         }

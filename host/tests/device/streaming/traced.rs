@@ -41,7 +41,7 @@ pub(crate) fn chains<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
     Ok(())
 }
 
-fn recorded(hosting: Hosting, trace: TraceOptions) -> Trace {
+fn traced(hosting: Hosting, trace: TraceOptions) -> Trace {
     let mut device = open(hosting);
     let words = device.zeroed::<u32>(CHAINS as usize * 16).unwrap();
     let mut options = RunOptions { trace: Some(trace), ..small(WINDOW) };
@@ -71,7 +71,7 @@ fn every_task_of_a_long_stream_is_there_once() {
     let wait = TraceOptions { when_full: WhenFull::Wait, ..TraceOptions::default() };
     let seeded = Hosting::Virtual(VirtualOptions::default());
     for hosting in [pool(1), pool(2), Hosting::Threads, seeded] {
-        let trace = recorded(hosting, wait);
+        let trace = traced(hosting, wait);
         assert_eq!((trace.tasks.len(), trace.dropped()), (TASKS as usize, 0), "{hosting}");
         for (number, task) in (0_u32..).zip(&trace.tasks) {
             let (func_id, kind, _) = kernels(number);
@@ -102,7 +102,7 @@ fn every_task_of_a_long_stream_is_there_once() {
 #[test]
 fn a_long_timeline_goes_through_its_file() {
     let wait = TraceOptions { when_full: WhenFull::Wait, ..TraceOptions::default() };
-    let trace = recorded(pool(1), wait);
+    let trace = traced(pool(1), wait);
     let mut bytes = Vec::new();
     file::write(&trace, &mut bytes).unwrap();
     assert!(file::read(&bytes).unwrap() == trace);
@@ -113,10 +113,10 @@ fn a_long_timeline_goes_through_its_file() {
 fn an_end_of_a_long_stream_is_said_to_be_one() {
     for when_full in [WhenFull::DropOldest, WhenFull::KeepOldest] {
         let trace = TraceOptions { instance_events: Some(2048), core_events: Some(512), when_full };
-        let trace = recorded(pool(1), trace);
+        let trace = traced(pool(1), trace);
         let known = trace.tasks.len();
         assert!((100..2048).contains(&known), "{when_full:?}: {known}");
-        assert_eq!(trace.run["recorded"], format!("{known} of {TASKS} tasks"));
+        assert_eq!(trace.run["traced"], format!("{known} of {TASKS} tasks"));
         let whole = trace.tasks.iter().filter(|task| is_whole(task)).count();
         assert!(whole > 50, "{when_full:?}: {whole}");
         assert!(trace.edges.iter().all(|edge| edge.producer < edge.consumer));

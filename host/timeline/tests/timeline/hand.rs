@@ -36,7 +36,7 @@ pub(crate) fn edge(producer: u32, consumer: u32) -> Edge {
 /// aic 0                                r    d    [ task 2 ] c
 /// ```
 pub(crate) fn three_tasks() -> Trace {
-    let lane = Lane { owner: TraceOwner::Instance(1), recorded: 9, dropped: 0 };
+    let lane = Lane { owner: TraceOwner::Instance(1), read: 9, dropped: 0 };
     Trace {
         run: BTreeMap::from([("example".to_owned(), "by \"hand\"".to_owned())]),
         cores: vec![CoreKind::AIC, CoreKind::AIV, CoreKind::AIV],

@@ -92,7 +92,7 @@ pub(crate) struct Device {
     registers: Registers,
     arena: Arena<'static>,
     layout: ArenaLayout,
-    record: GmAddr,
+    words: GmAddr,
     epochs: Epochs,
     cores: Vec<JoinHandle<()>>,
     watch: Arc<Watch>,
@@ -109,10 +109,10 @@ impl Device {
         let address = gm.alloc(layout.total_bytes);
         let arena = Arena::new(gm.window, address, layout.total_bytes).expect("in GM");
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
-        let record = gm.alloc(size_of::<LaunchWords>() as u64);
+        let words = gm.alloc(size_of::<LaunchWords>() as u64);
         let registers = Registers::map(architecture);
         let (cores, watch) = (Vec::new(), Arc::default());
-        Self { gm, registers, arena, layout, record, epochs: Epochs::default(), cores, watch }
+        Self { gm, registers, arena, layout, words, epochs: Epochs::default(), cores, watch }
     }
 
     /// Where worker number `worker` is: the second cluster of the die is out of service.
@@ -173,7 +173,7 @@ impl Device {
         (0..WORKERS).map(|worker| self.registers.core(Self::position(worker)).fast_path()).collect()
     }
 
-    /// Writes arena and record; `change` may spoil them.
+    /// Writes arena and launch words; `change` may spoil them.
     pub(crate) fn prepare(
         &mut self,
         work: &Work,
@@ -214,18 +214,18 @@ impl Device {
         };
         let regions = block.write(arena, &self.layout).expect("the image fits");
         arena.window().write_bytes(regions[region::GRAPH].offset, image).expect("the image fits");
-        self.write_record();
-        change(&Spoil { arena, record: self.record_window() });
+        self.write_words();
+        change(&Spoil { arena, words: self.words_window() });
     }
 
-    fn record_window(&self) -> pto_abi::GmWindow<'static> {
+    fn words_window(&self) -> pto_abi::GmWindow<'static> {
         let bytes = size_of::<LaunchWords>() as u64;
-        let offset = self.gm.window.offset_of(self.record, bytes).expect("in GM");
+        let offset = self.gm.window.offset_of(self.words, bytes).expect("in GM");
         self.gm.window.part(offset, bytes).expect("in GM")
     }
 
-    fn write_record(&self) {
-        let window = self.record_window();
+    fn write_words(&self) {
+        let window = self.words_window();
         let plan = LaunchPlan {
             magic: LAUNCH_MAGIC,
             abi_major: ABI_MAJOR,
@@ -244,13 +244,13 @@ impl Device {
             reserved_word: 0,
             reserved: [0; 5],
         };
-        window.write(0, &plan).expect("in the record");
+        window.write(0, &plan).expect("in the launch words");
         for worker in 0..WORKERS {
             let at = offset_of!(LaunchWords, cores) as u64 + 4 * u64::from(worker);
-            window.write(at, &Self::position(worker)).expect("in the record");
+            window.write(at, &Self::position(worker)).expect("in the launch words");
         }
         let tickets = offset_of!(LaunchWords, tickets) as u64;
-        window.write(tickets, &[0_u64; 8]).expect("in the record");
+        window.write(tickets, &[0_u64; 8]).expect("in the launch words");
     }
 
     /// The AICPU launch: every instance enters the same function with the same pointer.
@@ -258,14 +258,14 @@ impl Device {
         let start = Instant::now();
         let instances = INSTANCES + options.surplus;
         // The entry that tells faults apart; the driver's is `image.server`.
-        let (run_launch, record) = (image.run_launch, self.record.0 as usize);
+        let (run_launch, words) = (image.run_launch, self.words.0 as usize);
         let codes = std::thread::scope(|scope| {
-            let enter = |_| scope.spawn(move || call(run_launch, record));
+            let enter = |_| scope.spawn(move || call(run_launch, words));
             let threads: Vec<_> = (0..instances).map(enter).collect();
             threads.into_iter().map(|thread| thread.join().expect("it returns")).collect()
         });
         let tickets: &LaunchTickets =
-            self.record_window().live(offset_of!(LaunchWords, tickets) as u64).expect("there");
+            self.words_window().live(offset_of!(LaunchWords, tickets) as u64).expect("there");
         Outcome {
             codes,
             epitaph: self.arena.epitaph(),
@@ -303,26 +303,26 @@ impl Drop for Device {
 /// What a scenario may change before a launch.
 pub(crate) struct Spoil<'a> {
     pub(crate) arena: &'a Arena<'static>,
-    pub(crate) record: pto_abi::GmWindow<'static>,
+    pub(crate) words: pto_abi::GmWindow<'static>,
 }
 
 impl Spoil<'_> {
     /// Changes the plan.
     pub(crate) fn plan(&self, change: impl FnOnce(&mut LaunchPlan)) {
-        let mut plan: LaunchPlan = self.record.read(0).expect("there");
+        let mut plan: LaunchPlan = self.words.read(0).expect("there");
         change(&mut plan);
-        self.record.write(0, &plan).expect("there");
+        self.words.write(0, &plan).expect("there");
     }
 
     /// Changes a worker's position.
     pub(crate) fn position(&self, worker: u64, position: CorePosition) {
         let at = offset_of!(LaunchWords, cores) as u64 + 4 * worker;
-        self.record.write(at, &position).expect("there");
+        self.words.write(at, &position).expect("there");
     }
 }
 
 pub(crate) fn call(entry: Entry, args: usize) -> i32 {
-    // SAFETY: the entries of an image take a pointer to arguments that outlive the call, with a record in GM.
+    // SAFETY: the entries of an image take a pointer to arguments that outlive the call, with launch words in GM.
     unsafe { entry(std::ptr::with_exposed_provenance_mut(args)) }
 }
 

@@ -13,7 +13,7 @@ use crate::memory::Gm;
 use crate::scenario::{Scenario, expect_success, expect_way_down};
 
 const GM_BYTES: u64 = 256 << 20;
-/// For the arena and the launch record.
+/// For the arena and the launch words.
 const BLOCK_BYTES: u64 = 64 << 20;
 
 /// Every variant, build mode and fanout strategy of the example that `run:NAME:PARAM=VALUE:..` names.

@@ -35,7 +35,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         scenarios.push((name.to_owned(), Box::new(move |image| bad_core(image, fault, conduct))));
     }
     scenarios.extend(spoilt_arenas());
-    scenarios.extend(spoilt_records());
+    scenarios.extend(spoilt_words());
     scenarios
 }
 
@@ -61,14 +61,14 @@ fn spoilt_arenas() -> Vec<Scenario> {
     cases.map(|(name, fault, change)| spoilt(name, fault.code(), change)).into()
 }
 
-fn spoilt_records() -> Vec<Scenario> {
+fn spoilt_words() -> Vec<Scenario> {
     type Change = fn(&Spoil<'_>);
     let cases: [(&str, u32, Change); 12] = [
-        ("the record's magic", 0x01, |spoil| spoil.plan(|plan| plan.magic ^= 1)),
-        ("the record's ABI", 0x02, |spoil| spoil.plan(|plan| plan.abi_major += 1)),
-        ("the record's minor ABI", 0x03, |spoil| spoil.plan(|plan| plan.abi_minor += 1)),
-        ("the record's size", 0x04, |spoil| spoil.plan(|plan| plan.words_bytes += 64)),
-        ("the record's layout hash", 0x05, |spoil| spoil.plan(|plan| plan.layout_hash ^= 1)),
+        ("the launch words' magic", 0x01, |spoil| spoil.plan(|plan| plan.magic ^= 1)),
+        ("the launch words' ABI", 0x02, |spoil| spoil.plan(|plan| plan.abi_major += 1)),
+        ("the launch words' minor ABI", 0x03, |spoil| spoil.plan(|plan| plan.abi_minor += 1)),
+        ("the launch words' size", 0x04, |spoil| spoil.plan(|plan| plan.words_bytes += 64)),
+        ("the launch words' layout hash", 0x05, |spoil| spoil.plan(|plan| plan.layout_hash ^= 1)),
         ("an arena outside GM", 0x06, |spoil| spoil.plan(|plan| plan.gm_bytes = 4096)),
         ("the architecture", 0x07, |spoil| spoil.plan(|plan| plan.architecture = 3)),
         ("a reserved word", 0x08, |spoil| spoil.plan(|plan| plan.reserved[4] = 1)),
@@ -114,10 +114,10 @@ fn faulty(
     device.prepare(work, &Options::default(), change);
     let outcome = device.launch(image, &Options::default());
     expect_fault(&outcome, fault)?;
-    // A record without a magic is not written to.
-    let is_record = (0x0008_0002..0x0008_0009).contains(&fault.code());
-    if is_record && outcome.refused != fault.code() {
-        return Err(format!("the record says {:#x}", outcome.refused));
+    // Launch words without a magic are not written to.
+    let is_of_words = (0x0008_0002..0x0008_0009).contains(&fault.code());
+    if is_of_words && outcome.refused != fault.code() {
+        return Err(format!("the launch words say {:#x}", outcome.refused));
     }
     expect_recovery(&mut device, image)?;
     Ok(format!("{fault:?}"))

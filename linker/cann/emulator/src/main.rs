@@ -10,7 +10,7 @@
 //! An AArch64 program: `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-emulator ..` on another machine.
 //! It exits with 0 when every scenario passes, and prints a line for each.
 //!
-//! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, record, launch,
+//! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, launch words, launch,
 //! [`examples`] those of `pto run`, [`serve`] orders of another
 //! process, [`graphs`] shapes and their reference, [`scenarios`], [`faults`].
 

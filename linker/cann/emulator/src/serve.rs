@@ -5,7 +5,7 @@
 //! serve FILE BYTES FOLDER                          maps FILE at GM_ADDRESS, registers at REGISTERS_ADDRESS
 //! bootstrap ID ARGS                                plays libaicpu_extend_kernels.so
 //! aicpu ID FILE FUNCTION INSTANCES ARGS            enters FUNCTION of FOLDER/FILE on so many threads
-//! aicore ID BLOCKS ARGS                            starts the cores of the launch record in the arguments
+//! aicore ID BLOCKS ARGS                            starts the cores of the launch words in the arguments
 //! ```
 //! Each order is answered by `done ID CODE` when it has ended. The process ends with its input.
 
@@ -101,11 +101,11 @@ impl Machine {
         let _ = writeln!(std::io::stdout().lock(), "done {id} {code}");
     }
 
-    /// Loads the library of the record, and calls its initialisation with the same arguments.
+    /// Loads the library of the device arguments, and calls its initialisation with the same arguments.
     fn bootstrap(&self, args: &str) -> Result<i32, String> {
         let args = number(args)?;
-        let record: u64 = self.read(args + bootstrap::ARGS_RECORD as u64)?;
-        let at = record + bootstrap::RECORD_DISPATCHER as u64;
+        let device_args: u64 = self.read(args + bootstrap::ARGS_DEVICE_ARGS as u64)?;
+        let at = device_args + bootstrap::DEVICE_ARGS_DISPATCHER as u64;
         let (code, bytes) = (self.read(at)?, self.read::<u64>(at + 8)?);
         let offset = self.gm.offset_of(GmAddr(code), bytes).ok_or("a library outside of GM")?;
         let mut library = vec![0; bytes as usize];
@@ -149,18 +149,21 @@ impl Machine {
         Ok(found)
     }
 
-    /// Starts a thread for each core of the launch record, and waits until all have left.
+    /// Starts a thread for each core of the launch words, and waits until all have left.
     fn aicore(&self, blocks: &str, args: &str) -> Result<i32, String> {
-        let record: u64 = self.read(number(args)? + 8)?;
-        let plan: LaunchPlan = self.read(record)?;
+        let words: u64 = self.read(number(args)? + 8)?;
+        let plan: LaunchPlan = self.read(words)?;
         if u64::from(plan.core_count) != 3 * number(blocks)? {
-            return Err(format!("{} cores in the record of {blocks} blocks", plan.core_count));
+            return Err(format!(
+                "{} cores in the launch words of {blocks} blocks",
+                plan.core_count
+            ));
         }
         let arena = Arena::new(self.gm, plan.arena_address, plan.arena_bytes).ok_or("no arena")?;
         let watch: Arc<Watch> = Arc::default();
         let mut cores = Vec::new();
         for worker in 0..plan.core_count {
-            let at = record + offset_of!(LaunchWords, cores) as u64 + 4 * u64::from(worker);
+            let at = words + offset_of!(LaunchWords, cores) as u64 + 4 * u64::from(worker);
             let position: CorePosition = self.read(at)?;
             let kind = if position.sub == 0 { CoreKind::AIC } else { CoreKind::AIV };
             let registers = self.registers.core(position);

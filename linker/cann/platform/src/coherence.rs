@@ -2,10 +2,10 @@
 //!
 //! | when | what | why |
 //! |---|---|---|
-//! | enter | launch record, `Runtime`, graph image, ends of the ready queues, header of the streaming builder | the host wrote them for this run |
+//! | enter | launch words, `Runtime`, graph image, ends of the ready queues, header of the streaming builder | the host wrote them for this run |
 //! | enter, fresh arena | the whole arena | the host wrote all of it |
 //! | a builder reads GM, a scheduler a predicate | the line | the host wrote the table |
-//! | last one leaves | launch record, `Runtime`, ends of the queues, log rings, header of the streaming builder | the host reads or rewrites them |
+//! | last one leaves | launch words, `Runtime`, ends of the queues, log rings, header of the streaming builder | the host reads or rewrites them |
 //!
 //! On a5 the host's DMA is coherent, and all of this is left out. What AICores write needs no maintenance on
 //! AICPU. *Inferred*: that the line-wise `dc civac` of one AICPU core reaches the caches of its siblings (it is

@@ -5,9 +5,9 @@
 //! | symbol | called | does |
 //! |---|---|---|
 //! | `StaticTileFwkBackendKernelServer` | looked up when the image is loaded | nothing; 0 |
-//! | `DynTileFwkBackendKernelServerInit` | at the bootstrap, and once a device | writes the image where the bootstrap's record says, else installs the log rings |
+//! | `DynTileFwkBackendKernelServerInit` | at the bootstrap, and once a device | writes the image where the bootstrap's device arguments say, else installs the log rings |
 //! | `DynTileFwkBackendKernelServer` | by every AICPU instance of a launch, with the same pointer | runs it |
-//! | `pto_aicpu_run_launch` | by our own loaders, with the launch record itself | runs it |
+//! | `pto_aicpu_run_launch` | by our own loaders, with the launch words themselves | runs it |
 //!
 //! `pto_aicpu_run_launch` returns 0, -1 for a null or misaligned pointer, or the code of the fault that ended the run
 //! (positive). `DynTileFwkBackendKernelServer` returns 0 for a fault as well, if the host finds it in GM: what it
@@ -25,7 +25,7 @@
 
 use core::ffi::c_void;
 
-use pto_abi::bootstrap::ARGS_RECORD;
+use pto_abi::bootstrap::ARGS_DEVICE_ARGS;
 use pto_abi::launch_words::ARGS_LAUNCH_OFFSET;
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -41,19 +41,21 @@ use crate::{clock, logging};
 /// What a run returns for a pointer that cannot be one.
 pub const NO_ARGUMENTS: i32 = -1;
 
-/// `DynTileFwkBackendKernelServerInit`: the bootstrap, if the arguments name a record of one.
+/// `DynTileFwkBackendKernelServerInit`: the bootstrap, if the arguments name device arguments of one.
 ///
 /// # Safety
-/// `args` is null, or points to arguments with an address or zero at [`ARGS_RECORD`]. A record that is named there is as
-/// `pto_abi::bootstrap` says, and the firmware is mapped where the record says.
+/// `args` is null, or points to arguments with an address or zero at [`ARGS_DEVICE_ARGS`]. Device arguments that are named there are as
+/// `pto_abi::bootstrap` says, and the firmware is mapped where they say.
 #[must_use]
 pub unsafe fn init(args: *mut c_void) -> i32 {
     // SAFETY: by this function's contract.
-    let Some(record) = (unsafe { argument(args, ARGS_RECORD) }) else { return NO_ARGUMENTS };
-    if record != 0 {
+    let Some(device_args) = (unsafe { argument(args, ARGS_DEVICE_ARGS) }) else {
+        return NO_ARGUMENTS;
+    };
+    if device_args != 0 {
         // SAFETY: by this function's contract.
         #[cfg(target_os = "linux")]
-        return unsafe { crate::install::install(record) };
+        return unsafe { crate::install::install(device_args) };
     }
     logging::install();
     0
@@ -72,19 +74,19 @@ unsafe fn argument(args: *mut c_void, offset: usize) -> Option<usize> {
     usize::try_from(unsafe { word.read_volatile() }).ok()
 }
 
-/// `DynTileFwkBackendKernelServer`: the record's address is among the arguments.
+/// `DynTileFwkBackendKernelServer`: the address of the launch words is among the arguments.
 ///
 /// # Safety
-/// `args` is null, or points to arguments with a launch record's address at
-/// [`ARGS_LAUNCH_OFFSET`]; that record is as [`run_launch`] requires.
+/// `args` is null, or points to arguments with the address of launch words at
+/// [`ARGS_LAUNCH_OFFSET`]; these are as [`run_launch`] requires.
 #[must_use]
 pub unsafe fn run_args<B: BuilderSet>(args: *mut c_void, builders: B) -> i32 {
     // SAFETY: by this function's contract.
-    let record = unsafe { argument(args, ARGS_LAUNCH_OFFSET) };
-    let Some(record) = record else { return NO_ARGUMENTS };
+    let words = unsafe { argument(args, ARGS_LAUNCH_OFFSET) };
+    let Some(words) = words else { return NO_ARGUMENTS };
     // SAFETY: by this function's contract.
-    let code = unsafe { run_launch(core::ptr::with_exposed_provenance_mut(record), builders) };
-    // A record that is none holds no fault either.
+    let code = unsafe { run_launch(core::ptr::with_exposed_provenance_mut(words), builders) };
+    // Words that are no launch words hold no fault either.
     let is_in_gm = code > 0 && u32::try_from(code) != Ok(Fault::LAUNCH_MAGIC.code());
     if is_in_gm { 0 } else { code }
 }
@@ -92,18 +94,18 @@ pub unsafe fn run_args<B: BuilderSet>(args: *mut c_void, builders: B) -> i32 {
 /// `pto_aicpu_run_launch`: one instance of a launch.
 ///
 /// # Safety
-/// `record` is null, or a `LaunchWords` is mapped there; GM and the register window are mapped where it says,
+/// `words` is null, or a `LaunchWords` is mapped there; GM and the register window are mapped where it says,
 /// until the image is unloaded.
 #[must_use]
-pub unsafe fn run_launch<B: BuilderSet>(record: *mut c_void, builders: B) -> i32 {
-    let record = record.cast::<u8>();
-    if record.is_null() || !record.addr().is_multiple_of(64) {
+pub unsafe fn run_launch<B: BuilderSet>(words: *mut c_void, builders: B) -> i32 {
+    let words = words.cast::<u8>();
+    if words.is_null() || !words.addr().is_multiple_of(64) {
         return NO_ARGUMENTS;
     }
     logging::install();
     // SAFETY: by this function's contract.
-    match unsafe { AcceptedWords::accept(record) } {
-        Ok(record) => code(take_part(&record, builders)),
+    match unsafe { AcceptedWords::accept(words) } {
+        Ok(words) => code(take_part(&words, builders)),
         Err(fault) => code(Err(fault)),
     }
 }
@@ -114,14 +116,14 @@ fn code(result: Result<(), Fault>) -> i32 {
 }
 
 /// Takes a ticket and is that instance until the run is over.
-fn take_part<B: BuilderSet>(record: &AcceptedWords, builders: B) -> Result<(), Fault> {
-    let me = record.tickets.take();
-    record.coherence.enter(&record.arena, record.freshness);
-    let accepted = Launch::accept(record.arena)
-        .and_then(|launch| record.check_positions(&launch).map(|()| launch));
+fn take_part<B: BuilderSet>(words: &AcceptedWords, builders: B) -> Result<(), Fault> {
+    let me = words.tickets.take();
+    words.coherence.enter(&words.arena, words.freshness);
+    let accepted = Launch::accept(words.arena)
+        .and_then(|launch| words.check_positions(&launch).map(|()| launch));
     let launch = match accepted {
         Ok(launch) => launch,
-        Err(blame) => return Err(refuse(record, &blame, me)),
+        Err(blame) => return Err(refuse(words, &blame, me)),
     };
     if me >= launch.aicpu_instances {
         // The host launched more instances than the run has: this one has no part in it.
@@ -129,26 +131,26 @@ fn take_part<B: BuilderSet>(record: &AcceptedWords, builders: B) -> Result<(), F
     }
     let instances = launch.aicpu_instances;
     let result = match launch.fanout {
-        FanoutStrategy::LOCKED => run_instance::<Locked, B>(record, launch, me, builders),
-        _ => run_instance::<LockFree, B>(record, launch, me, builders),
+        FanoutStrategy::LOCKED => run_instance::<Locked, B>(words, launch, me, builders),
+        _ => run_instance::<LockFree, B>(words, launch, me, builders),
     };
-    if record.tickets.give_back(instances) {
-        record.write_back();
+    if words.tickets.give_back(instances) {
+        words.write_back();
     }
     result
 }
 
 /// Every instance refuses alike; the first one writes the epitaph.
 #[cold]
-fn refuse(record: &AcceptedWords, blame: &Blame, me: u32) -> Fault {
-    instance::refuse(&record.arena, blame, me, clock::now_ns());
-    record.write_back();
+fn refuse(words: &AcceptedWords, blame: &Blame, me: u32) -> Fault {
+    instance::refuse(&words.arena, blame, me, clock::now_ns());
+    words.write_back();
     blame.fault
 }
 
 #[inline(never)]
 fn run_instance<F: FanoutPolicy, B: BuilderSet>(
-    record: &AcceptedWords,
+    words: &AcceptedWords,
     launch: Launch<'static>,
     me: u32,
     builders: B,
@@ -156,10 +158,10 @@ fn run_instance<F: FanoutPolicy, B: BuilderSet>(
     let arena = launch.arena;
     let ring = arena.log_ring(launch.log_region(), me as usize);
     let _seat = ring.and_then(logging::sit);
-    let reads = FreshReads { gm: arena.gm(), coherence: record.coherence };
+    let reads = FreshReads { gm: arena.gm(), coherence: words.coherence };
     let builders = DeviceBuilders::new(builders, arena.window(), reads);
-    let platform = RegisterPlatform::new(arena.workers(), record.registers, &record.positions)
-        .in_memory(arena.gm(), record.coherence);
+    let platform = RegisterPlatform::new(arena.workers(), words.registers, &words.positions)
+        .in_memory(arena.gm(), words.coherence);
     run(Instance::<_, F>::new(launch, me, platform), &builders, ())
 }
 

@@ -55,9 +55,9 @@ macro_rules! firmware {
 
             // SAFETY: the name is this project's own.
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn pto_aicpu_run_launch(record: *mut c_void) -> i32 {
+            unsafe extern "C" fn pto_aicpu_run_launch(words: *mut c_void) -> i32 {
                 // SAFETY: the caller keeps the contract of `run_launch`.
-                unsafe { $crate::entry::run_launch(record, super::$set) }
+                unsafe { $crate::entry::run_launch(words, super::$set) }
             }
 
             // Division of 128 bits comes ready-made, with unwind tables that name this. Nothing unwinds here; hidden, so that

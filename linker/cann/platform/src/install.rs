@@ -1,15 +1,15 @@
 //! The bootstrap: the image writes itself to the folder where the driver stack looks for libraries with kernels.
 //!
-//! The driver stack loads the image from the record in GM (`pto_abi::bootstrap`) and calls its initialisation. The
-//! image writes the firmware that the record names, which is the same file, under another name, and renames it: whoever
+//! The driver stack loads the image from the device arguments in GM (`pto_abi::bootstrap`) and calls its initialisation. The
+//! image writes the firmware that the device arguments name, which is the same file, under another name, and renames it: whoever
 //! opens the name finds a whole file. Nothing here allocates, and nothing can panic.
 
 use core::ffi::{CStr, c_char};
 
 use heapless::Vec;
 use pto_abi::bootstrap::{
-    BAD_RECORD, FOLDER, FOLDER_VARIABLE, LONG_FOLDER, NO_FILE, NOT_NAMED, NOT_WRITTEN,
-    RECORD_BYTES, RECORD_DEVICE, RECORD_FIRMWARE, RECORD_TAG, file_name,
+    BAD_DEVICE_ARGS, DEVICE_ARGS_BYTES, DEVICE_ARGS_DEVICE, DEVICE_ARGS_FIRMWARE, DEVICE_ARGS_TAG,
+    FOLDER, FOLDER_VARIABLE, LONG_FOLDER, NO_FILE, NOT_NAMED, NOT_WRITTEN, file_name,
 };
 
 use crate::barrier;
@@ -20,7 +20,7 @@ const MODE: libc::mode_t = 0o755;
 /// A path, with its end.
 type Path = Vec<u8, PATH_BYTES>;
 
-/// What a record asks for.
+/// What the device arguments ask for.
 struct Order {
     device: u16,
     firmware: usize,
@@ -28,13 +28,13 @@ struct Order {
     tag: u64,
 }
 
-/// Writes the firmware of the record at `record`: 0, or a code of `pto_abi::bootstrap`.
+/// Writes the firmware of the device arguments at `device_args`: 0, or a code of `pto_abi::bootstrap`.
 ///
 /// # Safety
-/// A record is mapped there, and the firmware where the record says.
-pub(crate) unsafe fn install(record: usize) -> i32 {
+/// Device arguments are mapped there, and the firmware where they say.
+pub(crate) unsafe fn install(device_args: usize) -> i32 {
     // SAFETY: by this function's contract.
-    let Some(order) = (unsafe { read(record) }) else { return BAD_RECORD };
+    let Some(order) = (unsafe { read(device_args) }) else { return BAD_DEVICE_ARGS };
     let Some((path, beside)) = paths(&order) else { return LONG_FOLDER };
     let firmware = core::ptr::with_exposed_provenance::<u8>(order.firmware);
     // SAFETY: mapped, by this function's contract. The host's DMA wrote it behind the caches.
@@ -53,21 +53,21 @@ pub(crate) unsafe fn install(record: usize) -> i32 {
 }
 
 /// # Safety
-/// A record is mapped there.
-unsafe fn read(record: usize) -> Option<Order> {
-    let start = core::ptr::with_exposed_provenance::<u8>(record);
+/// Device arguments are mapped there.
+unsafe fn read(device_args: usize) -> Option<Order> {
+    let start = core::ptr::with_exposed_provenance::<u8>(device_args);
     if !start.cast::<u64>().is_aligned() {
         return None;
     }
     // SAFETY: mapped, by this function's contract.
-    unsafe { barrier::clean_and_invalidate(start, RECORD_BYTES) };
-    // SAFETY: as above; the offsets are within the record.
+    unsafe { barrier::clean_and_invalidate(start, DEVICE_ARGS_BYTES) };
+    // SAFETY: as above; the offsets are within the device arguments.
     let word = |offset| unsafe { start.wrapping_add(offset).cast::<u64>().read_volatile() };
     let order = Order {
-        device: u16::try_from(word(RECORD_DEVICE)).ok()?,
-        firmware: usize::try_from(word(RECORD_FIRMWARE)).ok()?,
-        bytes: usize::try_from(word(RECORD_FIRMWARE + 8)).ok()?,
-        tag: word(RECORD_TAG),
+        device: u16::try_from(word(DEVICE_ARGS_DEVICE)).ok()?,
+        firmware: usize::try_from(word(DEVICE_ARGS_FIRMWARE)).ok()?,
+        bytes: usize::try_from(word(DEVICE_ARGS_FIRMWARE + 8)).ok()?,
+        tag: word(DEVICE_ARGS_TAG),
     };
     (order.firmware != 0 && order.bytes != 0).then_some(order)
 }

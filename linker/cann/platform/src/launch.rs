@@ -1,4 +1,4 @@
-//! The launch record: what the host says of arena and registers, checked once before anything is touched.
+//! The launch words: what the host says of arena and registers, checked once before anything is touched.
 
 use core::mem::offset_of;
 
@@ -20,7 +20,7 @@ use crate::barrier;
 use crate::coherence::{Coherence, Freshness};
 use crate::registers::RegisterWindow;
 
-/// A launch record whose plan has been checked. Holding it proves: the record is of this firmware's ABI, the
+/// Launch words whose plan has been checked. Holding them proves: the words are of this firmware's ABI, the
 /// arena lies in GM and holds a `Runtime`. It proves nothing of the positions before
 /// [`check_positions`](Self::check_positions), and nothing of the arena's contents.
 pub struct AcceptedWords {
@@ -37,38 +37,38 @@ pub struct AcceptedWords {
     /// Whether the whole arena is new.
     pub freshness: Freshness,
     core_count: u32,
-    record: *const u8,
+    words: *const u8,
 }
 
-/// The tickets of the record at `record`, dropped from the caches first.
+/// The launch words at `words`, dropped from the caches first.
 ///
 /// # Safety
-/// A launch record is mapped there, aligned to 64 bytes, for as long as the image is loaded.
-unsafe fn record_window(record: *mut u8) -> GmWindow<'static> {
+/// Launch words are mapped there, aligned to 64 bytes, for as long as the image is loaded.
+unsafe fn words_window(words: *mut u8) -> GmWindow<'static> {
     let bytes = size_of::<LaunchWords>();
     // SAFETY: mapped, by this function's contract.
-    unsafe { barrier::clean_and_invalidate(record, bytes) };
-    let address = GmAddr(record.addr() as u64);
+    unsafe { barrier::clean_and_invalidate(words, bytes) };
+    let address = GmAddr(words.addr() as u64);
     // SAFETY: mapped and aligned, by this function's contract; nobody makes references to the plan.
-    unsafe { GmWindow::from_raw(record, bytes as u64, address) }
+    unsafe { GmWindow::from_raw(words, bytes as u64, address) }
 }
 
 impl AcceptedWords {
-    /// Checks the record at `record`.
+    /// Checks the launch words at `words`.
     ///
     /// # Errors
-    /// The first wrong field; its code is also left in the record where there is one.
+    /// The first wrong field; its code is also left in the launch words where there are some.
     ///
     /// # Safety
-    /// A launch record is mapped there, aligned to 64 bytes; GM and the register window are where it says,
+    /// Launch words are mapped there, aligned to 64 bytes; GM and the register window are where they say,
     /// until the image is unloaded.
-    pub unsafe fn accept(record: *mut u8) -> Result<Self, Fault> {
+    pub unsafe fn accept(words: *mut u8) -> Result<Self, Fault> {
         // SAFETY: by this function's contract.
-        let window = unsafe { record_window(record) };
-        // The window is as large as the record.
+        let window = unsafe { words_window(words) };
+        // The window is as large as the launch words.
         let plan: LaunchPlan = window.read(0).ok_or(Fault::LAUNCH_MAGIC)?;
         if plan.magic != LAUNCH_MAGIC {
-            // Not a record: nothing is written there.
+            // No launch words: nothing is written there.
             return Err(Fault::LAUNCH_MAGIC);
         }
         let tickets = offset_of!(LaunchWords, tickets) as u64;
@@ -76,11 +76,11 @@ impl AcceptedWords {
         let positions = window.read(offset_of!(LaunchWords, cores) as u64);
         let positions = positions.ok_or(Fault::LAUNCH_WORDS_BYTES)?;
         // SAFETY: by this function's contract.
-        let accepted = unsafe { Self::check(&plan, tickets, positions, record) };
+        let accepted = unsafe { Self::check(&plan, tickets, positions, words) };
         accepted.inspect_err(|fault| {
             tickets.refuse(fault.code());
-            // SAFETY: the record is mapped.
-            unsafe { barrier::clean_and_invalidate(record, size_of::<LaunchWords>()) };
+            // SAFETY: the launch words are mapped.
+            unsafe { barrier::clean_and_invalidate(words, size_of::<LaunchWords>()) };
         })
     }
 
@@ -90,7 +90,7 @@ impl AcceptedWords {
         plan: &LaunchPlan,
         tickets: &'static LaunchTickets,
         positions: [CorePosition; MAX_WORKERS],
-        record: *const u8,
+        words: *const u8,
     ) -> Result<Self, Fault> {
         let architecture = check_plan(plan)?;
         let gm = usize::try_from(plan.gm_address.0).map_err(|_| Fault::LAUNCH_ARENA)?;
@@ -113,7 +113,7 @@ impl AcceptedWords {
             coherence: Coherence::of(architecture),
             freshness: if plan.fresh_arena == 0 { Freshness::Known } else { Freshness::Fresh },
             core_count: plan.core_count,
-            record,
+            words,
         })
     }
 
@@ -142,12 +142,12 @@ impl AcceptedWords {
         Ok(())
     }
 
-    /// The last instance is done with arena and record: writes both back for the host.
+    /// The last instance is done with arena and launch words: writes both back for the host.
     pub fn write_back(&self) {
         self.coherence.leave(&self.arena);
         if self.coherence == Coherence::Maintained {
-            // SAFETY: the record is mapped while the image is loaded.
-            unsafe { barrier::clean_and_invalidate(self.record, size_of::<LaunchWords>()) };
+            // SAFETY: the launch words are mapped while the image is loaded.
+            unsafe { barrier::clean_and_invalidate(self.words, size_of::<LaunchWords>()) };
         }
     }
 }

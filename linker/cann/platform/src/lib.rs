@@ -5,7 +5,7 @@
 //! exports.rs    firmware!: entry symbols, identity, panic handler
 //! entry.rs      one AICPU instance, from the driver's call to its return
 //! install.rs    the image writes itself to where the driver stack looks for libraries
-//! record.rs     LaunchWords -> AcceptedWords: nothing that the host wrote is trusted
+//! launch.rs     LaunchWords -> AcceptedWords: nothing that the host wrote is trusted
 //! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
 //! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
 //! builders.rs   what builders read of GM               clock.rs      the system counter

@@ -7,7 +7,7 @@
 use core::fmt::Write as _;
 
 use heapless::String;
-use log::{LevelFilter, Log, Metadata, Record};
+use log::{LevelFilter, Log, Metadata};
 use pto_abi::log_ring::{LogCursor, LogEntry, LogRing};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_aicpu_fw::wire_level;
@@ -86,17 +86,17 @@ impl Log for RingLogger {
         true
     }
 
-    fn log(&self, record: &Record<'_>) {
+    fn log(&self, entry: &log::Record<'_>) {
         let me = thread_pointer();
         let Some(seat) = TABLE.iter().find(|seat| seat.thread.load(Ordering::Relaxed) == me) else {
             return;
         };
         let mut message = Message(String::new());
-        if message.write_fmt(*record.args()).is_err() {
+        if message.write_fmt(*entry.args()).is_err() {
             // There is room for it: `Message` keeps it.
             message.0.push_str(CUT).unwrap_or_default();
         }
-        seat.ring().write(wire_level(record.level()), clock::now_ns(), &message.0);
+        seat.ring().write(wire_level(entry.level()), clock::now_ns(), &message.0);
     }
 
     fn flush(&self) {}

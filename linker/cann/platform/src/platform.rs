@@ -116,7 +116,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
         let number = worker as usize;
         let position = self.positions.get(number).copied();
         let registers = position.and_then(|position| self.window.core(position));
-        // The record was checked for every worker of the table, and the table against the limit.
+        // The launch words were checked for every worker of the table, and the table against the limit.
         let (Some(registers), Some(lines)) = (registers, self.workers.get(number)) else { return };
         let (id, settled) = (DOORBELL_IDLE, STATUS_IDLE);
         let (rung, is_staged, leaving) = (0, false, false);

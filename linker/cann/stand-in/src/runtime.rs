@@ -13,9 +13,9 @@ const NOT_FOUND: Code = 507_027;
 const OUT_OF_MEMORY: Code = 207_001;
 const BAD_FILE: Code = 107_009;
 
-/// The bootstrap's arguments, and the record that they name.
+/// The bootstrap's arguments, and the device arguments that they name.
 const BOOTSTRAP_BYTES: usize = 304;
-const RECORD_BYTES: usize = 160;
+const DEVICE_ARGS_BYTES: usize = 160;
 const SO_NAME: &[u8] = b"libaicpu_extend_kernels.so\0";
 const KERNEL_NAME: &[u8] = b"DynTileFwkKernelServerInit\0";
 /// AICore code for both kinds of cores.
@@ -44,18 +44,23 @@ fn submit(machine: &mut Held, stream: *mut c_void, operation: Operation) -> Resu
     submitted.ok_or_else(|| (BAD_HANDLE, "no stream".to_owned()))
 }
 
-/// The record of the bootstrap: two libraries in device memory, the device, and a word of the host's own.
-fn check_record(machine: &Held, args: &[u8]) -> Result<(), Refusal> {
+/// The device arguments of the bootstrap: two libraries in device memory, the device, and a word of the host's own.
+fn check_device_args(machine: &Held, args: &[u8]) -> Result<(), Refusal> {
     let Some(memory) = &machine.memory else { return refuse("no device") };
-    let record = memory.read(word(args, 40), RECORD_BYTES);
-    let Some(record) = record else { return refuse("the record is not in device memory") };
-    let expected = Expected::new("the bootstrap's record", RECORD_BYTES).holds(112, &[0; 8]);
-    expected.free(96, 16).free(120, 24).check(&record)?;
+    let device_args = memory.read(word(args, 40), DEVICE_ARGS_BYTES);
+    let Some(device_args) = device_args else {
+        return refuse("the device arguments are not in device memory");
+    };
+    let expected =
+        Expected::new("the bootstrap's device arguments", DEVICE_ARGS_BYTES).holds(112, &[0; 8]);
+    expected.free(96, 16).free(120, 24).check(&device_args)?;
     for at in [96, 120] {
-        let (start, bytes) = (word(&record, at), word(&record, at + 8));
+        let (start, bytes) = (word(&device_args, at), word(&device_args, at + 8));
         let head = memory.read(start, 4).unwrap_or_default();
         if head != ELF || !memory.holds(start, bytes) {
-            return refuse(format!("the library at {at} of the record is not in device memory"));
+            return refuse(format!(
+                "the library at {at} of the device arguments is not in device memory"
+            ));
         }
     }
     Ok(())
@@ -77,7 +82,7 @@ exports! {
             let args = bytes_at("the arguments", pointer_in(&ex, 0), BOOTSTRAP_BYTES)?;
             let expected = Expected::new("the bootstrap's arguments", BOOTSTRAP_BYTES).free(40, 8);
             expected.holds(208, KERNEL_NAME).holds(240, SO_NAME).check(&args)?;
-            check_record(machine, &args)?;
+            check_device_args(machine, &args)?;
             let at = keep(machine, &args)?;
             submit(machine, stream, Operation::new(Engine::Aicpu, ("bootstrap", at.to_string()), at))
         })

@@ -1,4 +1,4 @@
-//! What an exception or a panic leaves behind: the record of its vCPU, the run's fault and epitaph, a line on
+//! What an exception or a panic leaves behind: the exception frame of its vCPU, the run's fault and epitaph, a line on
 //! the console. The vCPU itself goes on with `serve`, which gives up what it was doing.
 
 use core::arch::asm;
@@ -37,7 +37,7 @@ const _: () = {
 /// An exception in ordinary code.
 pub(crate) extern "C" fn on_exception(frame: &Frame, vector: u64) {
     let me = vcpu::current();
-    record(me, u32::try_from(vector).unwrap_or(u32::MAX), frame);
+    keep(me, u32::try_from(vector).unwrap_or(u32::MAX), frame);
     let fault = match me.line.state.load(Ordering::Relaxed) {
         VCPU_WORKER => Fault::CORE_EXCEPTION,
         _ => Fault::FW_EXCEPTION,
@@ -63,23 +63,23 @@ fn die(me: Vcpu) {
     }
 }
 
-fn record(me: Vcpu, vector: u32, frame: &Frame) {
-    let record: &ExceptionFrame = me.exceptions;
-    record.state.store(me.line.state.load(Ordering::Relaxed), Ordering::Relaxed);
-    record.role.store(me.line.role.load(Ordering::Relaxed), Ordering::Relaxed);
-    record.vector.store(vector, Ordering::Relaxed);
-    record.syndrome.store(frame.syndrome, Ordering::Relaxed);
-    record.pc.store(frame.pc, Ordering::Relaxed);
-    record.fault_address.store(frame.fault_address, Ordering::Relaxed);
-    record.status.store(frame.status, Ordering::Relaxed);
-    record.sp.store(frame.sp, Ordering::Relaxed);
-    record.time_ns.store(timer::now_ns(), Ordering::Relaxed);
-    for (to, from) in record.x.iter().zip(frame.x) {
+fn keep(me: Vcpu, vector: u32, frame: &Frame) {
+    let kept: &ExceptionFrame = me.exceptions;
+    kept.state.store(me.line.state.load(Ordering::Relaxed), Ordering::Relaxed);
+    kept.role.store(me.line.role.load(Ordering::Relaxed), Ordering::Relaxed);
+    kept.vector.store(vector, Ordering::Relaxed);
+    kept.syndrome.store(frame.syndrome, Ordering::Relaxed);
+    kept.pc.store(frame.pc, Ordering::Relaxed);
+    kept.fault_address.store(frame.fault_address, Ordering::Relaxed);
+    kept.status.store(frame.status, Ordering::Relaxed);
+    kept.sp.store(frame.sp, Ordering::Relaxed);
+    kept.time_ns.store(timer::now_ns(), Ordering::Relaxed);
+    for (to, from) in kept.x.iter().zip(frame.x) {
         to.store(from, Ordering::Relaxed);
     }
-    let stamp = record.stamp.load(Ordering::Relaxed);
+    let stamp = kept.stamp.load(Ordering::Relaxed);
     // Release: pairs with the host's Acquire load of stamp.
-    record.stamp.store(stamp.wrapping_add(1), Ordering::Release);
+    kept.stamp.store(stamp.wrapping_add(1), Ordering::Release);
 }
 
 /// Makes it the run's fault, if it is the first; only in a run.
@@ -141,7 +141,7 @@ fn on_panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let (line, column) = info.location().map_or((0, 0), |at| (at.line(), at.column()));
     let mut frame = Frame { x: [0; 31], sp: 0, syndrome: 0, pc: 0, fault_address: 0, status: 0 };
     (frame.syndrome, frame.fault_address) = (line.into(), column.into());
-    record(me, VECTOR_PANIC, &frame);
+    keep(me, VECTOR_PANIC, &frame);
     raise(me, Fault::FW_PANIC, [line.into(), column.into()]);
     // SAFETY: an exception gives up what runs here and goes on with `serve`; `raise` keeps the first fault.
     unsafe { asm!("brk #0xf01", options(noreturn)) }

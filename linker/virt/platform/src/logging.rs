@@ -3,7 +3,7 @@
 
 use core::fmt::{self, Write};
 
-use log::{Level, LevelFilter, Log, Metadata, Record};
+use log::{Level, LevelFilter, Log, Metadata};
 use pto_aicpu_fw::wire_level;
 
 use crate::{timer, uart, vcpu};
@@ -27,17 +27,17 @@ impl Log for DeviceLogger {
         true
     }
 
-    fn log(&self, record: &Record<'_>) {
+    fn log(&self, entry: &log::Record<'_>) {
         let me = vcpu::current();
         let ring = me.log_ring();
-        if ring.is_none() || record.level() <= Level::Warn {
-            uart::line(format_args!("vcpu {}: {}", me.index, record.args()));
+        if ring.is_none() || entry.level() <= Level::Warn {
+            uart::line(format_args!("vcpu {}: {}", me.index, entry.args()));
         }
         if let Some(ring) = ring {
             let mut message = Message { text: heapless::String::new(), is_cut: false };
             // A message takes every piece, or notes that it did not.
-            message.write_fmt(*record.args()).unwrap_or_default();
-            ring.write(wire_level(record.level()), timer::now_ns(), message.finish());
+            message.write_fmt(*entry.args()).unwrap_or_default();
+            ring.write(wire_level(entry.level()), timer::now_ns(), message.finish());
         }
     }
 

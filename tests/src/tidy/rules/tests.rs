@@ -3,7 +3,7 @@
 use super::{ALL, Rule};
 use super::{
     allow_attributes, assembly, atomics, device_roots, opens_with_doc, orderings, questions,
-    sequential_consistency, unsafe_code, vague_names,
+    recordings, sequential_consistency, unsafe_code, vague_names,
 };
 use crate::tidy::source::Source;
 
@@ -29,6 +29,21 @@ fn a_question_that_changes_something_is_found() {
     assert_eq!(found(questions, "a.rs", text), ["1", "2", "6"]);
     let text = "fn is_a(&self) -> bool { f(&mut 1) }\nfn has_b() -> bool;\nfn this(&mut self) {}\n// fn is_c(&mut self)";
     assert_eq!(found(questions, "a.rs", text), NONE);
+}
+
+#[test]
+fn a_word_of_recordings_is_found_elsewhere() {
+    let text = "let Some(record) = shapes.line(slot);\nstruct Recorder;\n// a record\nconst RECORDS_A_LOOK: u8;\nlet recording: Recording;\nself.recorder.is_on();\nfn recorded_part()";
+    assert_eq!(
+        found(recordings, "aicpu-fw/src/scheduler/blocks.rs", text),
+        ["1", "2", "4", "6", "7"]
+    );
+    assert_eq!(found(recordings, "tests/system/virt_timelines.rs", text).len(), 5);
+    assert_eq!(found(recordings, "aicpu-fw/src/stream/recording/tape.rs", text), NONE);
+    assert_eq!(found(recordings, "bindings/acl/src/device/event.rs", text), NONE);
+    let foreign =
+        "fn log(&self, entry: &log::Record<'_>)\ncalls.record_tensor_pair(pair);\nRecord::new()";
+    assert_eq!(found(recordings, "sim-shim/src/logging.rs", foreign), ["3"]);
 }
 
 #[test]

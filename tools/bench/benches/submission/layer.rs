@@ -20,7 +20,7 @@ pub(crate) fn measure<const N: usize>(window: usize) -> [f64; 2] {
     [submitted::<N>, replayed::<N>].map(|way: fn(&mut TestStream<'_>) -> Option<Recording>| {
         let words = words(window);
         with_stream(&words, |stream| {
-            let record = way(stream);
+            let recording = way(stream);
             let step = |number: u64| {
                 if !number.is_multiple_of(LAYER as u64) {
                     return;
@@ -28,8 +28,8 @@ pub(crate) fn measure<const N: usize>(window: usize) -> [f64; 2] {
                 let turn = number / LAYER as u64;
                 let tensors = [tensor(turn), tensor(turn + 1)];
                 let bindings = Bindings { tensors: &tensors, scalars: &[] };
-                match &record {
-                    Some(record) => stream.replay(record, &bindings).unwrap(),
+                match &recording {
+                    Some(recording) => stream.replay(recording, &bindings).unwrap(),
                     None => layer::<N, _>(stream, FUNC, &tensors[0], &tensors[1]).unwrap(),
                 }
             };
@@ -44,8 +44,8 @@ const fn submitted<const N: usize>(_: &mut TestStream<'_>) -> Option<Recording> 
 
 fn replayed<const N: usize>(stream: &mut TestStream<'_>) -> Option<Recording> {
     let shapes = [tensor(0); 2];
-    let record = stream.record(&shapes, |stream, bound| {
+    let recording = stream.record(&shapes, |stream, bound| {
         layer::<N, _>(stream, FUNC, &bound.tensor(0), &bound.tensor(1))
     });
-    Some(record.unwrap())
+    Some(recording.unwrap())
 }

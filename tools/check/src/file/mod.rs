@@ -181,7 +181,7 @@ struct SetLine<V> {
 /// A record begins.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RecordLine {
+struct RecordingLine {
     record: u32,
     #[serde(default)]
     tensors: Vec<BoundLine>,

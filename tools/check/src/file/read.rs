@@ -15,8 +15,8 @@ use super::args::{
 };
 use super::links;
 use super::{
-    AllocLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, PublishLine, RecordLine,
-    ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine, VERSION,
+    AllocLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, PublishLine,
+    RecordingLine, ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine, VERSION,
 };
 use crate::memory_map::{HIGHEST, MOST_BYTES};
 use crate::program::{
@@ -66,7 +66,7 @@ pub fn read(from: impl BufRead) -> Result<Program, ReadError> {
     }
     let reader =
         reader.ok_or_else(|| wrong(1, "the file is empty; the first line names the format"))?;
-    if let Some(record) = reader.open_record {
+    if let Some(record) = reader.open_recording {
         let what = format!("record {record} does not end; add {{\"end\": \"record\"}}");
         return Err(wrong(last, what));
     }
@@ -119,9 +119,9 @@ struct Reader {
     tensors: HashMap<u32, usize>,
     /// The lines of tasks, by id.
     tasks: HashMap<u32, usize>,
-    /// The lines of records, by id.
-    records: HashMap<u32, usize>,
-    open_record: Option<u32>,
+    /// The lines of recordings, by id.
+    recordings: HashMap<u32, usize>,
+    open_recording: Option<u32>,
     scopes: usize,
     /// Bytes of tensors without an address.
     bytes: u64,
@@ -133,8 +133,8 @@ impl Default for Reader {
             program: Program::new("", RuntimeVariant::TENSORMAP_AND_RINGBUFFER),
             tensors: HashMap::new(),
             tasks: HashMap::new(),
-            records: HashMap::new(),
-            open_record: None,
+            recordings: HashMap::new(),
+            open_recording: None,
             scopes: 0,
             bytes: 0,
         }
@@ -261,7 +261,7 @@ impl Reader {
                 }
                 None => Err("end: no scope is open".into()),
             },
-            "record" => match self.open_record.take() {
+            "record" => match self.open_recording.take() {
                 Some(_) => Ok(Action::EndRecording),
                 None => Err("end: no record is open".into()),
             },
@@ -346,12 +346,12 @@ impl Reader {
         }
     }
 
-    fn record(&mut self, at: usize, line: RecordLine) -> Result<Action, Wrong> {
+    fn record(&mut self, at: usize, line: RecordingLine) -> Result<Action, Wrong> {
         let record = line.record;
-        if let Some(open) = self.open_record {
+        if let Some(open) = self.open_recording {
             return Err(format!("record: record {open} is open; end it first"));
         }
-        if let Some(first) = self.records.insert(record, at) {
+        if let Some(first) = self.recordings.insert(record, at) {
             return Err(format!("record: {record} is that on line {first} already"));
         }
         let mut tensors = Vec::new();
@@ -360,7 +360,7 @@ impl Reader {
             let bound = self.bound(index, bound).map_err(|what| format!("{field}: {what}"))?;
             tensors.push(bound);
         }
-        self.open_record = Some(record);
+        self.open_recording = Some(record);
         Ok(Action::BeginRecording { record, tensors })
     }
 
@@ -386,7 +386,7 @@ impl Reader {
 
     fn replay(&self, line: ReplayLine<Value>) -> Result<Action, Wrong> {
         let record = line.replay;
-        if !self.records.contains_key(&record) || self.open_record == Some(record) {
+        if !self.recordings.contains_key(&record) || self.open_recording == Some(record) {
             return Err(format!("replay: no record {record} has ended above"));
         }
         let tensors = line.tensors.iter().enumerate();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     AllocLine, ArgLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, LinkLine,
-    PartLine, PublishLine, RecordLine, ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine,
+    PartLine, PublishLine, RecordingLine, ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine,
     VERSION, VaryLine, ViewLine, WhenLine,
 };
 use crate::program::{
@@ -98,7 +98,7 @@ impl<W: Write> Writer<'_, W> {
                     strides: strides(view),
                 });
                 let tensors = tensors.collect();
-                self.line(&RecordLine { record: *record, tensors })
+                self.line(&RecordingLine { record: *record, tensors })
             }
             Action::Replay { record, tensors, scalars } => {
                 let tensors = tensors.iter().map(|view| self.view(view)).collect();

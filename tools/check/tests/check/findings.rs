@@ -237,7 +237,7 @@ fn kernels_are_compared_with_those_that_there_are() {
     let known = [
         signature(3, "exp", pto_abi::CoreKind::AIV, "a out n"),
         signature(6, "matmul", pto_abi::CoreKind::AIC, "a b c"),
-        signature(7, "tile", pto_abi::CoreKind::AIV, "code record"),
+        signature(7, "tile", pto_abi::CoreKind::AIV, "code epitaph"),
     ];
     let kernels = pto_check::Signatures::new(known.to_vec());
     let tensor = r#"{"tensor": 0, "element": "f32", "shape": [4]}"#;
@@ -267,5 +267,5 @@ fn kernels_are_compared_with_those_that_there_are() {
     finds(mix, &["matmul, runs on aic cores, and the task is for aiv"]);
     finds(r#"{"task": 7, "func": 7, "kind": "aiv", "args": [1, {"out": 0}, 3, 4]}"#, &[]);
     let few = r#"{"task": 7, "func": 7, "kind": "aiv", "args": [{"out": 0}]}"#;
-    finds(few, &["tile, takes at least 2 arguments (code, record), and the task has 1"]);
+    finds(few, &["tile, takes at least 2 arguments (code, epitaph), and the task has 1"]);
 }

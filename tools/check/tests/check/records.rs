@@ -46,7 +46,7 @@ fn a_replay_is_what_it_replays() {
 }
 
 #[test]
-fn a_race_within_a_record_and_between_replays_is_found() {
+fn a_race_within_a_recording_and_between_replays_is_found() {
     let (one, other) = (replay([0, 0]), replay([1, 0]));
     let within = only(
         &program("manual", &[&one]),
@@ -67,7 +67,7 @@ fn a_race_within_a_record_and_between_replays_is_found() {
 }
 
 #[test]
-fn what_does_not_fit_a_record_is_refused() {
+fn what_does_not_fit_a_recording_is_refused() {
     let alone = r#"{"replay": 4, "tensors": [{"tensor": 0, "shape": [8]}], "scalars": [1]}"#;
     only(
         &program("derived", &[alone]),
@@ -82,7 +82,7 @@ fn what_does_not_fit_a_record_is_refused() {
 
 /// Tasks of a record may have a shape; their predicates are reads, of what the replay binds as well.
 #[test]
-fn shapes_within_a_record_are_checked() {
+fn shapes_within_a_recording_are_checked() {
     let program = |mode: &str| {
         let scope = format!(r#"{{"scope": "{mode}"}}"#);
         let lines = [

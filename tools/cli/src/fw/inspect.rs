@@ -31,8 +31,8 @@ fn text(image: &Image) -> String {
     row("layout hash", image.layout_hash.map_or("none".into(), |hash| format!("{hash:#018x}")));
     let known = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
     if image.kind == ImageKind::Virt {
-        let records = image.tracing == Tracing::On;
-        row("records runs", if records { "yes" } else { "no: see `--tracing`" }.to_owned());
+        let traces = image.tracing == Tracing::On;
+        row("traces runs", if traces { "yes" } else { "no: see `--tracing`" }.to_owned());
     }
     row("build id", known(&image.build_id));
     row("SHA-256", image.sha256.clone());

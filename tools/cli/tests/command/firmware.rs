@@ -247,22 +247,22 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
 }
 
 #[test]
-fn a_run_on_virt_is_recorded_by_an_image_that_records() {
+fn a_run_on_virt_is_traced_by_an_image_that_traces() {
     let home = Home::new();
     let [firmware, kernels] = images();
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
     let file = home.0.path().join("t.json");
-    let recorded = ["run", "vector_example", "--device", "virt", "--trace", text(&file), "--gantt"];
-    let refused = home.pto(&recorded, 2).stderr;
+    let traced = ["run", "vector_example", "--device", "virt", "--trace", text(&file), "--gantt"];
+    let refused = home.pto(&traced, 2).stderr;
     assert!(refused.contains("pto fw build --tracing"), "{refused}");
     assert!(!file.exists());
     let built = json(&home.pto(&["fw", "build", "--release", "--tracing", "--json"], 0));
     let images = built["images"].as_array().expect("a list");
     let image = images.iter().find(|image| image["kind"] == "virt").expect("it is built");
     let image = image["file"].as_str().expect("a path");
-    assert!(home.pto(&["fw", "inspect", image], 0).stdout.contains("records runs"));
+    assert!(home.pto(&["fw", "inspect", image], 0).stdout.contains("traces runs"));
     home.pto(&["fw", "flash", image], 0);
-    let told = home.pto(&recorded, 0).stdout;
+    let told = home.pto(&traced, 0).stdout;
     assert!(told.contains("PASS") && told.contains("t.json"), "{told}");
     let analysed = home.pto(&["analyze", text(&file)], 0).stdout;
     assert!(analysed.contains("makespan"), "{analysed}");

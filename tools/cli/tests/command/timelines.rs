@@ -1,4 +1,4 @@
-//! Timelines on the command line: recorded, analysed, shown; and files that are none.
+//! Timelines on the command line: traced, analysed, shown; and files that are none.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Folder {
     }
 }
 
-fn recorded(folder: &Folder, options: &[&str]) -> String {
+fn traced(folder: &Folder, options: &[&str]) -> String {
     let trace = folder.path("t.json");
     let run = ["run", "random_dag", "--param=tasks=300", "--trace", &trace];
     let answer = pto(&[&run, options].concat(), 0);
@@ -42,14 +42,14 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_run_is_recorded_and_analysed_in_every_hosting_mode() {
+fn a_run_is_traced_and_analysed_in_every_hosting_mode() {
     let hostings =
         ["--hosting=threads", "--pool-threads=1", "--pool-threads=3", "--hosting=virtual"];
     for hosting in hostings {
         for runtime in ["host_build_graph", "aicpu_build_graph"] {
             let folder = Folder::new();
             let runtime = format!("--runtime={runtime}");
-            let trace = recorded(&folder, &[hosting, "--aic=4", "--aiv=8", &runtime]);
+            let trace = traced(&folder, &[hosting, "--aic=4", "--aiv=8", &runtime]);
             let text = pto(&["analyze", &trace], 0).stdout;
             assert!(text.contains("scheduler overhead") && !text.contains("INCOMPLETE"), "{text}");
             let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout);
@@ -64,7 +64,7 @@ fn a_run_is_recorded_and_analysed_in_every_hosting_mode() {
 #[test]
 fn the_file_is_one_that_perfetto_reads() {
     let folder = Folder::new();
-    recorded(&folder, &["--aic=3", "--aiv=2"]);
+    traced(&folder, &["--aic=3", "--aiv=2"]);
     let file = json(&folder.read("t.json"));
     let events = file["traceEvents"].as_array().expect("a list");
     assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 300);
@@ -94,23 +94,23 @@ fn full_rings_are_said_everywhere() {
         assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
     }
     refused(&["run", "random_dag", "--trace=x", "--trace-events=3"], 2, &["--trace-events"]);
-    let whole = recorded(&folder, &["--trace-events=64", "--trace-keep=all"]);
+    let whole = traced(&folder, &["--trace-events=64", "--trace-keep=all"]);
     assert!(!pto(&["analyze", &whole], 0).stdout.contains("events were dropped"));
 }
 
-/// A stream has the window that it has without being recorded.
+/// A stream has the window that it has without being traced.
 #[test]
-fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
+fn a_stream_longer_than_its_window_is_traced_as_a_whole() {
     let folder = Folder::new();
     let stream = ["--runtime=tensormap_and_ringbuffer", "--window=32"];
     for hosting in ["--hosting=pool", "--hosting=threads", "--hosting=virtual"] {
-        let trace = recorded(&folder, &[&stream[..], &[hosting, "--aic=4", "--aiv=8"]].concat());
+        let trace = traced(&folder, &[&stream[..], &[hosting, "--aic=4", "--aiv=8"]].concat());
         let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout);
         assert_eq!(analysis["analysis"]["tasks_timed"], 300, "{hosting}");
         assert_eq!(analysis["analysis"]["events_dropped"], 0, "{hosting}");
     }
     let newest = ["--trace-keep=newest", "--trace-events=64"];
-    let trace = recorded(&folder, &[&stream[..], &newest].concat());
+    let trace = traced(&folder, &[&stream[..], &newest].concat());
     let file = json(&folder.read("t.json"));
     let known = file["pto"]["tasks"].as_array().map_or(0, Vec::len);
     assert!((1..64).contains(&known), "{known}");
@@ -121,7 +121,7 @@ fn a_stream_longer_than_its_window_is_recorded_as_a_whole() {
 #[test]
 fn a_run_is_shown_as_page_picture_and_chart() {
     let folder = Folder::new();
-    let trace = recorded(&folder, &["--aic=3", "--aiv=3"]);
+    let trace = traced(&folder, &["--aic=3", "--aiv=3"]);
     assert!(pto(&["view", &trace], 0).stdout.contains("t.html"));
     assert!(folder.read("t.html").starts_with("<!DOCTYPE html>"));
     pto(&["view", &trace, "--svg"], 0);
@@ -138,9 +138,9 @@ fn two_runs_are_compared() {
     let folder = Folder::new();
     let small = ["--hosting=virtual", "--aic=3", "--aiv=6"];
     let wide = folder.path("wide.json");
-    fs::rename(recorded(&folder, &["--hosting=virtual", "--aic=6", "--aiv=12"]), &wide)
+    fs::rename(traced(&folder, &["--hosting=virtual", "--aic=6", "--aiv=12"]), &wide)
         .expect("the folder is its own");
-    let trace = recorded(&folder, &small);
+    let trace = traced(&folder, &small);
     let text = pto(&["analyze", &trace, "--against", &wide], 0).stdout;
     let lines: Vec<_> = text.lines().collect();
     assert!(lines.contains(&format!("against {wide}").as_str()), "{text}");
@@ -173,7 +173,7 @@ fn two_runs_are_compared() {
 #[test]
 fn several_runs_are_one_page_and_no_picture() {
     let folder = Folder::new();
-    let trace = recorded(&folder, &["--aic=3", "--aiv=3"]);
+    let trace = traced(&folder, &["--aic=3", "--aiv=3"]);
     let second = folder.path("second.json");
     fs::copy(&trace, &second).expect("the folder takes it");
     assert!(pto(&["view", &trace, &second], 0).stdout.contains("t.html"));
@@ -231,7 +231,7 @@ fn files_that_cannot_be_written_are_refused() {
     refused(&["run", "vector_example", "--trace", &nowhere], 4, &["no folder", "no/such'"]);
     refused(&["run", "vector_example", "--trace", &folder.path("")], 4, &["it is a folder"]);
     refused(&["run", "vector_example", "--trace", "-"], 2, &["standard output"]);
-    let trace = recorded(&folder, &[]);
+    let trace = traced(&folder, &[]);
     let nowhere = folder.path("no/such/t.svg");
     refused(&["view", &trace, "-o", &nowhere], 4, &["no folder", "no/such"]);
     refused(&["view", &trace, "-o", &trace], 2, &["the trace itself"]);
@@ -371,7 +371,7 @@ fn tasks_that_were_skipped_are_said_to_be() {
 #[test]
 fn traces_with_impossible_numbers_are_refused() {
     let folder = Folder::new();
-    let whole = json(&folder.read_of(&recorded(&folder, &["--hosting=virtual"])));
+    let whole = json(&folder.read_of(&traced(&folder, &["--hosting=virtual"])));
     let trace = folder.path("wrong.json");
     let with = |change: &dyn Fn(&mut Value), words: &[&str]| {
         let mut file = whole.clone();
@@ -399,7 +399,7 @@ fn traces_with_impossible_numbers_are_refused() {
 #[test]
 fn the_name_of_a_file_says_what_is_written() {
     let folder = Folder::new();
-    let trace = recorded(&folder, &["--aic=3", "--aiv=3"]);
+    let trace = traced(&folder, &["--aic=3", "--aiv=3"]);
     pto(&["view", &trace, "-o", &folder.path("out.svg")], 0);
     assert!(folder.read("out.svg").starts_with("<svg"));
     assert!(pto(&["view", &trace, "-o", "-"], 0).stdout.starts_with("<!DOCTYPE html>"));

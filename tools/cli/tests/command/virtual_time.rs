@@ -51,7 +51,7 @@ fn traces_are_the_golden_ones() {
 }
 
 #[test]
-fn the_same_seed_and_options_are_the_same_run_recorded_or_not() {
+fn the_same_seed_and_options_are_the_same_run_traced_or_not() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let trace = format!("--trace={}", folder.path().join("t.json").display());
     let args = ["random_dag", "--param=tasks=700", "--seed=5"];

@@ -8,13 +8,13 @@ use pto_examples::Builders;
 use pto_host::abi::GmAddr;
 use pto_host::graph::plan::layout::{HEADER_WORDS, TENSOR_WORDS, binding, header};
 use pto_host::graph::plan::task::descriptor;
-use pto_host::graph::plan::{BUILDER, Plan, record as place};
+use pto_host::graph::plan::{BUILDER, Plan, epitaph as place};
 use pto_host::graph::{BuildError, ElementType, TensorView};
 
 /// Where the parts of the memory begin.
 const PLAN: u64 = 0x1_0000;
 const BINDINGS: u64 = 0x2_0000;
-const RECORD: u64 = 0x4_0000;
+const EPITAPH: u64 = 0x4_0000;
 const SCRATCH: u64 = 0x5_0000;
 const ARRAY: u64 = 0x6_0000;
 /// Tensors begin here, this far from each other. What they hold is not looked at but by slots, which read zeros.
@@ -30,7 +30,7 @@ const TASKS: usize = 512;
 struct Gm {
     plan: Vec<u32>,
     bindings: Vec<u64>,
-    record: [Cell<u64>; 32],
+    epitaph: [Cell<u64>; 32],
     looks: Cell<u32>,
 }
 
@@ -43,13 +43,13 @@ impl Gm {
                 let half = |at: usize| self.plan.get(at).copied().unwrap_or(0);
                 (at < self.plan.len()).then(|| u64::from(half(at)) | u64::from(half(at + 1)) << 32)
             }
-            BINDINGS..RECORD => self.bindings.get(at(BINDINGS)?).copied(),
-            RECORD..SCRATCH => {
-                let at = at(RECORD)?;
+            BINDINGS..EPITAPH => self.bindings.get(at(BINDINGS)?).copied(),
+            EPITAPH..SCRATCH => {
+                let at = at(EPITAPH)?;
                 let looks = self.looks.get() + u32::from(at == place::STATE);
                 self.looks.set(looks);
                 let has_faulted = at == place::STATE && looks > LOOKS;
-                if has_faulted { Some(1) } else { self.record.get(at).map(Cell::get) }
+                if has_faulted { Some(1) } else { self.epitaph.get(at).map(Cell::get) }
             }
             SCRATCH..ARRAY => Some(0),
             ARRAY..TENSORS => (address < ARRAY + 4 * ELEMENTS).then_some(0x2_0000_0002),
@@ -66,8 +66,8 @@ impl Memory for Gm {
     }
 
     fn write(&self, address: GmAddr, _: u64, value: u64) -> Option<()> {
-        let at = usize::try_from(address.0.checked_sub(RECORD)? / 8).ok()?;
-        self.record.get(at)?.set(value);
+        let at = usize::try_from(address.0.checked_sub(EPITAPH)? / 8).ok()?;
+        self.epitaph.get(at)?.set(value);
         Some(())
     }
 }
@@ -98,7 +98,7 @@ fn expand_one(words: Vec<u32>) {
     let bindings = bindings(&words, accepted.unwrap_or_default());
     let orch_args = [PLAN, words.len() as u64, BINDINGS, bindings.len() as u64];
     let gm =
-        Gm { plan: words, bindings, record: [const { Cell::new(0) }; 32], looks: Cell::new(0) };
+        Gm { plan: words, bindings, epitaph: [const { Cell::new(0) }; 32], looks: Cell::new(0) };
     let recorded = record((&Builders, BUILDER), &orch_args, TASKS, (Cores::default(), &gm));
     let Err(NotRecorded::GaveUp { error, .. }) = recorded else {
         assert!(accepted.is_ok(), "a plan was expanded that the reader refuses");
@@ -120,7 +120,7 @@ fn bindings(words: &[u32], counts: [u32; 4]) -> Vec<u64> {
     bound[binding::COUNTS] = a | b << 16 | c << 32 | d << 48;
     // A kernel of 1 us: some calls are put together.
     bound[binding::costs_at([symbols, arrays, tensors])..].fill(1_000);
-    (bound[binding::RECORD], bound[binding::SCRATCH]) = (RECORD, SCRATCH);
+    (bound[binding::EPITAPH], bound[binding::SCRATCH]) = (EPITAPH, SCRATCH);
     bound[binding::HEAD..][..symbols].fill(3);
     for array in bound[binding::arrays_at(symbols)..].chunks_mut(binding::ARRAY).take(arrays) {
         array.copy_from_slice(&[ARRAY, ELEMENTS]);

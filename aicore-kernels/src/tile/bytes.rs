@@ -1,7 +1,7 @@
 //! The byte form of a kernel: what the host sends, and what is accepted without trust.
 //!
 //! ```text
-//! Header | ParamRecord * params | OpRecord * ops      all little-endian, no padding, every unused field zero
+//! Header | ParamBytes * params | OpBytes * ops      all little-endian, no padding, every unused field zero
 //! ```
 //!
 //! Version 1. A reader accepts its own version only. [`write()`] and [`read_op`] are inverse to each other.
@@ -42,7 +42,7 @@ pub struct Header {
 /// A parameter.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub struct ParamRecord {
+pub struct ParamBytes {
     /// 0, 1, 2: a tensor, by direction; 3: a scalar.
     pub kind: u8,
     /// The code of the element type.
@@ -60,7 +60,7 @@ pub struct ParamRecord {
 /// An instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct OpRecord {
+pub struct OpBytes {
     /// Which instruction.
     pub opcode: u8,
     /// Which function.
@@ -79,16 +79,16 @@ pub struct OpRecord {
     pub bits: u64,
 }
 
-const _: () = assert!(size_of::<Header>() == 64 && size_of::<ParamRecord>() == 56);
-const _: () = assert!(size_of::<OpRecord>() == 24);
+const _: () = assert!(size_of::<Header>() == 64 && size_of::<ParamBytes>() == 56);
+const _: () = assert!(size_of::<OpBytes>() == 24);
 
 /// The bytes of a kernel with so many parameters and instructions.
 #[must_use]
 pub const fn bytes_of(params: usize, ops: usize) -> usize {
-    size_of::<Header>() + params * size_of::<ParamRecord>() + ops * size_of::<OpRecord>()
+    size_of::<Header>() + params * size_of::<ParamBytes>() + ops * size_of::<OpBytes>()
 }
 
-impl OpRecord {
+impl OpBytes {
     fn new(opcode: u8, operands: [Option<ValueId>; 3]) -> Self {
         let operands = operands.map(|operand| operand.map_or(NONE, |id| id.0));
         Self { opcode, operands, ..Self::default() }
@@ -97,52 +97,50 @@ impl OpRecord {
 
 /// Writes an instruction.
 #[must_use]
-pub fn write(op: &Op) -> OpRecord {
-    let record = |opcode: u8| OpRecord::new(opcode, op.operands());
+pub fn write(op: &Op) -> OpBytes {
+    let bytes = |opcode: u8| OpBytes::new(opcode, op.operands());
     match *op {
-        Op::Load { param, offset, .. } => OpRecord { detail: param, extents: offset, ..record(0) },
-        Op::Store { param, offset, .. } => OpRecord { detail: param, extents: offset, ..record(1) },
-        Op::Scalar { param } => OpRecord { detail: param, ..record(2) },
-        Op::Constant { dtype, bits } => OpRecord { detail: dtype.code(), bits, ..record(3) },
-        Op::Zeros { dtype, shape } => {
-            OpRecord { detail: dtype.code(), extents: shape, ..record(4) }
-        }
+        Op::Load { param, offset, .. } => OpBytes { detail: param, extents: offset, ..bytes(0) },
+        Op::Store { param, offset, .. } => OpBytes { detail: param, extents: offset, ..bytes(1) },
+        Op::Scalar { param } => OpBytes { detail: param, ..bytes(2) },
+        Op::Constant { dtype, bits } => OpBytes { detail: dtype.code(), bits, ..bytes(3) },
+        Op::Zeros { dtype, shape } => OpBytes { detail: dtype.code(), extents: shape, ..bytes(4) },
         Op::Iota { dtype, cols } => {
-            OpRecord { detail: dtype.code(), extents: [cols, 0], ..record(5) }
+            OpBytes { detail: dtype.code(), extents: [cols, 0], ..bytes(5) }
         }
-        Op::Unary { function, .. } => OpRecord { function: function.code(), ..record(6) },
+        Op::Unary { function, .. } => OpBytes { function: function.code(), ..bytes(6) },
         Op::Binary { function, spread, .. } => {
-            OpRecord { function: function.code(), detail: spread.code(), ..record(7) }
+            OpBytes { function: function.code(), detail: spread.code(), ..bytes(7) }
         }
         Op::Compare { function, spread, .. } => {
-            OpRecord { function: function.code(), detail: spread.code(), ..record(8) }
+            OpBytes { function: function.code(), detail: spread.code(), ..bytes(8) }
         }
-        Op::Select { .. } => record(9),
-        Op::Reduce { function, .. } => OpRecord { function: function.code(), ..record(10) },
-        Op::Convert { dtype, .. } => OpRecord { detail: dtype.code(), ..record(11) },
-        Op::Matmul { moves, .. } => OpRecord { detail: moves_code(moves), ..record(12) },
-        Op::SliceEven { .. } => record(13),
-        Op::SliceOdd { .. } => record(14),
-        Op::Interleave { .. } => record(15),
-        Op::Broadcast { shape, .. } => OpRecord { extents: shape, ..record(16) },
-        Op::Sort32 { .. } => record(17),
-        Op::TopK { k, .. } => OpRecord { extents: [k, 0], ..record(18) },
-        Op::AddCycles { .. } => record(19),
+        Op::Select { .. } => bytes(9),
+        Op::Reduce { function, .. } => OpBytes { function: function.code(), ..bytes(10) },
+        Op::Convert { dtype, .. } => OpBytes { detail: dtype.code(), ..bytes(11) },
+        Op::Matmul { moves, .. } => OpBytes { detail: moves_code(moves), ..bytes(12) },
+        Op::SliceEven { .. } => bytes(13),
+        Op::SliceOdd { .. } => bytes(14),
+        Op::Interleave { .. } => bytes(15),
+        Op::Broadcast { shape, .. } => OpBytes { extents: shape, ..bytes(16) },
+        Op::Sort32 { .. } => bytes(17),
+        Op::TopK { k, .. } => OpBytes { extents: [k, 0], ..bytes(18) },
+        Op::AddCycles { .. } => bytes(19),
     }
 }
 
-/// Reads an instruction; `None` if the record is none, or not exactly what [`write()`] makes of the instruction.
+/// Reads an instruction; `None` if the bytes are none, or not exactly what [`write()`] makes of the instruction.
 #[must_use]
-pub fn read_op(record: &OpRecord) -> Option<Op> {
-    let op = decode(record)?;
-    (write(&op) == *record).then_some(op)
+pub fn read_op(bytes: &OpBytes) -> Option<Op> {
+    let op = decode(bytes)?;
+    (write(&op) == *bytes).then_some(op)
 }
 
-fn decode(record: &OpRecord) -> Option<Op> {
-    let OpRecord { function, detail, extents, bits, .. } = *record;
-    let [a, b, c] = record.operands.map(|id| (id != NONE).then_some(ValueId(id)));
+fn decode(bytes: &OpBytes) -> Option<Op> {
+    let OpBytes { function, detail, extents, bits, .. } = *bytes;
+    let [a, b, c] = bytes.operands.map(|id| (id != NONE).then_some(ValueId(id)));
     let dtype = DType::from_code(detail);
-    Some(match record.opcode {
+    Some(match bytes.opcode {
         0 => Op::Load { param: detail, offset: extents, mask: a },
         1 => Op::Store { param: detail, source: a?, offset: extents, mask: b },
         2 => Op::Scalar { param: detail },
@@ -184,7 +182,7 @@ fn moves_of(code: u8) -> Option<Moves> {
 
 /// Writes a parameter.
 #[must_use]
-pub fn write_param(param: &Param) -> ParamRecord {
+pub fn write_param(param: &Param) -> ParamBytes {
     let (name, name_bytes) = write_name(&param.name);
     let (kind, dtype, [rows, cols]) = match param.kind {
         ParamKind::Tensor { direction, tile } => {
@@ -192,23 +190,23 @@ pub fn write_param(param: &Param) -> ParamRecord {
         }
         ParamKind::Scalar(dtype) => (SCALAR, dtype, [0, 0]),
     };
-    ParamRecord { kind, dtype: dtype.code(), name_bytes, rows, cols, name }
+    ParamBytes { kind, dtype: dtype.code(), name_bytes, rows, cols, name }
 }
 
-/// The kind of a scalar in a [`ParamRecord`].
+/// The kind of a scalar in a [`ParamBytes`].
 const SCALAR: u8 = 3;
 
 /// Reads a parameter.
 #[must_use]
-pub fn read_param(record: &ParamRecord) -> Option<Param> {
-    let name = read_name(&record.name, record.name_bytes)?;
-    let dtype = DType::from_code(record.dtype)?;
-    let kind = if record.kind == SCALAR {
-        ((record.rows, record.cols) == (0, 0)).then_some(ParamKind::Scalar(dtype))?
+pub fn read_param(bytes: &ParamBytes) -> Option<Param> {
+    let name = read_name(&bytes.name, bytes.name_bytes)?;
+    let dtype = DType::from_code(bytes.dtype)?;
+    let kind = if bytes.kind == SCALAR {
+        ((bytes.rows, bytes.cols) == (0, 0)).then_some(ParamKind::Scalar(dtype))?
     } else {
-        let direction = *Direction::ALL.get(usize::from(record.kind))?;
-        let has_extents = record.rows > 0 && record.cols > 0;
-        let tile = super::op::TileType::tile(dtype, record.rows, record.cols);
+        let direction = *Direction::ALL.get(usize::from(bytes.kind))?;
+        let has_extents = bytes.rows > 0 && bytes.cols > 0;
+        let tile = super::op::TileType::tile(dtype, bytes.rows, bytes.cols);
         has_extents.then_some(ParamKind::Tensor { direction, tile })?
     };
     Some(Param { name, kind })

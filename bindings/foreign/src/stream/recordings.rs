@@ -53,13 +53,13 @@ pub unsafe extern "C" fn begin_recording<F: Finder>(
 /// `pto_stream_end_recording`.
 ///
 /// # Safety
-/// `record` is null, or writable.
+/// `recording` is null, or writable.
 pub unsafe extern "C" fn end_recording<F: Finder>(
     runtime: *mut c_void,
-    record: *mut StreamRecording,
+    recording: *mut StreamRecording,
 ) -> c_int {
     done::<F>(runtime, |build| {
-        let to = place(record)?;
+        let to = place(recording)?;
         let made = build.end_recording()?;
         // SAFETY: as the caller says; `place` looked at it.
         unsafe { to.write(made.into()) };
@@ -70,10 +70,10 @@ pub unsafe extern "C" fn end_recording<F: Finder>(
 /// `pto_stream_replay`.
 ///
 /// # Safety
-/// `record` is null, or readable; `tensors` and `scalars` are null, or have as many.
+/// `recording` is null, or readable; `tensors` and `scalars` are null, or have as many.
 pub unsafe extern "C" fn replay<F: Finder>(
     runtime: *mut c_void,
-    record: *const StreamRecording,
+    recording: *const StreamRecording,
     tensors: *const StreamTensor,
     tensor_count: u32,
     scalars: *const u64,
@@ -81,11 +81,11 @@ pub unsafe extern "C" fn replay<F: Finder>(
 ) -> c_int {
     done::<F>(runtime, |build| {
         // SAFETY: as the caller says, here and below.
-        let record = unsafe { value(record) }?;
+        let recording = unsafe { value(recording) }?;
         // SAFETY: as above.
         let tensors = unsafe { views_of(tensors, tensor_count) }?;
         // SAFETY: as above.
         let scalars = unsafe { values(scalars, scalar_count) }?;
-        build.replay(&record.into(), &Bindings { tensors: &tensors, scalars })
+        build.replay(&recording.into(), &Bindings { tensors: &tensors, scalars })
     })
 }

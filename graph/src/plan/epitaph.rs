@@ -1,4 +1,4 @@
-//! The plan record: what the host reads after a run that ended with a fault of a plan. 32 words of 64 bits in GM, zero before a
+//! The plan's epitaph: what the host reads after a run that ended with a fault of a plan. 32 words of 64 bits in GM, zero before a
 //! run.
 //!
 //! The first half belongs to the cores: the first tile kernel that faults takes it by exchanging [`STATE`], and every later
@@ -30,7 +30,7 @@ pub const VAR_WORDS: u32 = 16;
 /// How many of them are kept.
 pub const VAR_COUNT: usize = 16;
 
-/// Words of the record.
+/// Words of the epitaph.
 pub const WORDS: u32 = 32;
 
 /// No kernel has faulted.
