@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Capacities, DeviceMemory, DeviceOptions, Hosting, RunControl, RunOptions, RunReport,
     StreamCapacities, Work,
@@ -71,6 +72,8 @@ impl FieldDevice {
     /// # Errors
     /// `WORKERS`, `MAP_GM`, `OUT_OF_MEMORY`.
     pub fn open(options: DeviceOptions) -> Result<Self, Failure> {
+        let hosting = with_costs_of_programs(options.hosting);
+        let options = DeviceOptions { hosting, ..options };
         Self::over(SharedDevice::open_sim(options)?, options.hosting)
     }
 
@@ -227,6 +230,17 @@ fn run_options(options: &CallOptions) -> RunOptions {
     run.capacities =
         Capacities { stream, arg_words: 16 * u64::from(window), edges, ..run.capacities };
     pto_native::streaming(&run)
+}
+
+/// In virtual time every kernel of a program costs the same, unless the options say otherwise: the cost model of our library knows its
+/// kernels by their func ids, and here these are the program's own.
+fn with_costs_of_programs(hosting: Hosting) -> Hosting {
+    let Hosting::Virtual(machine) = hosting else { return hosting };
+    let costs = match machine.costs {
+        KernelCosts::Library { fallback } => KernelCosts::Constant(fallback),
+        costs => costs,
+    };
+    Hosting::Virtual(VirtualOptions { costs, ..machine })
 }
 
 /// The sizes that a run has.

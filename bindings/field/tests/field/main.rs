@@ -5,4 +5,5 @@
 mod bench;
 mod diagnostics;
 mod programs;
+mod shapes;
 mod table;

@@ -18,7 +18,7 @@ impl Tensors {
         Self { a, b: vec![2.0; 1024], out: vec![0.0; 1024], counts: vec![0; 64] }
     }
 
-    fn out(mut self, value: impl Fn(usize, &Self) -> f32) -> Self {
+    pub(crate) fn out(mut self, value: impl Fn(usize, &Self) -> f32) -> Self {
         self.out = (0..1024).map(|at| value(at, &self)).collect();
         self
     }
@@ -32,7 +32,7 @@ impl Tensors {
         self
     }
 
-    fn counted(mut self, counts: impl IntoIterator<Item = i32>) -> Self {
+    pub(crate) fn counted(mut self, counts: impl IntoIterator<Item = i32>) -> Self {
         for (to, count) in self.counts.iter_mut().zip(counts) {
             *to = count;
         }

@@ -10,7 +10,7 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, CRASH, MATMUL = 32, MARK_CUBE,
+    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, MATMUL = 32, MARK_CUBE, SCORES, WEIGH,
 };
 const uint32_t N = 1024;
 const uint32_t WHOLE[1] = {N};
@@ -52,6 +52,8 @@ PTO2TaskId copy(const ChipTensor &from, const ChipTensor &to) {
 }
 
 }  // namespace
+
+#include "shapes.h"
 
 extern "C" {
 
