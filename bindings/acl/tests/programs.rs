@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 use pto_host::workloads::tree::Workload;
+use pto_timeline::{Analysis, Edge, Task, Trace};
 
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -102,6 +103,11 @@ fn the_conformance_suite_passes() {
     assert!(reports.contains("ACL-HANDLE-01") && !reports.contains("ACL-RACE"), "{reports}");
     let count: u32 = said.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
     assert!(said.contains(", 0 failed") && count >= 800, "{said}");
+    // In virtual time it ends, with the same codes, but for what has to do with the time of the host.
+    let mut command = start(Path::new("timeout"));
+    command.arg("60").arg(&program).arg(&object).arg("virtual").env("PTO_ACL_SEED", "7");
+    let said = run(&mut command);
+    assert!(said.ends_with(&format!("{count} cases, 0 failed\n")), "{said}");
 }
 
 #[test]
@@ -162,6 +168,149 @@ fn a_model_is_loaded_described_and_run() {
     assert_eq!(run(start(&program).args(&models)), "model: ok\n");
     for seed in ["1", "7"] {
         assert_eq!(run(start(&program).args(&models).env("PTO_ACL_SEED", seed)), "model: ok\n");
+    }
+}
+
+/// The one file in a folder.
+fn only_file(folder: &Path) -> PathBuf {
+    let mut entries = std::fs::read_dir(folder).expect("a folder");
+    let file = entries.next().expect("a file").expect("an entry").path();
+    assert!(entries.next().is_none(), "several files in {}", folder.display());
+    file
+}
+
+fn timeline(file: &Path) -> Trace {
+    let bytes = std::fs::read(file).expect("a timeline");
+    pto_timeline::file::read(&bytes).expect("a timeline that can be read")
+}
+
+/// The tasks of a timeline that are called so.
+fn called<'t>(trace: &'t Trace, name: &str) -> Vec<(u32, &'t Task)> {
+    let tasks = (0_u32..).zip(&trace.tasks);
+    tasks.filter(|(_, task)| trace.kernel(task.func_id) == name).collect()
+}
+
+#[test]
+fn the_profiler_records_streams_calls_ranges_and_who_waits_for_whom() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("profile");
+    build(&["profile.c"], &program);
+    for seed in [None, Some("7")] {
+        let results = folder.path().join(seed.unwrap_or("real"));
+        let mut command = start(&program);
+        command.arg(&results).envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+        assert_eq!(run(&mut command), "profile: ok\n");
+        let trace = timeline(&only_file(&results));
+        assert_eq!(trace.run.get("not recorded").map(String::as_str), Some("L2CACHE"));
+        check_profile(&trace, seed.is_some());
+        // Only what lies between start and stop is there.
+        assert_eq!(called(&trace, "fill").len(), 1);
+    }
+    // The whole program, without a call of the profiler.
+    let file = folder.path().join("whole.json");
+    assert_eq!(run(start(&program).env("PTO_ACL_TRACE", &file)), "profile: ok\n");
+    check_profile(&timeline(&file), false);
+    let nowhere = folder.path().join("no/such/folder.json");
+    let output = output(start(&program).env("PTO_ACL_TRACE", &nowhere));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot be written") && output.status.success(), "{said}");
+}
+
+fn check_profile(trace: &Trace, is_virtual: bool) {
+    let rows = &trace.names.as_ref().expect("rows with names").rows;
+    let streams = rows.iter().filter(|row| row.starts_with("device 0 stream ")).count();
+    assert_eq!(streams, 2, "{rows:?}");
+    assert_eq!(rows.iter().any(|row| row == "thread 1 calls"), !is_virtual, "{rows:?}");
+    assert_eq!(called(trace, "aclrtMemsetAsync").len(), usize::from(!is_virtual));
+    let one = |name| {
+        let found = called(trace, name);
+        assert_eq!(found.len(), 1, "{name}");
+        found[0]
+    };
+    let spans = ["fill", "event record", "event wait", "copy from device, 65536 bytes"];
+    let [fill, record, wait, copy] = spans.map(|name| (one(name).0, one(name).1.span()));
+    assert!(trace.edges.contains(&Edge { producer: record.0, consumer: wait.0 }));
+    let time = |(_, span): (u32, Option<(u64, u64)>)| span.expect("a command that ran");
+    assert!(time(fill).1 <= time(record).1 && time(record).1 <= time(wait).1);
+    assert!(time(wait).1 <= time(copy).1 && time(copy).1 <= trace.makespan_ns);
+    let [outer, inner] = ["the whole step", "inner"].map(|name| called(trace, name)[0].1.span());
+    let (outer, inner) = (outer.expect("a range"), inner.expect("a range"));
+    assert!(outer.0 <= inner.0 && inner.1 <= outer.1 && time(copy).1 <= outer.1);
+    assert!(one("here").1.span().is_some());
+    let analysis = Analysis::of(trace).expect("a timeline with an analysis");
+    let page = pto_timeline::html::page(trace, &analysis);
+    assert!(page.contains("device 0 stream ") && page.contains("event wait"));
+}
+
+/// The letter of `fuzz.c` for a parameter.
+fn letter(parameter: &str, enums: &BTreeSet<&str>, function: &str) -> char {
+    let words = parameter.trim().trim_start_matches("const ").trim();
+    let base = words.trim_end_matches('*').trim_end_matches("const").trim();
+    let is_looked_up = |name: &str| {
+        let opaque = ["Desc", "Dataset", "DataBuffer", "Config", "StepInfo", "ConfigHandle"];
+        name.starts_with("acl") && opaque.iter().any(|end| name.ends_with(end))
+    };
+    match words.matches('*').count() {
+        // What waits is to come back soon.
+        0 if function.contains("Process") && base == "int32_t" => '1',
+        // A stream waits for the thread that takes its calls: one that is not there would be waited for for ever.
+        0 if function.contains("Subscribe") && base == "uint64_t" => 't',
+        0 if base.ends_with("Callback") || base.ends_with("HostFunc") => 'c',
+        0 if matches!(base, "size_t" | "uint64_t") => 'z',
+        0 if base.starts_with("acl") && !enums.contains(base) && base != "aclError" => 'h',
+        0 => 'i',
+        1 if base == "char" && parameter.contains("const") => 's',
+        1 if base == "void" => 'a',
+        1 if is_looked_up(base) && base.starts_with("aclmdl")
+            || base.starts_with("aclprof")
+            || base == "aclDataBuffer" =>
+        {
+            'h'
+        }
+        _ => 'p',
+    }
+}
+
+/// The functions, and a letter for each of their parameters.
+fn plan() -> String {
+    let constants = include_str!("../interface/constants.tsv");
+    let enums = constants.lines().filter_map(|row| {
+        let cells: Vec<&str> = row.split('\t').collect();
+        (cells[1] == "enum").then_some(cells[2])
+    });
+    let enums: BTreeSet<&str> = enums.collect();
+    let rows = include_str!("../interface/functions.tsv").lines().skip(1);
+    let row = |row: &str| {
+        let cells: Vec<&str> = row.split('\t').collect();
+        let kinds = cells[4].split(',').filter(|parameter| *parameter != "void");
+        let kinds: String = kinds.map(|parameter| letter(parameter, &enums, cells[3])).collect();
+        format!("{} {}\n", cells[3], if kinds.is_empty() { "-" } else { &kinds })
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn no_handle_and_no_argument_crashes_a_call() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, file) = (folder.path().join("fuzz"), folder.path().join("plan"));
+    build(&["fuzz.c", "-ldl"], &program);
+    std::fs::write(&file, plan()).expect("a file");
+    let rounds = std::env::var("PTO_ACL_FUZZ_ROUNDS").unwrap_or_else(|_| "12".to_owned());
+    for seed in ["1", "2"] {
+        // In virtual time, a wait that nobody ends fails at once.
+        let mut command = start(Path::new("timeout"));
+        command
+            .arg("120")
+            .arg(&program)
+            .arg(&file)
+            .args([seed, &rounds])
+            .current_dir(folder.path());
+        command.envs([("PTO_ACL_SEED", seed), ("PTO_ACL_MEMORY", "67108864")]);
+        let output = output(&mut command);
+        let [said, errors] =
+            [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.success() && said.ends_with(" calls\n"), "{said}\n{errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
     }
 }
 
@@ -307,5 +456,5 @@ fn every_function_of_the_table_is_exported_and_no_other() {
     assert!(missing.is_empty(), "{missing:?}");
     let more = exported.difference(&names).filter(|name| name.starts_with("acl"));
     assert_eq!(more.collect::<Vec<_>>(), Vec::<&String>::new());
-    assert_eq!(names.len(), 404 + 35);
+    assert_eq!(names.len(), 404 + 35 + 36);
 }

@@ -12,6 +12,7 @@
 //! is up, the consumer's line of the ring is written here only between `LaneLine::handed` and `give_back`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pto_abi::GmAddr;
 use pto_abi::session::{CommandHead, CommandKind, CommandRing, ValueTest};
@@ -270,7 +271,9 @@ impl Lane {
 
     /// When the wait at its head is to fail, on the session's clock. `None`: it does not wait, or may wait for ever.
     pub(super) fn deadline(&mut self, shared: &Shared) -> Option<u64> {
-        let budget = self.core.options.wait_budget?;
+        if !self.core.has_budgets() {
+            return None;
+        }
         let head = self.block(shared).and_then(|_| self.head()).map(|head| head.number);
         let Some(number) = head else {
             self.waits = None;
@@ -281,7 +284,13 @@ impl Lane {
             None => shared.clock.now_ns(),
         };
         self.waits = Some((number, since));
+        let budget = self.core.wait_budget(number)?;
         Some(since.saturating_add(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// How long the wait at its head may last; `None`: it has no wait, or one that may last for ever.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        self.head().and_then(|head| self.core.wait_budget(head.number))
     }
 
     /// Whether the firmware has its head.

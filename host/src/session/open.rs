@@ -268,6 +268,18 @@ impl Session {
         Ok(())
     }
 
+    /// As [`Device::func_id_of`]. Waits until the commands that the cores have are over.
+    ///
+    /// # Errors
+    /// Those of [`Device::func_id_of`].
+    pub fn func_id_of(&self, kernel: Kernel) -> Result<FuncId, SessionError> {
+        let _visit = self.shared.visit();
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        let func_id = device.func_id_of(kernel)?;
+        self.shared.kernels.read(&device);
+        Ok(func_id)
+    }
+
     /// Looks at the device, for example to build a graph for it. Waits until the commands that the cores have are over.
     pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
         let _visit = self.shared.visit();
@@ -297,6 +309,13 @@ impl Session {
     #[must_use]
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.shared.clock.now_ns())
+    }
+
+    /// One turn of a session that is stepped by those who wait, for threads that wait for something else than the session; whether anything was
+    /// done. A session that has a thread needs no turns, and does nothing here; neither does one that another thread steps just now.
+    #[must_use]
+    pub fn step(&self) -> bool {
+        self.shared.driver.try_step()
     }
 
     /// Waits until every stream is idle, and gives the device back. Streams and events that are left can be dropped; they

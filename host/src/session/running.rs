@@ -1,7 +1,7 @@
 //! Decides who steps the service: a thread of its own, which sleeps while there is nothing to do, or the threads that wait.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use super::bell::Bell;
@@ -81,6 +81,13 @@ impl SteppedService {
         while self.step() == Stepped::Worked {}
     }
 
+    fn turn(&self, mut service: MutexGuard<'_, Service>) -> Stepped {
+        self.stepper.store(this_thread(), Ordering::Relaxed);
+        let worked = service.step();
+        self.stepper.store(0, Ordering::Relaxed);
+        if worked { Stepped::Worked } else { Stepped::Idle }
+    }
+
     fn is_mine(&self) -> bool {
         self.stepper.load(Ordering::Relaxed) == this_thread()
     }
@@ -91,11 +98,18 @@ impl Step for SteppedService {
         if self.is_mine() {
             return Stepped::Within;
         }
-        let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stepper.store(this_thread(), Ordering::Relaxed);
-        let worked = service.step();
-        self.stepper.store(0, Ordering::Relaxed);
-        if worked { Stepped::Worked } else { Stepped::Idle }
+        self.turn(self.service.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn try_step(&self) -> Stepped {
+        if self.is_mine() {
+            return Stepped::Within;
+        }
+        match self.service.try_lock() {
+            Ok(service) => self.turn(service),
+            Err(TryLockError::Poisoned(service)) => self.turn(service.into_inner()),
+            Err(TryLockError::WouldBlock) => Stepped::Idle,
+        }
     }
 
     fn state(&self) -> String {

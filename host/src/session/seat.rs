@@ -20,6 +20,8 @@ pub(super) struct Seat<S> {
 pub(super) trait Step: Send + Sync {
     /// One bounded turn of the service.
     fn step(&self) -> Stepped;
+    /// As `step`, unless another thread makes a turn just now.
+    fn try_step(&self) -> Stepped;
     /// Which streams wait for what.
     fn state(&self) -> String;
 }
@@ -79,6 +81,12 @@ impl Driver {
             return None;
         };
         Some(step.upgrade().map_or(Stepped::Idle, |step| step.step()))
+    }
+
+    /// One turn, where those who wait make the turns and nobody makes one just now; whether anything was done.
+    pub(super) fn try_step(&self) -> bool {
+        let step = self.stepped.get().and_then(Weak::upgrade);
+        step.is_some_and(|step| step.try_step() == Stepped::Worked)
     }
 
     /// Looks for a moment, where somebody else steps the service and has a CPU to do it on.

@@ -110,9 +110,7 @@ impl Service {
         if self.cores == Cores::Resident && self.shared.holds.in_flight() > 0 {
             return News::OfFirmware;
         }
-        let is_timed = |lane: &Lane| {
-            lane.core.options.wait_budget.is_some() && lane.block(&self.shared).is_some()
-        };
+        let is_timed = |lane: &Lane| lane.core.has_budgets() && lane.block(&self.shared).is_some();
         let looks = self.waits_for_value() || self.lanes.iter().any(is_timed);
         if looks { News::OfValue } else { News::ByBell }
     }
@@ -477,7 +475,7 @@ impl Service {
             shared.ask_to_leave();
             return false;
         }
-        let budget = lane.core.options.wait_budget.unwrap_or_default();
+        let budget = lane.budget().unwrap_or_default();
         lane.fail_head(&shared, Cause::TimedOut(budget));
         true
     }

@@ -288,6 +288,17 @@ impl Stream {
         self.submit_wait(&side, event, event.core().next())
     }
 
+    /// As [`Stream::wait`]; a wait that lasts for longer than `limit` fails with the cause `TimedOut`.
+    ///
+    /// # Errors
+    /// As [`Stream::wait`]; `Capture` also where the event was recorded in a capture: graphs have no limits of waits.
+    pub fn wait_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
+        self.check_event(event)?;
+        let side = self.uncaptured("wait_within")?;
+        self.core.limit(limit);
+        self.submit_wait(&side, event, event.core().awaited())
+    }
+
     fn submit_wait(
         &self,
         side: &Submitting,
@@ -328,6 +339,24 @@ impl Stream {
     pub fn wait_value(&self, at: GmAddr, test: ValueTest, value: u64) -> Result<u64, SessionError> {
         self.check_word(at)?;
         let side = self.uncaptured("wait_value")?;
+        let words = [at.0, value, test.get().into()];
+        self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
+    }
+
+    /// As [`Stream::wait_value`]; a wait that lasts for longer than `limit` fails with the cause `TimedOut`.
+    ///
+    /// # Errors
+    /// As [`Stream::write_value`].
+    pub fn wait_value_within(
+        &self,
+        at: GmAddr,
+        test: ValueTest,
+        value: u64,
+        limit: Duration,
+    ) -> Result<u64, SessionError> {
+        self.check_word(at)?;
+        let side = self.uncaptured("wait_value_within")?;
+        self.core.limit(limit);
         let words = [at.0, value, test.get().into()];
         self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
     }

@@ -3,9 +3,10 @@
 //! Who writes what: submitters (one at a time, by the lock `submitting`) the producer's line of the ring and the end of `kept`;
 //! the service the consumer's line and the front of `kept`; `told` is changed by the service and read by whoever waits.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pto_abi::session::CommandRing;
 use pto_abi::sync::Ordering as LineOrdering;
@@ -31,6 +32,10 @@ pub(super) struct StreamCore {
     kept: Mutex<VecDeque<(u64, Kept)>>,
     pub(super) told: Seat<Told>,
     is_closed: AtomicBool,
+    /// How long single waits may last, by the numbers of their commands.
+    limits: Mutex<BTreeMap<u64, Duration>>,
+    /// Whether a single wait was ever limited.
+    has_limits: AtomicBool,
 }
 
 /// The submitters' side.
@@ -72,6 +77,8 @@ impl StreamCore {
             kept: Mutex::default(),
             told: Seat::default(),
             is_closed: AtomicBool::new(false),
+            limits: Mutex::default(),
+            has_limits: AtomicBool::new(false),
         }
     }
 
@@ -83,6 +90,27 @@ impl StreamCore {
     pub(super) fn submitting(&self) -> MutexGuard<'_, Submitting> {
         // Every state that a panic could leave is a valid one.
         self.submitting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The command that is about to be submitted is a wait, which fails after `limit`.
+    pub(super) fn limit(&self, limit: Duration) {
+        let (number, completed) = (self.ring().commands() + 1, self.completed());
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.retain(|of, _| *of > completed);
+        limits.insert(number, limit);
+        // Relaxed: the command is submitted behind it.
+        self.has_limits.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether some wait of the stream fails after a time.
+    pub(super) fn has_budgets(&self) -> bool {
+        self.options.wait_budget.is_some() || self.has_limits.load(Ordering::Relaxed)
+    }
+
+    /// How long the wait with this number may last; `None`: for ever.
+    pub(super) fn wait_budget(&self, number: u64) -> Option<Duration> {
+        let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.get(&number).copied().or(self.options.wait_budget)
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<(u64, Kept)>> {

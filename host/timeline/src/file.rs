@@ -10,7 +10,7 @@ use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::trace::TraceOwner;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Edge, EndFault, Lane, Moments, Part, Run, Task, Trace};
+use crate::model::{Edge, EndFault, Lane, Moments, Names, Part, Run, Task, Trace};
 
 /// The version of the section `pto` that is written, and the only one that is read.
 pub const VERSION: u32 = 2;
@@ -82,6 +82,9 @@ struct Section {
     /// What ended the run; absent: it ended well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<EndFault>,
+    /// How rows are called that are not cores; absent: they are cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    names: Option<Names>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -98,6 +101,8 @@ pub(crate) type TaskRow = [i64; 11];
 
 /// What stands where nothing is known.
 const UNKNOWN: i64 = -1;
+/// Rows with names, at most.
+pub const MAX_ROWS: usize = 4096;
 /// No run takes longer: 208 days.
 const MOST_NS: u64 = 1 << 54;
 
@@ -160,6 +165,7 @@ impl Section {
             edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
             skipped: skipped(trace),
             fault: trace.fault.clone(),
+            names: trace.names.clone(),
         }
     }
 
@@ -199,6 +205,7 @@ impl Section {
         }
         Ok(Trace {
             fault: self.fault,
+            names: self.names,
             run: self.run,
             instances: self.instances,
             kernels: self.kernels,
@@ -289,12 +296,9 @@ pub(crate) fn part_row(part: &Part) -> PartRow {
 impl Section {
     /// What every row refers to: instances, cores, and a length of time that can be summed over them.
     fn check_sizes(&self) -> Result<(), String> {
-        let most = MAX_AICPU_INSTANCES;
-        if self.instances == 0 || self.instances as usize > most {
-            return Err(format!("{} AICPU instances; there are 1 to {most}", self.instances));
-        }
-        if self.cores.is_empty() || self.cores.len() > MAX_WORKERS {
-            return Err(format!("{} cores; there are 1 to {MAX_WORKERS}", self.cores.len()));
+        match &self.names {
+            Some(names) => self.check_names(names)?,
+            None => self.check_machine()?,
         }
         let lengths = [
             ("makespan_ns", self.makespan_ns),
@@ -302,6 +306,34 @@ impl Section {
         ];
         if let Some((name, length)) = lengths.into_iter().find(|(_, length)| *length > MOST_NS) {
             return Err(format!("{name} is {length}; a run has at most {MOST_NS}"));
+        }
+        Ok(())
+    }
+
+    /// There are as many instances and cores as a device can have.
+    fn check_machine(&self) -> Result<(), String> {
+        let most = MAX_AICPU_INSTANCES;
+        if self.instances == 0 || self.instances as usize > most {
+            return Err(format!("{} AICPU instances; there are 1 to {most}", self.instances));
+        }
+        if self.cores.is_empty() || self.cores.len() > MAX_WORKERS {
+            return Err(format!("{} cores; there are 1 to {MAX_WORKERS}", self.cores.len()));
+        }
+        Ok(())
+    }
+
+    /// Every row that is no core has a name, and so has every kind; nothing schedules them.
+    fn check_names(&self, names: &Names) -> Result<(), String> {
+        let rows = self.cores.len();
+        if rows == 0 || rows > MAX_ROWS {
+            return Err(format!("{rows} rows; there are 1 to {MAX_ROWS}"));
+        }
+        if names.rows.len() != rows || names.kinds.len() != CoreKind::ALL.len() {
+            let (named, kinds) = (names.rows.len(), names.kinds.len());
+            return Err(format!("{named} names of {rows} rows, and {kinds} names of kinds"));
+        }
+        if self.instances != 0 {
+            return Err(format!("{} AICPU instances beside rows with names", self.instances));
         }
         Ok(())
     }
@@ -436,10 +468,14 @@ impl<W: Write> Events<'_, W> {
 
     fn names(&mut self, trace: &Trace) -> io::Result<()> {
         let groups = ["AICPU".to_owned()].into_iter();
-        let kinds = CoreKind::ALL.iter().map(|kind| kind.name().to_uppercase());
+        let kinds = CoreKind::ALL.iter().map(|kind| match &trace.names {
+            Some(_) => trace.kind_name(*kind),
+            None => kind.name().to_uppercase(),
+        });
         for (pid, name) in groups.chain(kinds).enumerate() {
+            let name = serde_json::Value::from(name);
             self.event(format_args!(
-                r#""ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}"#
+                r#""ph":"M","pid":{pid},"name":"process_name","args":{{"name":{name}}}"#
             ))?;
         }
         for instance in 0..trace.instances {
@@ -452,8 +488,9 @@ impl<W: Write> Events<'_, W> {
     }
 
     fn lane(&mut self, pid: usize, tid: u32, name: &str) -> io::Result<()> {
+        let name = serde_json::Value::from(name);
         self.event(format_args!(
-            r#""ph":"M","pid":{pid},"tid":{tid},"name":"thread_name","args":{{"name":"{name}"}}"#
+            r#""ph":"M","pid":{pid},"tid":{tid},"name":"thread_name","args":{{"name":{name}}}"#
         ))?;
         self.event(format_args!(
             r#""ph":"M","pid":{pid},"tid":{tid},"name":"thread_sort_index","args":{{"sort_index":{tid}}}"#

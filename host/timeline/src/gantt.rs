@@ -26,9 +26,10 @@ pub fn chart(trace: &Trace, columns: usize) -> String {
         let together = workers.len().div_ceil(LINES_A_KIND).max(1);
         for (index, group) in workers.chunks(together).enumerate() {
             let first = index * together;
-            let label = match group.len() {
-                1 => format!("{kind} {first}"),
-                count => format!("{kind} {first}-{}", first + count - 1),
+            let kind = trace.kind_name(*kind);
+            let label = match group {
+                [row] => trace.core_name(*row),
+                group => format!("{kind} {first}-{}", first + group.len() - 1),
             };
             label_width = label_width.max(label.len());
             lines.push((label, group.to_vec()));

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use pto_abi::CoreKind;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
@@ -54,7 +53,9 @@ struct RunData<'a> {
     summary: String,
     makespan_ns: u64,
     instances: u32,
-    cores: Vec<&'static str>,
+    cores: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<&'a [String]>,
     kernels: &'a BTreeMap<u16, String>,
     task_columns: &'a [&'static str],
     tasks: Vec<TaskRow>,
@@ -94,7 +95,8 @@ pub fn page_of(runs: &[ShownRun<'_>]) -> String {
 }
 
 fn called(trace: &Trace) -> String {
-    trace.run.get("example").cloned().unwrap_or_else(|| "a run".to_owned())
+    let named = trace.run.get("example").or_else(|| trace.run.get("program"));
+    named.cloned().unwrap_or_else(|| "a run".to_owned())
 }
 
 impl<'a> RunData<'a> {
@@ -106,7 +108,8 @@ impl<'a> RunData<'a> {
             summary: summary(analysis),
             makespan_ns: trace.makespan_ns,
             instances: trace.instances,
-            cores: trace.cores.iter().copied().map(CoreKind::name).collect(),
+            cores: trace.cores.iter().map(|kind| trace.kind_name(*kind)).collect(),
+            rows: trace.names.as_ref().map(|names| &names.rows[..]),
             kernels: &trace.kernels,
             task_columns: &TASK_COLUMNS,
             tasks: trace.tasks.iter().map(row).collect(),

@@ -29,4 +29,4 @@ pub use analysis::Analysis;
 pub use collect::{Collector, LaneKernels};
 pub use compare::Comparison;
 pub use graph::Graph;
-pub use model::{Edge, EndFault, Lane, Moments, Neighbours, Part, Run, Task, Trace};
+pub use model::{Edge, EndFault, Lane, Moments, Names, Neighbours, Part, Run, Task, Trace};

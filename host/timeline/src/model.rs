@@ -33,6 +33,18 @@ pub struct Trace {
     pub critical_path_ns: Option<u64>,
     /// What ended the run, if it did not end well.
     pub fault: Option<EndFault>,
+    /// How rows and kinds are called, where the rows are not cores: of a program, its threads and its streams.
+    pub names: Option<Names>,
+}
+
+/// Names of the rows of a timeline that has other rows than cores.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Names {
+    /// What stands for each core kind, in the order of `CoreKind::ALL`.
+    pub kinds: Vec<String>,
+    /// Each row, in the order of `Trace::cores`.
+    pub rows: Vec<String>,
 }
 
 /// The fault that ended a run, and what it concerns.
@@ -220,9 +232,20 @@ impl Trace {
     /// The name of a worker: its kind, and its number among those of its kind.
     #[must_use]
     pub fn core_name(&self, worker: u32) -> String {
+        let names = self.names.as_ref();
+        if let Some(name) = names.and_then(|names| names.rows.get(worker as usize)) {
+            return name.clone();
+        }
         let Some(kind) = self.cores.get(worker as usize) else { return format!("core {worker}") };
         let before = self.cores.iter().take(worker as usize).filter(|core| *core == kind).count();
         format!("{kind} {before}")
+    }
+
+    /// How a kind of rows is called.
+    #[must_use]
+    pub fn kind_name(&self, kind: CoreKind) -> String {
+        let named = self.names.as_ref().and_then(|names| names.kinds.get(kind.index()));
+        named.map_or_else(|| kind.name().to_owned(), Clone::clone)
     }
 
     /// Events that no ring had room for.

@@ -22,9 +22,9 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         let _ = writeln!(text, "  {:<12}  {ended}: {}", "FAULT", fault.sentence);
         let _ = writeln!(text, "  {:<12}  {}", "", fault.remedy);
     }
-    text += &head(analysis);
+    text += &head(trace, analysis);
     text += "\nwhere the time of the cores went, of cores x makespan\n";
-    text += &kinds(analysis);
+    text += &kinds(trace, analysis);
     let overhead = percent(analysis.overhead_ns, analysis.makespan_ns);
     let _ = writeln!(
         text,
@@ -36,13 +36,13 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     text += "\nkernels on the critical path\n";
     text += &critical(trace, analysis);
     text += "\nkernels\n";
-    text += &kernels(analysis);
+    text += &kernels(trace, analysis);
     text += "\nworst waits, from ready to started\n";
     text += &waits(analysis);
     text
 }
 
-fn head(analysis: &Analysis) -> String {
+fn head(trace: &Trace, analysis: &Analysis) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12}  {value}");
@@ -84,14 +84,17 @@ fn head(analysis: &Analysis) -> String {
     for work in &bounds.work {
         let share = percent(work.bound_ns, analysis.makespan_ns);
         let (bound, sum, cores) = (time(work.bound_ns), time(work.work_ns), work.cores);
-        line("", format!("{} work {bound}, {share}: {sum} on {cores} cores", work.kind));
+        line(
+            "",
+            format!("{} work {bound}, {share}: {sum} on {cores} cores", trace.kind_name(work.kind)),
+        );
     }
     let ratio = analysis.over_bound();
     line("", format!("the makespan is {ratio:.2} times the largest of them"));
     text
 }
 
-fn kinds(analysis: &Analysis) -> String {
+fn kinds(trace: &Trace, analysis: &Analysis) -> String {
     let head = [
         "",
         "cores",
@@ -104,11 +107,11 @@ fn kinds(analysis: &Analysis) -> String {
         "nothing left",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(analysis.kinds.iter().map(|kind| kind_row(kind, analysis.makespan_ns)));
+    rows.extend(analysis.kinds.iter().map(|kind| kind_row(trace, kind, analysis.makespan_ns)));
     table(&rows, &[])
 }
 
-fn kind_row(kind: &KindTime, makespan_ns: u64) -> Vec<String> {
+fn kind_row(trace: &Trace, kind: &KindTime, makespan_ns: u64) -> Vec<String> {
     let whole = kind.cores as u64 * makespan_ns;
     let parts = [
         kind.busy_ns,
@@ -119,7 +122,7 @@ fn kind_row(kind: &KindTime, makespan_ns: u64) -> Vec<String> {
         kind.no_work.builder_ns,
         kind.no_work.nothing_left_ns,
     ];
-    let mut row = vec![kind.kind.to_string(), kind.cores.to_string()];
+    let mut row = vec![trace.kind_name(kind.kind), kind.cores.to_string()];
     row.extend(parts.map(|part| percent(part, whole)));
     row
 }
@@ -177,12 +180,12 @@ fn critical(trace: &Trace, analysis: &Analysis) -> String {
     table(&rows, &[])
 }
 
-fn kernels(analysis: &Analysis) -> String {
+fn kernels(trace: &Trace, analysis: &Analysis) -> String {
     let head = ["kernel", "kind", "runs", "total", "min", "median", "p95", "max", "mean wait"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for kernel in &analysis.kernels {
         let mut row =
-            vec![kernel.kernel.clone(), kernel.kind.to_string(), kernel.count.to_string()];
+            vec![kernel.kernel.clone(), trace.kind_name(kernel.kind), kernel.count.to_string()];
         let times =
             [kernel.total_ns, kernel.min_ns, kernel.median_ns, kernel.p95_ns, kernel.max_ns];
         row.extend(times.map(time));

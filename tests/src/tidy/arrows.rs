@@ -37,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
-    ("pto-acl", &["pto-host", "pto-native"]),
+    ("pto-acl", &["pto-host", "pto-native", "pto-timeline"]),
     ("pto-mpi", &["pto-host"]),
     ("pto-field", &["pto-host", "pto-native"]),
     ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),

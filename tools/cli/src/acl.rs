@@ -15,7 +15,7 @@ use crate::args::{AclArgs, AclCommand, AclRunArgs};
 use crate::errors::{Exit, Failure};
 
 /// The names that programs know the library by.
-const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so"];
+const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so"];
 const FILE: &str = "libascendcl.so";
 
 /// Runs a program, and ends as the program does.
@@ -75,18 +75,23 @@ fn path(folder: &Path) -> OsString {
 }
 
 /// The settings that options ask for.
-fn settings(args: &AclRunArgs) -> Vec<(&'static str, String)> {
+fn settings(args: &AclRunArgs) -> Vec<(&'static str, OsString)> {
     let mut settings = Vec::new();
-    settings.extend(args.devices.map(|devices| ("PTO_ACL_DEVICES", devices.to_string())));
-    settings.extend(args.memory.map(|memory| ("PTO_ACL_MEMORY", memory.to_string())));
+    settings.extend(args.devices.map(|devices| ("PTO_ACL_DEVICES", devices.to_string().into())));
+    settings.extend(args.memory.map(|memory| ("PTO_ACL_MEMORY", memory.to_string().into())));
     if args.is_virtual {
-        settings.push(("PTO_ACL_SEED", args.seed.unwrap_or(0).to_string()));
+        settings.push(("PTO_ACL_SEED", args.seed.unwrap_or(0).to_string().into()));
     }
     if args.check || args.strict {
-        settings.push(("PTO_ACL_CHECK", if args.strict { "strict" } else { "report" }.to_owned()));
+        settings.push(("PTO_ACL_CHECK", if args.strict { "strict" } else { "report" }.into()));
+    }
+    if let Some(trace) = &args.trace {
+        // The program may work in another folder.
+        let file = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
+        settings.push(("PTO_ACL_TRACE", file.into_os_string()));
     }
     if !args.fails.is_empty() {
-        settings.push(("PTO_ACL_FAIL", args.fails.join(",")));
+        settings.push(("PTO_ACL_FAIL", args.fails.join(",").into()));
     }
     settings
 }

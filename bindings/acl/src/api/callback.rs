@@ -11,8 +11,9 @@ use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
 use crate::device::callbacks::{self, Call, Exception, Function, OfException, Sort};
-use crate::device::current;
 use crate::device::lane::{Command, Work};
+use crate::device::settings::settings;
+use crate::device::{current, fleet};
 
 api! {
     fn aclrtLaunchHostFunc(stream: Handle, function: Option<Function>, argument: Address) {
@@ -24,7 +25,7 @@ api! {
             races::ended(lane.number());
             lane.call(move || {
                 if callbacks::is_subscribed(Sort::HostFunction, handle) {
-                    callbacks::deliver(Sort::HostFunction, handle, call)?.wait();
+                    callbacks::deliver(Sort::HostFunction, handle, thread::number(), call)?.wait();
                 } else {
                     call.make();
                 }
@@ -47,7 +48,7 @@ api! {
             // The function may tell any thread of the host that it was called.
             races::ended(lane.number());
             lane.call(move || {
-                let done = callbacks::deliver(Sort::Report, handle, call)?;
+                let done = callbacks::deliver(Sort::Report, handle, thread::number(), call)?;
                 if blocks == 1 {
                     done.wait();
                 }
@@ -66,7 +67,7 @@ api! {
     }
 
     fn aclrtProcessReport(milliseconds: i32) {
-        callbacks::process(Sort::Report, thread::number(), limit(milliseconds)?)
+        process(Sort::Report, milliseconds)
     }
 
     fn aclrtSubscribeHostFunc(thread: u64, stream: Handle) {
@@ -78,7 +79,7 @@ api! {
     }
 
     fn aclrtProcessHostFunc(milliseconds: i32) {
-        callbacks::process(Sort::HostFunction, thread::number(), limit(milliseconds)?)
+        process(Sort::HostFunction, milliseconds)
     }
 
     fn aclrtSetExceptionInfoCallback(function: Option<OfException>) {
@@ -129,6 +130,14 @@ of_exceptions! {
     aclrtGetThreadIdFromExceptionInfo: thread,
     aclrtGetDeviceIdFromExceptionInfo: device,
     aclrtGetErrorCodeFromExceptionInfo: code,
+}
+
+/// Makes a call of this thread. In virtual time nobody else steps the devices while it waits.
+fn process(sort: Sort, milliseconds: i32) -> Answer {
+    let limit = limit(milliseconds)?;
+    let step = || fleet::all_opened().fold(false, |worked, open| open.session.step() | worked);
+    let step: &dyn Fn() -> bool = &step;
+    callbacks::process(sort, thread::number(), limit, settings().seed.map(|_| step))
 }
 
 fn told(exception: *const Exception) -> Answer<Exception> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::argument::Address;
+use crate::common::argument::{Address, check_extent};
 use crate::common::codes;
 use crate::common::entry::api;
 use crate::common::order::{Touch, Use};
@@ -62,7 +62,7 @@ api! {
     }
 
     fn aclrtMemsetD32(address: Address, room: usize, value: u32, count: usize) {
-        let at = checked(address, room, 4 * count)?;
+        let at = checked(address, room, count.saturating_mul(4))?;
         current::context()?;
         current::check_uncaptured()?;
         races::host_uses(&[Touch::new(Use::Writes, at, 4 * count)]);
@@ -71,7 +71,7 @@ api! {
     }
 
     fn aclrtMemsetD32Async(address: Address, room: usize, value: u32, count: usize, stream: Handle) {
-        let at = checked(address, room, 4 * count)?;
+        let at = checked(address, room, count.saturating_mul(4))?;
         let work: Work = Arc::new(move |lane| {
             lane.call(move || {
                 fill_words(at, value, count);
@@ -164,6 +164,7 @@ fn checked(address: Address, room: usize, count: usize) -> Answer<usize> {
     require(count <= room, || {
         Refusal::value(format!("{count} bytes do not fit the {room} of the target"))
     })?;
+    check_extent(at, count)?;
     places::device_of(at, count)?;
     Ok(at)
 }
@@ -193,6 +194,9 @@ fn rows(
             "the width {width} is more than a pitch ({to_pitch} and {from_pitch})"
         ))
     })?;
+    for (at, pitch) in [(to, to_pitch), (from, from_pitch)] {
+        check_extent(at, pitch.saturating_mul(height))?;
+    }
     let row = |index| {
         Transfer::checked(to + index * to_pitch, to_pitch, from + index * from_pitch, width, kind)
     };

@@ -8,6 +8,7 @@ use super::time::limit;
 
 api! {
     fn aclrtSetDevice(device: i32) {
+        super::profile::trace_program();
         current::set_device(device)
     }
 

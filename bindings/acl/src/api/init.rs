@@ -22,6 +22,7 @@ api! {
         *count += 1;
         if *count == 1 {
             watch_forks();
+            super::profile::trace_program();
             return Ok(());
         }
         let text = "the library is initialised already; each call counts, and is to be finalised";

@@ -13,6 +13,9 @@ use crate::device::kernel::{ARGUMENTS, Arguments, FUNCTIONS, Function, Part, wor
 use crate::device::lane::{Command, Work};
 use crate::device::places;
 
+/// The most bytes of a parameter that is a buffer.
+const MAX_BUFFER: usize = 1 << 30;
+
 /// `aclrtLaunchKernelCfg`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -103,6 +106,9 @@ api! {
     fn aclrtKernelArgsGetPlaceHolderBuffer(arguments: Handle, parameter: usize, bytes: usize, buffer: Out<Address>) {
         let place = buffer.place("buffer")?;
         require(bytes > 0, || Refusal::argument("the size is 0; ask for one byte at least"))?;
+        require(bytes <= MAX_BUFFER, || {
+            Refusal::value(format!("{bytes} bytes for a parameter; a buffer has {MAX_BUFFER} at most"))
+        })?;
         let arguments = list(arguments)?;
         let mut parts = arguments.lock();
         let Part::Buffer(held) = parts.part(parameter)? else {
@@ -178,8 +184,10 @@ fn from_device(
         ))
     })?;
     let count = words(&vec![0; bytes])?.len();
+    let named = Arc::clone(&function);
     let work: Work = Arc::new(move |lane| function.launch_from(lane, blocks, at, count));
-    let launch = Command::new("kernel", work).using([Touch::new(Use::Reads, at, bytes)]);
+    let launch = Command::new("kernel", work).labelled(|| named.kernel.name().to_owned());
+    let launch = launch.using([Touch::new(Use::Reads, at, bytes)]);
     current::submitting(stream)?.submit(launch)
 }
 
@@ -201,6 +209,7 @@ pub(super) fn launch(
     let function = checked(function)?;
     require(blocks > 0, || Refusal::argument("the number of blocks is 0; launch one at least"))?;
     let touches = if checks::is_on() { passed(&held) } else { Vec::new() };
+    let named = Arc::clone(&function);
     let work: Work = Arc::new(move |lane| {
         function.launch(lane, blocks, &held)?;
         if extra.is_empty() {
@@ -212,5 +221,6 @@ pub(super) fn launch(
             Ok(())
         })
     });
-    current::submitting(stream)?.submit(Command::new("kernel", work).using(touches))
+    let launch = Command::new("kernel", work).labelled(|| named.kernel.name().to_owned());
+    current::submitting(stream)?.submit(launch.using(touches))
 }

@@ -22,6 +22,8 @@ mod model;
 mod model_description;
 mod notify;
 mod peer;
+mod profile;
+mod ranges;
 mod sharing;
 mod stream;
 mod time;

@@ -19,6 +19,7 @@ use crate::device::lane::{Command, Work};
 use crate::device::mapping::Shared;
 use crate::device::open::gm;
 use crate::device::places;
+use crate::device::profile;
 use crate::device::word::Words;
 
 /// The notifies of the process.
@@ -44,6 +45,7 @@ api! {
         let word = checked(notify)?.0.at(0);
         let work: Work = Arc::new(move |lane| {
             races::recorded(lane.number(), notify);
+            profile::recorded(notify);
             word.write(lane, 1)
         });
         current::submitting(stream)?.submit(Command::new("notify record", work))
@@ -53,6 +55,7 @@ api! {
         let word = checked(notify)?.0.at(0);
         let work: Work = Arc::new(move |lane| {
             races::takes(lane.number(), notify);
+            profile::waits(notify);
             word.wait(lane, ValueTest::EQUAL, 1, seconds(timeout))?;
             word.write(lane, 0)
         });

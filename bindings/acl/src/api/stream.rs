@@ -1,5 +1,7 @@
 //! Streams: made, destroyed, waited for.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::time::limit;
@@ -22,6 +24,13 @@ struct StreamConfig {
 }
 
 const _: () = assert!(size_of::<StreamConfig>() == 32);
+
+/// The addresses of the configurations that were made and not destroyed.
+static CONFIGS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+fn configs() -> MutexGuard<'static, BTreeSet<usize>> {
+    CONFIGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 api! {
     fn aclrtCreateStream(stream: Out<Handle>) {
@@ -105,6 +114,7 @@ api! {
 
     fn aclrtSetStreamConfigOpt(config: Out<StreamConfig>, attribute: u32, value: In<u8>, bytes: usize) {
         let place = config.place("config")?;
+        require(bytes <= 8, || Refusal::value(format!("a value has {bytes} bytes; pass 4 or 8")))?;
         let value = number(&value.list("value", bytes)?)?;
         let mut config = place.read();
         match (attribute, bytes) {
@@ -121,6 +131,10 @@ api! {
 
     fn aclrtDestroyStreamConfigHandle(config: *mut StreamConfig) {
         require(!config.is_null(), || Refusal::argument("config is null; pass a configuration"))?;
+        require(configs().remove(&config.expose_provenance()), || {
+            let text = format!("{config:p} is no configuration of aclrtCreateStreamConfigHandle, or was destroyed");
+            Refusal::new(codes::BAD_HANDLE, text)
+        })?;
         // SAFETY: the caller has it from `aclrtCreateStreamConfigHandle`, and destroys it once.
         drop(unsafe { Box::from_raw(config) });
         Ok(())
@@ -132,7 +146,9 @@ api! {
 #[unsafe(no_mangle)]
 extern "C" fn aclrtCreateStreamConfigHandle() -> *mut StreamConfig {
     give("aclrtCreateStreamConfigHandle", std::ptr::null_mut(), || {
-        Ok(Box::into_raw(Box::default()))
+        let config: *mut StreamConfig = Box::into_raw(Box::default());
+        configs().insert(config.expose_provenance());
+        Ok(config)
     })
 }
 

@@ -14,7 +14,7 @@ macro_rules! refuse {
     )*};
 }
 
-/// Functions that return a pointer: NULL.
+/// Functions that return a pointer or a number: NULL and 0.
 macro_rules! refuse_pointer {
     ($($name:ident,)*) => {$(
         // SAFETY: as for `refuse`.
@@ -34,6 +34,11 @@ fn refusal(name: &str) -> Refusal {
 refuse_pointer! {
     aclrtCreateBinary,
     aclrtCreateGroupInfo,
+    aclprofCreateSubscribeConfig,
+    aclprofGetOpStart,
+    aclprofGetOpEnd,
+    aclprofGetOpDuration,
+    aclprofGetModelId,
 }
 
 refuse! {
@@ -206,4 +211,16 @@ refuse! {
     aclrtMemPoolMallocAsync,
     aclrtMemPoolSetAttr,
     aclrtMemPoolTrimTo,
+    aclprofRangePushEx,
+    aclprofRangePop,
+    aclprofSetConfig,
+    aclprofModelSubscribe,
+    aclprofModelUnSubscribe,
+    aclprofDestroySubscribeConfig,
+    aclprofGetOpDescSize,
+    aclprofGetOpNum,
+    aclprofGetOpTypeLen,
+    aclprofGetOpType,
+    aclprofGetOpNameLen,
+    aclprofGetOpName,
 }

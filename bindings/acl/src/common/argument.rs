@@ -74,7 +74,12 @@ impl<T: Copy> In<T> {
     /// The first `count` elements.
     pub(crate) fn list(&self, name: &str, count: usize) -> Answer<Vec<T>> {
         require(!self.0.is_null() || count == 0, || null(name))?;
-        Ok((0..count).map(|index| self.read(index)).collect())
+        let mut list = Vec::new();
+        list.try_reserve_exact(count).map_err(|_| {
+            Refusal::value(format!("{name} has {count} elements, which no memory has room for"))
+        })?;
+        list.extend((0..count).map(|index| self.read(index)));
+        Ok(list)
     }
 
     fn read(&self, index: usize) -> T {
@@ -122,6 +127,14 @@ impl Address {
     pub(crate) fn of(number: usize) -> Self {
         Self(std::ptr::with_exposed_provenance_mut(number))
     }
+}
+
+/// Refuses sizes that no memory has: the address behind the last byte would not exist.
+pub(crate) fn check_extent(at: usize, bytes: usize) -> Answer {
+    const MOST: usize = 1 << 47;
+    require(bytes <= MOST && at.checked_add(bytes).is_some(), || {
+        Refusal::value(format!("{bytes} bytes at {at:#x} are more than there are addresses"))
+    })
 }
 
 /// A refusal of a null pointer.

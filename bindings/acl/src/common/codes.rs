@@ -5,11 +5,15 @@ pub(crate) const BAD_ARGUMENT: i32 = 100_000;
 pub(crate) const ALREADY_INITIALISED: i32 = 100_002;
 pub(crate) const ALREADY_FINALISED: i32 = 100_037;
 pub(crate) const INVALID_FILE: i32 = 100_003;
+pub(crate) const WRITE_FILE: i32 = 100_004;
+pub(crate) const PROFILING_CONFIG: i32 = 100_010;
 pub(crate) const NO_MODEL: i32 = 100_011;
 pub(crate) const MODEL_FORMAT: i32 = 100_013;
 pub(crate) const MODEL_SIZE: i32 = 100_015;
 pub(crate) const MODEL_INPUTS: i32 = 100_017;
 pub(crate) const MODEL_OUTPUTS: i32 = 100_018;
+pub(crate) const PROFILING_RUNS: i32 = 100_042;
+pub(crate) const NO_PROFILING: i32 = 100_043;
 /// A value, a length or a time-out that cannot be.
 pub(crate) const BAD_VALUE: i32 = 107_000;
 pub(crate) const BAD_DEVICE: i32 = 107_001;

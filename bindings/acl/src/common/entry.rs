@@ -4,8 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::refusal::{Answer, Refusal};
-use super::thread;
-use super::{checks, codes, faults, log};
+use super::{checks, codes, faults, log, spans, thread, watch};
 
 /// Set in a child of `fork`: the threads of the devices are not there.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -37,25 +36,54 @@ pub(crate) use values;
 
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
-    checks::enter(call);
-    log::called(call);
-    let tried = || faults::check(call).and_then(|()| act());
-    let Err(refusal) = attempt(tried) else { return 0 };
-    checks::refused(&refusal);
-    log::refused(call, &refusal);
-    thread::with(|thread| thread.keep(call, &refusal));
-    refusal.code
+    let is_watched = watch::is_watched();
+    let start = if is_watched { begin(call) } else { None };
+    let tried = || {
+        if is_watched {
+            faults::check(call)?;
+        }
+        act()
+    };
+    let outcome = attempt(tried);
+    if let Some(start) = start {
+        spans::end(call, start);
+    }
+    match outcome {
+        Ok(()) => 0,
+        Err(refusal) => refuse(call, &refusal),
+    }
 }
 
 /// Runs a call that returns something else than a code; `otherwise` where it fails.
 pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> Answer<T>) -> T {
-    checks::enter(call);
-    log::called(call);
-    attempt(act).unwrap_or_else(|refusal| {
+    let start = if watch::is_watched() { begin(call) } else { None };
+    let outcome = attempt(act);
+    if let Some(start) = start {
+        spans::end(call, start);
+    }
+    outcome.unwrap_or_else(|refusal| {
         log::refused(call, &refusal);
         thread::with(|thread| thread.keep(call, &refusal));
         otherwise
     })
+}
+
+/// Tells those who watch that a call begins; its time, where times are recorded.
+#[cold]
+fn begin(call: &'static str) -> Option<u64> {
+    watch::look_at_environment();
+    checks::enter(call);
+    log::called(call);
+    spans::begin()
+}
+
+/// Keeps what a call failed with: its code.
+#[cold]
+fn refuse(call: &'static str, refusal: &Refusal) -> i32 {
+    checks::refused(refusal);
+    log::refused(call, refusal);
+    thread::with(|thread| thread.keep(call, refusal));
+    refusal.code
 }
 
 fn attempt<T>(act: impl FnOnce() -> Answer<T>) -> Answer<T> {
@@ -71,6 +99,12 @@ fn attempt<T>(act: impl FnOnce() -> Answer<T>) -> Answer<T> {
         )
     };
     std::panic::catch_unwind(AssertUnwindSafe(act)).map_err(panicked)?
+}
+
+/// Whether this process is a child of `fork`.
+pub(crate) fn is_forked() -> bool {
+    // Relaxed: the child of a fork has one thread.
+    FORKED.load(Ordering::Relaxed)
 }
 
 /// From now on, a child of `fork` is told that it is one.

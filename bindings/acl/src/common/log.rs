@@ -49,6 +49,11 @@ fn log() -> Option<&'static Log> {
     .as_ref()
 }
 
+/// Whether there is one.
+pub(crate) fn is_on() -> bool {
+    log().is_some()
+}
+
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -9,5 +9,7 @@ pub(crate) mod log;
 pub(crate) mod order;
 pub(crate) mod races;
 pub(crate) mod refusal;
+pub(crate) mod spans;
 pub(crate) mod table;
 pub(crate) mod thread;
+pub(crate) mod watch;

@@ -29,13 +29,16 @@ pub(crate) enum Kind {
     ModelDescription = 11,
     DataSet = 12,
     DataBuffer = 13,
+    ProfileConfig = 14,
+    Stamp = 15,
+    StepInfo = 16,
 }
 
 const KIND_SHIFT: u32 = 40;
 const MARK: usize = 0x5A << 48;
 
 impl Kind {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 16] = [
         Self::Context,
         Self::Stream,
         Self::Event,
@@ -49,6 +52,9 @@ impl Kind {
         Self::ModelDescription,
         Self::DataSet,
         Self::DataBuffer,
+        Self::ProfileConfig,
+        Self::Stamp,
+        Self::StepInfo,
     ];
 
     fn of(handle: Handle) -> Option<Self> {
@@ -73,6 +79,9 @@ impl fmt::Display for Kind {
             Self::ModelDescription => "a description of a model",
             Self::DataSet => "a data set",
             Self::DataBuffer => "a data buffer",
+            Self::ProfileConfig => "a configuration of the profiler",
+            Self::Stamp => "a stamp",
+            Self::StepInfo => "a step of the profiler",
         })
     }
 }

@@ -118,9 +118,19 @@ pub(crate) enum Sort {
 /// What a thread of the program processes.
 #[derive(Default)]
 struct Queue {
-    calls: Mutex<VecDeque<(Call, Arc<Done>)>>,
+    waiting: Mutex<Waiting>,
     came: Condvar,
 }
+
+/// Calls that the thread is to make, and how many of its calls were made while it stepped a device.
+#[derive(Default)]
+struct Waiting {
+    calls: VecDeque<(Call, Arc<Done>)>,
+    made: u64,
+}
+
+/// How long a thread that steps devices waits for a call before it steps them again.
+const BETWEEN_TURNS: Duration = Duration::from_millis(1);
 
 /// Whether a call is over.
 #[derive(Default)]
@@ -189,11 +199,13 @@ pub(crate) fn is_subscribed(sort: Sort, stream: Handle) -> bool {
     subscriptions().iter().any(|held| held.sort == sort && held.stream == stream)
 }
 
-/// Hands a call to the thread that takes it.
-pub(crate) fn deliver(sort: Sort, stream: Handle, call: Call) -> Answer<Arc<Done>> {
+/// Hands a call to the thread that takes it; `number` is that of the calling thread. In virtual time that thread may be the one that steps the
+/// device: then it makes the call now.
+pub(crate) fn deliver(sort: Sort, stream: Handle, number: u64, call: Call) -> Answer<Arc<Done>> {
     let all = subscriptions();
     let held = all.iter().find(|held| held.sort == sort && held.stream == stream);
-    let queue = held.map(|held| Arc::clone(&held.queue)).ok_or_else(|| {
+    let held = held.map(|held| (held.thread, Arc::clone(&held.queue)));
+    let (thread, queue) = held.ok_or_else(|| {
         Refusal::new(
             codes::STREAM_NOT_SUBSCRIBED,
             "no thread takes the calls of the stream; subscribe one",
@@ -201,13 +213,25 @@ pub(crate) fn deliver(sort: Sort, stream: Handle, call: Call) -> Answer<Arc<Done
     })?;
     drop(all);
     let done = Arc::<Done>::default();
-    queue.calls.lock().unwrap_or_else(PoisonError::into_inner).push_back((call, Arc::clone(&done)));
+    if thread == number {
+        call.make();
+        done.set();
+        queue.lock().made += 1;
+        return Ok(done);
+    }
+    queue.lock().calls.push_back((call, Arc::clone(&done)));
     queue.came.notify_all();
     Ok(done)
 }
 
-/// Makes the next call of the calling thread; waits for one at most for `limit`.
-pub(crate) fn process(sort: Sort, thread: u64, limit: Option<Duration>) -> Answer {
+/// Makes the next call of the calling thread; waits for one at most for `limit`. In virtual time `step` makes a turn of the devices, and says
+/// whether anything was done.
+pub(crate) fn process(
+    sort: Sort,
+    thread: u64,
+    limit: Option<Duration>,
+    step: Option<&dyn Fn() -> bool>,
+) -> Answer {
     let queue = {
         let all = subscriptions();
         let held = all.iter().find(|held| held.sort == sort && held.thread == thread);
@@ -220,20 +244,35 @@ pub(crate) fn process(sort: Sort, thread: u64, limit: Option<Duration>) -> Answe
         )
     })?;
     let start = Instant::now();
-    let mut calls = queue.calls.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        if let Some((call, done)) = calls.pop_front() {
-            drop(calls);
+        let mut waiting = queue.lock();
+        if let Some((call, done)) = waiting.calls.pop_front() {
+            drop(waiting);
             call.make();
             done.set();
             return Ok(());
+        }
+        if waiting.made > 0 {
+            waiting.made -= 1;
+            return Ok(());
+        }
+        drop(waiting);
+        if step.is_some_and(|step| step()) {
+            continue;
         }
         let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(start.elapsed()));
         require(!left.is_zero(), || {
             Refusal::new(codes::REPORT_TIMEOUT, "no call came in the time that was given")
         })?;
-        let step = left.min(Duration::from_secs(3600));
-        let waited = queue.came.wait_timeout(calls, step);
-        calls = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let most = if step.is_some() { BETWEEN_TURNS } else { Duration::from_secs(3600) };
+        let is_empty = |waiting: &mut Waiting| waiting.calls.is_empty() && waiting.made == 0;
+        let waited = queue.came.wait_timeout_while(queue.lock(), left.min(most), is_empty);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

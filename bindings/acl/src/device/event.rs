@@ -16,7 +16,7 @@ use pto_host::session::{Event as Point, ValueTest};
 use super::capture::Joint;
 use super::lane::{Command, Lane, Work};
 use super::open::Open;
-use super::settings::settings;
+use super::profile;
 use super::stream::Stream;
 use super::word::{Words, wait_on_host};
 use crate::common::codes;
@@ -130,6 +130,7 @@ impl Event {
             Refusal::new(codes::OTHER_CONTEXT, text)
         })?;
         races::recorded(lane.number(), self.signal());
+        profile::recorded(self.signal());
         let Some(words) = &self.words else {
             lane.stream().record(&self.point)?;
             return Ok(());
@@ -182,17 +183,19 @@ impl Event {
             races::waits_for_unknown(lane.number());
         } else {
             races::waits(lane.number(), self.signal());
+            profile::waits(self.signal());
         }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);
             words.at(1).wait(lane, ValueTest::AT_LEAST, record, limit)?;
-        } else if lane.open.index != self.open.index || limit.is_some() && settings().seed.is_none()
-        {
+        } else if lane.open.index != self.open.index {
             let point = self.point.clone();
             lane.call(move || wait_for(&point, limit))?;
         } else if !self.state().was_recorded && self.style == Style::Flagged {
             lane.stream().wait_next(&self.point)?;
+        } else if let Some(limit) = limit {
+            lane.stream().wait_within(&self.point, limit)?;
         } else {
             lane.stream().wait(&self.point)?;
         }

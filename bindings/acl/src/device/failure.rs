@@ -80,7 +80,7 @@ fn of_command(failure: &CommandFailure) -> Refusal {
     let code = match &failure.cause {
         Cause::Device(_) if is_timeout(failure) => codes::AICORE_TIMEOUT,
         Cause::Device(_) | Cause::Interrupted(_) => codes::AICORE_EXCEPTION,
-        Cause::Deadlock(_) => codes::WAIT_TIMEOUT,
+        Cause::Deadlock(_) | Cause::TimedOut(_) => codes::WAIT_TIMEOUT,
         Cause::Memory(_) => codes::BAD_VALUE,
         _ => codes::INTERNAL,
     };

@@ -6,7 +6,7 @@ use super::context::{CONTEXTS, Context};
 use super::open::Open;
 use super::settings::settings;
 use crate::common::codes;
-use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::refusal::{Answer, Refusal};
 
 /// One device that the program sees.
 #[derive(Default)]
@@ -59,6 +59,11 @@ pub(crate) fn opened(device: i32) -> Option<Arc<Open>> {
     slots().get(index)?.open.get().cloned()
 }
 
+/// Every device that is open.
+pub(crate) fn all_opened() -> impl Iterator<Item = Arc<Open>> {
+    slots().iter().filter_map(|slot| slot.open.get().cloned())
+}
+
 /// The device that an address belongs to.
 pub(crate) fn owner(address: usize) -> Option<Arc<Open>> {
     let opened = slots().iter().filter_map(|slot| slot.open.get());
@@ -73,10 +78,8 @@ pub(crate) fn with_primary<R>(device: i32, look: impl FnOnce(&mut Primary) -> R)
 
 /// The context with this handle, unless it was destroyed.
 pub(crate) fn context(handle: crate::common::table::Handle) -> Answer<Arc<Context>> {
-    let found = CONTEXTS.find(handle);
-    require(found.is_some(), || {
+    CONTEXTS.find(handle).ok_or_else(|| {
         let text = "the context was destroyed; set another one";
         Refusal::new(codes::NO_CONTEXT, text)
-    })?;
-    CONTEXTS.get(handle)
+    })
 }

@@ -30,7 +30,9 @@ impl Graph {
     /// A graph of what was captured, for the device of `stream`.
     pub(crate) fn new(id: u32, captured: Captured, stream: &Stream) -> Answer<Self> {
         let open = &stream.context.open;
-        let lanes = captured.members.iter().skip(1).map(|_| Lane::new(open, 0));
+        let lanes = captured.members.iter().enumerate().skip(1);
+        let lanes =
+            lanes.map(|(member, _)| Lane::new(open, 0, format!("graph {id} branch {member}")));
         let lanes = lanes.collect::<Answer<Vec<Lane>>>()?;
         let points = captured.records.iter().map(|_| Ok(open.session.event()?));
         let points = points.collect::<Answer<Vec<Point>>>()?;

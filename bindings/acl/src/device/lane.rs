@@ -9,6 +9,7 @@ use pto_host::session::{OnFailure, Stream, StreamOptions};
 
 use super::failure::fail_command;
 use super::open::Open;
+use super::profile;
 use crate::common::order::{LaneNumber, Touch};
 use crate::common::races;
 use crate::common::refusal::Answer;
@@ -16,6 +17,8 @@ use crate::common::refusal::Answer;
 /// A lane of commands of one device.
 pub(crate) struct Lane {
     pub(crate) open: Arc<Open>,
+    /// What timelines call it.
+    pub(crate) title: String,
     /// Its number among the lanes of the process.
     number: LaneNumber,
     priority: u8,
@@ -30,6 +33,8 @@ pub(crate) type Work = Arc<dyn Fn(&Lane) -> Answer + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
+    /// What timelines call it, where they are recorded.
+    label: Option<Arc<str>>,
     work: Work,
     touches: Vec<Touch>,
 }
@@ -38,7 +43,7 @@ static NEXT: AtomicU32 = AtomicU32::new(1);
 
 impl Command {
     pub(crate) fn new(name: &'static str, work: Work) -> Self {
-        Self { name, work, touches: Vec::new() }
+        Self { name, label: None, work, touches: Vec::new() }
     }
 
     /// The same command, which uses these bytes.
@@ -47,21 +52,39 @@ impl Command {
         self
     }
 
+    /// The same command, with what timelines call it.
+    pub(crate) fn labelled(mut self, label: impl FnOnce() -> String) -> Self {
+        if profile::is_on() {
+            self.label = Some(label().into());
+        }
+        self
+    }
+
     /// Submits it to a lane.
     pub(crate) fn submit(&self, lane: &Lane) -> Answer {
         races::submitted(lane.number, &self.touches);
-        (self.work)(lane)
+        let recorded = profile::begin(lane.place(), self.label.as_deref().unwrap_or(self.name))?;
+        let outcome = (self.work)(lane);
+        if let Some(recorded) = recorded {
+            profile::end(lane.place(), recorded)?;
+        }
+        outcome
     }
 }
 
 impl Lane {
-    pub(crate) fn new(open: &Arc<Open>, priority: u8) -> Answer<Self> {
+    /// A lane of a device; `title` is what timelines call it.
+    pub(crate) fn new(open: &Arc<Open>, priority: u8, title: String) -> Answer<Self> {
         let options = StreamOptions { priority, ..StreamOptions::default() };
         let normal = open.session.stream_with(options)?;
         // Relaxed: the counter only makes numbers differ.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (open, stopping) = (Arc::clone(open), OnceLock::new());
-        Ok(Self { open, number, priority, normal, stopping })
+        Ok(Self { open, title, number, priority, normal, stopping })
+    }
+
+    fn place(&self) -> profile::Place<'_> {
+        profile::Place { open: &self.open, stream: self.stream(), title: &self.title }
     }
 
     /// Its number among the lanes of the process.

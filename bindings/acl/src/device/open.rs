@@ -15,6 +15,7 @@ use pto_host::{DeviceOptions, Hosting, Kernel, LIBRARY, Session, SessionOptions}
 use super::settings::settings;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::spans;
 use crate::common::table::Handle;
 
 /// Addresses of a device. Most are only reserved: memory is counted apart, by [`Open::take`].
@@ -27,6 +28,8 @@ pub(crate) struct Open {
     pub(crate) index: i32,
     pub(crate) session: Arc<Session>,
     stitcher: OnceLock<Stitcher<'static>>,
+    /// When the clock of its session was 0, on the clock of the host.
+    pub(crate) opened_ns: u64,
     start: usize,
     used: AtomicU64,
     peak: AtomicU64,
@@ -52,9 +55,12 @@ impl Open {
         device.register_library()?;
         let cores = [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)];
         let start = usize::try_from(device.gm_address().0).unwrap_or(0);
+        let session = Arc::new(device.session(session)?);
+        let age = u64::try_from(session.now().as_nanos()).unwrap_or(0);
         Ok(Arc::new(Self {
             index,
-            session: Arc::new(device.session(session)?),
+            session,
+            opened_ns: spans::now_ns().saturating_sub(age),
             stitcher: OnceLock::new(),
             start,
             used: AtomicU64::new(0),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::mapping::{self, PAGE, Shared, pages};
 use super::open::{Open, check_size, gm};
+use crate::common::argument::check_extent;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::{checks, codes, races};
 
@@ -182,7 +183,8 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
 pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<Arc<Open>>> {
     let Some(open) = super::fleet::owner(address) else { return Ok(None) };
-    let holds = |block: &Block| address - block.address + bytes <= pages(block.bytes);
+    let holds =
+        |block: &Block| (address - block.address).saturating_add(bytes) <= pages(block.bytes);
     require(block_at(address).is_some_and(|block| holds(&block)), || {
         let text = format!(
             "{bytes} bytes at {address:#x} of device {} are not in one live block",
@@ -196,6 +198,7 @@ pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<Arc<Open>
 /// Takes pinned memory of the host.
 pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
     require(bytes > 0, || Refusal::argument("the size is 0; ask for at least one byte"))?;
+    check_extent(0, bytes)?;
     let layout = Layout::from_size_align(pages(bytes), PAGE);
     let layout = layout.map_err(|_| Refusal::value(format!("{bytes} bytes are too many")))?;
     // SAFETY: the layout has at least one page.
@@ -230,6 +233,7 @@ pub(crate) fn free_pinned(address: usize) -> Answer {
 
 /// Registers memory of the program as pinned.
 pub(crate) fn register(address: usize, bytes: usize) -> Answer {
+    check_extent(address, bytes)?;
     let mut places = places();
     let overlaps = places.pinned.range(..address + bytes).next_back();
     require(overlaps.is_none_or(|(start, held)| start + held.bytes <= address), || {
@@ -258,5 +262,5 @@ pub(crate) fn unregister(address: usize) -> Answer {
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
     let places = places();
     let held = places.pinned.range(..=address).next_back();
-    held.is_some_and(|(start, held)| address - start + bytes <= pages(held.bytes))
+    held.is_some_and(|(start, held)| (address - start).saturating_add(bytes) <= pages(held.bytes))
 }

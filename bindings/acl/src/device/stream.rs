@@ -58,11 +58,13 @@ impl Stream {
         })?;
         let open = &context.open;
         check_count(open)?;
-        let lane = Arc::new(Lane::new(open, u8::try_from(priority).unwrap_or(0))?);
+        let id = open.next_stream();
+        let title = format!("stream {id}");
+        let lane = Arc::new(Lane::new(open, u8::try_from(priority).unwrap_or(0), title)?);
         let handle = STREAMS.reserve();
         let stream = Arc::new(Self {
             handle,
-            id: open.next_stream(),
+            id,
             context: Arc::clone(context),
             lane,
             priority,

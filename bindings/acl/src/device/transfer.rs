@@ -7,6 +7,7 @@ use pto_host::session::HostBuffer;
 use super::lane::{Command, Lane};
 use super::open::gm;
 use super::places;
+use crate::common::argument::check_extent;
 use crate::common::checks;
 use crate::common::order::{Touch, Use};
 use crate::common::races;
@@ -45,8 +46,10 @@ impl Transfer {
         if to == from {
             return Ok(None);
         }
-        places::device_of(to, bytes)?;
-        places::device_of(from, bytes)?;
+        for address in [to, from] {
+            check_extent(address, bytes)?;
+            places::device_of(address, bytes)?;
+        }
         Ok(Some(Self { to, from, bytes }))
     }
 
@@ -81,7 +84,21 @@ impl Transfer {
 
     /// The copy as a command.
     pub(crate) fn command(self) -> Command {
-        Command::new("copy", Arc::new(move |lane| self.submit(lane))).using(self.touches())
+        Command::new("copy", Arc::new(move |lane| self.submit(lane)))
+            .labelled(|| self.label())
+            .using(self.touches())
+    }
+
+    /// What timelines call it.
+    fn label(&self) -> String {
+        let is_device = |address| matches!(places::device_of(address, self.bytes), Ok(Some(_)));
+        let way = match (is_device(self.from), is_device(self.to)) {
+            (true, true) => "copy on device",
+            (true, false) => "copy from device",
+            (false, true) => "copy to device",
+            (false, false) => "copy on host",
+        };
+        format!("{way}, {} bytes", self.bytes)
     }
 
     /// The bytes that it reads and writes.

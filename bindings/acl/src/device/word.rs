@@ -10,7 +10,6 @@ use super::lane::Lane;
 use super::mapping::{PAGE, Shared};
 use super::open::{Open, gm};
 use super::places::{self, Purpose};
-use super::settings::settings;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
 
@@ -80,10 +79,12 @@ impl Word {
         value: u64,
         limit: Option<Duration>,
     ) -> Answer {
-        // In virtual time nobody else would run while a function waits.
-        let limit = limit.filter(|_| settings().seed.is_none());
-        if lane.open.index == self.words.open.index && limit.is_none() {
-            lane.stream().wait_value(gm(self.address), test, value)?;
+        if lane.open.index == self.words.open.index {
+            let (stream, at) = (lane.stream(), gm(self.address));
+            match limit {
+                Some(limit) => stream.wait_value_within(at, test, value, limit)?,
+                None => stream.wait_value(at, test, value)?,
+            };
             return Ok(());
         }
         let word = self.clone();

@@ -53,5 +53,6 @@ pub(crate) fn three_tasks() -> Trace {
         makespan_ns: 210,
         critical_path_ns: None,
         fault: None,
+        names: None,
     }
 }

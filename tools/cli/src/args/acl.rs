@@ -46,6 +46,9 @@ pub(crate) struct AclRunArgs {
     /// Like --check; the exit code is 1 if something was reported
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Writes commands of streams, calls and ranges of the program to a timeline, which `pto view` shows
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) trace: Option<PathBuf>,
     /// Makes the N-th call of a function fail with this code; may be given several times
     #[arg(long = "fail", value_name = "FUNCTION:N:CODE")]
     pub(crate) fails: Vec<String>,

@@ -50,6 +50,12 @@ const HEADERS: &[Header] = &[
         includes: &["\"acl/acl_base.h\"", "\"acl/acl_rt.h\""],
         types: Some("types_mdl.h"),
     },
+    Header {
+        path: "bindings/acl/include/acl/acl_prof.h",
+        name: "acl_prof.h",
+        includes: &["\"acl/acl_base.h\"", "\"acl/acl_rt.h\""],
+        types: Some("types_prof.h"),
+    },
 ];
 
 /// Headers that only include others.
@@ -212,7 +218,9 @@ fn page(functions: &[Function], refused: &str) -> String {
          [the CANN interface](acl.md). Tier 1 is what known programs call most, tier 3 what they hardly call. A function \
          that is not supported returns 207000, and `aclGetRecentErrMsg` names it.\n",
     );
-    for (tier, title) in [("1", "Tier 1"), ("2", "Tier 2"), ("3", "Tier 3"), ("m", "Models")] {
+    for (tier, title) in
+        [("1", "Tier 1"), ("2", "Tier 2"), ("3", "Tier 3"), ("m", "Models"), ("p", "Profiler")]
+    {
         let own: Vec<&Function> = functions.iter().filter(|row| row.tier == tier).collect();
         let works = own.iter().filter(|row| !is_refused(&row.name)).count();
         let _ = writeln!(text, "\n## {title}: {works} of {} work\n", own.len());

@@ -12,7 +12,7 @@
 
 #include "acl/acl.h"
 
-extern int cases, failures;
+extern int cases, failures, is_virtual;
 
 static inline void judge(int holds, const char *what, const char *file, int line, long wanted, long found) {
     cases++;

@@ -1,9 +1,11 @@
-/* The conformance suite: `conformance KERNELS`, the path of a shared object with kernels. */
+/* The conformance suite: `conformance KERNELS [virtual]`, the path of a shared object with kernels. With `virtual` the devices have a clock of
+   their own, on which functions of the host take no time, and such functions run in the thread that waits. */
 #include "cases.h"
 
-int cases, failures;
+int cases, failures, is_virtual;
 
 int main(int count, char **arguments) {
+    is_virtual = count > 2 && strcmp(arguments[2], "virtual") == 0;
     init_cases();
     error_cases();
     device_cases();

@@ -46,7 +46,7 @@ void stream_cases(void) {
     OK(aclrtLaunchHostFunc(stream, slow, (void *)&calls));
     OK(aclrtStreamQuery(stream, &status));
     IS(ACL_STREAM_STATUS_NOT_READY, status);
-    IS(507046, aclrtSynchronizeStreamWithTimeout(stream, 1));
+    IS(is_virtual ? 0 : 507046, aclrtSynchronizeStreamWithTimeout(stream, 1));
     IS(VALUE, aclrtSynchronizeStreamWithTimeout(stream, 0));
     IS(VALUE, aclrtSynchronizeStreamWithTimeout(stream, -5));
     OK(aclrtSynchronizeStreamWithTimeout(stream, 5000));
@@ -183,7 +183,7 @@ void event_cases(void) {
     OK(aclrtQueryEventStatus(end, &status));
     IS(ACL_EVENT_RECORDED_STATUS_NOT_READY, status);
     IS(107006, aclrtEventElapsedTime(&milliseconds, start, end));
-    IS(507047, aclrtSynchronizeEventWithTimeout(end, 1));
+    IS(is_virtual ? 0 : 507047, aclrtSynchronizeEventWithTimeout(end, 1));
     IS(VALUE, aclrtSynchronizeEventWithTimeout(end, 0));
     OK(aclrtStreamWaitEvent(second, end));
     OK(aclrtQueryEventWaitStatus(end, &waited));
@@ -196,12 +196,12 @@ void event_cases(void) {
     OK(aclrtQueryEventStatus(end, &status));
     IS(ACL_EVENT_RECORDED_STATUS_COMPLETE, status);
     OK(aclrtEventElapsedTime(&milliseconds, start, end));
-    HOLDS(milliseconds >= 19 && milliseconds < 10000);
+    HOLDS(is_virtual || (milliseconds >= 19 && milliseconds < 10000));
     IS(ARGUMENT, aclrtEventElapsedTime(NULL, start, end));
     OK(aclrtSynchronizeEvent(fresh));
     OK(aclrtEventGetTimestamp(start, &first_us));
     OK(aclrtEventGetTimestamp(fresh, &second_us));
-    HOLDS(second_us >= first_us + 19000);
+    HOLDS(second_us >= first_us + (is_virtual ? 0 : 19000));
     OK(aclrtRecordEvent(sync, stream));
     OK(aclrtSynchronizeEvent(sync));
     IS(107006, aclrtEventGetTimestamp(sync, &first_us));

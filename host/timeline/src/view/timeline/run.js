@@ -14,7 +14,7 @@ class Run {
     this.skipped = new Set(data.skipped ?? []);
     this.chain = new Set(data.chain);
     const ordinal = {};
-    this.coreNames = data.cores.map(kind => `${kind} ${(ordinal[kind] = (ordinal[kind] ?? -1) + 1)}`);
+    this.coreNames = data.rows ?? data.cores.map(kind => `${kind} ${(ordinal[kind] = (ordinal[kind] ?? -1) + 1)}`);
     this.makeLanes();
     this.connect();
   }
