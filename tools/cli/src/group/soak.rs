@@ -34,11 +34,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
     });
     drop(phase);
     let go_on = interrupted.has_come().then(|| go_on(seeds, &report)).flatten();
-    let exit = match (report.failures.is_empty(), interrupted.has_come()) {
-        (false, _) => Exit::Wrong,
-        (true, true) => Exit::Interrupted,
-        (true, false) => Exit::Pass,
-    };
+    let exit = interrupt::campaign_exit(!report.failures.is_empty(), interrupted.has_come());
     let (wall, go_on) = (start.elapsed(), go_on.as_deref());
     answer(
         Form::from(args.json),
