@@ -79,7 +79,6 @@ const EVENT_PLACES: &[&str] = &[
     "abi/src/session/command.rs",
     "aicpu-fw/src/resident/visit.rs",
     "bindings/acl/",
-    "host/examples/serve/",
     "host/src/session/",
     "host/src/stitch/stream.rs",
     "host/tests/device/sessions/",
